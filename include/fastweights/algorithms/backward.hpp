@@ -1,0 +1,143 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fastweights/algorithms/scan.hpp>
+#include <vector>
+
+/// \file
+/// Gradients through a sequence of any length. The forward pass leaves a state every C tokens, the
+/// backward pass rebuilds the C states in between, chunk by chunk from the end: T/C + C states in
+/// memory instead of T, for one more forward pass of writes. C = √T unless told otherwise.
+///
+///     fw::Checkpoints<M> kept;
+///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, kept);
+///     auto ds = fw::zero_gradient(m);                        // gradient of the final state
+///     fw::backward(m, kept, {K, V, beta}, {Q}, {dY}, ds, {dK, dV, dbeta}, {dQ});
+///
+/// ds leaves as the gradient of the initial state; dK, dV, dbeta, dQ accumulate.
+/// Throws std::invalid_argument, naming the member, when a size does not fit.
+
+namespace fw {
+
+/// What the forward pass leaves for the backward pass, and the room the backward pass works in.
+/// Kept by the caller and used again, it is allocated once.
+template <Memory M> struct Checkpoints {
+  Index interval = 0;              ///< tokens between two states; 0 before a scan chooses √T
+  std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
+  std::vector<StateOf<M>> replay;  ///< the states inside one chunk
+};
+
+namespace detail {
+
+// A rule that brings its own backward pass asks for nothing but the initial state.
+template <Memory M> Index checkpoint_interval(Index asked, Index steps) {
+  if constexpr (OwnBackward<M>) return std::max<Index>(1, steps);
+  if (asked > 0) return asked;
+  return std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(steps))));
+}
+
+template <Memory M>
+void remember(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M>& state) {
+  if (i < states.size())
+    states[i] = state;  // in place: assigning a state of the same size does not allocate
+  else
+    states.push_back(state);
+}
+
+template <StepDifferentiable M>
+void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
+                    const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                    const OutGradSequence<M>& dy, StateOf<M>& ds, const WriteGradSequence<M>& dw,
+                    const ReadGradSequence<M>& dr) {
+  const auto in = m.signature().write();
+  const auto asked = m.signature().read();
+  const auto out = m.signature().out();
+  auto& states = kept.replay;
+  remember<M>(states, 0, kept.states[static_cast<std::size_t>(first / kept.interval)]);
+  for (Index i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    remember<M>(states, at + 1, states[at]);
+    m.write(states[at + 1], token_at<WriteToken<M>>(inputs, in, first + i));
+  }
+  for (Index i = count - 1; i >= 0; --i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Index t = first + i;
+    const auto read = [&](const StateOf<M>& s) {
+      m.read_vjp(s, token_at<ReadToken<M>>(queries, asked, t),
+                 token_at<OutGradToken<M>>(dy, out, t), ds,
+                 token_at<ReadGradToken<M>>(dr, asked, t));
+    };
+    if constexpr (!reads_first<M>()) read(states[at + 1]);
+    m.write_vjp(states[at], token_at<WriteToken<M>>(inputs, in, t), ds,
+                token_at<WriteGradToken<M>>(dw, in, t));
+    if constexpr (reads_first<M>()) read(states[at]);
+  }
+}
+
+}  // namespace detail
+
+/// As scan, and leaves in `kept` what backward needs. Set kept.interval beforehand for another C.
+template <Differentiable M>
+void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
+          OutSequence<M> outputs, Checkpoints<M>& kept) {
+  const auto signature = m.signature();
+  const Index total = detail::steps_of(inputs, signature.write());
+  detail::check_scan(m, state, inputs, queries, total);
+  detail::check_sequence(M::name, outputs, signature.out(), total);
+  kept.interval = detail::checkpoint_interval<M>(kept.interval, total);
+  std::size_t chunk = 0;
+  for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {
+    detail::remember<M>(kept.states, chunk, state);
+    const Index count = std::min(kept.interval, total - t);
+    detail::run_scan(m, state, detail::steps(inputs, signature.write(), t, count),
+                     detail::steps(queries, signature.read(), t, count),
+                     detail::steps(outputs, signature.out(), t, count), count);
+  }
+}
+
+/// The gradients of a sequence whose forward pass left `kept`.
+template <Differentiable M>
+void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSequence<M> queries,
+              OutGradSequence<M> dy, StateOf<M>& ds, WriteGradSequence<M> dw,
+              ReadGradSequence<M> dr) {
+  const auto signature = m.signature();
+  const Index total = detail::steps_of(inputs, signature.write());
+  detail::check_scan(m, kept.states.at(0), inputs, queries, total);
+  detail::check_state(M::name, ds, m.state_extents());
+  detail::check_sequence(M::name, dy, signature.out(), total);
+  detail::check_sequence(M::name, dw, signature.write(), total);
+  detail::check_sequence(M::name, dr, signature.read(), total);
+  if constexpr (OwnBackward<M>) {
+    m.backward(kept.states[0], inputs, queries, dy, ds, dw, dr);
+  } else {
+    const Index chunks = (total + kept.interval - 1) / kept.interval;
+    for (Index c = chunks - 1; c >= 0; --c) {
+      const Index first = c * kept.interval;
+      detail::chunk_backward(m, kept, first, std::min(kept.interval, total - first), inputs,
+                             queries, dy, ds, dw, dr);
+    }
+  }
+}
+
+/// The gradients of a sequence that starts from `initial`; runs the writes of the forward pass.
+template <Differentiable M>
+void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
+              ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
+              WriteGradSequence<M> dw, ReadGradSequence<M> dr) {
+  const auto in = m.signature().write();
+  const Index total = detail::steps_of(inputs, in);
+  detail::check_scan(m, initial, inputs, queries, total);
+  Checkpoints<M> kept;
+  kept.interval = detail::checkpoint_interval<M>(0, total);
+  kept.states.push_back(initial);
+  StateOf<M> state = initial;
+  const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;
+  for (Index t = 1; t <= last_checkpoint; ++t) {
+    m.write(state, detail::token_at<WriteToken<M>>(inputs, in, t - 1));
+    if (t % kept.interval == 0) kept.states.push_back(state);
+  }
+  backward(m, kept, inputs, queries, dy, ds, dw, dr);
+}
+
+}  // namespace fw

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <fastweights/algorithms/step.hpp>
+#include <vector>
+
+/// \file
+/// A whole sequence: `state` goes on from wherever it is, one token a column, y_t overwritten.
+/// A rule's own scan serves where there is one, else the generic loop; the results agree.
+///
+///     fw::scan(memory, state, {K, V, beta}, {Q}, {Y});   // K: d_k×T, V, Y: d_v×T, beta: T
+///
+/// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed.
+
+namespace fw {
+
+namespace detail {
+
+template <Memory M>
+void check_scan(const M& m, const StateOf<M>& state, const WriteSequence<M>& inputs,
+                const ReadSequence<M>& queries, Index steps) {
+  const auto signature = m.signature();
+  check_state(M::name, state, m.state_extents());
+  check_sequence(M::name, inputs, signature.write(), steps);
+  check_sequence(M::name, queries, signature.read(), steps);
+  if constexpr (requires { m.check_room(state, steps); }) m.check_room(state, steps);
+}
+
+template <Memory M>
+void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+              const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
+  const auto in = m.signature().write();
+  const auto asked = m.signature().read();
+  const auto out = m.signature().out();
+  if (OwnScan<M> && steps > 1) {
+    if constexpr (OwnScan<M>) m.scan(state, inputs, queries, outputs);
+  } else {
+    for (Index t = 0; t < steps; ++t)
+      run_step(m, state, token_at<WriteToken<M>>(inputs, in, t),
+               token_at<ReadToken<M>>(queries, asked, t), token_at<OutToken<M>>(outputs, out, t));
+  }
+}
+
+}  // namespace detail
+
+template <Memory M>
+void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
+          OutSequence<M> outputs) {
+  const Index steps = detail::steps_of(inputs, m.signature().write());
+  detail::check_scan(m, state, inputs, queries, steps);
+  detail::check_sequence(M::name, outputs, m.signature().out(), steps);
+  detail::run_scan(m, state, inputs, queries, outputs, steps);
+}
+
+/// As scan, in matrix form `chunk` tokens at a time; for rules whose algebra allows it. Costs
+/// O(chunk) more multiplications a token than scan, most of them in matrix products.
+template <Chunkable M>
+void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
+                  OutSequence<M> outputs, Index chunk = 64) {
+  const auto signature = m.signature();
+  const Index total = detail::steps_of(inputs, signature.write());
+  if (chunk < 1)
+    throw std::invalid_argument("chunked_scan: chunk is " + std::to_string(chunk) +
+                                ", expected at least 1");
+  detail::check_scan(m, state, inputs, queries, total);
+  detail::check_sequence(M::name, outputs, signature.out(), total);
+  for (Index t = 0; t < total; t += chunk) {
+    const Index count = std::min(chunk, total - t);
+    m.chunk(state, detail::steps(inputs, signature.write(), t, count),
+            detail::steps(queries, signature.read(), t, count),
+            detail::steps(outputs, signature.out(), t, count));
+  }
+}
+
+}  // namespace fw

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <fastweights/core/check.hpp>
+#include <fastweights/core/state.hpp>
+
+/// \file
+/// One token at a time. After construction none of these allocates or locks. All throw
+/// std::invalid_argument, naming the member, when a size does not fit; the state is then unchanged.
+///
+///     fw::step(memory, state, {k, v, beta}, {q}, {y});
+
+namespace fw {
+
+namespace detail {
+
+template <Memory M>
+EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r,
+                                  OutToken<M> y) {
+  if constexpr (FusedStep<M>) {
+    m.step(s, w, r, y);
+  } else if constexpr (reads_first<M>()) {
+    m.read(s, r, y);
+    m.write(s, w);
+  } else {
+    m.write(s, w);
+    m.read(s, r, y);
+  }
+}
+
+}  // namespace detail
+
+/// Writes one token into the state.
+template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> input) {
+  detail::check_state(M::name, state, m.state_extents());
+  detail::check_token(M::name, input, m.signature().write());
+  m.write(state, input);
+}
+
+/// Reads the state with one query; overwrites `output`.
+template <Memory M>
+void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
+  detail::check_state(M::name, state, m.state_extents());
+  detail::check_token(M::name, query, m.signature().read());
+  detail::check_token(M::name, output, m.signature().out());
+  m.read(state, query, output);
+}
+
+template <PureRead M>
+void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
+  detail::check_state(M::name, state, m.state_extents());
+  detail::check_token(M::name, query, m.signature().read());
+  detail::check_token(M::name, output, m.signature().out());
+  m.read(state, query, output);
+}
+
+/// Writes, then reads (the other way round for rules that read first); overwrites `output`.
+template <Memory M>
+void step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
+          OutToken<M> output) {
+  const auto signature = m.signature();
+  detail::check_state(M::name, state, m.state_extents());
+  detail::check_token(M::name, input, signature.write());
+  detail::check_token(M::name, query, signature.read());
+  detail::check_token(M::name, output, signature.out());
+  detail::run_step(m, state, input, query, output);
+}
+
+}  // namespace fw

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cmath>
+
+/// \file
+/// Elementwise activations: `value(x)` and `derivative(x)`, for real, complex and automatic
+/// differentiation scalars. One of your own needs these two members and nothing more.
+
+namespace fw {
+
+namespace detail {
+
+// The real part, by which a complex-step argument takes the branch of its real value.
+template <class S> auto real_part(const S& x) { return Eigen::numext::real(x); }
+
+}  // namespace detail
+
+struct Identity {
+  template <class S> S value(const S& x) const { return x; }
+  template <class S> S derivative(const S&) const { return S(1); }
+};
+
+struct Tanh {
+  template <class S> S value(const S& x) const {
+    using std::tanh;
+    return tanh(x);
+  }
+  template <class S> S derivative(const S& x) const {
+    const S y = value(x);
+    return S(1) - y * y;
+  }
+};
+
+/// 1 / (1 + e^{−x}), without overflow on either side.
+struct Sigmoid {
+  template <class S> S value(const S& x) const {
+    using std::exp;
+    if (detail::real_part(x) >= 0) return S(1) / (S(1) + exp(-x));
+    const S e = exp(x);
+    return e / (S(1) + e);
+  }
+  template <class S> S derivative(const S& x) const {
+    const S y = value(x);
+    return y * (S(1) - y);
+  }
+};
+
+/// max(x, 0), with derivative 0 at 0.
+struct Relu {
+  template <class S> S value(const S& x) const { return detail::real_part(x) > 0 ? x : S(0); }
+  template <class S> S derivative(const S& x) const {
+    return detail::real_part(x) > 0 ? S(1) : S(0);
+  }
+};
+
+}  // namespace fw

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <fastweights/core/record.hpp>
+#include <fastweights/core/views.hpp>
+
+/// \file
+/// A carrier decides what the members of a record are made of, so that a rule declares its inputs,
+/// outputs and state once:
+///
+///     template <class C> struct Write {
+///       fw::vec<C, Dk> key;  fw::vec<C, Dv> value;  fw::num<C> beta;
+///       static constexpr auto names = fw::names("key", "value", "beta");
+///     };
+///
+/// | carrier | a vec<C, D> is | a num<C> is |
+/// |---|---|---|
+/// | `Extents` | its size | its size |
+/// | `Owned<S>` | `Matrix<S, D, 1>` | `S` |
+/// | `OwnedSequence<S>` | `Matrix<S, D, Dynamic>` | `Matrix<S, 1, Dynamic>` |
+/// | `Token<S>`, `Token<const S>` | a view of one column | `S&` (so a forgotten one can't compile)
+/// | | `Sequence<S>`, `Sequence<const S>` | a view of T columns | a view of T numbers |
+
+namespace fw {
+
+struct Extents {
+  template <int Rows, int Width> using array = Extent;
+  using scalar = Extent;
+  using count = Extent;
+};
+
+template <class S> struct Owned {
+  template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Width>;
+  using scalar = S;
+  using count = Index;
+};
+
+template <class S> struct OwnedSequence {
+  template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Dynamic>;
+  using scalar = detail::PlainArray<S, 1, Dynamic>;
+};
+
+template <class S> struct Token {
+  template <int Rows, int Width> using array = TokenView<S, Rows, Width>;
+  using scalar = S&;
+};
+
+template <class S> struct Sequence {
+  template <int Rows, int Width> using array = SequenceView<S, Rows, Width>;
+  using scalar = ScalarSequence<S>;
+};
+
+/// A vector of D entries a step.
+template <class C, int D> using vec = typename C::template array<D, 1>;
+
+/// A matrix a step: `Rows` × `Width`.
+template <class C, int Rows, int Width> using mat = typename C::template array<Rows, Width>;
+
+/// One number a step.
+template <class C> using num = typename C::scalar;
+
+/// A counter in a state: not differentiated, saved with the state.
+template <class C> using count = typename C::count;
+
+}  // namespace fw

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <fastweights/core/memory.hpp>
+#include <stdexcept>
+#include <string>
+
+/// \file
+/// The checks at the public boundary. Each throws std::invalid_argument that names the rule, the
+/// member, what was given and what is expected, before anything is changed.
+
+namespace fw::detail {
+
+// Out of line and cold: a check that passes costs a comparison.
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_mismatch(std::string_view rule,
+                                                                  std::string_view member,
+                                                                  Index given, const char* what,
+                                                                  Index expected, const char* who) {
+  throw std::invalid_argument(std::string(rule) + ": " + std::string(member) + " has " +
+                              std::to_string(given) + " " + what + ", " + who + " expects " +
+                              std::to_string(expected));
+}
+
+template <class View> inline constexpr bool has_extent = requires(const View& v) { v.given(); };
+
+template <class R, class E>
+EIGEN_ALWAYS_INLINE void check_token(std::string_view rule, const R& token, const E& extents) {
+  for_each_member(
+      [&](std::string_view name, const auto& view, const Extent& expected) {
+        if constexpr (has_extent<decltype(view)>) {
+          const Extent given = view.given();
+          if (given.rows != expected.rows)
+            throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
+          if (given.width != expected.width)
+            throw_mismatch(rule, name, given.width, "columns", expected.width, "the memory");
+        }
+      },
+      token, extents);
+}
+
+template <class R, class E>
+void check_sequence(std::string_view rule, const R& sequence, const E& extents, Index steps) {
+  for_each_member(
+      [&](std::string_view name, const auto& view, const Extent& expected) {
+        const Extent given = view.given();
+        if (given.rows != expected.rows)
+          throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
+        if (given.width != expected.width * steps)
+          throw_mismatch(rule, name, given.width, "columns", expected.width * steps,
+                         "the sequence");
+      },
+      sequence, extents);
+}
+
+template <class R, class E>
+EIGEN_ALWAYS_INLINE void check_state(std::string_view rule, const R& state, const E& extents) {
+  for_each_member(
+      [&](std::string_view name, const auto& member, const auto& expected) {
+        using T = std::remove_cvref_t<decltype(member)>;
+        if constexpr (Record<T>) {
+          check_state(rule, member, expected);
+        } else if constexpr (std::is_base_of_v<Eigen::DenseBase<T>, T>) {
+          if (member.rows() != expected.rows)
+            throw_mismatch(rule, name, member.rows(), "rows in the state", expected.rows,
+                           "the memory");
+          if (member.cols() != expected.width)
+            throw_mismatch(rule, name, member.cols(), "columns in the state", expected.width,
+                           "the memory");
+        }
+      },
+      state, extents);
+}
+
+/// How many steps a sequence has, by its first member.
+template <class R, class E> Index steps_of(const R& sequence, const E& extents) {
+  const Index width = std::get<0>(members(extents)).width;
+  return std::get<0>(members(sequence)).given().width / width;
+}
+
+/// Step t of a sequence record, as a token record.
+template <class TokenRecord, class R, class E>
+EIGEN_ALWAYS_INLINE TokenRecord token_at(const R& sequence, const E& extents, Index t) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return TokenRecord{
+        std::get<I>(members(sequence)).token(t, std::get<I>(members(extents)).width)...};
+  }
+  (std::make_index_sequence<member_count<R>>{});
+}
+
+/// `count` steps of a sequence record from step `first` on.
+template <class R, class E> R steps(const R& sequence, const E& extents, Index first, Index count) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return R{std::get<I>(members(sequence))
+                 .columns(first * std::get<I>(members(extents)).width,
+                          count * std::get<I>(members(extents)).width)...};
+  }
+  (std::make_index_sequence<member_count<R>>{});
+}
+
+}  // namespace fw::detail

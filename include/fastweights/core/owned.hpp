@@ -1,0 +1,30 @@
+#pragma once
+
+#include <fastweights/core/check.hpp>
+
+/// \file
+/// Records that own whole sequences, for buffers, tests and benchmarks.
+
+namespace fw {
+
+template <class M>
+using OwnedWrites = typename M::Signature::template Write<OwnedSequence<typename M::Scalar>>;
+template <class M>
+using OwnedReads = typename M::Signature::template Read<OwnedSequence<typename M::Scalar>>;
+template <class M>
+using OwnedOuts = typename M::Signature::template Out<OwnedSequence<typename M::Scalar>>;
+
+/// A record of matrices for `steps` steps of the given extents, every entry `fill`.
+template <Record R, Record E, class S>
+R owned_sequence(const E& extents, Index steps, const S& fill) {
+  return make_record<R>(extents, [&]<class Array>(const Extent& e) {
+    return Array(Array::Constant(e.rows, e.width * steps, fill));
+  });
+}
+
+/// Views of a record of matrices: view<WriteSequence<M>>(inputs).
+template <Record View, Record R> View view(R&& record) {
+  return make_record<View>(record, []<class Member>(auto& array) { return Member(array); });
+}
+
+}  // namespace fw

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <type_traits>
+
+/// \file
+/// A seeded generator whose numbers are the same everywhere: std::mt19937_64 is fixed by the C++
+/// standard, std::normal_distribution and its kin are not, so the distributions stand here.
+
+namespace fw {
+
+/// Draws uniform, normal and integer numbers from a seed. The bits behind them are the same with
+/// every compiler and standard library; a normal number is as reproducible as the last bit of the
+/// mathematical library's log and cos. All draws are made in double, so that a float matrix holds
+/// the rounded entries of the double one. A copy goes on with the same numbers as the original.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+
+  /// In [0, 1): a multiple of 2^−53.
+  double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+
+  /// Standard normal: √(−2 ln(1−u)) cos(2πv). Box, Muller 1958, A Note on the Generation of Random
+  /// Normal Deviates. Their second number (the sine) is not kept: the engine stays the only state.
+  double normal() {
+    constexpr double two_pi = 6.283185307179586476925;
+    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+    return radius * std::cos(two_pi * uniform());
+  }
+
+  /// In {0, …, n−1}, each equally likely. Throws std::invalid_argument for n = 0.
+  std::uint64_t below(std::uint64_t n) {
+    if (n == 0) throw std::invalid_argument("Random: below(0) has no number to draw from");
+    const std::uint64_t surplus = (0 - n) % n;  // 2^64 mod n: as many bit patterns are left over
+    for (;;) {
+      const std::uint64_t bits = engine_();
+      if (bits >= surplus) return bits % n;
+    }
+  }
+
+  /// Normal entries of standard deviation `scale`, drawn column after column.
+  template <class Matrix> void fill(Matrix&& matrix, double scale = 1) {
+    using S = typename std::remove_cvref_t<Matrix>::Scalar;
+    for (decltype(matrix.cols()) j = 0; j < matrix.cols(); ++j)
+      for (decltype(matrix.rows()) i = 0; i < matrix.rows(); ++i)
+        matrix(i, j) = static_cast<S>(scale * normal());
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace fw

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace fw {
+
+namespace detail {
+
+// With FASTWEIGHTS_POISON_SCRATCH, which the tests define, whoever reads scratch that nobody wrote
+// reads NaN.
+template <class V> EIGEN_ALWAYS_INLINE void poison([[maybe_unused]] V& v) {
+#ifdef FASTWEIGHTS_POISON_SCRATCH
+  v.setConstant(typename V::Scalar(std::numeric_limits<double>::quiet_NaN()));
+#endif
+}
+
+template <class S, int N, class F, std::size_t... I>
+EIGEN_ALWAYS_INLINE void fixed_scratch(F& f, std::index_sequence<I...>) {
+  std::array<Eigen::Matrix<S, N, 1>, sizeof...(I)> vectors;
+  (poison(vectors[I]), ...);
+  f(vectors[I]...);
+}
+
+// Not inlined: stack taken in a loop body would only return when the surrounding function ends.
+template <class S, class F, std::size_t... I>
+EIGEN_DONT_INLINE void dynamic_scratch(Eigen::Index n, F& f, std::index_sequence<I...>) {
+  namespace internal = Eigen::internal;  // which the macro names
+  ei_declare_aligned_stack_constructed_variable(S, data, static_cast<std::size_t>(n) * sizeof...(I),
+                                                nullptr);
+  using Vector = Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>>;
+  auto vectors = std::make_tuple(Vector(data + static_cast<Eigen::Index>(I) * n, n)...);
+  (poison(std::get<I>(vectors)), ...);
+  f(std::get<I>(vectors)...);
+}
+
+}  // namespace detail
+
+/// Calls f with Count uninitialised vectors of n entries that live for the call. They stand on the
+/// stack, for fixed N and, up to Eigen's EIGEN_STACK_ALLOCATION_LIMIT (128 KiB together), for
+/// dynamic ones, so that a memory needs neither heap nor scratch of its own to take a step.
+template <class S, int N, int Count = 1, class F>
+EIGEN_ALWAYS_INLINE void scratch([[maybe_unused]] Eigen::Index n, F&& f) {
+  constexpr auto each = std::make_index_sequence<static_cast<std::size_t>(Count)>{};
+  if constexpr (N == Eigen::Dynamic)
+    detail::dynamic_scratch<S>(n, f, each);
+  else
+    detail::fixed_scratch<S, N>(f, each);
+}
+
+}  // namespace fw

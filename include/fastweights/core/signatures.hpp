@@ -1,0 +1,102 @@
+#pragma once
+
+#include <fastweights/core/carriers.hpp>
+#include <stdexcept>
+#include <string>
+
+/// \file
+/// What goes into a memory and what comes out, with run-time extents. Memories with the same
+/// signature and scalar are interchangeable behind one layer.
+
+namespace fw {
+
+/// What a member is for, by which a layer knows how to make it out of a projection.
+enum class Role {
+  key,      ///< met by the keys of the memory: goes through the feature map
+  value,    ///< stored or returned as it is
+  strength  ///< a write strength in (0, 1): goes through a sigmoid
+};
+
+template <class... Roles> constexpr std::array<Role, sizeof...(Roles)> roles(Roles... each) {
+  return {each...};
+}
+
+namespace detail {
+
+/// The sizes a memory is made with: positive, and equal to those fixed at compile time.
+template <int Fixed> void check_size(std::string_view rule, std::string_view which, Index given) {
+  if (given < 1 || (Fixed != Dynamic && given != Fixed))
+    throw std::invalid_argument(
+        std::string(rule) + ": " + std::string(which) + " is " + std::to_string(given) +
+        ", expected " + (Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)));
+}
+
+// What every signature of this file reads and returns: y (d_v) for a query (d_k).
+template <int Dv, int Dk> struct QueryOutput {
+  Index dv = Dv;
+  Index dk = Dk;
+
+  template <class C> struct Read {
+    vec<C, Dk> query;
+    static constexpr auto names = fw::names("query");
+    static constexpr auto roles = fw::roles(Role::key);
+  };
+  template <class C> struct Out {
+    vec<C, Dv> output;
+    static constexpr auto names = fw::names("output");
+  };
+
+  Read<Extents> read() const { return {{dk, 1}}; }
+  Out<Extents> out() const { return {{dv, 1}}; }
+
+  /// Throws std::invalid_argument unless both sizes are positive and agree with Dv and Dk.
+  void check(std::string_view rule) const {
+    check_size<Dv>(rule, "d_v", dv);
+    check_size<Dk>(rule, "d_k", dk);
+  }
+};
+
+}  // namespace detail
+
+/// Write (k, v), read q: linear attention, Hebbian memory, key-value cache.
+template <int Dv, int Dk> struct KeyValue : detail::QueryOutput<Dv, Dk> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    static constexpr auto names = fw::names("key", "value");
+    static constexpr auto roles = fw::roles(Role::key, Role::value);
+  };
+  template <int NewDk> using with_keys_of = KeyValue<Dv, NewDk>;
+
+  Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}}; }
+};
+
+/// Write (k, v, β) with one write strength a token, read q: the delta rule.
+template <int Dv, int Dk> struct KeyValueBeta : detail::QueryOutput<Dv, Dk> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    num<C> beta;
+    static constexpr auto names = fw::names("key", "value", "beta");
+    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength);
+  };
+  template <int NewDk> using with_keys_of = KeyValueBeta<Dv, NewDk>;
+
+  Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
+};
+
+/// Write (k, v, β) with one write strength a value row, read q.
+template <int Dv, int Dk> struct KeyValueVectorBeta : detail::QueryOutput<Dv, Dk> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    vec<C, Dv> beta;
+    static constexpr auto names = fw::names("key", "value", "beta");
+    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength);
+  };
+  template <int NewDk> using with_keys_of = KeyValueVectorBeta<Dv, NewDk>;
+
+  Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
+};
+
+}  // namespace fw

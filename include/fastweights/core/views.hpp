@@ -1,0 +1,186 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+/// \file
+/// Views of tokens and sequences: Eigen maps that never own and never copy. A token is one column
+/// (or `width` columns, for rules that take several at a time), a sequence is D×T column-major with
+/// one token a column, which is NumPy's `[T, D]` without a copy. A view converts implicitly from
+/// any Eigen matrix, map or block with contiguous columns; an expression must be evaluated first.
+
+namespace fw {
+
+using Eigen::Dynamic;
+using Eigen::Index;
+
+/// How large a member of a record is: rows, and columns per step.
+struct Extent {
+  Index rows = 1;
+  Index width = 1;
+};
+
+namespace detail {
+
+template <class S, int Rows, int Cols>
+using PlainArray = Eigen::Matrix<std::remove_const_t<S>, Rows, Cols,
+                                 (Rows == 1 && Cols != 1) ? Eigen::RowMajor : Eigen::ColMajor>;
+
+template <class S, int Rows, int Cols>
+using ConstPlainArray = std::conditional_t<std::is_const_v<S>, const PlainArray<S, Rows, Cols>,
+                                           PlainArray<S, Rows, Cols>>;
+
+// Eigen keeps a matrix of one row in row-major order, so the step from column to column is its
+// inner stride there and its outer stride everywhere else.
+template <int Rows, int Cols>
+using ColumnStride =
+    std::conditional_t<Cols == 1, Eigen::Stride<0, 0>,
+                       std::conditional_t<Rows == 1, Eigen::InnerStride<>, Eigen::OuterStride<>>>;
+
+template <class S, int Rows, int Cols>
+using ColumnMap =
+    Eigen::Map<ConstPlainArray<S, Rows, Cols>, Eigen::Unaligned, ColumnStride<Rows, Cols>>;
+
+template <int Rows, int Cols>
+EIGEN_ALWAYS_INLINE ColumnStride<Rows, Cols> column_stride([[maybe_unused]] Index stride) {
+  if constexpr (Cols == 1)
+    return {};
+  else
+    return ColumnStride<Rows, Cols>(stride);
+}
+
+template <class D> std::true_type is_dense(const Eigen::DenseBase<D>&);
+std::false_type is_dense(...);
+
+template <class S, class X> constexpr void check_view_source() {
+  using Plain = std::remove_cvref_t<X>;
+  static_assert(decltype(is_dense(std::declval<Plain&>()))::value,
+                "fastweights: pass an Eigen matrix, map or block here");
+  static_assert(std::is_same_v<typename Plain::Scalar, std::remove_const_t<S>>,
+                "fastweights: the scalar type differs from the memory's; cast it first");
+  static_assert((Plain::Flags & Eigen::DirectAccessBit) != 0,
+                "fastweights: an expression has no storage to view; evaluate it first");
+  static_assert(std::is_const_v<S> || ((Plain::Flags & Eigen::LvalueBit) != 0 &&
+                                       !std::is_const_v<std::remove_reference_t<X>>),
+                "fastweights: an output must be writable");
+}
+
+// The distance between the columns of x, whose columns must be contiguous.
+template <class X> Index columns_apart(const X& x) {
+  const bool contiguous = x.rows() <= 1 || x.cols() == 0 || x.rowStride() == 1;
+  if (!contiguous) throw std::invalid_argument("fastweights: a token must be contiguous in memory");
+  return x.colStride();
+}
+
+}  // namespace detail
+
+/// One step of a member: `Rows` × `Width`, usually a vector. An Eigen map; S const for inputs.
+template <class S, int Rows, int Width = 1>
+class TokenView : public detail::ColumnMap<S, Rows, Width> {
+ public:
+  using Base = detail::ColumnMap<S, Rows, Width>;
+  using Base::operator=;
+  TokenView(const TokenView&) = default;
+  TokenView& operator=(const TokenView& other) = default;  // copies the entries, as Eigen::Map does
+
+  EIGEN_ALWAYS_INLINE TokenView(S* data, Index rows, Index width, Index stride)
+      : Base(data, Rows == Dynamic ? rows : Rows, Width == Dynamic ? width : Width,
+             detail::column_stride<Rows, Width>(stride)),
+        given_{rows, width} {}
+
+  /// Views the storage of x. Throws std::invalid_argument when its entries are not contiguous.
+  template <class X>
+  requires(!std::is_base_of_v<TokenView, std::remove_cvref_t<X>>) EIGEN_ALWAYS_INLINE
+      TokenView(X&& x)  // NOLINT: implicit by design
+      : TokenView(from(x)) {
+    detail::check_view_source<S, X>();
+  }
+
+  /// The size of what was passed; fw::check compares it with what the memory expects.
+  Extent given() const { return given_; }
+
+ private:
+  template <class X> static EIGEN_ALWAYS_INLINE TokenView from(X& x) {
+    if constexpr (Width == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime) {
+      if (x.size() > 1 && x.innerStride() != 1)
+        throw std::invalid_argument("fastweights: a token must be contiguous in memory");
+      return TokenView(x.data(), x.size(), 1, x.size());
+    } else {
+      return TokenView(x.data(), x.rows(), x.cols(), detail::columns_apart(x));
+    }
+  }
+
+  Extent given_;
+};
+
+/// A sequence of a member: `Rows` × (Width·T), one step every `Width` columns. An Eigen map.
+template <class S, int Rows, int Width = 1>
+class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
+ public:
+  using Base = detail::ColumnMap<S, Rows, Dynamic>;
+  using Base::operator=;
+  SequenceView(const SequenceView&) = default;
+  SequenceView& operator=(const SequenceView& other) = default;
+
+  EIGEN_ALWAYS_INLINE SequenceView(S* data, Index rows, Index cols, Index stride)
+      : Base(data, Rows == Dynamic ? rows : Rows, cols,
+             detail::column_stride<Rows, Dynamic>(stride)),
+        given_{rows, cols} {}
+
+  /// Views the storage of x. Throws std::invalid_argument when its columns are not contiguous.
+  template <class X>
+  requires(!std::is_base_of_v<SequenceView, std::remove_cvref_t<X>>)
+      SequenceView(X&& x)  // NOLINT: implicit by design
+      : SequenceView(from(x)) {
+    detail::check_view_source<S, X>();
+  }
+
+  Extent given() const { return given_; }
+
+  /// Step t, for a member of the given width.
+  EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> token(Index t, Index width) const {
+    return {const_cast<S*>(this->data()) + t * width * this->colStride(), given_.rows, width,
+            this->colStride()};
+  }
+
+  /// `count` columns from column `first` on.
+  SequenceView columns(Index first, Index count) const {
+    return {const_cast<S*>(this->data()) + first * this->colStride(), given_.rows, count,
+            this->colStride()};
+  }
+
+  /// `count` rows from row `first` on: one head of stacked heads.
+  template <int R = Rows> SequenceView<S, R, Width> rows_of(Index first, Index count) const {
+    return {const_cast<S*>(this->data()) + first, count, given_.width, this->colStride()};
+  }
+
+ protected:
+  template <class X> static SequenceView from(X& x) {
+    // A vector given where one number a step is expected is a sequence of numbers, lying or
+    // upright.
+    if constexpr (Rows == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime)
+      return SequenceView(x.data(), 1, x.size(), x.innerStride());
+    else
+      return SequenceView(x.data(), x.rows(), x.cols(), detail::columns_apart(x));
+  }
+
+ private:
+  Extent given_;
+};
+
+/// A sequence of numbers, one a step: a vector of T entries, or one row of an H×T matrix.
+template <class S> class ScalarSequence : public SequenceView<S, 1> {
+ public:
+  using SequenceView<S, 1>::SequenceView;
+  using SequenceView<S, 1>::operator=;
+  ScalarSequence(const SequenceView<S, 1>& other) : SequenceView<S, 1>(other) {}
+
+  EIGEN_ALWAYS_INLINE S& token(Index t, Index) const {
+    return const_cast<S*>(this->data())[t * this->colStride()];
+  }
+};
+
+}  // namespace fw

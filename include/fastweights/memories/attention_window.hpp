@@ -1,0 +1,94 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <fastweights/core/activations.hpp>
+
+/// \file
+/// Causal softmax attention over a window, 64 queries at a time: what the key-value cache is made
+/// of.
+
+namespace fw::detail {
+
+using Eigen::Index;
+
+/// scores ← exp(scores − top), after raising `top` to the largest score if that is larger (always,
+/// when this is the first block). Returns what was exponentiated under the old top must be
+/// multiplied by.
+template <class V, class S> S exponentiate(V& scores, S& top, bool first_block) {
+  using std::exp;
+  S largest = S(real_part(scores[0]));
+  for (Index i = 1; i < scores.size(); ++i)
+    if (real_part(scores[i]) > real_part(largest)) largest = S(real_part(scores[i]));
+  S rescale = S(1);
+  if (first_block || real_part(largest) > real_part(top)) {
+    if (!first_block) rescale = exp(top - largest);
+    top = largest;
+  }
+  scores = (scores.array() - top).exp().matrix();
+  return rescale;
+}
+
+/// Keys and values in the order of time: first `held` of before, then those of the sequence. Query
+/// t sees the `capacity` tokens up to held + t.
+template <class S, int Dv, int Dk> struct AttentionWindow {
+  Eigen::Matrix<S, Dk, Eigen::Dynamic, Dk == 1 ? Eigen::RowMajor : Eigen::ColMajor> keys;
+  Eigen::Matrix<S, Dv, Eigen::Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> values;
+  Index held = 0;
+  Index capacity = 0;
+};
+
+/// The attention weights of one block of queries, and their gradients.
+template <class S> struct Attention {
+  using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
+
+  static constexpr Index block = 64;
+  Index first = 0;   ///< the first token of the window that a query of the block sees
+  Index length = 0;  ///< how many tokens the block sees from there on
+  Index count = 0;   ///< how many queries the block has
+  Matrix weights;    ///< length × count, columns sum to 1
+  Matrix dweights;
+
+  template <class Window, class Q>
+  void weigh(const Window& window, const Q& queries, Index t, const S& scale) {
+    count = std::min<Index>(block, queries.cols() - t);
+    first = std::max<Index>(0, window.held + t + 1 - window.capacity);
+    length = window.held + t + count - first;
+    weights.resize(length, count);
+    weights.noalias() =
+        window.keys.middleCols(first, length).transpose() * queries.middleCols(t, count);
+    for (Index i = 0; i < count; ++i) {
+      const Index end = window.held + t + i + 1 - first;
+      const Index begin = std::max<Index>(0, end - window.capacity);
+      auto column = weights.col(i);
+      auto seen = column.segment(begin, end - begin);
+      seen *= scale;
+      S top = S(0);
+      exponentiate(seen, top, true);
+      seen /= seen.sum();
+      column.head(begin).setZero();
+      column.tail(length - end).setZero();
+    }
+  }
+
+  /// With P the weights: dV += dY Pᵀ, dS = P ⊙ (VᵀdY − 1 colsum(P ⊙ VᵀdY)), dK += scale Q dSᵀ,
+  /// dQ += scale K dS.
+  template <class Window, class Q, class Dy, class Dq>
+  void vjp(const Window& window, const Q& queries, const Dy& dy, Index t, const S& scale,
+           Window& dwindow, Dq& dqueries) {
+    const auto dout = dy.middleCols(t, count);
+    dwindow.values.middleCols(first, length).noalias() += dout * weights.transpose();
+    dweights.resize(length, count);
+    dweights.noalias() = window.values.middleCols(first, length).transpose() * dout;
+    for (Index i = 0; i < count; ++i) {
+      auto dcolumn = dweights.col(i);
+      const S mean = dcolumn.cwiseProduct(weights.col(i)).sum();
+      dcolumn = scale * weights.col(i).cwiseProduct((dcolumn.array() - mean).matrix());
+    }
+    dwindow.keys.middleCols(first, length).noalias() +=
+        queries.middleCols(t, count) * dweights.transpose();
+    dqueries.middleCols(t, count).noalias() += window.keys.middleCols(first, length) * dweights;
+  }
+};
+
+}  // namespace fw::detail

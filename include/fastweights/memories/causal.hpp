@@ -1,0 +1,21 @@
+#pragma once
+
+#include <Eigen/Core>
+
+namespace fw::detail {
+
+/// K' Q with the entries of later keys (below the diagonal) set to zero: C×C, entry (i, t) is
+/// k_i·q_t for i ≤ t. With `strict`, i < t.
+template <class S, class K, class Q>
+Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, const Q& queries,
+                                                                 bool strict = false) {
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> products(keys.cols(), queries.cols());
+  products.noalias() = keys.transpose() * queries;
+  if (strict)
+    products.template triangularView<Eigen::Lower>().setZero();
+  else
+    products.template triangularView<Eigen::StrictlyLower>().setZero();
+  return products;
+}
+
+}  // namespace fw::detail

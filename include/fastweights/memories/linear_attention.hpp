@@ -1,0 +1,107 @@
+#pragma once
+
+#include <fastweights/memories/causal.hpp>
+#include <fastweights/memories/normaliser.hpp>
+
+namespace fw {
+
+/// Linear attention, the sum rule: adds every value under its key and never takes anything back.
+///
+///     W_t = W_{t−1} + v_t k_tᵀ      y_t = W_t q_t
+///     with AttentionNormaliser:     z_t = z_{t−1} + k_t,  y_t = W_t q_t / (z_t·q_t + ε)
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v. Cost a token: 4 d_v d_k
+/// flops. A zero key changes nothing; a zero query reads 0.
+/// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 18–20; Schlag, Irie, Schmidhuber 2021,
+/// arXiv 2102.11174, eq. 12–17.
+template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser>
+class LinearAttention {
+ public:
+  using Scalar = S;
+  using Signature = KeyValue<Dv, Dk>;
+  static constexpr std::string_view name = "LinearAttention";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    typename Normaliser::template State<C, Dk> normaliser;
+    static constexpr auto names = fw::names("W", "normaliser");
+  };
+  using Kept = State<Owned<S>>;
+  using Segment = Kept;
+
+  explicit LinearAttention(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
+      : signature_{{dv, dk}}, normaliser_(normaliser) {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    return {{dv(), dk()}, normaliser_.template extents<Dk>(dk())};
+  }
+  template <class T> auto cast() const {
+    auto normaliser = normaliser_.template cast<T>();
+    return LinearAttention<T, Dv, Dk, decltype(normaliser)>(dv(), dk(), normaliser);
+  }
+
+  void write(Kept& s, const WriteToken<LinearAttention>& t) const {
+    s.W.noalias() += t.value * t.key.transpose();
+    normaliser_.write(s.normaliser, t.key);
+  }
+
+  void read(const Kept& s, const ReadToken<LinearAttention>& t, OutToken<LinearAttention> y) const {
+    detail::normalised_read(normaliser_, s, t.query, y.output);
+  }
+
+  void write_vjp(const Kept&, const WriteToken<LinearAttention>& t, Kept& ds,
+                 WriteGradToken<LinearAttention> dt) const {
+    dt.value.noalias() += ds.W * t.key;
+    dt.key.noalias() += ds.W.transpose() * t.value;
+    if constexpr (Normaliser::active) normaliser_.write_vjp(ds.normaliser, dt.key);
+  }
+
+  void read_vjp(const Kept& s, const ReadToken<LinearAttention>& t,
+                const OutGradToken<LinearAttention>& dy, Kept& ds,
+                ReadGradToken<LinearAttention> dt) const {
+    detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
+  }
+
+  /// Y = W Q + V triu(KᵀQ), W += V Kᵀ.
+  void chunk(Kept& s, const WriteSequence<LinearAttention>& in,
+             const ReadSequence<LinearAttention>& asked, OutSequence<LinearAttention> out) const {
+    const auto weights = detail::causal_products<S>(in.key, asked.query);
+    out.output.noalias() = s.W * asked.query;
+    out.output.noalias() += in.value * weights;
+    if constexpr (Normaliser::active) normalise_chunk(s, in, asked, out);
+    s.W.noalias() += in.value * in.key.transpose();
+  }
+
+  Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }
+  void extend(Segment& g, const WriteToken<LinearAttention>& t) const { write(g, t); }
+  void merge(Segment& g, const Segment& later) const {
+    g.W += later.W;
+    if constexpr (Normaliser::active) {
+      normaliser_.write(g.normaliser, later.normaliser.sum);
+      g.normaliser.compensation += later.normaliser.compensation;
+    }
+  }
+  void apply(const Segment& g, Kept& s) const { merge(s, g); }
+
+ private:
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+
+  // z moves on token by token, so that it rounds as the recurrence does.
+  void normalise_chunk(Kept& s, const WriteSequence<LinearAttention>& in,
+                       const ReadSequence<LinearAttention>& asked,
+                       OutSequence<LinearAttention>& out) const {
+    for (Index t = 0; t < in.key.cols(); ++t) {
+      normaliser_.write(s.normaliser, in.key.col(t));
+      out.output.col(t) *= normaliser_.inverse(s.normaliser, asked.query.col(t));
+    }
+  }
+
+  Signature signature_;
+  [[no_unique_address]] Normaliser normaliser_;
+};
+
+}  // namespace fw

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+
+/// \file
+/// The attention normaliser: a policy of the sum rule and the delta rule that keeps z = Σ φ(k) and
+/// divides what is read by z·φ(q) + ε. Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 12–14
+/// (sum rule) and section 4.2 (delta rule).
+///
+/// z is summed with compensation (Kahan): z += k in float stops counting at 2^24 tokens, this goes
+/// on. It relies on IEEE arithmetic; -ffast-math removes it.
+///
+/// Degenerate: where z·q + ε is exactly 0 nothing has been stored that the query could weigh, and
+/// the answer is 0 with gradient 0. A merely small denominator is divided by as it stands: choose ε
+/// > 0, and feature maps that are positive, to keep away from it.
+
+namespace fw {
+
+/// No normaliser: y = W q.
+struct NoNormaliser {
+  static constexpr bool active = false;
+  template <class C, int Dk> struct State { static constexpr auto names = fw::names(); };
+  template <int Dk> State<Extents, Dk> extents(Index) const { return {}; }
+  template <class T> NoNormaliser cast() const { return {}; }
+  template <class Z, class K> EIGEN_ALWAYS_INLINE void write(Z&, const K&) const {}
+  template <class Z, class DK> EIGEN_ALWAYS_INLINE void write_vjp(Z&, DK&) const {}
+};
+
+/// y = W q / (z·q + ε).
+template <class S> struct AttentionNormaliser {
+  static constexpr bool active = true;
+  S epsilon = S(1e-5);
+
+  template <class C, int Dk> struct State {
+    vec<C, Dk> sum;           ///< z
+    vec<C, Dk> compensation;  ///< what rounding has added to z and is still to be taken off
+    static constexpr auto names = fw::names("sum", "compensation");
+  };
+  template <int Dk> State<Extents, Dk> extents(Index dk) const { return {{dk, 1}, {dk, 1}}; }
+  template <class T> AttentionNormaliser<T> cast() const { return {T(epsilon)}; }
+
+  /// z += k, compensated.
+  template <class Z, class K> EIGEN_ALWAYS_INLINE void write(Z& z, const K& key) const {
+    for (Index i = 0; i < key.size(); ++i) {
+      const S corrected = key[i] - z.compensation[i];
+      const S sum = z.sum[i] + corrected;
+      z.compensation[i] = (sum - z.sum[i]) - corrected;
+      z.sum[i] = sum;
+    }
+  }
+  /// In exact arithmetic z' = z + k − c and c' = 0.
+  template <class Z, class DK> void write_vjp(Z& dz, DK& dkey) const {
+    dkey += dz.sum;
+    dz.compensation = -dz.sum;
+  }
+
+  /// 1 / (z·q + ε), or 0 where that vanishes.
+  template <class Z, class Q> S inverse(const Z& z, const Q& query) const {
+    const S denominator = z.sum.cwiseProduct(query).sum() + epsilon;
+    return denominator == S(0) ? S(0) : S(1) / denominator;
+  }
+  template <class Z, class Q, class DQ>
+  void inverse_vjp(const Z& z, const Q& query, const S& inverse, const S& dinverse, Z& dz,
+                   DQ& dquery) const {
+    const S ddenominator = -dinverse * inverse * inverse;
+    dz.sum += ddenominator * query;
+    dquery += ddenominator * z.sum;
+  }
+
+  /// z·k, how much weight the key has met before; 1 where that is exactly 0, so that the first
+  /// token under a key is written in full.
+  template <class Z, class K> S weight(const Z& z, const K& key) const {
+    const S met = z.sum.cwiseProduct(key).sum();
+    return met == S(0) ? S(1) : met;
+  }
+  template <class Z, class K, class DK>
+  void weight_vjp(const Z& z, const K& key, const S& dweight, Z& dz, DK& dkey) const {
+    if (z.sum.cwiseProduct(key).sum() == S(0)) return;
+    dz.sum += dweight * key;
+    dkey += dweight * z.sum;
+  }
+};
+
+namespace detail {
+
+// y = W q, shared by every memory that is a matrix.
+template <class W, class Q, class Dy, class DW, class DQ>
+EIGEN_ALWAYS_INLINE void product_vjp(const W& w, const Q& query, const Dy& dy, DW& dw, DQ& dquery) {
+  dw.noalias() += dy * query.transpose();
+  dquery.noalias() += w.transpose() * dy;
+}
+
+// y = W q, divided by the normaliser if there is one. `s` has W and normaliser.
+template <class Normaliser, class State, class Q, class Y>
+EIGEN_ALWAYS_INLINE void normalised_read(const Normaliser& normaliser, const State& s,
+                                         const Q& query, Y& y) {
+  y.noalias() = s.W * query;
+  if constexpr (Normaliser::active) y *= normaliser.inverse(s.normaliser, query);
+}
+
+template <class Normaliser, class State, class Q, class Dy, class DQ>
+EIGEN_ALWAYS_INLINE void normalised_read_vjp(const Normaliser& normaliser, const State& s,
+                                             const Q& query, const Dy& dy, State& ds, DQ& dquery) {
+  if constexpr (Normaliser::active) {
+    using S = typename Q::Scalar;
+    scratch<S, Dy::RowsAtCompileTime>(dy.size(), [&](auto& numerator) {
+      const S inverse = normaliser.inverse(s.normaliser, query);
+      numerator.noalias() = s.W * query;
+      const S dinverse = numerator.cwiseProduct(dy).sum();
+      numerator = inverse * dy;
+      product_vjp(s.W, query, numerator, ds.W, dquery);
+      normaliser.inverse_vjp(s.normaliser, query, inverse, dinverse, ds.normaliser, dquery);
+    });
+  } else {
+    product_vjp(s.W, query, dy, ds.W, dquery);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace fw

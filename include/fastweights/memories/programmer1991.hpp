@@ -1,0 +1,70 @@
+#pragma once
+
+#include <fastweights/core/activations.hpp>
+#include <fastweights/memories/normaliser.hpp>
+
+namespace fw {
+
+/// The fast weight programmer of 1991: a slow net emits two patterns whose outer product is added
+/// to the fast weights inside an activation σ.
+///
+///     W_t = σ(W_{t−1} + a_t b_tᵀ)      y_t = W_t x_t
+///
+/// with value = a, key = b, query = x. σ is any elementwise activation (core/activations.hpp shows
+/// the two functions one needs); the identity gives linear attention. Shapes: W d_v×d_k, b and x
+/// d_k, a and y d_v. Cost a token: 4 d_v d_k flops and d_v d_k activations. Schmidhuber 1991, TR
+/// FKI-147-91; 1992, Neural Computation 4(1); as restated in Schlag, Irie, Schmidhuber 2021, arXiv
+/// 2102.11174, eq. 1–3.
+template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class Programmer1991 {
+ public:
+  using Scalar = S;
+  using Signature = KeyValue<Dv, Dk>;
+  static constexpr std::string_view name = "Programmer1991";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using Kept = State<Owned<S>>;
+
+  explicit Programmer1991(Index dv = Dv, Index dk = Dk, Activation activation = {})
+      : signature_{{dv, dk}}, activation_(activation) {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const {
+    return Programmer1991<T, Dv, Dk, Activation>(signature_.dv, signature_.dk, activation_);
+  }
+
+  void write(Kept& s, const WriteToken<Programmer1991>& t) const {
+    s.W.noalias() += t.value * t.key.transpose();
+    s.W = s.W.unaryExpr([this](const S& x) { return activation_.value(x); });
+  }
+
+  void read(const Kept& s, const ReadToken<Programmer1991>& t, OutToken<Programmer1991> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+
+  void write_vjp(const Kept& s, const WriteToken<Programmer1991>& t, Kept& ds,
+                 WriteGradToken<Programmer1991> dt) const {
+    for (Index j = 0; j < s.W.cols(); ++j)
+      for (Index i = 0; i < s.W.rows(); ++i)
+        ds.W(i, j) *= activation_.derivative(s.W(i, j) + t.value[i] * t.key[j]);
+    dt.value.noalias() += ds.W * t.key;
+    dt.key.noalias() += ds.W.transpose() * t.value;
+  }
+
+  void read_vjp(const Kept& s, const ReadToken<Programmer1991>& t,
+                const OutGradToken<Programmer1991>& dy, Kept& ds,
+                ReadGradToken<Programmer1991> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  Signature signature_;
+  [[no_unique_address]] Activation activation_;
+};
+
+}  // namespace fw

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/owned.hpp>
+#include <fastweights/core/random.hpp>
+#include <limits>
+
+/// \file
+/// Sequences to try a memory on.
+
+namespace fw::testing {
+
+/// Everything a memory takes in `steps` steps, and room for what it gives.
+template <Memory M> struct Sequences {
+  OwnedWrites<M> inputs;
+  OwnedReads<M> queries;
+  OwnedOuts<M> outputs;  ///< NaN until something is written there
+  static constexpr auto names = fw::names("inputs", "queries", "outputs");
+};
+
+/// Draws entries uniformly from (−1, 1)/√d_k for keys and queries, from (−1, 1) for values, from
+/// (0, 1) for write strengths; with `positive`, all from the positive half, as feature maps give
+/// them.
+template <Memory M>
+Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
+  using S = typename M::Scalar;
+  const auto draw = [&]<class R>(R& record, const auto& extents) {
+    std::size_t i = 0;
+    for_each_member(
+        [&](std::string_view, auto& array, const Extent& extent) {
+          const Role role = R::roles[i++];
+          const double scale =
+              role == Role::key ? 1.0 / std::sqrt(static_cast<double>(extent.rows)) : 1.0;
+          const bool half = positive || role == Role::strength;
+          array = array.unaryExpr([&](const S&) {
+            return S(scale * (half ? 0.05 + 0.95 * random.uniform() : 2 * random.uniform() - 1));
+          });
+        },
+        record, extents);
+  };
+  const auto signature = m.signature();
+  Sequences<M> all{owned_sequence<OwnedWrites<M>>(signature.write(), steps, S(0)),
+                   owned_sequence<OwnedReads<M>>(signature.read(), steps, S(0)),
+                   owned_sequence<OwnedOuts<M>>(signature.out(), steps,
+                                                S(std::numeric_limits<double>::quiet_NaN()))};
+  draw(all.inputs, signature.write());
+  draw(all.queries, signature.read());
+  return all;
+}
+
+/// A state of m that has seen `steps` random tokens.
+template <Memory M>
+StateOf<M> used_state(const M& m, Index steps, Random& random, bool positive = false) {
+  auto before = random_sequences(m, steps, random, positive);
+  StateOf<M> state = initial_state(m);
+  scan(m, state, view<WriteSequence<M>>(before.inputs), view<ReadSequence<M>>(before.queries),
+       view<OutSequence<M>>(before.outputs));
+  return state;
+}
+
+}  // namespace fw::testing

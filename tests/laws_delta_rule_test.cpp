@@ -1,0 +1,111 @@
+#include <Eigen/QR>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+
+#include "laws.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+using Normaliser = fw::AttentionNormaliser<double>;
+template <int Dv, int Dk> using Plain = fw::DeltaRule<double, Dv, Dk>;
+template <int Dv, int Dk>
+using Vector = fw::DeltaRule<double, Dv, Dk, fw::NoNormaliser, fw::KeyValueVectorBeta>;
+template <int Dv, int Dk> using Normalised = fw::DeltaRule<double, Dv, Dk, Normaliser>;
+template <int Dv, int Dk>
+using NormalisedVector = fw::DeltaRule<double, Dv, Dk, Normaliser, fw::KeyValueVectorBeta>;
+
+static_assert(fw::Mergeable<Plain<Dynamic, Dynamic>>);
+static_assert(!fw::Mergeable<Vector<Dynamic, Dynamic>>);
+static_assert(!fw::Mergeable<Normalised<Dynamic, Dynamic>>);
+
+TEST_CASE("delta rule obeys the laws", "[laws][delta_rule]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Plain<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("delta rule with one write strength a row obeys the laws", "[laws][delta_rule]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Vector<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("delta rule with attention normalisation obeys the laws", "[laws][delta_rule]") {
+  const auto make = [](Index dv, Index dk) { return Normalised<Dynamic, Dynamic>(dv, dk); };
+  laws::at_all_sizes(make, /*positive=*/true);
+  laws::gradients_are_exact(NormalisedVector<Dynamic, Dynamic>(4, 3), 8, true);
+}
+
+TEST_CASE("delta rule in fixed sizes", "[laws][delta_rule]") {
+  laws::all(Plain<17, 3>());
+  laws::gradients_are_exact(Normalised<3, 4>(), 9, true);
+  laws::fixed_is_dynamic(Plain<1, 1>(), Plain<Dynamic, Dynamic>(1, 1), false);
+  laws::fixed_is_dynamic(Plain<64, 64>(), Plain<Dynamic, Dynamic>(64, 64), false);
+  laws::fixed_is_dynamic(Normalised<65, 63>(), Normalised<Dynamic, Dynamic>(65, 63), true);
+}
+
+TEST_CASE("a write strength a row, all the same, is one write strength", "[delta_rule]") {
+  const Plain<Dynamic, Dynamic> one(5, 4);
+  const Vector<Dynamic, Dynamic> many(5, 4);
+  fw::Random random(1);
+  auto a = fw::testing::random_sequences(one, 12, random);
+  Eigen::MatrixXd rows = a.inputs.beta.replicate(5, 1), y(5, 12);
+  auto s = fw::initial_state(one);
+  auto t = fw::initial_state(many);
+  laws::scan(one, s, a);
+  fw::scan(many, t, {a.inputs.key, a.inputs.value, rows}, {a.queries.query}, {y});
+  CHECK((y - a.outputs.output).cwiseAbs().maxCoeff() <= 1e-14);
+}
+
+TEST_CASE("on orthonormal keys with write strength 1 the delta rule is the sum rule",
+          "[delta_rule]") {
+  const Plain<Dynamic, Dynamic> delta(4, 6);
+  const fw::LinearAttention<double> sum(4, 6);
+  const Eigen::MatrixXd keys = Eigen::MatrixXd::Random(6, 6).householderQr().householderQ();
+  const Eigen::MatrixXd values = Eigen::MatrixXd::Random(4, 6);
+  const Eigen::VectorXd ones = Eigen::VectorXd::Ones(6);
+  Eigen::MatrixXd y(4, 6), z(4, 6);
+  auto s = fw::initial_state(delta);
+  auto t = fw::initial_state(sum);
+  fw::scan(delta, s, {keys, values, ones}, {keys}, {y});
+  fw::scan(sum, t, {keys, values}, {keys}, {z});
+  CHECK((y - z).cwiseAbs().maxCoeff() <= 1e-14);
+  CHECK((y - values).cwiseAbs().maxCoeff() <= 1e-14);  // each key retrieves its own value
+}
+
+TEST_CASE("the delta rule replaces what a key held", "[delta_rule]") {
+  const fw::DeltaRule<double, 2, 2> m;
+  auto s = fw::initial_state(m);
+  const Eigen::Vector2d key(0.6, 0.8), old_value(1, 2), new_value(-3, 5);
+  Eigen::Vector2d y;
+  fw::write(m, s, {key, old_value, 1.0});
+  fw::step(m, s, {key, new_value, 1.0}, {key}, {y});
+  CHECK((y - new_value).cwiseAbs().maxCoeff() <= 1e-15);
+}
+
+TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
+  const Eigen::Vector3d zero = Eigen::Vector3d::Zero(), v(1, 2, 3), k(0.5, 0.2, 0.1);
+  Eigen::Vector3d y;
+  SECTION("a zero key writes nothing") {
+    const fw::DeltaRule<double, 3, 3> m;
+    auto s = fw::initial_state(m);
+    fw::write(m, s, {k, v, 0.5});
+    const auto before = s;
+    fw::write(m, s, {zero, v, 1.0});
+    CHECK(s.W == before.W);
+  }
+  SECTION("reading an empty normalised memory gives zero, also without epsilon") {
+    const fw::DeltaRule<double, 3, 3, Normaliser> m(3, 3, {0.0});
+    auto s = fw::initial_state(m);
+    fw::read(m, s, {k}, {y});
+    CHECK(y == zero);
+  }
+  SECTION("a key that nothing met yet is written in full") {
+    const fw::DeltaRule<double, 3, 3, Normaliser> m(3, 3, {0.0});
+    auto s = fw::initial_state(m);
+    const Eigen::Vector3d first(1, 0, 0), second(0, 1, 0);
+    fw::write(m, s, {first, v, 1.0});
+    fw::step(m, s, {second, v, 1.0}, {second}, {y});
+    CHECK((y - v).cwiseAbs().maxCoeff() <= 1e-15);
+  }
+}
+
+}  // namespace

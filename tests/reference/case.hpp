@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/core/views.hpp>
+#include <fastweights/io/safetensors.hpp>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+/// \file
+/// One file of reference vectors: its arrays, and how far ours are from them. The axis orders are
+/// those of the libraries the vectors come from; all of them are views of the file's own layout.
+
+namespace reference {
+
+using fw::Index;
+using Matrix = Eigen::MatrixXd;
+
+/// An array of any rank in the file's row-major order.
+struct Array {
+  fw::io::Shape shape;
+  std::vector<double> values;
+
+  Index axis(std::size_t i) const { return shape.at(i); }
+  double* at(Index offset) { return values.data() + offset; }
+
+  /// [B, T, H, D], or [B, T, H] for one number a step: batch b, head h as D×T.
+  fw::SequenceView<double, fw::Dynamic> head(Index b, Index h) {
+    const Index steps = axis(1), heads = axis(2), d = shape.size() > 3 ? axis(3) : 1;
+    return {at((b * steps * heads + h) * d), d, steps, heads * d};
+  }
+  /// The same for a number a step.
+  fw::ScalarSequence<double> numbers(Index b, Index h) {
+    const Index steps = axis(1), heads = axis(2);
+    return fw::SequenceView<double, 1>(at(b * steps * heads + h), 1, steps, heads);
+  }
+  /// [B, T, D]: batch b as D×T.
+  fw::SequenceView<double, fw::Dynamic> batch(Index b) {
+    return {at(b * axis(1) * axis(2)), axis(2), axis(1), axis(2)};
+  }
+  /// [T, B, D]: batch b as D×T.
+  fw::SequenceView<double, fw::Dynamic> time_first(Index b) {
+    return {at(b * axis(2)), axis(2), axis(0), axis(1) * axis(2)};
+  }
+  /// [B, H, K, V], rows = key axis: head h's W, which is V×K column-major in the same place.
+  Eigen::Map<Matrix> key_major(Index b, Index h) {
+    const Index k = axis(2), v = axis(3);
+    return {at((b * axis(1) + h) * k * v), v, k};
+  }
+  /// [..., rows, cols]: the i-th matrix.
+  Eigen::Map<Eigen::Matrix<double, fw::Dynamic, fw::Dynamic, Eigen::RowMajor>> matrix(Index i = 0) {
+    const Index rows = shape.at(shape.size() - 2), cols = shape.back();
+    return {at(i * rows * cols), rows, cols};
+  }
+  Eigen::Map<Eigen::VectorXd> flat() { return {values.data(), Index(values.size())}; }
+};
+
+/// A file, and the worst relative errors so far.
+class Case {
+ public:
+  explicit Case(fw::io::SafeTensors file) : file_(std::move(file)) {}
+
+  bool has(const std::string& name) const { return file_.contains(name); }
+  Array operator[](const std::string& name) const {
+    return {file_.shape(name), file_.values<double>(name)};
+  }
+  /// An array of the same shape, to be filled: NaN all over, or zero for what accumulates.
+  Array like(const std::string& name,
+             double fill = std::numeric_limits<double>::quiet_NaN()) const {
+    Array array = (*this)[name];
+    array.values.assign(array.values.size(), fill);
+    return array;
+  }
+  std::string setting(const std::string& key) const { return file_.metadata().at(key); }
+
+  /// Compares with the array of that name: max|a − b| / max|b|.
+  void forward(const std::string& name, const Array& ours) { worst(forward_, name, ours); }
+  void gradient(const std::string& name, const Array& ours) { worst(gradient_, name, ours); }
+
+  double forward_error() const { return forward_; }
+  double gradient_error() const { return gradient_; }
+  bool has_gradient() const { return gradient_ >= 0; }
+
+ private:
+  void worst(double& error, const std::string& name, const Array& ours) {
+    const Array theirs = (*this)[name];
+    double difference = 0, largest = 0;
+    for (std::size_t i = 0; i < theirs.values.size(); ++i) {
+      const double apart = std::abs(ours.values.at(i) - theirs.values[i]);
+      if (!(apart <= difference)) difference = apart;  // also when it is NaN
+      largest = std::max(largest, std::abs(theirs.values[i]));
+    }
+    const double relative = largest > 0 ? difference / largest : difference;
+    if (!(relative <= error)) error = relative;
+  }
+
+  fw::io::SafeTensors file_;
+  double forward_ = -1, gradient_ = -1;
+};
+
+using Test = void (*)(Case&);
+
+/// The rules of each source file, by file stem.
+std::map<std::string, Test> memory_tests();
+std::map<std::string, Test> feature_map_tests();
+std::map<std::string, Test> layer_tests();
+
+}  // namespace reference

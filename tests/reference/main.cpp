@@ -1,0 +1,66 @@
+// Compares every file of reference vectors with the library and prints one line a file. The folder
+// is FASTWEIGHTS_REFERENCE_DIR of the environment, tests/data by default. A file of a rule that the
+// library does not have is listed as skipped.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+
+#include "case.hpp"
+
+namespace {
+
+constexpr double forward_limit = 1e-12, gradient_limit = 1e-10;
+
+std::map<std::string, reference::Test> all_tests() {
+  auto tests = reference::memory_tests();
+  tests.merge(reference::feature_map_tests());
+  tests.merge(reference::layer_tests());
+  return tests;
+}
+
+// Prints the file's line; whether it is within the limits.
+bool passes(const std::filesystem::path& path, reference::Test test) {
+  reference::Case file(fw::io::SafeTensors::read(path));
+  test(file);
+  char gradient[32] = "-";
+  if (file.has_gradient()) std::snprintf(gradient, sizeof gradient, "%.2e", file.gradient_error());
+  const bool right = file.forward_error() >= 0 && file.forward_error() <= forward_limit &&
+                     (!file.has_gradient() || file.gradient_error() <= gradient_limit);
+  std::printf("reference %s: forward %.2e gradient %s%s\n", path.stem().c_str(),
+              file.forward_error(), gradient, right ? "" : "  FAILED");
+  return right;
+}
+
+}  // namespace
+
+int main() {
+  const char* from_environment = std::getenv("FASTWEIGHTS_REFERENCE_DIR");
+  const std::filesystem::path folder =
+      from_environment ? from_environment : FASTWEIGHTS_REFERENCE_DIR;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+
+  const auto tests = all_tests();
+  int passed = 0, failed = 0, skipped = 0;
+  for (const auto& path : files) {
+    const auto test = tests.find(path.stem().string());
+    if (test == tests.end()) {
+      std::printf("reference %s: skipped\n", path.stem().c_str());
+      ++skipped;
+      continue;
+    }
+    try {
+      ++(passes(path, test->second) ? passed : failed);
+    } catch (const std::exception& error) {
+      std::printf("reference %s: FAILED: %s\n", path.stem().c_str(), error.what());
+      ++failed;
+    }
+  }
+  std::printf("%d passed, %d failed, %d skipped in %s\n", passed, failed, skipped, folder.c_str());
+  return failed == 0 && passed > 0 ? 0 : 1;
+}

@@ -1,0 +1,201 @@
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/programmer1991.hpp>
+#include <type_traits>
+
+#include "case.hpp"
+
+namespace reference {
+
+namespace {
+
+// How a source writes down what it stores.
+struct Layout {
+  std::string initial = "initial_state", final = "final_state";
+  bool key_major = true;     // states are [B, H, K, V]; else [B, H, dv, dk]
+  bool scales_query = true;  // q is multiplied by 1/√K inside
+};
+
+// Copies one head's state between array and memory.
+void from_array(Array& array, bool key_major, Index b, Index h, Matrix& W) {
+  if (key_major)
+    W = array.key_major(b, h);
+  else
+    W = array.matrix(b * array.axis(1) + h);
+}
+void to_array(const Matrix& W, bool key_major, Index b, Index h, Array& array) {
+  if (key_major)
+    array.key_major(b, h) = W;
+  else
+    array.matrix(b * array.axis(1) + h) = W;
+}
+
+template <class M>
+fw::WriteSequence<M> inputs_of(Array& k, Array& v, Array* beta, Index b, Index h) {
+  if constexpr (std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>)
+    return {k.head(b, h), v.head(b, h)};
+  else if constexpr (std::is_same_v<typename M::Signature, fw::KeyValueBeta<-1, -1>>)
+    return {k.head(b, h), v.head(b, h), fw::ScalarSequence<const double>(beta->numbers(b, h))};
+  else
+    return {k.head(b, h), v.head(b, h), beta->head(b, h)};
+}
+template <class M>
+fw::WriteGradSequence<M> gradients_of(Array& k, Array& v, Array* beta, Index b, Index h) {
+  if constexpr (std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>)
+    return {k.head(b, h), v.head(b, h)};
+  else if constexpr (std::is_same_v<typename M::Signature, fw::KeyValueBeta<-1, -1>>)
+    return {k.head(b, h), v.head(b, h), beta->numbers(b, h)};
+  else
+    return {k.head(b, h), v.head(b, h), beta->head(b, h)};
+}
+
+// Every head of every sequence of a file through the memory that make(d_v, d_k, T) gives.
+template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
+  Array q = file["q"], k = file["k"], v = file["v"], up = file["up_o"], o = file.like("o");
+  const Index dk = k.axis(3), dv = v.axis(3), steps = k.axis(1);
+  const auto m = make(dv, dk, steps);
+  using M = std::remove_cvref_t<decltype(m)>;
+  constexpr bool takes_beta = !std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>;
+  const bool keeps_matrix = file.has(layout.initial), keeps_z = file.has("initial_z");
+  const double scale = layout.scales_query ? 1 / std::sqrt(double(dk)) : 1;
+  const Index heads = k.axis(2);
+
+  Array beta = takes_beta ? file["beta"] : Array{};
+  Array dbeta = takes_beta ? file.like("beta", 0) : Array{};
+  Array final_state = keeps_matrix ? file.like(layout.final) : Array{};
+  Array final_z = keeps_z ? file.like("final_z") : Array{};
+
+  for (const std::string kind : {"grad_", "gradout_"}) {
+    if (!file.has(kind + "q")) continue;
+    Array dq = file.like("q", 0), dk_all = file.like("k", 0), dv_all = file.like("v", 0);
+    dbeta.values.assign(dbeta.values.size(), 0);
+    Array dinitial = keeps_matrix ? file.like(layout.initial) : Array{};
+    Array dz = keeps_z ? file.like("initial_z") : Array{};
+    for (Index b = 0; b < k.axis(0); ++b)
+      for (Index h = 0; h < heads; ++h) {
+        auto state = fw::initial_state(m);
+        auto ds = fw::zero_gradient(m);
+        if constexpr (requires { state.W; }) {
+          Array initial = file[layout.initial], up_final = file["up_" + layout.final];
+          from_array(initial, layout.key_major, b, h, state.W);
+          if (kind == "grad_") from_array(up_final, layout.key_major, b, h, ds.W);
+        }
+        if constexpr (requires { state.normaliser.sum; }) {
+          Array z = file["initial_z"], up_z = file["up_final_z"];
+          state.normaliser.sum = z.matrix(b).row(h);
+          if (kind == "grad_") ds.normaliser.sum = up_z.matrix(b).row(h);
+        }
+        const Matrix scaled = scale * q.head(b, h);
+        Matrix dscaled = Matrix::Zero(dk, steps);
+        const auto inputs = inputs_of<M>(k, v, &beta, b, h);
+        fw::Checkpoints<M> kept;
+        fw::scan(m, state, inputs, {scaled}, {o.head(b, h)}, kept);
+        if constexpr (requires { state.W; }) to_array(state.W, layout.key_major, b, h, final_state);
+        if constexpr (requires { state.normaliser.sum; })
+          final_z.matrix(b).row(h) = state.normaliser.sum;
+        fw::backward(m, kept, inputs, {scaled}, {up.head(b, h)}, ds,
+                     gradients_of<M>(dk_all, dv_all, &dbeta, b, h), {dscaled});
+        dq.head(b, h) = scale * dscaled;
+        if constexpr (requires { state.W; }) to_array(ds.W, layout.key_major, b, h, dinitial);
+        if constexpr (requires { state.normaliser.sum; }) dz.matrix(b).row(h) = ds.normaliser.sum;
+      }
+    file.gradient(kind + "q", dq);
+    file.gradient(kind + "k", dk_all);
+    file.gradient(kind + "v", dv_all);
+    if (takes_beta) file.gradient(kind + "beta", dbeta);
+    if (keeps_matrix) file.gradient(kind + layout.initial, dinitial);
+    if (keeps_z) file.gradient(kind + "initial_z", dz);
+  }
+  file.forward("o", o);
+  if (keeps_matrix) file.forward(layout.final, final_state);
+  if (keeps_z) file.forward("final_z", final_z);
+}
+
+void linear_attention(Case& file) {
+  run(file, {}, [](Index dv, Index dk, Index) { return fw::LinearAttention<double>(dv, dk); });
+}
+
+void normalised_linear_attention(Case& file) {
+  using Normaliser = fw::AttentionNormaliser<double>;
+  run(file, {}, [](Index dv, Index dk, Index) {
+    return fw::LinearAttention<double, -1, -1, Normaliser>(dv, dk, Normaliser{1e-10});
+  });
+}
+
+void delta_rule(Case& file) {
+  run(file, {}, [](Index dv, Index dk, Index) { return fw::DeltaRule<double>(dv, dk); });
+}
+
+void vector_beta(Case& file) {
+  run(file, {}, [](Index dv, Index dk, Index) {
+    return fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk);
+  });
+}
+
+void delta_net_core(Case& file) {
+  run(file, {"W0", "final_W", /*key_major=*/false, /*scales_query=*/false},
+      [](Index dv, Index dk, Index) { return fw::DeltaRule<double>(dv, dk); });
+}
+
+// The cache scales by 1/√K itself.
+void softmax_attention(Case& file) {
+  Layout layout;
+  layout.scales_query = false;
+  run(file, layout, [](Index dv, Index dk, Index steps) {
+    return fw::KeyValueCache<double>(dv, dk, {steps, fw::WhenFull::refuse});
+  });
+}
+
+// a = W_a x, b = W_b x; W ← σ(W + a bᵀ); y = W x.
+template <class Activation> void programmer(Case& file) {
+  Array x = file["x"], up = file["up_y"], y = file.like("y"), W0 = file["W0"],
+        up_final = file["up_final_W"], final_W = file.like("final_W"), W_a = file["W_a"],
+        W_b = file["W_b"];
+  const fw::Programmer1991<double, -1, -1, Activation> m(W_a.axis(0), W_b.axis(0));
+  for (const std::string kind : {"grad_", "gradout_"}) {
+    Array dx = file.like("x"), dW0 = file.like("W0"), dW_a = file.like("W_a", 0),
+          dW_b = file.like("W_b", 0);
+    for (Index i = 0; i < x.axis(0); ++i) {
+      const Matrix in = x.batch(i), a = W_a.matrix() * in, b = W_b.matrix() * in;
+      Matrix da = Matrix::Zero(a.rows(), a.cols()), db = Matrix::Zero(b.rows(), b.cols()),
+             din = Matrix::Zero(in.rows(), in.cols());
+      auto state = fw::initial_state(m);
+      auto ds = fw::zero_gradient(m);
+      state.W = W0.matrix(i);
+      if (kind == "grad_") ds.W = up_final.matrix(i);
+      fw::Checkpoints<std::remove_cvref_t<decltype(m)>> kept;
+      fw::scan(m, state, {b, a}, {in}, {y.batch(i)}, kept);
+      final_W.matrix(i) = state.W;
+      fw::backward(m, kept, {b, a}, {in}, {up.batch(i)}, ds, {db, da}, {din});
+      dW0.matrix(i) = ds.W;
+      dW_a.matrix() += da * in.transpose();
+      dW_b.matrix() += db * in.transpose();
+      dx.batch(i) = din + W_a.matrix().transpose() * da + W_b.matrix().transpose() * db;
+    }
+    file.gradient(kind + "x", dx);
+    file.gradient(kind + "W0", dW0);
+    file.gradient(kind + "W_a", dW_a);
+    file.gradient(kind + "W_b", dW_b);
+  }
+  file.forward("y", y);
+  file.forward("final_W", final_W);
+}
+
+}  // namespace
+
+std::map<std::string, Test> memory_tests() {
+  return {{"linear_attn", linear_attention},
+          {"linear_attn_normalized", normalised_linear_attention},
+          {"delta_rule", delta_rule},
+          {"delta_rule_sumnorm_keys", delta_rule},
+          {"delta_rule_vector_beta", vector_beta},
+          {"softmax_attn", softmax_attention},
+          {"idsia_delta_net_core", delta_net_core},
+          {"own_fwp1991_identity", programmer<fw::Identity>},
+          {"own_fwp1991_sigmoid", programmer<fw::Sigmoid>},
+          {"own_fwp1991_tanh", programmer<fw::Tanh>}};
+}
+
+}  // namespace reference
