@@ -1,0 +1,191 @@
+/// Element types of a safetensors file, and their conversion to and from C++ scalars.
+///
+/// Bytes are little-endian whatever the machine. Conversions never invent a value: what the target
+/// scalar cannot hold (a double beyond float's range, an integer beyond int's) is reported, not
+/// wrapped and not turned into an infinity. Rounding to a shorter mantissa is allowed.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace fw::io {
+
+/// Spelled as in the file; only the boolean's all-capitals name is a macro on some systems.
+enum class DType {
+  Bool,
+  U8,
+  I8,
+  F8_E4M3,
+  F8_E5M2,
+  F8_E8M0,
+  F8_E4M3FNUZ,
+  F8_E5M2FNUZ,
+  U16,
+  I16,
+  F16,
+  BF16,
+  U32,
+  I32,
+  F32,
+  U64,
+  I64,
+  F64
+};
+
+/// Scalars a tensor's elements can be read as.
+template <class S>
+concept ReadableScalar = std::same_as<S, float> || std::same_as<S, double> ||
+    (std::integral<S>&& requires(S value) { std::in_range<S>(value); } && !std::same_as<S, bool> &&
+     !std::same_as<S, char> && !std::same_as<S, wchar_t> && !std::same_as<S, char8_t> &&
+     !std::same_as<S, char16_t> && !std::same_as<S, char32_t>);
+
+/// Scalars that can be written: the readable ones (integers become I64) and Eigen's 16-bit floats.
+template <class S>
+concept WritableScalar =
+    ReadableScalar<S> || std::same_as<S, Eigen::half> || std::same_as<S, Eigen::bfloat16>;
+
+namespace detail {
+
+struct DTypeRow {
+  DType type;
+  std::string_view name;
+  std::size_t width;
+};
+
+inline constexpr std::array<DTypeRow, 18> dtype_rows{{{DType::Bool, "BOOL", 1},
+                                                      {DType::U8, "U8", 1},
+                                                      {DType::I8, "I8", 1},
+                                                      {DType::F8_E4M3, "F8_E4M3", 1},
+                                                      {DType::F8_E5M2, "F8_E5M2", 1},
+                                                      {DType::F8_E8M0, "F8_E8M0", 1},
+                                                      {DType::F8_E4M3FNUZ, "F8_E4M3FNUZ", 1},
+                                                      {DType::F8_E5M2FNUZ, "F8_E5M2FNUZ", 1},
+                                                      {DType::U16, "U16", 2},
+                                                      {DType::I16, "I16", 2},
+                                                      {DType::F16, "F16", 2},
+                                                      {DType::BF16, "BF16", 2},
+                                                      {DType::U32, "U32", 4},
+                                                      {DType::I32, "I32", 4},
+                                                      {DType::F32, "F32", 4},
+                                                      {DType::U64, "U64", 8},
+                                                      {DType::I64, "I64", 8},
+                                                      {DType::F64, "F64", 8}}};
+
+// The rows are found by the enumerator's value.
+static_assert(std::ranges::is_sorted(dtype_rows, {}, &DTypeRow::type) &&
+              dtype_rows.back().type == DType{dtype_rows.size() - 1});
+
+}  // namespace detail
+
+/// The name a file uses, such as "BF16".
+constexpr std::string_view name_of(DType type) {
+  return detail::dtype_rows[static_cast<std::size_t>(type)].name;
+}
+
+/// Bytes one element takes.
+constexpr std::size_t width_of(DType type) {
+  return detail::dtype_rows[static_cast<std::size_t>(type)].width;
+}
+
+/// The type of that name, or nothing.
+constexpr std::optional<DType> dtype_named(std::string_view name) {
+  const auto row = std::ranges::find(detail::dtype_rows, name, &detail::DTypeRow::name);
+  if (row == detail::dtype_rows.end()) return std::nullopt;
+  return row->type;
+}
+
+/// The type a scalar is written as.
+template <WritableScalar S> constexpr DType dtype_of() {
+  if constexpr (std::same_as<S, float>) return DType::F32;
+  if constexpr (std::same_as<S, double>) return DType::F64;
+  if constexpr (std::same_as<S, Eigen::half>) return DType::F16;
+  if constexpr (std::same_as<S, Eigen::bfloat16>) return DType::BF16;
+  return DType::I64;
+}
+
+namespace detail {
+
+template <std::size_t N>
+std::array<std::byte, N> swap_unless_little_endian(std::array<std::byte, N> raw) {
+  if constexpr (std::endian::native != std::endian::little) std::ranges::reverse(raw);
+  return raw;
+}
+
+template <class T> T load_element(const std::byte* from) {
+  std::array<std::byte, sizeof(T)> raw;
+  std::copy_n(from, sizeof(T), raw.begin());
+  return std::bit_cast<T>(swap_unless_little_endian(raw));
+}
+
+template <class T> void store_element(T value, std::byte* to) {
+  const auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
+  std::ranges::copy(swap_unless_little_endian(raw), to);
+}
+
+/// Calls f(T{}) with the C++ type of the elements; false for the 8-bit floats, which have none.
+template <class F> bool with_element_type(DType type, F&& f) {
+  switch (type) {
+    case DType::Bool:
+    case DType::U8:
+      return f(std::uint8_t{}), true;
+    case DType::I8:
+      return f(std::int8_t{}), true;
+    case DType::U16:
+      return f(std::uint16_t{}), true;
+    case DType::I16:
+      return f(std::int16_t{}), true;
+    case DType::F16:
+      return f(Eigen::half{}), true;
+    case DType::BF16:
+      return f(Eigen::bfloat16{}), true;
+    case DType::U32:
+      return f(std::uint32_t{}), true;
+    case DType::I32:
+      return f(std::int32_t{}), true;
+    case DType::F32:
+      return f(float{}), true;
+    case DType::U64:
+      return f(std::uint64_t{}), true;
+    case DType::I64:
+      return f(std::int64_t{}), true;
+    case DType::F64:
+      return f(double{}), true;
+    default:
+      return false;
+  }
+}
+
+template <class T> auto widen(T value) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return value;
+  else
+    return static_cast<float>(value);
+}
+
+/// Floats are read from floats and integers from integers; across the two something is mistaken.
+template <ReadableScalar To, class From>
+inline constexpr bool convertible_kind = std::integral<To> == std::integral<From>;
+
+/// The value in the other type, or nothing where it lies beyond that type's range.
+template <ReadableScalar To, class From> std::optional<To> convert_element(From value) {
+  const auto to = static_cast<To>(value);
+  if constexpr (std::integral<To>) {
+    if (!std::in_range<To>(value)) return std::nullopt;
+  } else {
+    if (std::isfinite(value) && !std::isfinite(to)) return std::nullopt;
+  }
+  return to;
+}
+
+}  // namespace detail
+}  // namespace fw::io

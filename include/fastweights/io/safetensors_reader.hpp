@@ -1,0 +1,222 @@
+/// Strict, zero-copy reading of safetensors: see safetensors.hpp for the format and an example.
+#pragma once
+
+#include <Eigen/Core>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fastweights/io/safetensors_header.hpp"
+#include "fastweights/io/safetensors_layout.hpp"
+
+namespace fw::io {
+
+/// A dense Eigen object whose coefficients may be assigned.
+template <class Target>
+concept WritableDense =
+    !std::is_const_v<std::remove_reference_t<Target>> &&
+    std::derived_from<std::remove_cvref_t<Target>, Eigen::DenseBase<std::remove_cvref_t<Target>>> &&
+    (std::remove_cvref_t<Target>::Flags & Eigen::LvalueBit) != 0;
+
+/// A checked file: once constructed, every tensor it lists lies within its buffer.
+///
+/// `read` and `parse` own the bytes, and copies share them; `view` borrows them, so that a memory
+/// map or a compiled-in array needs no copy, and the caller keeps them alive. Spans returned by
+/// `data` live as long as the bytes do. All members are const and may be called concurrently.
+class SafeTensors {
+ public:
+  /// Reads a whole file; errors begin with its path.
+  static SafeTensors read(const std::filesystem::path& path) {
+    return parse(file_bytes(path), path.string());
+  }
+
+  /// Takes the bytes over; errors begin with `origin`.
+  static SafeTensors parse(std::vector<std::byte> bytes, std::string origin = "safetensors") {
+    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    SafeTensors file = view(*owner, std::move(origin));
+    file.owner_ = std::move(owner);
+    return file;
+  }
+
+  /// Borrows the bytes; errors begin with `origin`.
+  static SafeTensors view(std::span<const std::byte> bytes, std::string origin = "safetensors") {
+    try {
+      return SafeTensors(bytes, origin);
+    } catch (const SafeTensorsError& error) {
+      throw SafeTensorsError(origin + ": " + error.what());
+    }
+  }
+
+  /// Borrowing from a temporary would dangle.
+  static SafeTensors view(std::vector<std::byte>&& bytes, std::string origin = "") = delete;
+
+  std::size_t size() const { return header_.tensors.size(); }
+  bool contains(std::string_view name) const { return header_.tensors.contains(name); }
+
+  /// In alphabetical order.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : header_.tensors) names.push_back(entry.first);
+    return names;
+  }
+
+  const std::map<std::string, std::string, std::less<>>& metadata() const {
+    return header_.metadata;
+  }
+
+  /// Throws, as all access by name does, when there is no such tensor.
+  const TensorInfo& info(std::string_view name) const {
+    const auto found = header_.tensors.find(name);
+    if (found == header_.tensors.end()) fail(name, "not in the file");
+    return found->second;
+  }
+
+  DType dtype(std::string_view name) const { return info(name).dtype; }
+  const Shape& shape(std::string_view name) const { return info(name).shape; }
+
+  /// The tensor's bytes as they stand in the file: row-major, little-endian, of any alignment.
+  std::span<const std::byte> data(std::string_view name) const {
+    const TensorInfo& tensor = info(name);
+    return data_.subspan(tensor.begin, tensor.end - tensor.begin);
+  }
+
+  /// All elements in file order (row-major), for any rank. Float and double are read from F64, F32,
+  /// F16 and BF16; integers from every integer type and BOOL. Throws on any other pair of types,
+  /// and on a value that S cannot hold.
+  template <ReadableScalar S> std::vector<S> values(std::string_view name) const {
+    const TensorInfo& tensor = info(name);
+    std::vector<S> values;
+    const bool known = detail::with_element_type(tensor.dtype, [&](auto element) {
+      using T = decltype(element);
+      if constexpr (!detail::convertible_kind<S, decltype(detail::widen(element))>) {
+        fail_kind<S>(name, tensor.dtype);
+      } else {
+        read_elements<T>(name, values);
+      }
+    });
+    if (!known) fail_kind<S>(name, tensor.dtype);
+    return values;
+  }
+
+  /// A [rows, cols] tensor as a column-major matrix; [n] as one column, a scalar as 1×1. Throws on
+  /// a higher rank, and as `values` does.
+  template <ReadableScalar S>
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> matrix(std::string_view name) const {
+    const Shape& axes = shape(name);
+    if (axes.size() > 2) {
+      fail(name, "shape " + detail::to_text(axes) + " has too many axes for a matrix");
+    }
+    Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> result(axes.empty() ? 1 : axes[0],
+                                                            axes.size() < 2 ? 1 : axes[1]);
+    copy_to(name, result);
+    return result;
+  }
+
+  /// Fills an Eigen matrix, vector, block or map, which must already have the tensor's shape and is
+  /// untouched when this throws. Axes of length 1 are ignored when shapes are compared: PyTorch's
+  /// depthwise convolution weight [D, 1, K] fits a D×K matrix, and [n], [n, 1] and [1, n] all fit a
+  /// vector. Throws as `values` does.
+  template <WritableDense Target> void copy_to(std::string_view name, Target&& target) const {
+    using S = typename std::remove_cvref_t<Target>::Scalar;
+    const Shape expected{target.rows(), target.cols()};
+    const Shape& found = shape(name);
+    if (without_ones(found) != without_ones(expected)) {
+      fail(name, "expected shape " + detail::to_text(expected) + ", the file has " +
+                     detail::to_text(found));
+    }
+    const std::vector<S> source = values<S>(name);
+    if (source.empty()) return;  // a hostile [0, 2^62] has columns enough to loop over for years
+    for (Eigen::Index col = 0; col < target.cols(); ++col) {
+      for (Eigen::Index row = 0; row < target.rows(); ++row) {
+        target.coeffRef(row, col) = source[static_cast<std::size_t>(row * target.cols() + col)];
+      }
+    }
+  }
+
+ private:
+  SafeTensors(std::span<const std::byte> bytes, std::string origin) : origin_(std::move(origin)) {
+    const std::size_t header_bytes = checked_header_bytes(bytes);
+    const auto text = bytes.subspan(detail::length_bytes, header_bytes);
+    data_ = bytes.subspan(detail::length_bytes + header_bytes);
+    header_ = detail::parse_header({reinterpret_cast<const char*>(text.data()), text.size()});
+    detail::check_layout(header_, data_.size());
+  }
+
+  static std::size_t checked_header_bytes(std::span<const std::byte> bytes) {
+    if (bytes.size() < detail::length_bytes) {
+      throw SafeTensorsError("holds " + std::to_string(bytes.size()) +
+                             " bytes, the header's length alone takes 8");
+    }
+    const auto length = detail::load_element<std::uint64_t>(bytes.data());
+    if (length > detail::max_header_bytes) {
+      throw SafeTensorsError("header of " + std::to_string(length) +
+                             " bytes exceeds the limit of " +
+                             std::to_string(detail::max_header_bytes));
+    }
+    const std::size_t rest = bytes.size() - detail::length_bytes;
+    if (length > rest) {
+      throw SafeTensorsError("header of " + std::to_string(length) + " bytes, only " +
+                             std::to_string(rest) + " follow its length");
+    }
+    return static_cast<std::size_t>(length);
+  }
+
+  static std::vector<std::byte> file_bytes(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (error) throw SafeTensorsError(path.string() + ": " + error.message());
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    std::ifstream stream(path, std::ios::binary);
+    stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+    if (!stream) throw SafeTensorsError(path.string() + ": cannot be read");
+    return bytes;
+  }
+
+  static Shape without_ones(Shape shape) {
+    std::erase(shape, Eigen::Index{1});
+    return shape;
+  }
+
+  [[noreturn]] void fail(std::string_view name, const std::string& what) const {
+    throw SafeTensorsError(origin_ + ": " + detail::tensor_label(name) + ": " + what);
+  }
+
+  template <class S> [[noreturn]] void fail_kind(std::string_view name, DType dtype) const {
+    fail(name, std::string(name_of(dtype)) + " cannot be read as " +
+                   (std::integral<S> ? "integers" : "floating-point numbers"));
+  }
+
+  template <class T, class S>
+  void read_elements(std::string_view name, std::vector<S>& values) const {
+    const std::span<const std::byte> bytes = data(name);
+    values.resize(bytes.size() / sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto element = detail::widen(detail::load_element<T>(&bytes[i * sizeof(T)]));
+      const auto converted = detail::convert_element<S>(element);
+      if (!converted) {
+        fail(name, "element " + std::to_string(i) + " is " + nlohmann::json(element).dump() +
+                       ", beyond the range of the type it is read as");
+      }
+      values[i] = *converted;
+    }
+  }
+
+  std::string origin_;
+  std::shared_ptr<const std::vector<std::byte>> owner_;
+  std::span<const std::byte> data_;
+  detail::Header header_;
+};
+
+}  // namespace fw::io

@@ -1,0 +1,197 @@
+/// Writing of safetensors: see safetensors.hpp for the format and an example.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <ranges>
+#include <span>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fastweights/io/safetensors_format.hpp"
+
+namespace fw::io {
+
+/// Collects named tensors (their values are copied on `add`) and writes them as one file.
+///
+/// The bytes depend on the names and values alone, not on the order of the calls: wider elements
+/// come first, which keeps every tensor aligned to its element, then names in alphabetical order.
+/// A float is written as F32, a double as F64, Eigen's half and bfloat16 as F16 and BF16, and every
+/// integer as I64. Each `add` throws, and adds nothing, when the name is taken, reserved or not
+/// valid UTF-8.
+class SafeTensorsWriter {
+ public:
+  /// A matrix, as [rows, cols]; what is a column vector by its type, as [n].
+  template <class Derived>
+  requires WritableScalar<typename Derived::Scalar>
+  void add(const std::string& name, const Eigen::DenseBase<Derived>& dense) {
+    using S = typename Derived::Scalar;
+    Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows(dense.rows(),
+                                                                           dense.cols());
+    rows = dense.derived().matrix();
+    const bool is_vector = Derived::ColsAtCompileTime == 1;
+    add(name, is_vector ? Shape{rows.rows()} : Shape{rows.rows(), rows.cols()},
+        std::span<const S>(rows.data(), static_cast<std::size_t>(rows.size())));
+  }
+
+  /// A scalar, of shape [].
+  template <WritableScalar S> void add(const std::string& name, S value) {
+    add(name, Shape{}, std::span<const S>(&value, 1));
+  }
+
+  /// Any rank, from a vector, array or span of elements in row-major order. Throws when their
+  /// number does not fill the shape.
+  template <std::ranges::contiguous_range Range>
+  requires WritableScalar<std::ranges::range_value_t<Range>>
+  void add(const std::string& name, const Shape& shape, const Range& values) {
+    using S = std::ranges::range_value_t<Range>;
+    const auto bytes = detail::checked_bytes(shape, sizeof(S));
+    if (!bytes || *bytes != std::ranges::size(values) * sizeof(S)) {
+      fail(name, std::to_string(std::ranges::size(values)) + " values do not fill shape " +
+                     detail::to_text(shape));
+    }
+    check_name(name);
+    Tensor tensor{dtype_of<S>(), shape, packed(name, std::span<const S>(values))};
+    if (!tensors_.emplace(name, std::move(tensor)).second) fail(name, "added twice");
+  }
+
+  /// Free text that travels with the tensors. Throws when the key is taken or the text not UTF-8.
+  void metadata(const std::string& key, const std::string& value) {
+    check_utf8(key, "metadata " + detail::json_quote(key));
+    check_utf8(value, "metadata " + detail::json_quote(key));
+    if (!metadata_.emplace(key, value).second) {
+      throw SafeTensorsError("metadata " + detail::json_quote(key) + ": added twice");
+    }
+  }
+
+  /// The whole file.
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> all;
+    emit([&all](std::span<const std::byte> part) {
+      all.insert(all.end(), part.begin(), part.end());
+    });
+    return all;
+  }
+
+  /// Writes a temporary file beside `path` and renames it, so that neither a reader nor a crash of
+  /// this program ever meets half a file. (Surviving a power cut takes the system's fsync.) Throws,
+  /// and leaves an existing file as it was, when the disk refuses.
+  void write(const std::filesystem::path& path) const {
+    std::filesystem::path temporary = path;
+    temporary += "." + std::to_string(std::random_device{}()) + ".tmp";
+    try {
+      write_directly(temporary);
+      std::filesystem::rename(temporary, path);
+    } catch (const std::exception& error) {
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      throw SafeTensorsError(path.string() + ": cannot be written: " + error.what());
+    }
+  }
+
+ private:
+  struct Tensor {
+    DType dtype;
+    Shape shape;
+    std::vector<std::byte> data;
+  };
+  using Item = std::pair<const std::string, Tensor>;
+
+  [[noreturn]] static void fail(const std::string& name, const std::string& what) {
+    throw SafeTensorsError(detail::tensor_label(name) + ": " + what);
+  }
+
+  static void check_utf8(const std::string& text, const std::string& label) {
+    try {
+      nlohmann::json(text).dump();
+    } catch (const nlohmann::json::type_error&) {
+      throw SafeTensorsError(label + ": not valid UTF-8");
+    }
+  }
+
+  static void check_name(const std::string& name) {
+    check_utf8(name, detail::tensor_label(name));
+    if (name == detail::metadata_name) fail(name, "the name is reserved");
+  }
+
+  template <class S>
+  static std::vector<std::byte> packed(const std::string& name, std::span<const S> values) {
+    using T = std::conditional_t<std::integral<S>, std::int64_t, S>;
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if constexpr (std::integral<S>) {
+        if (!std::in_range<T>(values[i])) fail(name, "element beyond the range of I64");
+      }
+      detail::store_element(static_cast<T>(values[i]), &bytes[i * sizeof(T)]);
+    }
+    return bytes;
+  }
+
+  std::vector<const Item*> in_file_order() const {
+    std::vector<const Item*> items;
+    for (const Item& item : tensors_) items.push_back(&item);
+    std::ranges::stable_sort(items, std::ranges::greater{},
+                             [](const Item* item) { return width_of(item->second.dtype); });
+    return items;
+  }
+
+  std::string header() const {
+    nlohmann::json header = nlohmann::json::object();
+    if (!metadata_.empty()) header[std::string(detail::metadata_name)] = metadata_;
+    std::size_t begin = 0;
+    for (const Item* item : in_file_order()) {
+      const auto& [dtype, shape, data] = item->second;
+      header[item->first] = {{"dtype", name_of(dtype)},
+                             {"shape", shape},
+                             {"data_offsets", {begin, begin + data.size()}}};
+      begin += data.size();
+    }
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data starts aligned
+    if (text.size() > detail::max_header_bytes) {
+      throw SafeTensorsError("header of " + std::to_string(text.size()) +
+                             " bytes exceeds the limit of " +
+                             std::to_string(detail::max_header_bytes));
+    }
+    return text;
+  }
+
+  template <class Sink> void emit(Sink&& sink) const {
+    const std::string text = header();
+    std::array<std::byte, detail::length_bytes> length;
+    detail::store_element(std::uint64_t{text.size()}, length.data());
+    sink(std::span<const std::byte>(length));
+    sink(std::as_bytes(std::span(text)));
+    for (const Item* item : in_file_order()) sink(std::span<const std::byte>(item->second.data));
+  }
+
+  void write_directly(const std::filesystem::path& path) const {
+    std::ofstream stream(path, std::ios::binary);
+    emit([&stream](std::span<const std::byte> part) {
+      stream.write(reinterpret_cast<const char*>(part.data()),
+                   static_cast<std::streamsize>(part.size()));
+    });
+    stream.close();
+    if (!stream) throw std::system_error(errno, std::generic_category());
+  }
+
+  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace fw::io

@@ -1,0 +1,164 @@
+#include <fastweights/io/weights.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/layer_norm.hpp>
+#include <fastweights/layers/pre_norm_block.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/testing/sequences.hpp>
+
+#include "catch.hpp"
+
+namespace {
+
+using fw::Index;
+using fw::io::SafeTensors;
+using fw::io::SafeTensorsError;
+using fw::io::SafeTensorsWriter;
+
+std::string data(const std::string& name) {
+  return std::string(FASTWEIGHTS_REFERENCE_DIR) + "/" + name;
+}
+
+// A feed-forward layer behind a layer norm, with the names that PyTorch gave them.
+struct Network {
+  fw::LayerNorm<float> norm{12};
+  fw::FeedForward<float> ffn{12, 24};
+  static constexpr auto names = fw::names("norm", "ffn");
+};
+
+template <class F> std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const SafeTensorsError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+SafeTensors written(const SafeTensorsWriter& writer) { return SafeTensors::parse(writer.bytes()); }
+
+TEST_CASE("weights from PyTorch load by name and compute what PyTorch computed", "[weights]") {
+  const auto file = SafeTensors::read(data("pytorch_linear.safetensors"));
+  Network net;
+  fw::io::load_parameters(net.norm, file, "norm");
+  fw::io::load_parameters(net.ffn, file, "ffn");
+  const Eigen::MatrixXf x = file.matrix<float>("input").transpose();
+  const Eigen::MatrixXf expected = file.matrix<float>("output").transpose();
+  Eigen::MatrixXf normed(12, x.cols()), y(12, x.cols());
+  fw::LayerNorm<float>::Trace norm_trace;
+  fw::FeedForward<float>::Trace ffn_trace;
+  fw::Nothing none;
+  net.norm.forward(none, x, normed, norm_trace);
+  net.ffn.forward(none, normed, y, ffn_trace);
+  y += x;
+  CHECK((y - expected).cwiseAbs().maxCoeff() <= 1e-6f * expected.cwiseAbs().maxCoeff());
+}
+
+TEST_CASE("save then load is the identity for a model", "[weights]") {
+  Network saved, loaded;
+  fw::Random random(1);
+  fw::initialise(saved, random);
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, saved, "net");
+  writer.add("other", 1.0f);  // outside the prefix
+  fw::io::load_parameters(loaded, written(writer), "net");
+  int parameters = 0;
+  fw::for_each_parameter(
+      [&](const std::string& path, const auto& a, const auto& b) {
+        INFO(path);
+        CHECK(a == b);
+        ++parameters;
+      },
+      saved, loaded);
+  CHECK(parameters == 6);
+}
+
+TEST_CASE("loading says which tensor is missing, too many or misshapen, and changes nothing",
+          "[weights]") {
+  Network net;
+  const auto before = net;
+  const auto load = [&](const SafeTensorsWriter& writer) {
+    return error_of([&] { fw::io::load_parameters(net, written(writer)); });
+  };
+  const auto all_but = [&](const std::string& left_out) {
+    SafeTensorsWriter writer;
+    Network other;
+    fw::Random random(2);
+    fw::initialise(other, random);
+    fw::for_each_parameter(
+        [&](const std::string& path, const auto& p) {
+          if (path != left_out) writer.add(path, p);
+        },
+        other);
+    return writer;
+  };
+  CHECK(contains(load(all_but("ffn.up.bias")), "ffn.up.bias"));
+
+  auto extra = all_but("");
+  extra.add("ffn.gate.weight", Eigen::MatrixXf::Zero(2, 2).eval());
+  CHECK(contains(load(extra), "ffn.gate.weight"));
+
+  auto misshapen = all_but("ffn.down.weight");
+  misshapen.add("ffn.down.weight", Eigen::MatrixXf::Zero(24, 12).eval());
+  const auto message = load(misshapen);
+  CHECK(contains(message, "ffn.down.weight"));
+  CHECK(contains(message, "[12, 24]"));
+  CHECK(contains(message, "[24, 12]"));
+
+  auto renamed = all_but("norm.weight");
+  renamed.add("norm.scale", Eigen::VectorXf::Ones(12).eval());
+  CHECK(contains(load(renamed), "norm.weight"));
+
+  fw::for_each_parameter([](const std::string&, const auto& a, const auto& b) { CHECK(a == b); },
+                         net, before);
+}
+
+// A stream that is saved and loaded goes on with the same bits.
+template <class M> void saves_its_state(const M& m) {
+  fw::Random random(3);
+  auto state = fw::testing::used_state(m, 7, random, true);
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, state, "stream");
+  auto loaded = fw::initial_state(m);
+  fw::io::load_state(loaded, written(writer), "stream");
+  auto a = fw::testing::random_sequences(m, 9, random, true);
+  auto b = a;
+  const auto scan = [&](auto& s, auto& all) {
+    fw::scan(m, s, fw::view<fw::WriteSequence<M>>(all.inputs),
+             fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs));
+  };
+  scan(state, a);
+  scan(loaded, b);
+  CHECK(a.outputs.output == b.outputs.output);
+}
+
+TEST_CASE("save then load is the identity for the state of every memory", "[weights]") {
+  saves_its_state(fw::LinearAttention<float>(3, 5));
+  saves_its_state(fw::LinearAttention<float, 3, 5, fw::AttentionNormaliser<float>>());
+  saves_its_state(fw::DeltaRule<double>(4, 3));
+  saves_its_state(fw::DeltaRule<double, -1, -1, fw::AttentionNormaliser<double>>(4, 3));
+  saves_its_state(fw::HebbianMemory<double, 1, 4>());
+  saves_its_state(fw::Programmer1991<float>(2, 3));
+  saves_its_state(fw::KeyValueCache<float>(3, 4, {5}));
+}
+
+TEST_CASE("a state of another size is refused by name", "[weights]") {
+  fw::Random random(4);
+  const fw::DeltaRule<double> small(3, 3), large(4, 4);
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, fw::initial_state(small));
+  auto state = fw::initial_state(large);
+  const auto message = error_of([&] { fw::io::load_state(state, written(writer)); });
+  CHECK(contains(message, "W"));
+  CHECK(contains(message, "[4, 4]"));
+  CHECK(state.W.rows() == 4);
+}
+
+}  // namespace
