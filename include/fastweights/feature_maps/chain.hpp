@@ -1,0 +1,116 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/normalise.hpp>
+
+namespace fw {
+
+template <class First, class Second, class... More> struct Chain;
+
+namespace detail {
+
+template <class Second, class... More> struct ChainTail { using type = Chain<Second, More...>; };
+template <class Last> struct ChainTail<Last> { using type = Last; };
+
+template <class First, class Tail>
+inline constexpr auto chain_name = [] {
+  constexpr std::string_view then = " then ";
+  std::array<char, First::name.size() + then.size() + Tail::name.size()> text{};
+  auto end = std::copy(First::name.begin(), First::name.end(), text.begin());
+  end = std::copy(then.begin(), then.end(), end);
+  std::copy(Tail::name.begin(), Tail::name.end(), end);
+  return text;
+}();
+
+}  // namespace detail
+
+/// Feature maps one after the other, first to last, as one feature map.
+///
+///     Chain<Dpfp<2>, SumNormalise>:  φ(x) = SumNormalise(Dpfp<2>(x))
+///
+/// Shapes: those of the maps in turn. What is between two maps is kept for a tile of columns at a
+/// time, on the stack, and computed again in the backward pass. Throws what the maps throw.
+template <class First, class Second, class... More> struct Chain {
+  using Tail = typename detail::ChainTail<Second, More...>::type;
+  static constexpr std::string_view name{detail::chain_name<First, Tail>.data(),
+                                         detail::chain_name<First, Tail>.size()};
+
+  First first;
+  Tail rest;
+
+  Chain() = default;
+  Chain(First first_map, Second second, More... more)
+      : first(std::move(first_map)), rest(std::move(second), std::move(more)...) {}
+
+  template <class T> auto cast() const {
+    auto first_map = cast_feature_map<T>(first);
+    auto tail = cast_feature_map<T>(rest);
+    return Chain<decltype(first_map), decltype(tail)>(std::move(first_map), std::move(tail));
+  }
+
+  template <int D>
+  static constexpr int fixed_features =
+      Tail::template fixed_features<First::template fixed_features<D>>;
+  Index features(Index d) const { return rest.features(first.features(d)); }
+
+  template <class X, class Y> void map(const X& x, Y& y) const {
+    for_each_tile<1>(x, [&](Index t, Index count, auto between) {
+      auto out = columns(y, t, count);
+      first.map(columns(x, t, count), between);
+      rest.map(between, out);
+    });
+  }
+
+  template <class X, class Y, class Dy, class Dx>
+  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+    for_each_tile<2>(x, [&](Index t, Index count, auto between, auto gradient) {
+      const auto in = columns(x, t, count);
+      auto din = columns(dx, t, count);
+      first.map(in, between);
+      gradient.setZero();
+      rest.vjp(between, columns(y, t, count), columns(dy, t, count), gradient);
+      first.vjp(in, between, gradient, din);
+    });
+  }
+
+ private:
+  // Small enough for the stack and the cache, wide enough for a matrix product over several
+  // columns.
+  static constexpr Index tile_entries = 4096;
+
+  // Calls f(t, count, between...) for `count` columns from t on, tile after tile, with Count
+  // matrices for what is between `first` and `rest`.
+  template <int Count, class X, class F> void for_each_tile(const X& x, const F& f) const {
+    constexpr int cols = X::ColsAtCompileTime == 1 ? 1 : Dynamic;
+    constexpr int rows = First::template fixed_features<X::RowsAtCompileTime>;
+    using S = typename X::Scalar;
+    using Between = Eigen::Map<detail::PlainArray<S, rows, cols>>;
+    const Index features = first.features(x.rows());
+    const Index width = std::min(x.cols(), std::max<Index>(1, tile_entries / features));
+    scratch<S, cols == 1 ? rows : Dynamic, Count>(features * width, [&](auto&... buffers) {
+      for (Index t = 0; t < x.cols(); t += width) {
+        const Index count = std::min(width, x.cols() - t);
+        f(t, count, Between(buffers.data(), features, count)...);
+      }
+    });
+  }
+
+  template <class X>
+  static auto columns(X& x, [[maybe_unused]] Index t, [[maybe_unused]] Index count) {
+    if constexpr (X::ColsAtCompileTime == 1)
+      return x.col(0);
+    else
+      return x.middleCols(t, count);
+  }
+};
+
+/// φ, then divided by the sum of its features.
+template <class Phi> using SumNormalised = Chain<Phi, SumNormalise>;
+
+/// φ, then divided by its Euclidean length.
+template <class Phi> using L2Normalised = Chain<Phi, L2Normalise>;
+
+}  // namespace fw

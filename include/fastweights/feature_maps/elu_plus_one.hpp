@@ -1,0 +1,42 @@
+#pragma once
+
+#include <fastweights/feature_maps/feature_map.hpp>
+
+namespace fw {
+
+/// The exponential linear unit plus one, the positive feature map of the first linear transformers.
+///
+///     φ(x) = x + 1 for x > 0, exp(x) otherwise
+///
+/// Shapes: d → d. Cost: one exponential an entry forwards, none backwards (φ' = min(φ, 1)). Throws
+/// nothing. Positive, but down to the smallest normal number for very negative x.
+/// Katharopoulos, Vyas, Pappas, Fleuret 2020, arXiv 2006.16236, eq. 7.
+struct EluPlusOne : detail::KeepsRows {
+  static constexpr std::string_view name = "EluPlusOne";
+
+  template <class X, class Y> void map(const X& x, Y& y) const {
+    using S = typename X::Scalar;
+    if constexpr (detail::is_real<X>)  // SIMD, where Eigen's select is not
+      y.array() = x.cwiseMax(S(0)).array() + x.cwiseMin(S(0)).array().exp();
+    else
+      y = x.unaryExpr([](const S& entry) { return value(entry); });
+  }
+
+  template <class X, class Y, class Dy, class Dx>
+  void vjp(const X&, const Y& y, const Dy& dy, Dx& dx) const {
+    using S = typename X::Scalar;
+    if constexpr (detail::is_real<X>)
+      dx += dy.cwiseProduct(y.cwiseMin(S(1)));
+    else
+      dx += dy.cwiseProduct(
+          y.unaryExpr([](const S& entry) { return detail::real_part(entry) > 1 ? S(1) : entry; }));
+  }
+
+ private:
+  template <class S> static S value(const S& x) {
+    using std::exp;
+    return detail::real_part(x) > 0 ? S(x + S(1)) : S(exp(x));
+  }
+};
+
+}  // namespace fw

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <Eigen/QR>
+#include <fastweights/core/random.hpp>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/feature_maps/feature_map.hpp>
+
+namespace fw {
+
+/// Positive orthogonal random features, by which linear attention estimates softmax attention
+/// without bias: E[φ(x)·φ(y)] = exp(x·y) over the draws of Ω.
+///
+///     φ(x) = exp(−‖x‖²/2) / √(2m) · [exp(Ωᵀx); exp(−Ωᵀx)]
+///
+/// Shapes: Ω d×m, d → 2m. Cost a token: 2dm flops and 2m exponentials; a redraw O(d²m). To estimate
+/// exp(x·y/√d), scale x and y by d^−1/4 first: that is the caller's. Redraw every batch while
+/// training and keep Ω for evaluation.
+///
+/// Overflow: a feature is at most exp(‖ω‖²/2)/√(2m), reached at x = ±ω, and ‖ω‖² is about d: float
+/// is safe up to d of about 100, double up to 1000, whatever x is (while ‖x‖² does not exceed the
+/// range, the exponent is formed before the exponential). For x far from every ω all features
+/// underflow to 0.
+///
+/// Throws std::invalid_argument for sizes below 1 and for x without the d rows of Ω.
+/// Choromanski et al. 2021, arXiv 2009.14794, lemma 1 (hyperbolic cosine form) and section 2.4.
+template <class S> class FavorPlus {
+ public:
+  using Projection = Eigen::Matrix<S, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "FavorPlus";
+
+  /// Draws Ω of m columns for inputs of d rows.
+  FavorPlus(Index d, Index m, std::uint64_t seed) : omega_(checked("d", d), checked("m", m)) {
+    redraw(seed);
+  }
+  /// Takes Ω as it is given.
+  explicit FavorPlus(Projection omega) : omega_(std::move(omega)) {
+    checked("d", omega_.rows());
+    checked("m", omega_.cols());
+  }
+
+  /// A new Ω: in every block of d columns directions that are orthogonal to each other, each of the
+  /// length of a Gaussian vector. One seed gives one Ω, drawn in double for every S.
+  void redraw(std::uint64_t seed) {
+    Random random(seed);
+    const Index d = omega_.rows();
+    Eigen::MatrixXd gaussian(d, d);
+    for (Index first = 0; first < omega_.cols(); first += d) {
+      random.fill(gaussian);
+      // The signs that QR leaves open do not matter: φ has ω and −ω alike.
+      const Eigen::MatrixXd directions =
+          Eigen::HouseholderQR<Eigen::MatrixXd>(gaussian).householderQ();
+      random.fill(gaussian);
+      for (Index i = 0; i < d && first + i < omega_.cols(); ++i)
+        omega_.col(first + i) = (gaussian.row(i).norm() * directions.col(i)).template cast<S>();
+    }
+  }
+
+  const Projection& projection() const { return omega_; }
+
+  template <class T> FavorPlus<T> cast() const {
+    return FavorPlus<T>(omega_.template cast<T>().eval());
+  }
+
+  template <int D> static constexpr int fixed_features = Dynamic;
+  Index features(Index d) const {
+    if (d != omega_.rows())
+      detail::throw_mismatch(name, "x", d, "rows", omega_.rows(), "the projection");
+    return 2 * omega_.cols();
+  }
+
+  template <class X, class Y> void map(const X& x, Y& y) const {
+    const Index m = omega_.cols();
+    const S log_scale = static_cast<S>(-0.5 * std::log(2.0 * static_cast<double>(m)));
+    y.topRows(m).noalias() = omega_.transpose() * x;
+    for (Index t = 0; t < x.cols(); ++t) {
+      const S shift = log_scale - S(0.5) * x.col(t).cwiseProduct(x.col(t)).sum();
+      auto plus = y.col(t).head(m).array();
+      y.col(t).tail(m).array() = (shift - plus).exp();
+      plus = (shift + plus).exp();
+    }
+  }
+
+  template <class X, class Y, class Dy, class Dx>
+  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+    with_score_gradient(y, dy, [&](const auto& dscores) { dx.noalias() += omega_ * dscores; });
+    for (Index t = 0; t < x.cols(); ++t)
+      dx.col(t) -= dy.col(t).cwiseProduct(y.col(t)).sum() * x.col(t);
+  }
+
+  /// dΩ += the gradient of Ω, where y = φ(x).
+  template <class X, class Y, class Dy, class DOmega>
+  void projection_vjp(const X& x, const Y& y, const Dy& dy, DOmega& domega) const {
+    with_score_gradient(y, dy,
+                        [&](const auto& dscores) { domega.noalias() += x * dscores.transpose(); });
+  }
+
+ private:
+  // Calls f with the gradient of Ωᵀx, m×T.
+  template <class Y, class Dy, class F>
+  void with_score_gradient(const Y& y, const Dy& dy, const F& f) const {
+    const Index m = omega_.cols();
+    scratch<S, Dynamic>(m * y.cols(), [&](auto& buffer) {
+      using Scores = detail::PlainArray<S, Dynamic, Y::ColsAtCompileTime>;
+      Eigen::Map<Scores> dscores(buffer.data(), m, y.cols());
+      dscores =
+          dy.topRows(m).cwiseProduct(y.topRows(m)) - dy.bottomRows(m).cwiseProduct(y.bottomRows(m));
+      f(dscores);
+    });
+  }
+
+  static Index checked(std::string_view which, Index size) {
+    detail::check_size<Dynamic>(name, which, size);
+    return size;
+  }
+
+  Projection omega_;
+};
+
+}  // namespace fw

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <concepts>
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/check.hpp>
+
+/// \file
+/// Feature maps: what is done to keys and queries before a memory meets them. A map takes each
+/// column of x by itself, so that one column (a token) and D×T (a sequence) share the code, for
+/// float, double, complex (complex step: branches go by the real part, nothing is conjugated) and
+/// automatic differentiation scalars, fixed and dynamic sizes. A token takes no heap.
+///
+///     struct Square {
+///       static constexpr std::string_view name = "Square";
+///       template <int D> static constexpr int fixed_features = D;  // output rows for D input rows
+///       Index features(Index d) const;                             // the same at run time
+///       void map(const X& x, Y& y) const;                          // y = φ(x)
+///       void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const;  // dx += J(x)ᵀ dy
+///     };
+///
+/// `map` and `vjp` are templates on Eigen matrices, maps and blocks, and bare: they check nothing.
+/// `vjp` is given y = φ(x) along with x. x, y, dy and dx must not overlap. `features` throws
+/// std::invalid_argument for a d that the map cannot take. fw::apply and fw::apply_vjp are the
+/// checked boundary.
+
+namespace fw {
+
+template <class M>
+concept FeatureMap = requires(const M& map, Index d, const Eigen::VectorXd& x, Eigen::VectorXd& y) {
+  { M::name } -> std::convertible_to<std::string_view>;
+  { M::template fixed_features<Dynamic> } -> std::convertible_to<int>;
+  { map.features(d) } -> std::same_as<Index>;
+  map.map(x, y);
+  map.vjp(x, y, x, y);
+};
+
+namespace detail {
+
+// float or double, for which Eigen has SIMD minima, maxima and exponentials.
+template <class X> inline constexpr bool is_real = std::is_floating_point_v<typename X::Scalar>;
+
+// What a map has that gives as many rows as it takes.
+struct KeepsRows {
+  template <int D> static constexpr int fixed_features = D;
+  Index features(Index d) const { return d; }
+};
+
+template <class M, class X, class Y>
+void check_mapped(const M& map, const X& x, std::string_view member, const Y& y) {
+  if (x.rows() < 1)
+    throw std::invalid_argument(std::string(M::name) + ": x has 0 rows, expected at least 1");
+  const Index expected = map.features(x.rows());
+  if (y.rows() != expected)
+    throw_mismatch(M::name, member, y.rows(), "rows", expected, "the feature map");
+  if (y.cols() != x.cols())
+    throw_mismatch(M::name, member, y.cols(), "columns", x.cols(), "the sequence");
+}
+
+}  // namespace detail
+
+/// y = φ(x), column by column. Throws std::invalid_argument when y has not φ's rows for x, or not
+/// the columns of x; y is unchanged then.
+template <FeatureMap M, class X, class Y> void apply(const M& map, const X& x, Y&& y) {
+  detail::check_mapped(map, x, "y", y);
+  map.map(x, y);
+}
+
+/// dx += J(x)ᵀ dy, where y = φ(x). Throws as fw::apply does; dx is unchanged then.
+template <FeatureMap M, class X, class Y, class Dy, class Dx>
+void apply_vjp(const M& map, const X& x, const Y& y, const Dy& dy, Dx&& dx) {
+  detail::check_mapped(map, x, "y", y);
+  detail::check_mapped(map, x, "dy", dy);
+  if (dx.rows() != x.rows())
+    detail::throw_mismatch(M::name, "dx", dx.rows(), "rows", x.rows(), "the input");
+  if (dx.cols() != x.cols())
+    detail::throw_mismatch(M::name, "dx", dx.cols(), "columns", x.cols(), "the sequence");
+  map.vjp(x, y, dy, dx);
+}
+
+/// The same map for scalar T: maps with parameters bring a cast<T>(), others take any scalar.
+template <class T, FeatureMap M> auto cast_feature_map(const M& map) {
+  if constexpr (requires { map.template cast<T>(); })
+    return map.template cast<T>();
+  else
+    return map;
+}
+
+}  // namespace fw
