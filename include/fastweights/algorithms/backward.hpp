@@ -24,6 +24,7 @@ namespace fw {
 /// Kept by the caller and used again, it is allocated once.
 template <Memory M> struct Checkpoints {
   Index interval = 0;              ///< tokens between two states; 0 before a scan chooses √T
+  Index steps = 0;                 ///< tokens of the forward pass
   std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
   std::vector<StateOf<M>> replay;  ///< the states inside one chunk
 };
@@ -86,6 +87,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_sequence(M::name, outputs, signature.out(), total);
   kept.interval = detail::checkpoint_interval<M>(kept.interval, total);
+  kept.steps = total;
   std::size_t chunk = 0;
   for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {
     detail::remember<M>(kept.states, chunk, state);
@@ -103,7 +105,10 @@ void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSeq
               ReadGradSequence<M> dr) {
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
-  detail::check_scan(m, kept.states.at(0), inputs, queries, total);
+  if (kept.states.empty() || kept.steps != total)
+    detail::throw_mismatch(M::name, "the sequence", total, "steps",
+                           kept.states.empty() ? 0 : kept.steps, "the forward pass that was kept");
+  detail::check_scan(m, kept.states[0], inputs, queries, total);
   detail::check_state(M::name, ds, m.state_extents());
   detail::check_sequence(M::name, dy, signature.out(), total);
   detail::check_sequence(M::name, dw, signature.write(), total);
@@ -130,6 +135,7 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
   detail::check_scan(m, initial, inputs, queries, total);
   Checkpoints<M> kept;
   kept.interval = detail::checkpoint_interval<M>(0, total);
+  kept.steps = total;
   kept.states.push_back(initial);
   StateOf<M> state = initial;
   const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/signatures.hpp>
 #include <vector>
 
 namespace fw {

@@ -4,8 +4,9 @@
 #include <fastweights/core/state.hpp>
 
 /// \file
-/// One token at a time. After construction none of these allocates or locks. All throw
-/// std::invalid_argument, naming the member, when a size does not fit; the state is then unchanged.
+/// One token at a time. After construction none of these allocates or locks. An output must not
+/// overlap an input. All throw std::invalid_argument, naming the member, when a size does not fit;
+/// the state is then unchanged.
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 

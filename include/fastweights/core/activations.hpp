@@ -5,7 +5,9 @@
 
 /// \file
 /// Elementwise activations: `value(x)` and `derivative(x)`, for real, complex and automatic
-/// differentiation scalars. One of your own needs these two members and nothing more.
+/// differentiation scalars. One of your own needs these two members and nothing more; `values` and
+/// `derivatives` of an Eigen array expression, if it has them, are used for whole matrices and run
+/// on SIMD lanes.
 
 namespace fw {
 
@@ -13,6 +15,20 @@ namespace detail {
 
 // The real part, by which a complex-step argument takes the branch of its real value.
 template <class S> auto real_part(const S& x) { return Eigen::numext::real(x); }
+
+// value() and derivative() of every entry, as an expression.
+template <class F, class A> auto activated(const F& f, const Eigen::ArrayBase<A>& x) {
+  if constexpr (requires { f.values(x.derived()); })
+    return f.values(x.derived());
+  else
+    return x.unaryExpr([f](const auto& each) { return f.value(each); });
+}
+template <class F, class A> auto activated_derivative(const F& f, const Eigen::ArrayBase<A>& x) {
+  if constexpr (requires { f.derivatives(x.derived()); })
+    return f.derivatives(x.derived());
+  else
+    return x.unaryExpr([f](const auto& each) { return f.derivative(each); });
+}
 
 }  // namespace detail
 
@@ -29,6 +45,10 @@ struct Tanh {
   template <class S> S derivative(const S& x) const {
     const S y = value(x);
     return S(1) - y * y;
+  }
+  template <class A> auto values(const A& x) const { return x.tanh(); }
+  template <class A> auto derivatives(const A& x) const {
+    return typename A::Scalar(1) - x.tanh().square();
   }
 };
 

@@ -26,64 +26,68 @@ template <int Nu = 1> struct Dpfp {
   static constexpr std::string_view name = "Dpfp";
   static constexpr int nu = Nu;
 
-  template <int D> static constexpr int fixed_features = D == Dynamic ? Dynamic : 2 * D* Nu;
+  template <int D> static constexpr int fixed_features = D == Dynamic ? Dynamic : (2 * Nu) * D;
   Index features(Index d) const {
     if (Nu >= 2 * d) throw_nu(d);
     return 2 * d * Nu;
   }
 
   template <class X, class Y> void map(const X& x, Y& y) const {
-    scratch<typename X::Scalar, rectified_rows<X>>(2 * x.rows(), [&](auto& r) {
+    scratch<typename X::Scalar, ring_rows<X>>(2 * x.rows() + Nu, [&](auto& ring) {
       for (Index t = 0; t < x.cols(); ++t) {
-        rectify(x.col(t), r);
-        for (Index j = 1; j <= Nu; ++j) {
-          auto block = y.col(t).segment((j - 1) * r.size(), r.size());
-          const Index rest = r.size() - j;
-          block.tail(rest) = r.tail(rest).cwiseProduct(r.head(rest));
-          block.head(j) = r.head(j).cwiseProduct(r.tail(j));
-        }
+        rectify(x.col(t), ring);
+        for (int j = 1; j <= Nu; ++j)
+          block(y.col(t), x, j) = rolled(ring, x, 0).cwiseProduct(rolled(ring, x, j));
       }
     });
   }
 
   template <class X, class Y, class Dy, class Dx>
   void vjp(const X& x, const Y&, const Dy& dy, Dx& dx) const {
-    scratch<typename X::Scalar, rectified_rows<X>, 2>(2 * x.rows(), [&](auto& r, auto& dr) {
-      const Index d = x.rows();
+    scratch<typename X::Scalar, ring_rows<X>, 2>(2 * x.rows() + Nu, [&](auto& ring, auto& dring) {
       for (Index t = 0; t < x.cols(); ++t) {
-        rectify(x.col(t), r);
-        rectified_gradient(r, dy.col(t), dr);
-        dr = detail::rectified_vjp(r, dr);
-        dx.col(t) += dr.head(d) - dr.tail(d);
+        rectify(x.col(t), ring);
+        dring.setZero();
+        for (int j = 1; j <= Nu; ++j) {
+          const auto dblock = block(dy.col(t), x, j);
+          rolled(dring, x, 0) += dblock.cwiseProduct(rolled(ring, x, j));
+          rolled(dring, x, j) += dblock.cwiseProduct(rolled(ring, x, 0));
+        }
+        dring.template tail<Nu>() += dring.template head<Nu>();
+        dring = detail::rectified_vjp(ring, dring);
+        dx.col(t) += half(dring, x, 0) - half(dring, x, 1);
       }
     });
   }
 
  private:
+  // The ring is r with its last ν entries once more in front, so that r rolled by j ≤ ν is a
+  // segment.
   template <class X>
-  static constexpr int rectified_rows = [] {
+  static constexpr int ring_rows = [] {
     constexpr int rows = X::RowsAtCompileTime;
     static_assert(rows == Dynamic || Nu < 2 * rows, "Dpfp: nu must be below twice the rows of x");
-    return rows == Dynamic ? Dynamic : 2 * rows;
+    return rows == Dynamic ? Dynamic : 2 * rows + Nu;
   }();
+  template <class X>
+  static constexpr int rows_of_r =
+      X::RowsAtCompileTime == Dynamic ? Dynamic : 2 * X::RowsAtCompileTime;
 
-  template <class X, class R> static void rectify(const X& x, R& r) {
-    r.head(x.size()) = detail::rectified(x);
-    r.tail(x.size()) = detail::rectified(-x);
+  // Segments, of compile-time size where x has one, of the ring or its gradient and of y.
+  template <class Ring, class X> static auto rolled(Ring&& ring, const X& x, int by) {
+    return ring.template segment<rows_of_r<X>>(Nu - by, 2 * x.rows());
+  }
+  template <class Ring, class X> static auto half(Ring&& ring, const X& x, int which) {
+    return ring.template segment<X::RowsAtCompileTime>(Nu + which * x.rows(), x.rows());
+  }
+  template <class Y, class X> static auto block(Y&& y, const X& x, int j) {
+    return y.template segment<rows_of_r<X>>((j - 1) * 2 * x.rows(), 2 * x.rows());
   }
 
-  // The gradient of r from that of all the products it goes into.
-  template <class R, class Dy, class Dr>
-  static void rectified_gradient(const R& r, const Dy& dy, Dr& dr) {
-    dr.setZero();
-    for (Index j = 1; j <= Nu; ++j) {
-      const auto block = dy.segment((j - 1) * r.size(), r.size());
-      const Index rest = r.size() - j;
-      dr.tail(rest) += block.tail(rest).cwiseProduct(r.head(rest));
-      dr.head(rest) += block.tail(rest).cwiseProduct(r.tail(rest));
-      dr.head(j) += block.head(j).cwiseProduct(r.tail(j));
-      dr.tail(j) += block.head(j).cwiseProduct(r.head(j));
-    }
+  template <class X, class Ring> static void rectify(const X& x, Ring& ring) {
+    half(ring, x, 0) = detail::rectified(x);
+    half(ring, x, 1) = detail::rectified(-x);
+    ring.template head<Nu>() = ring.template tail<Nu>();
   }
 
   [[noreturn, gnu::cold]] static void throw_nu(Index d) {

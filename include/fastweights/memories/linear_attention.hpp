@@ -96,7 +96,8 @@ class LinearAttention {
                        OutSequence<LinearAttention>& out) const {
     for (Index t = 0; t < in.key.cols(); ++t) {
       normaliser_.write(s.normaliser, in.key.col(t));
-      out.output.col(t) *= normaliser_.inverse(s.normaliser, asked.query.col(t));
+      if constexpr (Normaliser::active)
+        out.output.col(t) *= normaliser_.inverse(s.normaliser, asked.query.col(t));
     }
   }
 

@@ -40,7 +40,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class
 
   void write(Kept& s, const WriteToken<Programmer1991>& t) const {
     s.W.noalias() += t.value * t.key.transpose();
-    s.W = s.W.unaryExpr([this](const S& x) { return activation_.value(x); });
+    s.W = detail::activated(activation_, s.W.array()).matrix();
   }
 
   void read(const Kept& s, const ReadToken<Programmer1991>& t, OutToken<Programmer1991> y) const {
@@ -50,8 +50,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class
   void write_vjp(const Kept& s, const WriteToken<Programmer1991>& t, Kept& ds,
                  WriteGradToken<Programmer1991> dt) const {
     for (Index j = 0; j < s.W.cols(); ++j)
-      for (Index i = 0; i < s.W.rows(); ++i)
-        ds.W(i, j) *= activation_.derivative(s.W(i, j) + t.value[i] * t.key[j]);
+      ds.W.col(j).array() *= detail::activated_derivative(
+          activation_, s.W.col(j).array() + t.value.array() * t.key[j]);
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
   }

@@ -4,6 +4,7 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/random.hpp>
+#include <fastweights/core/signatures.hpp>
 #include <limits>
 
 /// \file

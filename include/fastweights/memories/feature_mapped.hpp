@@ -1,0 +1,153 @@
+#pragma once
+
+#include <algorithm>
+#include <fastweights/core/owned.hpp>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/feature_maps/chain.hpp>
+
+namespace fw {
+
+/// A memory behind a feature map, as one memory: takes keys and queries as they are and maps them
+/// on the way in. For streaming without a layer; a FastWeightLayer has a feature map of its own.
+///
+///     memory.write(φ(k), v, …)      y = memory.read(φ(q))
+///
+/// Whatever the signature's roles call a key goes through φ, everything else passes. State and
+/// gradients are the memory's, and so are scans, token by token; a memory that brings a backward
+/// pass over sequences only (KeyValueCache) has none here.
+///
+/// Shapes: k and q d_key, the memory's d_k = φ's features for d_key; D is d_key where it is fixed.
+/// Cost a token: the memory's and that of φ, on the stack. Throws std::invalid_argument when the
+/// features are not as many as the memory expects.
+template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
+ public:
+  using Scalar = typename M::Scalar;
+  using Signature = typename M::Signature::template with_keys_of<D>;
+  template <class C> using State = typename M::template State<C>;
+  using Kept = StateOf<M>;
+  static constexpr std::string_view name{detail::chain_name<Map, M>.data(),
+                                         detail::chain_name<Map, M>.size()};
+  static constexpr bool reads_first = fw::reads_first<M>();
+
+  FeatureMapped(M memory, Index d_key, Map map = {})
+      : memory_(std::move(memory)), map_(std::move(map)), d_key_(d_key) {
+    detail::check_size<D>(name, "d_key", d_key);
+    if (map_.features(d_key) != features())
+      detail::throw_mismatch(name, "a mapped key", map_.features(d_key), "rows", features(),
+                             "the memory");
+  }
+
+  const M& memory() const { return memory_; }
+  const Map& map() const { return map_; }
+
+  Signature signature() const { return {{memory_.signature().dv, d_key_}}; }
+  State<Extents> state_extents() const { return memory_.state_extents(); }
+  Kept initial_state() const { return fw::initial_state(memory_); }
+  template <class T> auto cast() const {
+    auto memory = memory_.template cast<T>();
+    auto map = cast_feature_map<T>(map_);
+    return FeatureMapped<decltype(memory), decltype(map), D>(std::move(memory), d_key_,
+                                                             std::move(map));
+  }
+
+  void check_room(const Kept& s, Index steps) const {
+    if constexpr (requires { memory_.check_room(s, steps); }) memory_.check_room(s, steps);
+  }
+
+  void write(Kept& s, const WriteToken<FeatureMapped>& t) const {
+    with_features(
+        t, [&](const auto& mapped) { memory_.write(s, with_keys<WriteToken<M>>(t, mapped)); });
+  }
+
+  void read(const Kept& s, const ReadToken<FeatureMapped>& t, OutToken<FeatureMapped> y) const {
+    with_features(t, [&](const auto& mapped) {
+      memory_.read(s, with_keys<ReadToken<M>>(t, mapped), view<OutToken<M>>(y));
+    });
+  }
+
+  void write_vjp(const Kept& s, const WriteToken<FeatureMapped>& t, Kept& ds,
+                 WriteGradToken<FeatureMapped> dt) const requires StepDifferentiable<M> {
+    through_features(t, dt, [&](const auto& mapped, const auto& dmapped) {
+      memory_.write_vjp(s, with_keys<WriteToken<M>>(t, mapped), ds,
+                        with_keys<WriteGradToken<M>>(dt, dmapped));
+    });
+  }
+
+  void read_vjp(const Kept& s, const ReadToken<FeatureMapped>& t,
+                const OutGradToken<FeatureMapped>& dy, Kept& ds,
+                ReadGradToken<FeatureMapped> dt) const requires StepDifferentiable<M> {
+    through_features(t, dt, [&](const auto& mapped, const auto& dmapped) {
+      memory_.read_vjp(s, with_keys<ReadToken<M>>(t, mapped), view<OutGradToken<M>>(dy), ds,
+                       with_keys<ReadGradToken<M>>(dt, dmapped));
+    });
+  }
+
+ private:
+  static constexpr int Features = Map::template fixed_features<D>;
+  Index features() const { return memory_.signature().dk; }
+
+  // How many members of R before member `end` are keys.
+  template <class R> static constexpr int keys_before(std::size_t end) {
+    return static_cast<int>(std::count(R::roles.begin(), R::roles.begin() + end, Role::key));
+  }
+  template <class R> static constexpr int key_count = keys_before<R>(member_count<R>);
+
+  // Member I of a record for the memory: a key's features, or the member itself.
+  template <std::size_t I, class R, class Mapped>
+  static auto& member(const R& t, const Mapped& mapped) {
+    if constexpr (R::roles[I] == Role::key)
+      return std::get<keys_before<R>(I)>(mapped);
+    else
+      return std::get<I>(members(t));
+  }
+  template <class To, class R, class Mapped> static To with_keys(const R& t, const Mapped& mapped) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return To{member<I>(t, mapped)...}; }
+    (std::make_index_sequence<member_count<R>>{});
+  }
+
+  template <class R, class F> static void for_each_key(const F& f) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const auto visit = [&]<std::size_t At>() {
+        if constexpr (R::roles[At] == Role::key) f.template operator()<At>();
+      };
+      (visit.template operator()<I>(), ...);
+    }
+    (std::make_index_sequence<member_count<R>>{});
+  }
+
+  // Calls f(features of every key of t).
+  template <class R, class F> void with_features(const R& t, const F& f) const {
+    scratch<Scalar, Features, key_count<R>>(features(), [&](auto&... mapped) {
+      const auto all = std::tie(mapped...);
+      for_each_key<R>([&]<std::size_t I>() {
+        map_.map(std::get<I>(members(t)), std::get<keys_before<R>(I)>(all));
+      });
+      f(all);
+    });
+  }
+
+  // Calls f(features of every key of t, room for their gradients) and takes those on to the keys.
+  template <class R, class DR, class F>
+  void through_features(const R& t, DR& dt, const F& f) const {
+    with_features(t, [&](const auto& mapped) {
+      scratch<Scalar, Features, key_count<R>>(features(), [&](auto&... dmapped) {
+        (dmapped.setZero(), ...);
+        const auto gradients = std::tie(dmapped...);
+        f(mapped, gradients);
+        for_each_key<R>([&]<std::size_t I>() {
+          constexpr auto key = keys_before<R>(I);
+          map_.vjp(std::get<I>(members(t)), std::get<key>(mapped), std::get<key>(gradients),
+                   std::get<I>(members(dt)));
+        });
+      });
+    });
+  }
+
+  M memory_;
+  [[no_unique_address]] Map map_;
+  Index d_key_;
+};
+
+}  // namespace fw
