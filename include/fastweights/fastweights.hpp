@@ -1,0 +1,70 @@
+#pragma once
+
+/// \file
+/// fastweights in one header: memories that are written and read one token at a time, what runs
+/// them over sequences, and the layers and training around them. It needs Eigen and the standard
+/// library. Include single headers instead where compile time matters.
+///
+/// Not in it, since a program that only uses the library seldom needs them: fastweights/io/
+/// (safetensors files, needs nlohmann-json) and fastweights/testing/ (random sequences, gradient
+/// check, timing).
+
+// What a memory is: its sizes, inputs, outputs and state.
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/carriers.hpp>
+#include <fastweights/core/check.hpp>
+#include <fastweights/core/memory.hpp>
+#include <fastweights/core/owned.hpp>
+#include <fastweights/core/random.hpp>
+#include <fastweights/core/record.hpp>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/core/views.hpp>
+
+// What every memory can do: one token, a sequence, gradients.
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/parallel_scan.hpp>
+#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/algorithms/step.hpp>
+
+// The memories.
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/normaliser.hpp>
+#include <fastweights/memories/programmer1991.hpp>
+
+// What is done to keys and queries before a memory meets them.
+#include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/favor_plus.hpp>
+#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/feature_maps/relu.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/feature_maps/tanh.hpp>
+
+// Slow weights around them.
+#include <fastweights/layers/causal_conv.hpp>
+#include <fastweights/layers/embedding.hpp>
+#include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/gelu.hpp>
+#include <fastweights/layers/language_model.hpp>
+#include <fastweights/layers/layer.hpp>
+#include <fastweights/layers/layer_norm.hpp>
+#include <fastweights/layers/linear.hpp>
+#include <fastweights/layers/parameters.hpp>
+#include <fastweights/layers/pre_norm_block.hpp>
+#include <fastweights/layers/rms_norm.hpp>
+#include <fastweights/layers/swiglu.hpp>
+
+// Training.
+#include <fastweights/training/adamw.hpp>
+#include <fastweights/training/losses.hpp>
+#include <fastweights/training/schedule.hpp>

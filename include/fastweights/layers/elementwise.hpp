@@ -1,0 +1,59 @@
+#pragma once
+
+#include <algorithm>
+#include <fastweights/core/views.hpp>
+#include <string_view>
+
+/// \file
+/// Elementwise functions for whole activations. One of your own needs `value(x, y)`: y = f(x), and
+/// `vjp(x, dy)`: dy ← dy ⊙ f'(x), on D×T Eigen maps.
+
+namespace fw {
+
+namespace detail {
+
+// Calls f(x, y, scratch) on pieces short enough for an intermediate result to stay in the cache
+// nearest to the core, each an array; the scratch is on the stack.
+template <class S, class F, class X, class Y> void by_chunks(F&& f, const X& x, Y& y) {
+  constexpr int longest = 256;
+  Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, longest, 1> scratch;
+  for (Index t = 0; t < x.cols(); ++t)
+    for (Index first = 0; first < x.rows(); first += longest) {
+      const Index n = std::min<Index>(longest, x.rows() - first);
+      scratch.resize(n);
+      auto out = y.col(t).segment(first, n).array();
+      f(x.col(t).segment(first, n).array(), out, scratch);
+    }
+}
+
+// 1/(1 + e^{−x}); where e^{−x} overflows it is 0, as it should be.
+template <class X> auto logistic(const X& x) {
+  using S = typename X::Scalar;
+  return ((-x).exp() + S(1)).inverse();
+}
+
+}  // namespace detail
+
+/// The sigmoid-weighted linear unit (swish): x σ(x). Elfwing, Uchibe, Doya 2017, arXiv 1702.03118,
+/// eq. 3.
+struct Silu {
+  static constexpr std::string_view name = "Silu";
+
+  /// y = x σ(x)
+  template <class X, class Y> static void value(const X& x, Y& y) {
+    y.array() = x.array() * detail::logistic(x.array());
+  }
+
+  /// dy ← dy ⊙ σ(x) (1 + x (1 − σ(x)))
+  template <class X, class Dy> static void vjp(const X& x, Dy& dy) {
+    using S = typename X::Scalar;
+    detail::by_chunks<S>(
+        [](const auto& in, auto& out, auto& sigmoid) {
+          sigmoid = detail::logistic(in);
+          out *= sigmoid * (S(1) + in * (S(1) - sigmoid));
+        },
+        x, dy);
+  }
+};
+
+}  // namespace fw

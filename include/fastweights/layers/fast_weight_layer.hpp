@@ -1,0 +1,218 @@
+#pragma once
+
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/layers/head_inputs.hpp>
+#include <vector>
+
+namespace fw {
+
+/// No normalisation of the heads' outputs.
+struct NoNorm {
+  using Trace = Nothing;
+  explicit NoNorm(Index) {}
+  static constexpr auto names = fw::names();
+};
+
+struct FastWeightOptions {
+  Index d_model;
+  Index heads = 1;
+  Index d_key = 0;    ///< a key's size before the feature map; 0: that of the memory's keys
+  double scale = 1;   ///< times the memory's output
+  bool bias = false;  ///< of the slow projections and of the output
+};
+
+/// A multi-head layer of slow weights around any memory: the slow weights make what every head
+/// writes and reads out of x, and join what the heads answer. Which projections there are follows
+/// from the memory's signature; here for the delta rule, per head:
+///
+///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = sigmoid(W_β x)
+///     o = scale · memory(k, v, β, q)               y = W_o [norm(o_1); …; norm(o_H)]
+///
+/// Shapes: x, y d_model×T; the heads are stacked rows. `norm` has one set of weights for all heads
+/// (NoNorm, RmsNorm, LayerNorm). Cost a token: 2 d_model times the rows of all projections, plus H
+/// steps of the memory. Throws std::invalid_argument when a size does not fit.
+/// Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section 4; the output scale 1/√d_head is that
+/// of its language models, the output norm that of Yang et al. 2024, arXiv 2406.06484.
+template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
+struct FastWeightLayer {
+  using Scalar = typename M::Scalar;
+  using Signature = typename M::Signature;
+  using Writes = detail::HeadInputs<Scalar, Signature::template Write>;
+  using Reads = detail::HeadInputs<Scalar, Signature::template Read>;
+  using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "FastWeightLayer";
+  static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
+
+  typename Writes::Maps write;
+  typename Reads::Maps read;
+  OutputNorm norm;
+  Linear<Scalar> output;
+  M memory;
+  KeyMap map;
+  Index heads;
+  Index d_key;
+  double scale;
+  static constexpr auto names =
+      fw::names("write", "read", "norm", "output", "memory", "map", "heads", "d_key", "scale");
+
+  struct State {
+    std::vector<StateOf<M>> heads;
+    static constexpr auto names = fw::names("heads");
+  };
+  struct Trace {
+    Writes write;
+    Reads read;
+    Matrix out, normed;  ///< what the heads answer, before and after the norm
+    typename OutputNorm::Trace norm;
+    std::vector<Checkpoints<M>> kept;  ///< one a head
+    Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
+    Matrix dout, dnormed;              ///< backward's room
+    std::vector<StateOf<M>> dstate;
+  };
+
+  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument when the map
+  /// does not give the features that the memory takes.
+  FastWeightLayer(FastWeightOptions o, M m, KeyMap key_map = {})
+      : FastWeightLayer(checked(o), m, key_map, m.signature().read(), m.signature().out()) {}
+
+  Index inputs() const { return output.outputs(); }
+  Index outputs() const { return output.outputs(); }
+  State initial_state() const {
+    return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads), fw::initial_state(memory))};
+  }
+
+  void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
+               Pass pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    if (static_cast<Index>(state.heads.size()) != heads)
+      detail::throw_mismatch(name, "the state", static_cast<Index>(state.heads.size()), "heads",
+                             heads, "the layer");
+    const auto signature = memory.signature();
+    trace.write.forward(write, signature.write(), heads, d_key, map, x);
+    trace.read.forward(read, signature.read(), heads, d_key, map, x);
+    trace.out.resize(heads * out_size().rows, out_size().width * x.cols());
+    trace.trained = 0;
+    scan_heads(state, trace, pass);
+    if (scale != 1) trace.out *= Scalar(scale);
+    Nothing none;
+    output.forward(none, detail::with_rows(normalise(trace), output.inputs()), y, none);
+    if (pass == Pass::train) trace.trained = x.cols();
+  }
+
+  void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
+                FastWeightLayer& grad) const requires Differentiable<M> {
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    Nothing none;
+    const Matrix& normed = normalises ? trace.normed : trace.out;
+    Matrix& dnormed = normalises ? trace.dnormed : trace.dout;
+    dnormed.resize(normed.rows(), normed.cols());
+    output.backward(detail::with_rows(normed, output.inputs()), none, dy,
+                    detail::with_rows(dnormed, output.inputs()), grad.output);
+    normalise_backward(trace, grad);
+    if (scale != 1) trace.dout *= Scalar(scale);
+    heads_backward(trace);
+    dx.setZero();
+    const auto signature = memory.signature();
+    trace.write.backward(write, signature.write(), d_key, map, x, dx, grad.write);
+    trace.read.backward(read, signature.read(), d_key, map, x, dx, grad.read);
+  }
+
+ private:
+  static constexpr bool normalises = !std::is_same_v<OutputNorm, NoNorm>;
+
+  // A key's size is that of the query, the only member that every signature has.
+  FastWeightLayer(const FastWeightOptions& o, const M& m, const KeyMap& key_map,
+                  const typename Reads::Sizes& asked,
+                  const typename Signature::template Out<Extents>& out)
+      : write(Writes::maps(m.signature().write(), o.d_model, o.heads, key_size(o, asked), o.bias)),
+        read(Reads::maps(asked, o.d_model, o.heads, key_size(o, asked), o.bias)),
+        norm(std::get<0>(members(out)).rows),
+        output(o.heads * std::get<0>(members(out)).rows * std::get<0>(members(out)).width,
+               o.d_model, o.bias),
+        memory(m),
+        map(key_map),
+        heads(o.heads),
+        d_key(key_size(o, asked)),
+        scale(o.scale) {
+    if (map.features(d_key) != std::get<0>(members(asked)).rows)
+      detail::throw_mismatch(name, "the feature map", map.features(d_key), "features",
+                             std::get<0>(members(asked)).rows, "the memory");
+  }
+  static const FastWeightOptions& checked(const FastWeightOptions& o) {
+    detail::check_size<Dynamic>(name, "d_model", o.d_model);
+    detail::check_size<Dynamic>(name, "heads", o.heads);
+    return o;
+  }
+  static Index key_size(const FastWeightOptions& o, const typename Reads::Sizes& asked) {
+    return o.d_key > 0 ? o.d_key : std::get<0>(members(asked)).rows;
+  }
+
+  Extent out_size() const {
+    const auto out = memory.signature().out();
+    return std::get<0>(members(out));
+  }
+
+  template <class SequenceRecord, class Stack> SequenceRecord head_of(Stack& stack, Index h) const {
+    const Index rows = out_size().rows;
+    return {member_t<SequenceRecord, 0>(stack.data() + h * rows, rows, stack.cols(), stack.rows())};
+  }
+
+  void scan_heads(State& state, Trace& trace, Pass pass) const {
+    const auto signature = memory.signature();
+    trace.kept.resize(static_cast<std::size_t>(heads));
+    for (Index h = 0; h < heads; ++h) {
+      const auto i = static_cast<std::size_t>(h);
+      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), h);
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), h);
+      const auto out = head_of<OutSequence<M>>(trace.out, h);
+      if constexpr (Differentiable<M>) {
+        if (pass == Pass::train) {
+          trace.kept[i].interval = 0;  // √T of this T
+          fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
+          continue;
+        }
+      }
+      fw::scan(memory, state.heads[i], inputs, queries, out);
+    }
+  }
+
+  void heads_backward(Trace& trace) const {
+    const auto signature = memory.signature();
+    trace.write.clear_gradient();
+    trace.read.clear_gradient();
+    if (trace.dstate.empty()) trace.dstate.push_back(zero_gradient(memory));
+    for (Index h = 0; h < heads; ++h) {
+      set_zero(trace.dstate[0]);
+      fw::backward(memory, trace.kept[static_cast<std::size_t>(h)],
+                   trace.write.template sequence<WriteSequence<M>>(signature.write(), h),
+                   trace.read.template sequence<ReadSequence<M>>(signature.read(), h),
+                   head_of<OutGradSequence<M>>(trace.dout, h), trace.dstate[0],
+                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), h),
+                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), h));
+    }
+  }
+
+  // The norm sees every head of every token as a token of its own.
+  Matrix& normalise(Trace& trace) const {
+    if constexpr (normalises) {
+      trace.normed.resize(trace.out.rows(), trace.out.cols());
+      Nothing none;
+      norm.forward(none, by_head(trace.out), by_head(trace.normed), trace.norm);
+      return trace.normed;
+    } else {
+      return trace.out;
+    }
+  }
+  void normalise_backward(Trace& trace, FastWeightLayer& grad) const {
+    if constexpr (normalises) {
+      trace.dout.resize(trace.out.rows(), trace.out.cols());
+      norm.backward(by_head(trace.out), trace.norm, by_head(trace.dnormed), by_head(trace.dout),
+                    grad.norm);
+    }
+  }
+
+  auto by_head(Matrix& stacked) const { return detail::with_rows(stacked, out_size().rows); }
+};
+
+}  // namespace fw

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/layers/elementwise.hpp>
+#include <fastweights/layers/linear.hpp>
+
+/// \file
+/// How a layer makes the inputs of any memory: the memory's signature with a carrier of slow
+/// weights is a record of linear maps, {Linear key; Linear value; Linear beta} for the delta rule,
+/// and with a carrier of stacked heads it is the room for what they give. Each member's role says
+/// what happens on the way: keys go through the feature map, strengths through a sigmoid, values as
+/// they are.
+
+namespace fw {
+
+/// A linear map for every member of a signature.
+template <class S> struct Slow {
+  template <int Rows, int Width> using array = Linear<S>;
+  using scalar = Linear<S>;
+};
+
+/// The activations of all heads, (heads·rows)×(width·T): head h owns rows h·rows to (h+1)·rows.
+/// Seen as rows×(heads·width·T) the same storage has one column for each head and token.
+template <class S> struct Stacked {
+  template <int Rows, int Width> using array = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using scalar = Eigen::Matrix<S, Dynamic, Dynamic>;
+};
+
+namespace detail {
+
+// The same storage with another number of rows.
+template <class S> using MatrixMap = Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>>;
+template <class S> using ConstMatrixMap = Eigen::Map<const Eigen::Matrix<S, Dynamic, Dynamic>>;
+template <class S> MatrixMap<S> with_rows(Eigen::Matrix<S, Dynamic, Dynamic>& m, Index rows) {
+  return MatrixMap<S>(m.data(), rows, m.size() / rows);
+}
+template <class S>
+ConstMatrixMap<S> with_rows(const Eigen::Matrix<S, Dynamic, Dynamic>& m, Index rows) {
+  return ConstMatrixMap<S>(m.data(), rows, m.size() / rows);
+}
+
+template <class F, std::size_t... I> void for_each_index(F&& f, std::index_sequence<I...>) {
+  (f(std::integral_constant<std::size_t, I>{}), ...);
+}
+
+// One side of a memory, what it writes or what it reads: the room for all heads, and the way from x
+// to it and back. `Inputs` is the signature's Write or Read.
+template <class S, template <class> class Inputs> class HeadInputs {
+ public:
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Maps = Inputs<Slow<S>>;
+  using Sizes = Inputs<Extents>;
+  static_assert(
+      requires { requires Sizes::roles.size() == Sizes::names.size(); },
+      "FastWeightLayer: a signature's Write and Read must list the `roles` of all their "
+      "members, e.g. fw::roles(fw::Role::key, fw::Role::value)");
+
+  // The maps for `heads` heads of a memory that takes members of `sizes`, whose keys have d_key
+  // rows before the feature map.
+  static Maps maps(const Sizes& sizes, Index d_model, Index heads, Index d_key, bool bias) {
+    const auto make = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return Maps{
+          Linear<S>(d_model, heads * rows<I>(sizes, d_key) * extent<I>(sizes).width, bias)...};
+    };
+    return make(each);
+  }
+
+  // Fills the room for all heads from x.
+  template <class Map>
+  void forward(const Maps& slow, const Sizes& sizes, Index heads, Index d_key, const Map& map,
+               const Input<S>& x) {
+    for_each_index(
+        [&](auto i) {
+          const Extent size = extent<i>(sizes);
+          const Linear<S>& slow_map = std::get<i>(members(slow));
+          Matrix& raw = std::get<i>(members(projected_));
+          raw.resize(heads * rows<i>(sizes, d_key), size.width * x.cols());
+          Nothing none;
+          slow_map.forward(none, x, with_rows(raw, slow_map.outputs()), none);
+          if constexpr (role<i> == Role::key) {
+            Matrix& features = std::get<i>(members(mapped_));
+            features.resize(heads * size.rows, raw.cols());
+            auto to = with_rows(features, size.rows);
+            map.map(with_rows(std::as_const(raw), d_key), to);
+          } else if constexpr (role<i> == Role::strength) {
+            raw.array() = logistic(raw.array());
+          }
+        },
+        each);
+  }
+
+  // What head h takes, as a record of sequences.
+  template <class SequenceRecord> SequenceRecord sequence(const Sizes& sizes, Index h) const {
+    const auto make = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return SequenceRecord{head<member_t<SequenceRecord, I>>(given<I>(), extent<I>(sizes), h)...};
+    };
+    return make(each);
+  }
+
+  // The room for its gradient, which the memory adds to.
+  template <class SequenceRecord> SequenceRecord gradient(const Sizes& sizes, Index h) {
+    const auto make = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return SequenceRecord{
+          head<member_t<SequenceRecord, I>>(std::get<I>(members(dgiven_)), extent<I>(sizes), h)...};
+    };
+    return make(each);
+  }
+
+  void clear_gradient() {
+    for_each_index(
+        [&](auto i) {
+          const Matrix& like = given<i>();
+          std::get<i>(members(dgiven_)).setZero(like.rows(), like.cols());
+        },
+        each);
+  }
+
+  // From the gradient of what the heads took to that of x, which it adds to, and of the maps.
+  template <class Map>
+  void backward(const Maps& slow, const Sizes& sizes, Index d_key, const Map& map,
+                const Input<S>& x, Output<S>& dx, Maps& grad) {
+    for_each_index(
+        [&](auto i) {
+          const Linear<S>& slow_map = std::get<i>(members(slow));
+          const Matrix& raw = std::get<i>(members(projected_));
+          Matrix* draw = &std::get<i>(members(dgiven_));
+          if constexpr (role<i> == Role::key) {
+            const Index features = extent<i>(sizes).rows;
+            const Matrix* dfeatures = draw;
+            draw = &std::get<i>(members(dprojected_));
+            draw->setZero(raw.rows(), raw.cols());
+            auto to = with_rows(*draw, d_key);
+            map.vjp(with_rows(raw, d_key), with_rows(given<i>(), features),
+                    with_rows(*dfeatures, features), to);
+          } else if constexpr (role<i> == Role::strength) {
+            draw->array() *= raw.array() * (S(1) - raw.array());
+          }
+          slow_map.add_backward(x, with_rows(*draw, slow_map.outputs()), dx,
+                                std::get<i>(members(grad)));
+        },
+        each);
+  }
+
+ private:
+  static constexpr auto each = std::make_index_sequence<member_count<Sizes>>{};
+  template <std::size_t I> static constexpr Role role = Sizes::roles[I];
+
+  template <std::size_t I> static Extent extent(const Sizes& sizes) {
+    return std::get<I>(members(sizes));
+  }
+  template <std::size_t I> static Index rows(const Sizes& sizes, Index d_key) {
+    return role<I> == Role::key ? d_key : extent<I>(sizes).rows;
+  }
+  template <std::size_t I> const Matrix& given() const {
+    return std::get<I>(members(role<I> == Role::key ? mapped_ : projected_));
+  }
+
+  template <class View, class Storage>
+  static View head(Storage& stacked, const Extent& size, Index h) {
+    return View(stacked.data() + h * size.rows, size.rows, stacked.cols(), stacked.rows());
+  }
+
+  Inputs<Stacked<S>> projected_;   // W x + b, strengths after their sigmoid
+  Inputs<Stacked<S>> mapped_;      // keys after the feature map; the others stay empty
+  Inputs<Stacked<S>> dgiven_;      // gradients of what the memory takes
+  Inputs<Stacked<S>> dprojected_;  // gradients of the keys before the feature map
+};
+
+}  // namespace detail
+
+}  // namespace fw

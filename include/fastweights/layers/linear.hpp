@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/layers/layer.hpp>
+
+namespace fw {
+
+/// An affine map of every token, with PyTorch's names and shapes.
+///
+///     y = W x + b
+///
+/// Shapes: x in×T, y out×T, weight out×in, bias out (size 0 without one). Cost a token: 2 in·out
+/// flops. Throws std::invalid_argument when a size does not fit.
+template <class S> struct Linear {
+  using Scalar = S;
+  using State = Nothing;
+  using Trace = Nothing;
+  static constexpr std::string_view name = "Linear";
+
+  Eigen::Matrix<S, Dynamic, Dynamic> weight;
+  Eigen::Matrix<S, Dynamic, 1> bias;
+  static constexpr auto names = fw::names("weight", "bias");
+
+  /// Zero until initialised or loaded.
+  Linear(Index in, Index out, bool with_bias = true) {
+    detail::check_size<Dynamic>(name, "in", in);
+    detail::check_size<Dynamic>(name, "out", out);
+    weight.setZero(out, in);
+    bias.setZero(with_bias ? out : 0);
+  }
+
+  Index inputs() const { return weight.cols(); }
+  Index outputs() const { return weight.rows(); }
+  State initial_state() const { return {}; }
+
+  /// Uniform in ±1/√in, weight and bias, as PyTorch does.
+  template <class Generator> void initialise(Generator& random) {
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs()));
+    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
+    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
+    bias = bias.NullaryExpr(bias.size(), draw);
+  }
+
+  void forward(State&, Input<S> x, Output<S> y, Trace&, Pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    if (bias.size() > 0)
+      y.colwise() = bias;  // the product then adds to it: one pass less
+    else
+      y.setZero();
+    y.noalias() += weight * x;
+  }
+
+  void backward(Input<S> x, Trace&, Input<S> dy, Output<S> dx, Linear& grad) const {
+    detail::check_backward(*this, x, x.cols(), dy, dx, grad);
+    dx.setZero();
+    add_backward(x, dy, dx, grad);
+  }
+
+  /// As backward, but adds to dx: for several maps of one x.
+  void add_backward(const Input<S>& x, const Input<S>& dy, Output<S>& dx, Linear& grad) const {
+    grad.weight.noalias() += dy * x.transpose();
+    if (bias.size() > 0) grad.bias += dy.rowwise().sum();
+    dx.noalias() += weight.transpose() * dy;
+  }
+};
+
+}  // namespace fw

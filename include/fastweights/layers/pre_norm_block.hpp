@@ -1,0 +1,89 @@
+#pragma once
+
+#include <fastweights/layers/layer.hpp>
+
+namespace fw {
+
+/// A residual block with the normalisation inside its branches.
+///
+///     h = x + mixer(norm1(x))        y = h + ffn(norm2(h))
+///
+/// for any layers of the same width; the mixer is what looks at other tokens. Throws
+/// std::invalid_argument when a size does not fit. Xiong et al. 2020, arXiv 2002.04745, table 1.
+template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
+  using Norm = NormLayer;
+  using Scalar = typename Mixer::Scalar;
+  using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "PreNormBlock";
+
+  Norm norm1;
+  Mixer mixer;
+  Norm norm2;
+  Ffn ffn;
+  static constexpr auto names = fw::names("norm1", "mixer", "norm2", "ffn");
+
+  struct State {
+    typename Norm::State norm1;
+    typename Mixer::State mixer;
+    typename Norm::State norm2;
+    typename Ffn::State ffn;
+    static constexpr auto names = fw::names("norm1", "mixer", "norm2", "ffn");
+  };
+  struct Trace {
+    typename Norm::Trace norm1;
+    typename Mixer::Trace mixer;
+    typename Norm::Trace norm2;
+    typename Ffn::Trace ffn;
+    Matrix normed1, middle, normed2;  ///< norm1(x), h, norm2(h)
+    Matrix dnormed, dmiddle;          ///< backward's room
+  };
+
+  /// Throws std::invalid_argument unless both layers keep the same width.
+  PreNormBlock(Mixer mixer_layer, Ffn ffn_layer)
+      : norm1(mixer_layer.inputs()),
+        mixer(std::move(mixer_layer)),
+        norm2(mixer.outputs()),
+        ffn(std::move(ffn_layer)) {
+    const Index d = mixer.inputs();
+    if (mixer.outputs() != d)
+      detail::throw_mismatch(name, "the mixer's output", mixer.outputs(), "rows", d, "its input");
+    if (ffn.inputs() != d)
+      detail::throw_mismatch(name, "the ffn's input", ffn.inputs(), "rows", d, "the mixer");
+    if (ffn.outputs() != d)
+      detail::throw_mismatch(name, "the ffn's output", ffn.outputs(), "rows", d, "the mixer");
+  }
+
+  Index inputs() const { return mixer.inputs(); }
+  Index outputs() const { return mixer.inputs(); }
+  State initial_state() const {
+    return {norm1.initial_state(), mixer.initial_state(), norm2.initial_state(),
+            ffn.initial_state()};
+  }
+
+  void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
+               Pass pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    for (auto* room : {&trace.normed1, &trace.middle, &trace.normed2})
+      room->resize(inputs(), x.cols());
+    norm1.forward(state.norm1, x, trace.normed1, trace.norm1, pass);
+    mixer.forward(state.mixer, trace.normed1, trace.middle, trace.mixer, pass);
+    trace.middle += x;
+    norm2.forward(state.norm2, trace.middle, trace.normed2, trace.norm2, pass);
+    ffn.forward(state.ffn, trace.normed2, y, trace.ffn, pass);
+    y += trace.middle;
+  }
+
+  void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
+                PreNormBlock& grad) const {
+    detail::check_backward(*this, x, trace.middle.cols(), dy, dx, grad);
+    for (auto* room : {&trace.dnormed, &trace.dmiddle}) room->resize(inputs(), x.cols());
+    ffn.backward(trace.normed2, trace.ffn, dy, trace.dnormed, grad.ffn);
+    norm2.backward(trace.middle, trace.norm2, trace.dnormed, trace.dmiddle, grad.norm2);
+    trace.dmiddle += dy;
+    mixer.backward(trace.normed1, trace.mixer, trace.dmiddle, trace.dnormed, grad.mixer);
+    norm1.backward(x, trace.norm1, trace.dnormed, dx, grad.norm1);
+    dx += trace.dmiddle;
+  }
+};
+
+}  // namespace fw
