@@ -1,0 +1,49 @@
+# Tests, examples and benchmarks, and the flags they are compiled with. Only for this project
+# itself; nothing of it is exported.
+option(FASTWEIGHTS_TESTS "Build the tests" ON)
+option(FASTWEIGHTS_EXAMPLES "Build the examples" ON)
+option(FASTWEIGHTS_BENCHMARKS "Build the benchmarks" ON)
+option(FASTWEIGHTS_NATIVE "Compile for the processor of this machine, at -O3" OFF)
+option(FASTWEIGHTS_SANITIZE "Compile with the address and undefined-behaviour sanitizers" OFF)
+option(FASTWEIGHTS_WERROR "Warnings are errors" OFF)
+
+if(NOT (FASTWEIGHTS_TESTS OR FASTWEIGHTS_EXAMPLES OR FASTWEIGHTS_BENCHMARKS))
+  return()
+endif()
+
+find_package(nlohmann_json REQUIRED)
+find_package(OpenMP)
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+add_library(fastweights_development INTERFACE)
+target_compile_options(fastweights_development INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<BOOL:${FASTWEIGHTS_WERROR}>:-Werror>
+  "$<$<BOOL:${FASTWEIGHTS_NATIVE}>:-O3;-march=native>")
+if(FASTWEIGHTS_NATIVE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 finds fault with its own AVX-512 intrinsics (GCC bug 105593). The builds that are not for
+  # this machine, and clang's, keep these warnings.
+  target_compile_options(fastweights_development INTERFACE
+                         -Wno-uninitialized -Wno-maybe-uninitialized)
+endif()
+target_link_libraries(fastweights_development INTERFACE
+  fastweights::fastweights fastweights::io $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_CXX>)
+if(FASTWEIGHTS_SANITIZE)
+  target_compile_options(fastweights_development INTERFACE -O1 -fno-omit-frame-pointer)
+  target_compile_definitions(fastweights_development INTERFACE _GLIBCXX_ASSERTIONS)
+  foreach(add compile link)
+    cmake_language(CALL target_${add}_options fastweights_development INTERFACE
+                   -fsanitize=address,undefined -fno-sanitize-recover=all)
+  endforeach()
+endif()
+
+if(FASTWEIGHTS_TESTS)
+  enable_testing()
+  add_subdirectory(tests)
+endif()
+if(FASTWEIGHTS_EXAMPLES)
+  add_subdirectory(examples)
+endif()
+if(FASTWEIGHTS_BENCHMARKS)
+  add_subdirectory(benchmarks)
+endif()

@@ -1,0 +1,24 @@
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# Nothing here depends on the architecture.
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/fastweights)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fastweights-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/fastweights-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may break.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fastweights-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/fastweights-config.cmake
+              ${PROJECT_BINARY_DIR}/fastweights-config-version.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/fastweights-eigen.cmake
+        DESTINATION ${package_dir})
+
+install(TARGETS fastweights EXPORT fastweights-targets FILE_SET HEADERS
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS fastweights_io EXPORT fastweights-io-targets FILE_SET HEADERS
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(export fastweights-targets fastweights-io-targets)
+  install(EXPORT ${export} NAMESPACE fastweights:: DESTINATION ${package_dir})
+endforeach()
