@@ -108,4 +108,52 @@ TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
   }
 }
 
+TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") {
+  using M = Plain<Dynamic, Dynamic>;
+  const M m(3, 2);
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 6, random);
+  auto grads = all;
+  auto ds = fw::zero_gradient(m);
+  fw::Checkpoints<M> kept;
+  const auto run = [&] {
+    fw::backward(m, kept, fw::view<fw::WriteSequence<M>>(all.inputs),
+                 fw::view<fw::ReadSequence<M>>(all.queries),
+                 fw::view<fw::OutGradSequence<M>>(all.outputs), ds,
+                 fw::view<fw::WriteGradSequence<M>>(grads.inputs),
+                 fw::view<fw::ReadGradSequence<M>>(grads.queries));
+  };
+  CHECK_THROWS_AS(run(), std::invalid_argument);  // there was none
+  auto state = fw::initial_state(m);
+  auto longer = fw::testing::random_sequences(m, 9, random);
+  fw::scan(m, state, fw::view<fw::WriteSequence<M>>(longer.inputs),
+           fw::view<fw::ReadSequence<M>>(longer.queries),
+           fw::view<fw::OutSequence<M>>(longer.outputs), kept);
+  CHECK_THROWS_AS(run(), std::invalid_argument);  // it was another one
+}
+
+TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_rule]") {
+  using M = Normalised<Dynamic, Dynamic>;
+  const M m(3, 2);
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 10, random, true);
+  Eigen::MatrixXd dy = Eigen::MatrixXd::Random(3, 10), first;
+  for (const Index interval : {1, 2, 3, 7, 10, 50}) {
+    fw::Checkpoints<M> kept;
+    kept.interval = interval;
+    auto state = fw::initial_state(m);
+    auto ds = fw::zero_gradient(m);
+    Eigen::MatrixXd dk = Eigen::MatrixXd::Zero(2, 10), dv = Eigen::MatrixXd::Zero(3, 10),
+                    dq = Eigen::MatrixXd::Zero(2, 10);
+    Eigen::VectorXd dbeta = Eigen::VectorXd::Zero(10);
+    const auto inputs = fw::view<fw::WriteSequence<M>>(all.inputs);
+    const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
+    fw::scan(m, state, inputs, queries, fw::view<fw::OutSequence<M>>(all.outputs), kept);
+    CHECK(static_cast<Index>(kept.states.size()) == (10 + interval - 1) / interval);
+    fw::backward(m, kept, inputs, queries, {dy}, ds, {dk, dv, dbeta}, {dq});
+    if (interval == 1) first = dk;
+    CHECK(dk == first);
+  }
+}
+
 }  // namespace

@@ -1,0 +1,179 @@
+// No memory takes heap in a step. Prints a line a memory and fails where one does.
+
+#include <cstdio>
+#include <cstdlib>
+#include <fastweights/fastweights.hpp>
+#include <fastweights/testing/sequences.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "counter.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+
+constexpr Index tokens = 100, passes = 100;  // 10⁴ steps: one sequence again and again
+int failures = 0;
+
+template <class F> long allocations_of(const F& f) {
+  const long before = allocations();
+  f();
+  return allocations() - before;
+}
+
+// A zero below means something only if whatever allocates is counted.
+template <class F> void expect_counted(const char* what, const F& f) {
+  const long counted = allocations_of(f);
+  std::printf("%-62s %ld allocations (the control: at least 1)\n", what, counted);
+  if (counted < 1) ++failures;
+}
+
+// Lets the compiler believe that p is looked at, so that it can't leave the allocation out.
+void use(void* p) { asm volatile("" : : "r"(p) : "memory"); }
+
+void check_the_counter() {
+  const auto then_free = [](auto allocate) {
+    return [allocate] {
+      void* p = allocate();
+      use(p);
+      std::free(p);
+    };
+  };
+  expect_counted("malloc", then_free([] { return std::malloc(100); }));
+  expect_counted("calloc", then_free([] { return std::calloc(10, 10); }));
+  expect_counted("realloc", then_free([] { return std::realloc(nullptr, 100); }));
+  expect_counted("aligned_alloc", then_free([] { return std::aligned_alloc(64, 128); }));
+  expect_counted("posix_memalign", then_free([] {
+                   void* p = nullptr;
+                   return posix_memalign(&p, 64, 128) == 0 ? p : nullptr;
+                 }));
+  expect_counted("operator new", [] { use(std::make_unique<int>(1).get()); });
+  struct alignas(128) Aligned {
+    int number = 1;
+  };
+  expect_counted("operator new with alignment", [] { use(std::make_unique<Aligned>().get()); });
+  expect_counted("an Eigen matrix", [] { use(Eigen::MatrixXf(10, 10).data()); });
+  std::thread([] {
+    expect_counted("operator new in another thread", [] { use(std::make_unique<int>(1).get()); });
+  }).join();
+}
+
+template <class M> auto token(const M& m, fw::testing::Sequences<M>& all, Index t) {
+  const auto signature = m.signature();
+  const auto at = [t]<class Token>(const auto& views, const auto& extents) {
+    return fw::detail::token_at<Token>(views, extents, t);
+  };
+  return std::make_tuple(at.template operator()<fw::WriteToken<M>>(
+                             fw::view<fw::WriteSequence<M>>(all.inputs), signature.write()),
+                         at.template operator()<fw::ReadToken<M>>(
+                             fw::view<fw::ReadSequence<M>>(all.queries), signature.read()),
+                         at.template operator()<fw::OutToken<M>>(
+                             fw::view<fw::OutSequence<M>>(all.outputs), signature.out()));
+}
+
+template <class M> std::string label(const M& m, const char* variant) {
+  const auto signature = m.signature();
+  const bool fixed = decltype(fw::ReadToken<M>::query)::RowsAtCompileTime != Dynamic;
+  return std::string(M::name) + " " + variant + " d_v " + std::to_string(signature.dv) + " d_k " +
+         std::to_string(signature.dk) + (fixed ? " fixed" : " dynamic");
+}
+
+// Calls f(state, t) for every token of every pass.
+template <class M, class F> long allocations_of_passes(const M& m, const F& f) {
+  auto state = fw::initial_state(m);
+  return allocations_of([&] {
+    for (Index pass = 0; pass < passes; ++pass) {
+      fw::set_zero(state);
+      for (Index t = 0; t < tokens; ++t) f(state, t);
+    }
+  });
+}
+
+void report(const std::string& what, long stepping, long apart) {
+  std::printf("%-72s %ld in steps, %ld in writes and reads\n", what.c_str(), stepping, apart);
+  if (stepping != 0 || apart != 0) ++failures;
+}
+
+template <class M> void check(const M& m, const char* variant = "") {
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, tokens, random, /*positive=*/true);
+  const long stepping = allocations_of_passes(m, [&](auto& state, Index t) {
+    const auto [input, query, output] = token(m, all, t);
+    fw::step(m, state, input, query, output);
+  });
+  const long apart = allocations_of_passes(m, [&](auto& state, Index t) {
+    const auto [input, query, output] = token(m, all, t);
+    fw::write(m, state, input);
+    fw::read(m, state, query, output);
+  });
+  report(label(m, variant), stepping, apart);
+}
+
+// As users write it: columns of matrices of their own, which turn into views on the way.
+template <class M> void check_columns(const M& m, Index d) {
+  const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, tokens), V = K, Q = K;
+  const Eigen::VectorXf beta = Eigen::VectorXf::Constant(tokens, 0.5f);
+  Eigen::MatrixXf Y(d, tokens);
+  const long stepping = allocations_of_passes(m, [&](auto& state, Index t) {
+    fw::step(m, state, {K.col(t), V.col(t), beta[t]}, {Q.col(t)}, {Y.col(t)});
+  });
+  const long apart = allocations_of_passes(m, [&](auto& state, Index t) {
+    fw::write(m, state, {K.col(t), V.col(t), beta[t]});
+    fw::read(m, state, {Q.col(t)}, {Y.col(t)});
+  });
+  report(label(m, "columns"), stepping, apart);
+}
+
+template <int D> void check_memories(Index d) {
+  using S = float;
+  using fw::KeyValueVectorBeta, fw::NoNormaliser, fw::WhenFull;
+  using Normaliser = fw::AttentionNormaliser<S>;
+  using Cache = fw::KeyValueCache<S, D, D>;
+  check(fw::LinearAttention<S, D, D>(d, d));
+  check(fw::LinearAttention<S, D, D, Normaliser>(d, d), "normalised");
+  check(fw::DeltaRule<S, D, D>(d, d));
+  check_columns(fw::DeltaRule<S, D, D>(d, d), d);
+  check(fw::DeltaRule<S, D, D, Normaliser>(d, d), "normalised");
+  check(fw::DeltaRule<S, D, D, NoNormaliser, KeyValueVectorBeta>(d, d), "vector beta");
+  check(fw::DeltaRule<S, D, D, Normaliser, KeyValueVectorBeta>(d, d), "normalised, vector beta");
+  check(fw::HebbianMemory<S, D, D>(d, d));
+  check(fw::Programmer1991<S, D, D, fw::Relu>(d, d));
+  check(Cache(d, d, {tokens / 2, WhenFull::slide}), "sliding");
+  check(Cache(d, d, {tokens, WhenFull::refuse}), "refusing");
+}
+
+template <template <int, int> class Memory, class Map, int D> void check_behind(Index d, Map map) {
+  using M = Memory<D, Map::template fixed_features<D>>;
+  check(fw::FeatureMapped<M, Map, D>(M(d, map.features(d)), d, map));
+}
+
+template <int Dv, int Dk> using Delta = fw::DeltaRule<float, Dv, Dk>;
+template <int Dv, int Dk>
+using Sum = fw::LinearAttention<float, Dv, Dk, fw::AttentionNormaliser<float>>;
+
+template <int D> void check_feature_mapped(Index d) {
+  using Dpfp = fw::SumNormalised<fw::Dpfp<2>>;
+  check_behind<Sum, fw::EluPlusOne, D>(d, {});
+  check_behind<Delta, fw::L2Normalised<fw::IdentityMap>, D>(d, {});
+  check_behind<Delta, fw::SumNormalised<fw::EluPlusOne>, D>(d, {});
+  check_behind<Delta, Dpfp, D>(d, {});
+  check_behind<Sum, fw::FavorPlus<float>, D>(d, fw::FavorPlus<float>(d, 2 * d, 1));
+}
+
+}  // namespace
+
+int main() {
+  check_the_counter();
+  check_memories<3>(3);
+  check_memories<64>(64);
+  for (const Index d : {3, 64, 256}) check_memories<Dynamic>(d);
+  check(fw::Programmer1991<float, 3, 3, fw::Tanh>(3, 3), "tanh");
+  check_feature_mapped<3>(3);
+  check_feature_mapped<16>(16);
+  for (const Index d : {3, 64}) check_feature_mapped<Dynamic>(d);
+  std::printf(failures ? "%d of the lines above are wrong\n" : "no step takes heap\n", failures);
+  return failures ? 1 : 0;
+}

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+
+/// What the files of this folder get wrong something with.
+
+inline fw::DeltaRule<float> delta(4, 3);
+inline auto state = fw::initial_state(delta);
+inline Eigen::VectorXf key(3), value(4), query(3), output(4);
+inline float beta = 0.5f;
+
+/// A complete rule. What is private in a rule derived from it is missing there.
+template <class S = float> struct Rule {
+  using Scalar = S;
+  using Signature = fw::KeyValue<4, 3>;
+  template <class C> struct State {
+    fw::mat<C, 4, 3> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using Kept = State<fw::Owned<S>>;
+  static constexpr std::string_view name = "Rule";
+  Signature signature() const { return {}; }
+  State<fw::Extents> state_extents() const { return {{4, 3}}; }
+  void write(Kept&, const fw::WriteToken<Rule>&) const {}
+  void read(const Kept&, const fw::ReadToken<Rule>&, fw::OutToken<Rule>) const {}
+};

@@ -1,0 +1,8 @@
+// error: memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must both be
+// there
+#include "example.hpp"
+
+struct OneVjp : Rule<> {
+  void write_vjp(const Kept&, const fw::WriteToken<Rule>&, Kept&, fw::WriteGradToken<Rule>) const {}
+};
+static_assert(fw::assert_memory<OneVjp>());

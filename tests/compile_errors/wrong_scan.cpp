@@ -1,0 +1,7 @@
+// error: memory rule: `scan` is there, but does not take
+#include "example.hpp"
+
+struct WrongScan : Rule<> {
+  void scan(Kept&, const fw::WriteToken<Rule>&, fw::OutToken<Rule>) const {}
+};
+static_assert(fw::assert_memory<WrongScan>());

@@ -1,0 +1,319 @@
+// What the concepts accept, and what they refuse. All of it is checked when this compiles.
+
+#include <complex>
+#include <fastweights/algorithms/parallel_scan.hpp>
+#include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/favor_plus.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/programmer1991.hpp>
+
+namespace {
+
+using fw::Dynamic;
+
+// ---- Every memory has the forms that its header promises, in every scalar and size.
+
+struct Forms {
+  bool steps_back = true, own_scan = false, own_backward = false, chunks = false, merges = false;
+};
+
+template <class M> constexpr bool has(Forms f) {
+  return fw::assert_memory<M>() && fw::PureRead<M> && fw::Differentiable<M> &&
+         fw::StepDifferentiable<M> == f.steps_back && fw::OwnScan<M> == f.own_scan &&
+         fw::OwnBackward<M> == f.own_backward && fw::Chunkable<M> == f.chunks &&
+         fw::Mergeable<M> == f.merges && !fw::FusedStep<M>;
+}
+
+template <template <class, int, int> class M> constexpr bool in_all_scalars_and_sizes(Forms f) {
+  using Z = std::complex<double>;
+  return has<M<float, Dynamic, Dynamic>>(f) && has<M<double, Dynamic, Dynamic>>(f) &&
+         has<M<Z, Dynamic, Dynamic>>(f) && has<M<float, 4, 3>>(f) && has<M<double, 1, 1>>(f) &&
+         has<M<Z, 4, 3>>(f) && has<M<double, 4, Dynamic>>(f) && has<M<float, Dynamic, 3>>(f);
+}
+
+using fw::AttentionNormaliser, fw::KeyValueVectorBeta, fw::NoNormaliser;
+template <class S, int Dv, int Dk> using Sum = fw::LinearAttention<S, Dv, Dk>;
+template <class S, int Dv, int Dk>
+using NormalisedSum = fw::LinearAttention<S, Dv, Dk, AttentionNormaliser<S>>;
+template <class S, int Dv, int Dk> using Delta = fw::DeltaRule<S, Dv, Dk>;
+template <class S, int Dv, int Dk>
+using NormalisedDelta = fw::DeltaRule<S, Dv, Dk, AttentionNormaliser<S>>;
+template <class S, int Dv, int Dk>
+using VectorDelta = fw::DeltaRule<S, Dv, Dk, NoNormaliser, KeyValueVectorBeta>;
+template <class S, int Dv, int Dk> using Hebbian = fw::HebbianMemory<S, Dv, Dk>;
+template <class S, int Dv, int Dk> using Programmer = fw::Programmer1991<S, Dv, Dk>;
+template <class S, int Dv, int Dk> using Cache = fw::KeyValueCache<S, Dv, Dk>;
+template <class S, int Dv, int Dk>
+using Mapped = fw::FeatureMapped<fw::DeltaRule<S, Dv, Dk>, fw::EluPlusOne>;
+
+static_assert(in_all_scalars_and_sizes<Sum>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<NormalisedSum>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<Delta>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<NormalisedDelta>({.chunks = true}));
+static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true}));
+static_assert(in_all_scalars_and_sizes<Hebbian>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<Programmer>({}));
+static_assert(
+    in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_scan = true, .own_backward = true}));
+static_assert(in_all_scalars_and_sizes<Mapped>({}));
+
+// ---- What stands behind the same layer.
+
+static_assert(fw::Interchangeable<Sum<float, 4, 3>, Cache<float, 4, 3>>);
+static_assert(fw::Interchangeable<Sum<float, 4, 3>, Hebbian<float, 4, 3>>);
+static_assert(fw::Interchangeable<Delta<float, 4, 3>, NormalisedDelta<float, 4, 3>>);
+static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<double, 4, 3>>);
+static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<float, 3, 4>>);
+static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<float, Dynamic, Dynamic>>);
+static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Delta<float, 4, 3>>);
+static_assert(!fw::Interchangeable<Delta<float, 4, 3>, VectorDelta<float, 4, 3>>);
+
+// ---- What a step takes. Token is what `{...}` has to make; from X... says out of what.
+
+template <class Token, class... X>
+concept MadeFrom = requires(X&&... x) {
+  Token{static_cast<X&&>(x)...};
+};
+
+using Vec = Eigen::VectorXd;
+using Row = Eigen::RowVectorXd;
+using Mat = Eigen::MatrixXd;
+using Write = fw::WriteToken<Delta<double, Dynamic, Dynamic>>;
+using Read = fw::ReadToken<Delta<double, Dynamic, Dynamic>>;
+using Out = fw::OutToken<Delta<double, Dynamic, Dynamic>>;
+using Gradient = fw::WriteGradToken<Delta<double, Dynamic, Dynamic>>;
+
+static_assert(MadeFrom<Write, Vec&, Vec&, double&>);
+static_assert(MadeFrom<Write, const Vec&, const Vec&, const double&>);
+static_assert(MadeFrom<Write, const Vec&, const Vec&, double>);  // lives to the end of the call
+static_assert(MadeFrom<Write, Mat::ColXpr, Eigen::Map<Vec>, double>);
+static_assert(MadeFrom<Out, Vec&> && MadeFrom<Out, Mat::ColXpr>);
+static_assert(MadeFrom<Gradient, Vec&, Vec&, double&>);
+
+static_assert(!MadeFrom<Write, Vec&, Vec&>, "a forgotten beta");
+static_assert(!MadeFrom<Write, Vec&, double, Vec&>, "value and beta swapped");
+static_assert(!MadeFrom<Write, Vec&, Vec&, Vec&>, "one beta a row, where one is expected");
+static_assert(!MadeFrom<Write, Vec&, Vec&, double, double>, "one argument too many");
+static_assert(!MadeFrom<Gradient, Vec&, Vec&>, "a forgotten beta gradient");
+static_assert(!MadeFrom<Gradient, Vec&, Vec&, double>, "a gradient written to a temporary");
+static_assert(!MadeFrom<Gradient, Vec&, Vec&, const double&>, "a gradient that can't be written");
+static_assert(!MadeFrom<fw::WriteToken<Sum<double, 4, 3>>, Vec&, Vec&, double>,
+              "a beta for a rule that has none");
+static_assert(MadeFrom<fw::WriteToken<VectorDelta<double, 4, 3>>, Vec&, Vec&, Vec&>);
+
+// A wrong record in the place of another, not only a wrong member.
+static_assert(!std::is_convertible_v<Write, Read> && !std::is_convertible_v<Out, Read>);
+static_assert(!std::is_convertible_v<Read, Out>, "inputs are const");
+static_assert(!std::is_convertible_v<Gradient, fw::WriteGradToken<Delta<float, Dynamic, Dynamic>>>);
+
+template <class M>
+concept Scans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> w,
+                         fw::ReadSequence<M> r, fw::OutSequence<M> y) {
+  fw::scan(m, s, w, r, y);
+};
+template <class M, class Other>
+concept ScansWithInputsOf = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<Other> w,
+                                     fw::ReadSequence<M> r, fw::OutSequence<M> y) {
+  fw::scan(m, s, w, r, y);
+};
+template <class M, class Other>
+concept TakesStateOf = requires(const M& m, fw::StateOf<Other>& s, fw::WriteSequence<M> w,
+                                fw::ReadSequence<M> r, fw::OutSequence<M> y) {
+  fw::scan(m, s, w, r, y);
+};
+template <class M>
+concept ChunkedScans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> w,
+                                fw::ReadSequence<M> r, fw::OutSequence<M> y) {
+  fw::chunked_scan(m, s, w, r, y);
+};
+template <class M>
+concept ScansInParallel = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> w,
+                                   fw::ReadSequence<M> r, fw::OutSequence<M> y) {
+  fw::parallel_scan(m, s, w, r, y, 2);
+};
+using DeltaD = Delta<double, Dynamic, Dynamic>;
+static_assert(Scans<DeltaD> && ScansWithInputsOf<DeltaD, DeltaD> && TakesStateOf<DeltaD, DeltaD>);
+static_assert(!ScansWithInputsOf<DeltaD, Sum<double, Dynamic, Dynamic>>);
+static_assert(!ScansWithInputsOf<DeltaD, VectorDelta<double, Dynamic, Dynamic>>);
+static_assert(!ScansWithInputsOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
+static_assert(!TakesStateOf<DeltaD, Sum<double, Dynamic, Dynamic>>);
+static_assert(!TakesStateOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
+static_assert(ChunkedScans<DeltaD> && !ChunkedScans<Programmer<double, 4, 3>>);
+static_assert(ScansInParallel<DeltaD> && !ScansInParallel<NormalisedDelta<double, 4, 3>>);
+
+// ---- A rule of a user's own, complete, and with each thing left out or wrong in turn.
+
+template <class C> struct OwnState {
+  fw::mat<C, 4, 3> W;
+  static constexpr auto names = fw::names("W");
+};
+
+struct Rule {
+  using Scalar = double;
+  using Signature = fw::KeyValue<4, 3>;
+  template <class C> using State = OwnState<C>;
+  using Kept = State<fw::Owned<double>>;
+  using W = Signature::Write<fw::Token<const double>>;
+  using R = Signature::Read<fw::Token<const double>>;
+  using Y = Signature::Out<fw::Token<double>>;
+  using Ws = Signature::Write<fw::Sequence<const double>>;
+  using Rs = Signature::Read<fw::Sequence<const double>>;
+  using Ys = Signature::Out<fw::Sequence<double>>;
+  using DY = Signature::Out<fw::Token<const double>>;
+  using DW = Signature::Write<fw::Token<double>>;
+  using DR = Signature::Read<fw::Token<double>>;
+  static constexpr std::string_view name = "Rule";
+  Signature signature() const { return {}; }
+  OwnState<fw::Extents> state_extents() const { return {{4, 3}}; }
+  void write(Kept&, const W&) const {}
+  void read(const Kept&, const R&, Y) const {}
+};
+static_assert(fw::assert_memory<Rule>() && fw::PureRead<Rule> && !fw::Differentiable<Rule>);
+static_assert(!fw::OwnScan<Rule> && !fw::Chunkable<Rule> && !fw::Mergeable<Rule>);
+
+// What is private in a derived rule is gone for the concepts.
+struct NoScalar : Rule {
+ private:
+  using Rule::Scalar;
+};
+struct NoSignature : Rule {
+ private:
+  using Rule::Signature;
+};
+struct NoState : Rule {
+ private:
+  template <class C> using State = OwnState<C>;
+};
+struct NoName : Rule {
+ private:
+  using Rule::name;
+};
+struct NoSignatureValue : Rule {
+ private:
+  using Rule::signature;
+};
+struct NoExtents : Rule {
+ private:
+  using Rule::state_extents;
+};
+struct NoWrite : Rule {
+ private:
+  using Rule::write;
+};
+struct NoRead : Rule {
+ private:
+  using Rule::read;
+};
+static_assert(!fw::Memory<NoScalar> && !fw::Memory<NoSignature> && !fw::Memory<NoState>);
+static_assert(!fw::Memory<NoName> && !fw::Memory<NoSignatureValue> && !fw::Memory<NoExtents>);
+static_assert(!fw::Memory<NoWrite> && !fw::Memory<NoRead> && !fw::Memory<int>);
+
+struct OtherSignatureValue : Rule {
+  fw::KeyValue<3, 4> signature() const { return {}; }
+};
+struct OtherExtents : Rule {
+  fw::Extent state_extents() const { return {}; }
+};
+struct WriteThatChangesTheRule : Rule {
+  void write(Kept&, const W&) {}
+};
+struct WriteOfAnotherScalar : Rule {
+  void write(Kept&, const Signature::Write<fw::Token<const float>>&) const {}
+};
+struct NamelessState : Rule {
+  template <class C> struct State { fw::mat<C, 4, 3> W; };
+  State<fw::Extents> state_extents() const { return {{4, 3}}; }
+  void write(State<fw::Owned<double>>&, const W&) const {}
+  void read(const State<fw::Owned<double>>&, const R&, Y) const {}
+};
+static_assert(!fw::Memory<OtherSignatureValue> && !fw::Memory<OtherExtents>);
+static_assert(!fw::Memory<WriteThatChangesTheRule> && !fw::Memory<WriteOfAnotherScalar>);
+static_assert(!fw::Memory<NamelessState>);
+
+struct ReadThatChangesTheState : Rule {
+  void read(Kept&, const R&, Y) const {}
+};
+static_assert(fw::Memory<ReadThatChangesTheState> && !fw::PureRead<ReadThatChangesTheState>);
+
+struct WriteVjp : Rule {
+  void write_vjp(const Kept&, const W&, Kept&, DW) const {}
+};
+struct BothVjps : WriteVjp {
+  void read_vjp(const Kept&, const R&, const DY&, Kept&, DR) const {}
+};
+struct VjpsOfAnImpureRead : BothVjps {
+  void read(Kept&, const R&, Y) const {}
+};
+struct VjpOfConstGradients : WriteVjp {
+  void read_vjp(const Kept&, const R&, const DY&, const Kept&) const {}
+};
+static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
+static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
+static_assert(!fw::Differentiable<VjpsOfAnImpureRead> && !fw::Differentiable<VjpOfConstGradients>);
+
+struct OwnForms : Rule {
+  void step(Kept&, const W&, const R&, Y) const {}
+  void scan(Kept&, const Ws&, const Rs&, Ys) const {}
+  void chunk(Kept&, const Ws&, const Rs&, Ys) const {}
+};
+struct FormsThatTakeSomethingElse : Rule {
+  void step(Kept&, const W&, const R&) const {}
+  void scan(Kept&, const W&, const R&, Y) const {}
+  void chunk(Kept&, const Ws&, Ys) const {}
+};
+static_assert(fw::assert_memory<OwnForms>());
+static_assert(fw::FusedStep<OwnForms> && fw::OwnScan<OwnForms> && fw::Chunkable<OwnForms>);
+static_assert(fw::Memory<FormsThatTakeSomethingElse>);
+static_assert(!fw::FusedStep<FormsThatTakeSomethingElse>);
+static_assert(!fw::OwnScan<FormsThatTakeSomethingElse>);
+static_assert(!fw::Chunkable<FormsThatTakeSomethingElse>);
+
+struct ReadsFirst : Rule {
+  static constexpr bool reads_first = true;
+};
+static_assert(fw::reads_first<ReadsFirst>() && !fw::reads_first<Rule>());
+static_assert(fw::FeatureMapped<ReadsFirst, fw::EluPlusOne>::reads_first);
+
+struct Segments : Rule {
+  struct Segment {};
+  Segment empty_segment() const { return {}; }
+  void extend(Segment&, const W&) const {}
+  void merge(Segment&, const Segment&) const {}
+  void apply(const Segment&, Kept&) const {}
+};
+struct SegmentsWithoutMerge : Segments {
+ private:
+  using Segments::merge;
+};
+static_assert(fw::Mergeable<Segments> && !fw::Mergeable<SegmentsWithoutMerge>);
+
+// ---- Feature maps.
+
+static_assert(fw::FeatureMap<fw::IdentityMap> && fw::FeatureMap<fw::EluPlusOne>);
+static_assert(fw::FeatureMap<fw::Dpfp<2>> && fw::FeatureMap<fw::FavorPlus<double>>);
+static_assert(fw::FeatureMap<fw::SumNormalised<fw::Dpfp<2>>>);
+static_assert(!fw::FeatureMap<fw::Tanh>, "an activation is no feature map");
+static_assert(!fw::FeatureMap<Rule> && !fw::Memory<fw::EluPlusOne>);
+
+struct NoFeatures : fw::EluPlusOne {
+ private:
+  using fw::EluPlusOne::features;
+};
+struct NoMap : fw::EluPlusOne {
+ private:
+  using fw::EluPlusOne::map;
+};
+struct NoVjp : fw::EluPlusOne {
+ private:
+  using fw::EluPlusOne::vjp;
+};
+static_assert(!fw::FeatureMap<NoFeatures> && !fw::FeatureMap<NoMap> && !fw::FeatureMap<NoVjp>);
+
+}  // namespace

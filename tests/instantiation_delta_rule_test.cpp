@@ -1,0 +1,25 @@
+// As instantiation_test.cpp, for the delta rule in all its forms.
+
+#include <fastweights/memories/delta_rule.hpp>
+
+namespace fw {
+
+using NormaliserF = AttentionNormaliser<float>;
+using NormaliserD = AttentionNormaliser<double>;
+
+template class DeltaRule<float>;
+template class DeltaRule<double>;
+template class DeltaRule<float, 4, 3>;
+template class DeltaRule<double, 4, 3>;
+// Before version 16 clang instantiates members whose constraints fail, which the merging of these
+// is.
+#if !defined(__clang__) || __clang_major__ >= 16
+template class DeltaRule<float, Dynamic, Dynamic, NormaliserF>;
+template class DeltaRule<double, 4, 3, NormaliserD>;
+template class DeltaRule<float, Dynamic, Dynamic, NoNormaliser, KeyValueVectorBeta>;
+template class DeltaRule<double, 4, 3, NoNormaliser, KeyValueVectorBeta>;
+template class DeltaRule<float, 4, 3, NormaliserF, KeyValueVectorBeta>;
+template class DeltaRule<double, Dynamic, Dynamic, NormaliserD, KeyValueVectorBeta>;
+#endif
+
+}  // namespace fw

@@ -1,0 +1,30 @@
+// As instantiation_test.cpp, for feature maps and memories behind them.
+
+#include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/favor_plus.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+
+namespace fw {
+
+template struct Dpfp<1>;
+template struct Dpfp<3>;
+template class FavorPlus<float>;
+template class FavorPlus<double>;
+template struct Chain<EluPlusOne, SumNormalise>;
+template struct Chain<Dpfp<2>, FavorPlus<float>, L2Normalise>;
+
+template class FeatureMapped<DeltaRule<float>, EluPlusOne>;
+template class FeatureMapped<DeltaRule<double, 4, 16>, SumNormalised<Dpfp<2>>, 4>;
+template class FeatureMapped<LinearAttention<double>, FavorPlus<double>>;
+// Before version 16 clang instantiates members whose constraints fail, as the gradients here.
+#if !defined(__clang__) || __clang_major__ >= 16
+template class FeatureMapped<KeyValueCache<float, 4, 3>, L2Normalised<IdentityMap>, 3>;
+#endif
+
+}  // namespace fw

@@ -1,0 +1,34 @@
+// As instantiation_test.cpp, for layers and what trains them.
+
+#include <fastweights/fastweights.hpp>
+
+namespace fw {
+
+template struct Linear<float>;
+template struct Linear<double>;
+template struct Embedding<float>;
+template struct Embedding<double>;
+template struct LayerNorm<float>;
+template struct LayerNorm<double>;
+template struct RmsNorm<float>;
+template struct RmsNorm<double>;
+template struct CausalConv<float>;
+template struct CausalConv<double>;
+template struct SwiGlu<float>;
+template struct SwiGlu<double>;
+template struct FeedForward<float>;
+template struct FeedForward<double>;
+
+using Delta = DeltaRule<float, 4, 4>;
+using Cache = KeyValueCache<double>;
+using Block = PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward<float>>;
+
+template struct FastWeightLayer<Delta>;
+template struct FastWeightLayer<Delta, L2Normalised<EluPlusOne>, RmsNorm<float>>;
+template struct FastWeightLayer<Cache, IdentityMap, LayerNorm<double>>;
+template struct PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward<float>>;
+template struct LanguageModel<Block>;
+template struct AdamW<Linear<double>>;
+template struct AdamW<LanguageModel<Block>>;
+
+}  // namespace fw

@@ -1,0 +1,60 @@
+// Every public class template, instantiated with all its members: a member of a template that
+// nobody calls is otherwise never compiled.
+
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/programmer1991.hpp>
+
+namespace fw {
+
+using NormaliserF = AttentionNormaliser<float>;
+using NormaliserD = AttentionNormaliser<double>;
+
+template struct AttentionNormaliser<float>;
+template struct AttentionNormaliser<double>;
+
+template class LinearAttention<float>;
+template class LinearAttention<double>;
+template class LinearAttention<float, 4, 3>;
+template class LinearAttention<double, 4, 3>;
+template class LinearAttention<float, Dynamic, Dynamic, NormaliserF>;
+template class LinearAttention<double, 4, 3, NormaliserD>;
+
+template class HebbianMemory<float>;
+template class HebbianMemory<double>;
+template class HebbianMemory<float, 4, 3>;
+template class HebbianMemory<double, 4, 3>;
+
+template class Programmer1991<float>;
+template class Programmer1991<double, 4, 3>;
+template class Programmer1991<float, 4, 3, Sigmoid>;
+template class Programmer1991<double, Dynamic, Dynamic, Relu>;
+template class Programmer1991<double, 4, 3, Identity>;
+
+template class KeyValueCache<float>;
+template class KeyValueCache<double>;
+template class KeyValueCache<float, 4, 3>;
+template class KeyValueCache<double, 4, 3>;
+
+template struct Checkpoints<LinearAttention<float>>;
+template struct Checkpoints<KeyValueCache<double, 4, 3>>;
+
+template struct KeyValue<4, 3>;
+template struct KeyValue<Dynamic, Dynamic>;
+template struct KeyValueBeta<4, 3>;
+template struct KeyValueBeta<Dynamic, Dynamic>;
+template struct KeyValueVectorBeta<4, 3>;
+template struct KeyValueVectorBeta<Dynamic, Dynamic>;
+
+template class TokenView<float, 4>;
+template class TokenView<const double, Dynamic>;
+template class TokenView<float, Dynamic, 3>;
+template class SequenceView<float, 4>;
+template class SequenceView<const double, Dynamic>;
+template class SequenceView<double, 1>;
+template class ScalarSequence<float>;
+template class ScalarSequence<const double>;
+
+}  // namespace fw

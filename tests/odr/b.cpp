@@ -1,0 +1,3 @@
+#include "checks.hpp"
+
+float recalled_in_b() { return recalled(); }
