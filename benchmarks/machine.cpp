@@ -1,0 +1,58 @@
+#include "machine.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <map>
+
+namespace machine {
+
+namespace {
+
+// Enough independent sums to cover the latency of a multiply-add, and with the two factors not more
+// than the 16 registers of AVX2.
+constexpr std::size_t sums = 12;
+constexpr int rounds = 200000;
+
+template <class S> EIGEN_DONT_INLINE S multiply_add(S factor, S summand) {
+  namespace simd = Eigen::internal;
+  using Packet = typename simd::packet_traits<S>::type;
+  const auto a = simd::pset1<Packet>(factor), b = simd::pset1<Packet>(summand);
+  Packet x[sums];
+  for (std::size_t i = 0; i < sums; ++i)  // all different, lest one be computed for all
+    x[i] = simd::pset1<Packet>(summand + static_cast<S>(i));
+  for (int round = 0; round < rounds; ++round)
+    for (Packet& each : x) each = simd::pmadd(a, each, b);
+  Packet total = b;
+  for (const Packet& each : x) total = simd::padd(total, each);
+  return simd::predux(total);
+}
+
+}  // namespace
+
+template <class S> double fma_peak() {
+  static const double peak = [] {
+    constexpr int lanes = Eigen::internal::packet_traits<S>::size;
+    volatile S sink = S(0);
+    const double seconds = best_seconds([&] { sink = multiply_add<S>(S(0.5), S(1)); });
+    return 2.0 * lanes * static_cast<double>(sums) * rounds / seconds;
+  }();
+  return peak;
+}
+template double fma_peak<float>();
+template double fma_peak<double>();
+
+double in_place_bandwidth(std::size_t bytes) {
+  static std::map<std::size_t, double> known;
+  double& bandwidth = known[bytes];
+  if (bandwidth == 0) {
+    Eigen::ArrayXf data = Eigen::ArrayXf::Ones(static_cast<Eigen::Index>(bytes / sizeof(float)));
+    const std::size_t times = std::max<std::size_t>(1, (std::size_t(1) << 27) / bytes);
+    const double seconds = best_seconds([&] {
+      for (std::size_t i = 0; i < times; ++i) data *= 0.999999f;
+    });
+    bandwidth = 2.0 * static_cast<double>(bytes * times) / seconds;
+  }
+  return bandwidth;
+}
+
+}  // namespace machine

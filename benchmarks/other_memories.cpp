@@ -1,0 +1,37 @@
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/programmer1991.hpp>
+
+#include "measure.hpp"
+
+namespace {
+
+using fw::Index;
+
+struct Hebbian {
+  static constexpr const char* name = "hebbian";
+  template <class S, int D> static auto make(Index d) { return fw::HebbianMemory<S, D, D>(d, d); }
+  static double flops(double d) { return 5 * d * d; }
+};
+
+/// Counted without the d² activations.
+struct Programmer {
+  static constexpr const char* name = "programmer1991";
+  template <class S, int D> static auto make(Index d) { return fw::Programmer1991<S, D, D>(d, d); }
+  static double flops(double d) { return 4 * d * d; }
+};
+
+/// Holds 1024 tokens; counted as if it were full from the first.
+struct Cache {
+  static constexpr const char* name = "key_value_cache";
+  static constexpr Index capacity = 1024;
+  template <class S, int D> static auto make(Index d) {
+    return fw::KeyValueCache<S, D, D>(d, d, {capacity});
+  }
+  static double flops(double d) { return 4 * d * static_cast<double>(capacity); }
+};
+
+[[maybe_unused]] const bool added =
+    measure::add_all<Hebbian>() && measure::add_all<Programmer>() && measure::add_all<Cache>();
+
+}  // namespace
