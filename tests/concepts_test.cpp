@@ -61,7 +61,7 @@ static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true}));
 static_assert(in_all_scalars_and_sizes<Hebbian>({.chunks = true, .merges = true}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
 static_assert(
-    in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_scan = true, .own_backward = true}));
+    in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));
 static_assert(in_all_scalars_and_sizes<Mapped>({}));
 
 // ---- What stands behind the same layer.

@@ -132,6 +132,21 @@ TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") 
   CHECK_THROWS_AS(run(), std::invalid_argument);  // it was another one
 }
 
+TEST_CASE("checkpoints used again lie √T apart for the new T", "[delta_rule]") {
+  using M = Plain<Dynamic, Dynamic>;
+  const M m(3, 2);
+  fw::Random random(1);
+  fw::Checkpoints<M> kept;
+  for (const Index steps : {1, 100, 9}) {
+    auto all = fw::testing::random_sequences(m, steps, random);
+    auto state = fw::initial_state(m);
+    fw::scan(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
+             fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs),
+             kept);
+    CHECK(kept.interval * kept.interval == steps);
+  }
+}
+
 TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_rule]") {
   using M = Normalised<Dynamic, Dynamic>;
   const M m(3, 2);
@@ -140,7 +155,7 @@ TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_r
   Eigen::MatrixXd dy = Eigen::MatrixXd::Random(3, 10), first;
   for (const Index interval : {1, 2, 3, 7, 10, 50}) {
     fw::Checkpoints<M> kept;
-    kept.interval = interval;
+    kept.asked = interval;
     auto state = fw::initial_state(m);
     auto ds = fw::zero_gradient(m);
     Eigen::MatrixXd dk = Eigen::MatrixXd::Zero(2, 10), dv = Eigen::MatrixXd::Zero(3, 10),

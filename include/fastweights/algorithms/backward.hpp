@@ -16,15 +16,17 @@
 ///     fw::backward(m, kept, {K, V, beta}, {Q}, {dY}, ds, {dK, dV, dbeta}, {dQ});
 ///
 /// ds leaves as the gradient of the initial state; dK, dV, dbeta, dQ accumulate.
-/// Throws std::invalid_argument, naming the member, when a size does not fit.
+/// Throws std::invalid_argument, naming the member, when a size does not fit. Gradients must not
+/// overlap each other or what they are gradients of.
 
 namespace fw {
 
 /// What the forward pass leaves for the backward pass, and the room the backward pass works in.
 /// Kept by the caller and used again, it is allocated once.
 template <Memory M> struct Checkpoints {
-  Index interval = 0;              ///< tokens between two states; 0 before a scan chooses √T
-  Index steps = 0;                 ///< tokens of the forward pass
+  Index asked = 0;                 ///< tokens between two states, set by the user; 0: √T
+  Index interval = 0;              ///< the same in the last forward pass
+  Index steps = 0;                 ///< tokens of the last forward pass
   std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
   std::vector<StateOf<M>> replay;  ///< the states inside one chunk
 };
@@ -78,7 +80,7 @@ void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
 
 }  // namespace detail
 
-/// As scan, and leaves in `kept` what backward needs. Set kept.interval beforehand for another C.
+/// As scan, and leaves in `kept` what backward needs. Set kept.asked beforehand for another C.
 template <Differentiable M>
 void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
           OutSequence<M> outputs, Checkpoints<M>& kept) {
@@ -86,7 +88,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const Index total = detail::steps_of(inputs, signature.write());
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_sequence(M::name, outputs, signature.out(), total);
-  kept.interval = detail::checkpoint_interval<M>(kept.interval, total);
+  kept.interval = detail::checkpoint_interval<M>(kept.asked, total);
   kept.steps = total;
   std::size_t chunk = 0;
   for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {

@@ -9,6 +9,8 @@
 ///
 ///     fw::scan(memory, state, {K, V, beta}, {Q}, {Y});   // K: d_k×T, V, Y: d_v×T, beta: T
 ///
+/// Outputs must not overlap inputs. A rule's own scan and chunked_scan agree with the steps for
+/// finite inputs; a NaN or infinity may reach outputs a block before it.
 /// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed.
 
 namespace fw {
@@ -52,7 +54,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
 }
 
 /// As scan, in matrix form `chunk` tokens at a time; for rules whose algebra allows it. Costs
-/// O(chunk) more multiplications a token than scan, most of them in matrix products.
+/// O(chunk·(d_k + d_v)) more multiplications a token than scan, most of them in matrix products.
 template <Chunkable M>
 void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
                   OutSequence<M> outputs, Index chunk = 64) {

@@ -4,9 +4,10 @@
 #include <fastweights/core/state.hpp>
 
 /// \file
-/// One token at a time. After construction none of these allocates or locks. An output must not
-/// overlap an input. All throw std::invalid_argument, naming the member, when a size does not fit;
-/// the state is then unchanged.
+/// One token at a time. After construction none of these allocates or locks (a dynamic rule whose
+/// temporaries exceed Eigen's EIGEN_STACK_ALLOCATION_LIMIT, 128 KiB together, takes heap for them;
+/// a fixed size may not exceed it in one matrix). An output must not overlap an input. All throw
+/// std::invalid_argument, naming the member, when a size does not fit; the state is then unchanged.
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 

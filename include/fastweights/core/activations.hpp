@@ -66,11 +66,11 @@ struct Sigmoid {
   }
 };
 
-/// max(x, 0), with derivative 0 at 0.
+/// max(x, 0), with derivative 0 at 0. NaN stays NaN.
 struct Relu {
-  template <class S> S value(const S& x) const { return detail::real_part(x) > 0 ? x : S(0); }
+  template <class S> S value(const S& x) const { return detail::real_part(x) <= 0 ? S(0) : x; }
   template <class S> S derivative(const S& x) const {
-    return detail::real_part(x) > 0 ? S(1) : S(0);
+    return detail::real_part(x) <= 0 ? S(0) : S(1);
   }
 };
 

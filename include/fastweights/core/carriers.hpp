@@ -10,15 +10,16 @@
 ///     template <class C> struct Write {
 ///       fw::vec<C, Dk> key;  fw::vec<C, Dv> value;  fw::num<C> beta;
 ///       static constexpr auto names = fw::names("key", "value", "beta");
+///       static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength);
 ///     };
 ///
-/// | carrier | a vec<C, D> is | a num<C> is |
+/// | carrier (S or const S) | a vec<C, D> is | a num<C> is |
 /// |---|---|---|
 /// | `Extents` | its size | its size |
 /// | `Owned<S>` | `Matrix<S, D, 1>` | `S` |
 /// | `OwnedSequence<S>` | `Matrix<S, D, Dynamic>` | `Matrix<S, 1, Dynamic>` |
-/// | `Token<S>`, `Token<const S>` | a view of one column | `S&` (so a forgotten one can't compile)
-/// | | `Sequence<S>`, `Sequence<const S>` | a view of T columns | a view of T numbers |
+/// | `Token<S>` | a view of one column | `S&`, so that a forgotten one does not compile |
+/// | `Sequence<S>` | a view of T columns | a view of T numbers |
 
 namespace fw {
 

@@ -80,14 +80,14 @@ concept FusedStep = Memory<M> &&
   m.step(s, w, r, y);
 };
 
-/// Brings a scan of its own, equal to step after step.
+/// Brings a scan of its own, equal to step after step for finite inputs.
 template <class M>
 concept OwnScan = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {
   m.scan(s, w, r, y);
 };
 
-/// Can take a chunk of tokens at once in matrix form, equal to step after step.
+/// Can take a chunk of tokens at once in matrix form, equal to step after step for finite inputs.
 template <class M>
 concept Chunkable = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {
@@ -184,6 +184,16 @@ template <class M> constexpr bool assert_memory() {
       !requires(const M& m) { &M::chunk; } || Chunkable<M>,
       "memory rule: `chunk` is there, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
+  static_assert(
+      !requires(const M& m) { &M::backward; } || OwnBackward<M>,
+      "memory rule: `backward` is there, but does not take (const StateOf<M>& initial, "
+      "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
+      "ReadGradSequence<M>)");
+  static_assert(
+      !requires { &M::extend; } || Mergeable<M>,
+      "memory rule: `extend` is there, but not all of Segment, empty_segment(), "
+      "extend(Segment&, WriteToken<M>), merge(Segment&, const Segment&) and "
+      "apply(const Segment&, StateOf<M>&)");
   static_assert(!(
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,

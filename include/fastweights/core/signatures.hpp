@@ -23,6 +23,14 @@ template <class... Roles> constexpr std::array<Role, sizeof...(Roles)> roles(Rol
 
 namespace detail {
 
+/// Layers, feature maps and random sequences go by the roles of what a memory takes.
+template <class Inputs> constexpr void assert_roles() {
+  static_assert(
+      requires { requires Inputs::roles.size() == Inputs::names.size(); },
+      "signature: Write and Read must list the `roles` of all their members, e.g. "
+      "fw::roles(fw::Role::key, fw::Role::value)");
+}
+
 /// The sizes a memory is made with: positive, and equal to those fixed at compile time.
 template <int Fixed> void check_size(std::string_view rule, std::string_view which, Index given) {
   if (given < 1 || (Fixed != Dynamic && given != Fixed))

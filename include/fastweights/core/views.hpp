@@ -12,6 +12,10 @@
 /// one token a column, which is NumPy's `[T, D]` without a copy. A view converts implicitly from
 /// any Eigen matrix, map or block with contiguous columns; an expression must be evaluated first.
 
+#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
+#error "fastweights needs Eigen 3.4 or newer"
+#endif
+
 namespace fw {
 
 using Eigen::Dynamic;

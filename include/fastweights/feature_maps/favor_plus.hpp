@@ -13,9 +13,9 @@ namespace fw {
 ///
 ///     φ(x) = exp(−‖x‖²/2) / √(2m) · [exp(Ωᵀx); exp(−Ωᵀx)]
 ///
-/// Shapes: Ω d×m, d → 2m. Cost a token: 2dm flops and 2m exponentials; a redraw O(d²m). To estimate
-/// exp(x·y/√d), scale x and y by d^−1/4 first: that is the caller's. Redraw every batch while
-/// training and keep Ω for evaluation.
+/// Shapes: Ω d×m, d → 2m. Cost a token: 2dm flops and 2m exponentials; a redraw O(d² max(d, m)). To
+/// estimate exp(x·y/√d), scale x and y by d^−1/4 first: that is the caller's. Redraw every batch
+/// while training and keep Ω for evaluation.
 ///
 /// Overflow: a feature is at most exp(‖ω‖²/2)/√(2m), reached at x = ±ω, and ‖ω‖² is about d: float
 /// is safe up to d of about 100, double up to 1000, whatever x is (while ‖x‖² does not exceed the

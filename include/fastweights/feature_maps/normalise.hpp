@@ -45,9 +45,10 @@ struct SumNormalise : detail::KeepsRows {
 ///
 ///     φ(x) = x / √(Σ_j x_j²)
 ///
-/// Shapes: d → d. Throws nothing. Accurate for entries of any normal size: they are divided by the
-/// largest before they are squared. Degenerate: a zero column stays 0, with gradient 0. For complex
-/// x the sum is that of the squares, not of the absolute squares, which keeps the map analytic.
+/// Shapes: d → d. Throws nothing. Accurate for entries of any size whose length is finite: they are
+/// divided by the largest before they are squared. Degenerate: a zero column stays 0, with gradient
+/// 0. For complex x the sum is that of the squares, not of the absolute squares, which keeps the
+/// map analytic.
 struct L2Normalise : detail::KeepsRows {
   static constexpr std::string_view name = "L2Normalise";
 

@@ -15,12 +15,13 @@ template <class X> auto rectified(const X& x) {
     return x.unaryExpr([](const S& entry) { return Relu{}.value(entry); });
 }
 
-// dy where y > 0, else 0: the gradient through y = max(x, 0). Both arguments are loaded in any
+// 0 where y ≤ 0, else dy: the gradient through y = max(x, 0). Both arguments are loaded in any
 // case, without which compilers could not make it SIMD.
 template <class Y, class Dy> auto rectified_vjp(const Y& y, const Dy& dy) {
   using S = typename Y::Scalar;
-  return y.binaryExpr(
-      dy, [](const S& entry, const S& gradient) { return real_part(entry) > 0 ? gradient : S(0); });
+  return y.binaryExpr(dy, [](const S& entry, const S& gradient) {
+    return real_part(entry) <= 0 ? S(0) : gradient;
+  });
 }
 
 }  // namespace detail

@@ -5,8 +5,8 @@
 #include <fastweights/core/activations.hpp>
 
 /// \file
-/// Causal softmax attention over a window, 64 queries at a time: what the key-value cache is made
-/// of.
+/// Causal softmax attention over a window, 64 queries at a time in matrix form: the key-value
+/// cache's chunked scan and backward pass.
 
 namespace fw::detail {
 

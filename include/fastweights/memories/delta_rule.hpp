@@ -13,8 +13,8 @@ namespace fw {
 /// (`KeyValueVectorBeta`). With AttentionNormaliser, w_t = z_{t−1}·k_t (1 where nothing met the key
 /// yet) and g_t = 1/(w_t + ε):
 ///
-///     u_t = β_t w_t g_t (v_t − g_t W_{t−1} k_t)     z_t = z_{t−1} + k_t     y_t = W_t q_t /
-///     (z_t·q_t + ε)
+///     u_t = β_t w_t g_t (v_t − g_t W_{t−1} k_t)     z_t = z_{t−1} + k_t
+///     y_t = W_t q_t / (z_t·q_t + ε)
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1 or d_v.
 /// Cost a token: 6 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key writes
@@ -157,7 +157,7 @@ class DeltaRule {
   template <class K> Gain gain_of(const Kept& s, const K& key) const {
     if constexpr (Normaliser::active) {
       const S weight = normaliser_.weight(s.normaliser, key);
-      const S read = S(1) / (weight + normaliser_.epsilon);
+      const S read = normaliser_.inverse(weight);
       return {weight, weight * read, read};
     } else {
       return {};

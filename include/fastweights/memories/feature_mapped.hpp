@@ -90,6 +90,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
 
   // How many members of R before member `end` are keys.
   template <class R> static constexpr int keys_before(std::size_t end) {
+    detail::assert_roles<R>();
     return static_cast<int>(std::count(R::roles.begin(), R::roles.begin() + end, Role::key));
   }
   template <class R> static constexpr int key_count = keys_before<R>(member_count<R>);

@@ -24,7 +24,7 @@ enum class WhenFull { slide, refuse };
 /// either way nothing is changed. Reading an empty cache gives 0.
 ///
 /// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·capacity. Cost a token: 2 (d_k + d_v) flops
-/// for every token in the cache, and no heap; a scan works on 64 queries at a time in matrix form.
+/// for every token in the cache, and no heap; chunked_scan takes them in matrix products.
 /// Vaswani et al. 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
 template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
  public:
@@ -100,8 +100,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     if (held > 0) y.output /= total;
   }
 
-  void scan(Kept& s, const WriteSequence<KeyValueCache>& in,
-            const ReadSequence<KeyValueCache>& asked, OutSequence<KeyValueCache> out) const {
+  void chunk(Kept& s, const WriteSequence<KeyValueCache>& in,
+             const ReadSequence<KeyValueCache>& asked, OutSequence<KeyValueCache> out) const {
     const Index steps = in.key.cols();
     const auto window = window_of(s, in);
     detail::Attention<S> attention;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/activations.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
@@ -14,7 +15,8 @@
 ///
 /// Degenerate: where z·q + ε is exactly 0 nothing has been stored that the query could weigh, and
 /// the answer is 0 with gradient 0. A merely small denominator is divided by as it stands: choose ε
-/// > 0, and feature maps that are positive, to keep away from it.
+/// > 0, and feature maps that are positive, to keep away from it. The same holds for the delta
+/// rule's z·k + ε: where it is exactly 0, nothing is written.
 
 namespace fw {
 
@@ -56,10 +58,14 @@ template <class S> struct AttentionNormaliser {
     dz.compensation = -dz.sum;
   }
 
+  /// 1 / (weight + ε), or 0 where that vanishes.
+  S inverse(const S& weight) const {
+    const S denominator = weight + epsilon;
+    return vanishes(denominator) ? S(0) : S(1) / denominator;
+  }
   /// 1 / (z·q + ε), or 0 where that vanishes.
   template <class Z, class Q> S inverse(const Z& z, const Q& query) const {
-    const S denominator = z.sum.cwiseProduct(query).sum() + epsilon;
-    return denominator == S(0) ? S(0) : S(1) / denominator;
+    return inverse(product(z, query));
   }
   template <class Z, class Q, class DQ>
   void inverse_vjp(const Z& z, const Q& query, const S& inverse, const S& dinverse, Z& dz,
@@ -72,15 +78,22 @@ template <class S> struct AttentionNormaliser {
   /// z·k, how much weight the key has met before; 1 where that is exactly 0, so that the first
   /// token under a key is written in full.
   template <class Z, class K> S weight(const Z& z, const K& key) const {
-    const S met = z.sum.cwiseProduct(key).sum();
-    return met == S(0) ? S(1) : met;
+    const S met = product(z, key);
+    return vanishes(met) ? S(1) : met;
   }
   template <class Z, class K, class DK>
   void weight_vjp(const Z& z, const K& key, const S& dweight, Z& dz, DK& dkey) const {
-    if (z.sum.cwiseProduct(key).sum() == S(0)) return;
+    if (vanishes(product(z, key))) return;
     dz.sum += dweight * key;
     dkey += dweight * z.sum;
   }
+
+ private:
+  template <class Z, class X> static S product(const Z& z, const X& x) {
+    return z.sum.cwiseProduct(x).sum();
+  }
+  // By the real part, so that a complex step takes the branch of the real numbers.
+  static bool vanishes(const S& x) { return detail::real_part(x) == 0; }
 };
 
 namespace detail {

@@ -3,6 +3,7 @@
 #include <complex>
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/testing/sequences.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,24 @@ template <class To, class From> void to_complex(const From& from, To& to) {
       from, to);
 }
 
+// Counters have no gradient.
+template <class Leaf> inline constexpr bool is_counter = std::is_integral_v<Leaf>;
+
+// The entries of an array, or the one of a number.
+template <class Leaf> auto entries(Leaf& leaf) {
+  if constexpr (requires { leaf.data(); })
+    return std::span(leaf.data(), static_cast<std::size_t>(leaf.size()));
+  else
+    return std::span(&leaf, 1);
+}
+
 // Σ up·x over every array of a record.
 template <class R, class Up> std::complex<double> weighted_sum(const R& record, const Up& up) {
   std::complex<double> sum = 0;
   for_each_leaf(
       [&](const auto& x, const auto& u) {
-        if constexpr (requires { x.cwiseProduct(x); })
-          sum += x.cwiseProduct(u.template cast<std::complex<double>>()).sum();
+        if constexpr (!is_counter<std::remove_cvref_t<decltype(x)>>)
+          for (std::size_t i = 0; i < entries(x).size(); ++i) sum += entries(x)[i] * entries(u)[i];
       },
       record, up);
   return sum;
@@ -52,21 +64,22 @@ struct Comparison {
   double difference = 0, largest = 0;
 };
 
-// The gradients of one array by complex step, against those given.
+// The gradients of one array by complex step, against those given. What is not finite is infinitely
+// wrong.
 template <class Array, class Gradient, class Loss>
 Comparison compare(const std::string& path, Array& array, const Gradient& given, const Loss& loss) {
   constexpr double h = 1e-30, infinity = std::numeric_limits<double>::infinity();
   Comparison c{path};
-  for (Index j = 0; j < array.cols(); ++j)
-    for (Index i = 0; i < array.rows(); ++i) {
-      const auto kept = array(i, j);
-      array(i, j) += std::complex<double>(0, h);
-      const double exact = loss().imag() / h;
-      array(i, j) = kept;
-      const double difference = std::abs(given(i, j) - exact);
-      c.difference = std::max(c.difference, std::isnan(difference) ? infinity : difference);
-      c.largest = std::max(c.largest, std::abs(exact));
-    }
+  for (std::size_t i = 0; i < entries(array).size(); ++i) {
+    auto& entry = entries(array)[i];
+    const auto kept = entry;
+    entry += std::complex<double>(0, h);
+    const double exact = loss().imag() / h;
+    entry = kept;
+    const double difference = std::abs(entries(given)[i] - exact);
+    c.difference = std::max(c.difference, std::isfinite(difference) ? difference : infinity);
+    if (std::isfinite(exact)) c.largest = std::max(c.largest, std::abs(exact));
+  }
   return c;
 }
 
@@ -75,7 +88,7 @@ void compare_record(const std::string& path, R& record, const G& given, const Lo
                     std::vector<Comparison>& all) {
   for_each_named_leaf(
       [&](const std::string& leaf, auto& array, const auto& gradient) {
-        if constexpr (requires { array.cwiseProduct(array); })
+        if constexpr (!is_counter<std::remove_cvref_t<decltype(array)>>)
           all.push_back(compare(leaf, array, gradient, loss));
       },
       path, record, given);

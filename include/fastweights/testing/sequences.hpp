@@ -20,13 +20,13 @@ template <Memory M> struct Sequences {
   static constexpr auto names = fw::names("inputs", "queries", "outputs");
 };
 
-/// Draws entries uniformly from (−1, 1)/√d_k for keys and queries, from (−1, 1) for values, from
-/// (0, 1) for write strengths; with `positive`, all from the positive half, as feature maps give
-/// them.
+/// Draws entries uniformly from (−1, 1) for values and (0.05, 1) for write strengths, and keys and
+/// queries as values over √d_k; with `positive`, all as strengths, as feature maps give them.
 template <Memory M>
 Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
   using S = typename M::Scalar;
   const auto draw = [&]<class R>(R& record, const auto& extents) {
+    fw::detail::assert_roles<R>();
     std::size_t i = 0;
     for_each_member(
         [&](std::string_view, auto& array, const Extent& extent) {

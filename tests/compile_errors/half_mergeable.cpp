@@ -1,0 +1,8 @@
+// error: memory rule: `extend` is there, but not all of Segment, empty_segment()
+#include "example.hpp"
+
+struct HalfMergeable : Rule<> {
+  using Segment = Kept;
+  void extend(Segment&, const fw::WriteToken<Rule>&) const {}
+};
+static_assert(fw::assert_memory<HalfMergeable>());

@@ -1,0 +1,7 @@
+// error: memory rule: `backward` is there, but does not take
+#include "example.hpp"
+
+struct WrongBackward : Rule<> {
+  void backward(const Kept&, Kept&) const {}
+};
+static_assert(fw::assert_memory<WrongBackward>());
