@@ -129,6 +129,14 @@ template <class L> void check_streaming(const L& layer, Index steps) {
   }
 }
 
+/// Whether all parameters are the same, bit by bit.
+template <class L> bool same_parameters(const L& a, const L& b) {
+  bool same = true;
+  fw::for_each_parameter(
+      [&](const std::string&, const auto& p, const auto& q) { same = same && p == q; }, a, b);
+  return same;
+}
+
 /// Sizes that do not fit are refused by name, with y, dx and grad as they were.
 template <class L> void check_refusals(const L& layer) {
   using Catch::Matchers::ContainsSubstring;
@@ -155,11 +163,17 @@ template <class L> void check_refusals(const L& layer) {
                     ContainsSubstring(name + ": dy has 5 columns"));
   CHECK_THROWS_WITH(layer.backward(x, trace, y, tall, grad),
                     ContainsSubstring(name + ": dx has " + std::to_string(in + 1) + " rows"));
+  CHECK(same_parameters(grad, layer));
   fw::for_each_parameter([](const std::string&, auto& g) { g.resize(0, g.cols() > 1 ? 0 : 1); },
                          grad);
   if (fw::parameter_count(layer) > 0)
     CHECK_THROWS_WITH(layer.backward(x, trace, y, dx, grad),
                       ContainsSubstring(name + ": the parameters of grad differ"));
+  if constexpr (requires { trace.trained; }) {
+    layer.forward(state, x, y, trace, fw::Pass::infer);
+    CHECK_THROWS_WITH(layer.backward(x, trace, y, dx, grad),
+                      ContainsSubstring(name + ": x has 4 columns, the last train pass expects 0"));
+  }
   CHECK((dx.array() == 1).all());
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("Linear: drawn uniformly from ±1/√in", "[layers]") {
   CHECK(layer.bias.cwiseAbs().maxCoeff() <= 0.1f);
   // Of 40000 uniform numbers the mean is 0 ± 0.0003 and the mean square 0.01/3 ± 1.5e-5.
   CHECK(std::abs(layer.weight.mean()) < 0.0015f);
-  CHECK(layer.weight.squaredNorm() / 40000 == Approx(0.01 / 3).epsilon(0.025));
+  CHECK(layer.weight.squaredNorm() / 40000 == Catch::Approx(0.01 / 3).epsilon(0.025));
 }
 
 TEST_CASE("LayerNorm: gradients, streaming, refusals at odd sizes", "[layers]") {

@@ -55,18 +55,18 @@ TEST_CASE("SwiGlu: gradients, streaming, refusals at odd sizes", "[layers]") {
 
 TEST_CASE("Gelu: x Φ(x) to the last digits in double", "[layers]") {
   // Φ from tables of the normal distribution.
-  CHECK(value_at<fw::Gelu>(1) == Approx(0.84134474606854293).epsilon(1e-15));
-  CHECK(value_at<fw::Gelu>(-1) == Approx(-0.15865525393145707).epsilon(1e-15));
-  CHECK(value_at<fw::Gelu>(0.5) == Approx(0.34573123063700656).epsilon(1e-15));
-  CHECK(value_at<fw::Gelu>(-6) == Approx(-6 * 9.8658764503769814e-10).epsilon(1e-14));
+  CHECK(value_at<fw::Gelu>(1) == Catch::Approx(0.84134474606854293).epsilon(1e-15));
+  CHECK(value_at<fw::Gelu>(-1) == Catch::Approx(-0.15865525393145707).epsilon(1e-15));
+  CHECK(value_at<fw::Gelu>(0.5) == Catch::Approx(0.34573123063700656).epsilon(1e-15));
+  CHECK(value_at<fw::Gelu>(-6) == Catch::Approx(-6 * 9.8658764503769814e-10).epsilon(1e-14));
   CHECK(value_at<fw::Gelu>(0) == 0);
   CHECK(value_at<fw::Gelu>(40) == 40);
   CHECK(value_at<fw::Gelu>(-40) == 0);
 }
 
 TEST_CASE("Silu: x σ(x), also where e^−x overflows", "[layers]") {
-  CHECK(value_at<fw::Silu>(1) == Approx(0.73105857863000490).epsilon(1e-15));
-  CHECK(value_at<fw::Silu>(-2) == Approx(-0.23840584404423515).epsilon(1e-15));
+  CHECK(value_at<fw::Silu>(1) == Catch::Approx(0.73105857863000490).epsilon(1e-15));
+  CHECK(value_at<fw::Silu>(-2) == Catch::Approx(-0.23840584404423515).epsilon(1e-15));
   CHECK(value_at<fw::Silu>(-1000) == 0);
   CHECK(value_at<fw::Silu>(1000) == 1000);
 }

@@ -107,9 +107,7 @@ Bytes rich_file() {
   return writer.bytes();
 }
 
-std::filesystem::path data_directory() {
-  return std::filesystem::path(__FILE__).parent_path() / "data";
-}
+std::filesystem::path data_directory() { return FASTWEIGHTS_REFERENCE_DIR; }
 
 // An empty directory of its own, removed at the end.
 class TemporaryDirectory {

@@ -45,7 +45,7 @@ TEST_CASE("cross_entropy: a worked example", "[training]") {
   const double p0 = 0.090030573170380458, p1 = 0.24472847105479764, p2 = 0.66524095577482189;
   const std::vector<int> targets{0, 2};
   CHECK(fw::cross_entropy(logits, targets, dlogits) ==
-        Approx((2.4076059644443806 + 0.40760596444438046) / 2).epsilon(1e-15));
+        Catch::Approx((2.4076059644443806 + 0.40760596444438046) / 2).epsilon(1e-15));
   expected << p0 - 1, p0, p1, p1, p2, p2 - 1;
   CHECK((dlogits - expected / 2).cwiseAbs().maxCoeff() <= 1e-16);
 }
@@ -100,29 +100,30 @@ TEST_CASE("AdamW: three steps worked out by hand", "[training]") {
   // Computed with 40 decimal digits. The weight, a matrix, decays by 0.1; the bias does not.
   Model model = filled(0.5, -0.25);
   fw::AdamW<Model> optimiser(model, {.weight_decay = 0.1});
-  CHECK(optimiser.step(model, filled(0.5, 1), 0.1) == Approx(std::sqrt(1.25)).epsilon(1e-15));
-  CHECK(model.weight(0) == Approx(0.39500000199999996).epsilon(1e-14));
-  CHECK(model.bias(0) == Approx(-0.34999999900000001).epsilon(1e-14));
+  CHECK(optimiser.step(model, filled(0.5, 1), 0.1) ==
+        Catch::Approx(std::sqrt(1.25)).epsilon(1e-15));
+  CHECK(model.weight(0) == Catch::Approx(0.39500000199999996).epsilon(1e-14));
+  CHECK(model.bias(0) == Catch::Approx(-0.34999999900000001).epsilon(1e-14));
   optimiser.step(model, filled(-1, 0.25), 0.05);
-  CHECK(model.weight(0) == Approx(0.41133017811028278).epsilon(1e-14));
-  CHECK(model.bias(0) == Approx(-0.39152987511386399).epsilon(1e-14));
+  CHECK(model.weight(0) == Catch::Approx(0.41133017811028278).epsilon(1e-14));
+  CHECK(model.bias(0) == Catch::Approx(-0.39152987511386399).epsilon(1e-14));
   optimiser.step(model, filled(0.25, -2), 0.1);
-  CHECK(model.weight(0) == Approx(0.42088594242759077).epsilon(1e-14));
-  CHECK(model.bias(0) == Approx(-0.36412628976597103).epsilon(1e-14));
+  CHECK(model.weight(0) == Catch::Approx(0.42088594242759077).epsilon(1e-14));
+  CHECK(model.bias(0) == Catch::Approx(-0.36412628976597103).epsilon(1e-14));
   CHECK(optimiser.steps == 3);
 }
 
 TEST_CASE("AdamW: clipping scales the whole gradient to the norm", "[training]") {
   Model clipped = filled(1, 1), scaled = filled(1, 1);
   fw::AdamW<Model> a(clipped, {.clip = 1}), b(scaled);
-  CHECK(a.step(clipped, filled(3, 4), 0.1) == Approx(5));
+  CHECK(a.step(clipped, filled(3, 4), 0.1) == Catch::Approx(5));
   b.step(scaled, filled(0.6, 0.8), 0.1);
   a.step(clipped, filled(0.3, -0.4), 0.1);  // below the norm: as it is
   b.step(scaled, filled(0.3, -0.4), 0.1);
-  CHECK(a.first.weight(0) == Approx(b.first.weight(0)).epsilon(1e-15));
-  CHECK(a.second.bias(0) == Approx(b.second.bias(0)).epsilon(1e-15));
-  CHECK(clipped.weight(0) == Approx(scaled.weight(0)).epsilon(1e-15));
-  CHECK(clipped.bias(0) == Approx(scaled.bias(0)).epsilon(1e-15));
+  CHECK(a.first.weight(0) == Catch::Approx(b.first.weight(0)).epsilon(1e-15));
+  CHECK(a.second.bias(0) == Catch::Approx(b.second.bias(0)).epsilon(1e-15));
+  CHECK(clipped.weight(0) == Catch::Approx(scaled.weight(0)).epsilon(1e-15));
+  CHECK(clipped.bias(0) == Catch::Approx(scaled.bias(0)).epsilon(1e-15));
 }
 
 TEST_CASE("AdamW: a copy of moments and count goes on as the original", "[training]") {
@@ -162,14 +163,14 @@ TEST_CASE("Schedules: warm-up to the peak, down to the floor, and stay there", "
     CHECK(linear(step) == cosine(step));
   }
   CHECK(cosine(4) == 1);
-  CHECK(cosine(6) == Approx(0.2 + 0.4 * (1 + std::sqrt(0.5))).epsilon(1e-15));
-  CHECK(cosine(8) == Approx(0.6).epsilon(1e-15));
+  CHECK(cosine(6) == Catch::Approx(0.2 + 0.4 * (1 + std::sqrt(0.5))).epsilon(1e-15));
+  CHECK(cosine(8) == Catch::Approx(0.6).epsilon(1e-15));
   CHECK(cosine(12) == 0.2);
   CHECK(cosine(1000) == 0.2);
   CHECK(linear(4) == 1);
-  CHECK(linear(6) == Approx(0.8).epsilon(1e-15));
-  CHECK(linear(12) == Approx(0.2).epsilon(1e-15));
-  CHECK(linear(1000) == Approx(0.2).epsilon(1e-15));
+  CHECK(linear(6) == Catch::Approx(0.8).epsilon(1e-15));
+  CHECK(linear(12) == Catch::Approx(0.2).epsilon(1e-15));
+  CHECK(linear(1000) == Catch::Approx(0.2).epsilon(1e-15));
 
   // No warm-up, and nothing but warm-up.
   CHECK(fw::WarmupCosine{.peak = 3, .total = 10}(0) == 3);

@@ -149,6 +149,18 @@ TEST_CASE("save then load is the identity for the state of every memory", "[weig
   saves_its_state(fw::KeyValueCache<float>(3, 4, {5}));
 }
 
+TEST_CASE("a negative counter is refused by name", "[weights]") {
+  const fw::KeyValueCache<double> cache(3, 4, {5});
+  auto state = fw::initial_state(cache);
+  state.length = -5;
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, state);
+  auto loaded = fw::initial_state(cache);
+  CHECK(error_of([&] { fw::io::load_state(loaded, written(writer)); }) ==
+        "tensor 'length': expected a count, the file has -5");
+  CHECK(loaded.length == 0);
+}
+
 TEST_CASE("a state of another size is refused by name", "[weights]") {
   fw::Random random(4);
   const fw::DeltaRule<double> small(3, 3), large(4, 4);

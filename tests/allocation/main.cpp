@@ -1,10 +1,12 @@
-// No memory takes heap in a step. Prints a line a memory and fails where one does.
+// No memory takes heap in a step, and no model in a token. Prints a line each and fails where one
+// does.
 
 #include <cstdio>
 #include <cstdlib>
 #include <fastweights/fastweights.hpp>
 #include <fastweights/testing/sequences.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -163,6 +165,28 @@ template <int D> void check_feature_mapped(Index d) {
   check_behind<Sum, fw::FavorPlus<float>, D>(d, fw::FavorPlus<float>(d, 2 * d, 1));
 }
 
+// A language model that streams: nothing after the first token has made room.
+template <class M, class Map> void check_model(const M& m) {
+  using Block =
+      fw::PreNormBlock<fw::LayerNorm<float>, fw::FastWeightLayer<M, Map>, fw::FeedForward<float>>;
+  const Index width = 32;
+  fw::LanguageModel<Block> model(
+      63, 2,
+      Block(fw::FastWeightLayer<M, Map>({.d_model = width, .heads = 2}, m),
+            fw::FeedForward<float>(width, 4 * width)));
+  fw::Random random(1);
+  fw::initialise(model, random);
+  auto state = model.initial_state();
+  typename fw::LanguageModel<Block>::Trace trace;
+  Eigen::MatrixXf logits(63, 1);
+  const auto read = [&](int symbol) { model.forward(state, std::span(&symbol, 1), logits, trace); };
+  read(0);
+  const long streaming = allocations_of([&] {
+    for (int t = 0; t < 10000; ++t) read(t % 63);
+  });
+  report("LanguageModel around " + std::string(M::name), streaming, 0);
+}
+
 }  // namespace
 
 int main() {
@@ -174,6 +198,9 @@ int main() {
   check_feature_mapped<3>(3);
   check_feature_mapped<16>(16);
   for (const Index d : {3, 64}) check_feature_mapped<Dynamic>(d);
+  check_model<fw::DeltaRule<float>, fw::L2Normalise>(fw::DeltaRule<float>(16, 16));
+  check_model<fw::KeyValueCache<float>, fw::IdentityMap>(
+      fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   std::printf(failures ? "%d of the lines above are wrong\n" : "no step takes heap\n", failures);
   return failures ? 1 : 0;
 }

@@ -61,6 +61,13 @@ int main() {
       ++failed;
     }
   }
+  // The project's own files are all there.
+  if (from_environment == nullptr)
+    for (const auto& [rule, test] : tests)
+      if (!std::filesystem::exists(folder / (rule + ".safetensors"))) {
+        std::printf("reference %s: FAILED: no file\n", rule.c_str());
+        ++failed;
+      }
   std::printf("%d passed, %d failed, %d skipped in %s\n", passed, failed, skipped, folder.c_str());
   return failed == 0 && passed > 0 ? 0 : 1;
 }

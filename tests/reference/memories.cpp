@@ -1,5 +1,7 @@
+#include <cmath>
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/memories/programmer1991.hpp>
@@ -51,12 +53,11 @@ fw::WriteGradSequence<M> gradients_of(Array& k, Array& v, Array* beta, Index b, 
     return {k.head(b, h), v.head(b, h), beta->head(b, h)};
 }
 
-// Every head of every sequence of a file through the memory that make(d_v, d_k, T) gives.
+// Every head h of every sequence of a file through the memory that make(d_v, d_k, T, h) gives.
 template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
   Array q = file["q"], k = file["k"], v = file["v"], up = file["up_o"], o = file.like("o");
   const Index dk = k.axis(3), dv = v.axis(3), steps = k.axis(1);
-  const auto m = make(dv, dk, steps);
-  using M = std::remove_cvref_t<decltype(m)>;
+  using M = decltype(make(dv, dk, steps, 0));
   constexpr bool takes_beta = !std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>;
   const bool keeps_matrix = file.has(layout.initial), keeps_z = file.has("initial_z");
   const double scale = layout.scales_query ? 1 / std::sqrt(double(dk)) : 1;
@@ -75,13 +76,15 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
     Array dz = keeps_z ? file.like("initial_z") : Array{};
     for (Index b = 0; b < k.axis(0); ++b)
       for (Index h = 0; h < heads; ++h) {
+        const M m = make(dv, dk, steps, h);
         auto state = fw::initial_state(m);
         auto ds = fw::zero_gradient(m);
-        if constexpr (requires { state.W; }) {
-          Array initial = file[layout.initial], up_final = file["up_" + layout.final];
-          from_array(initial, layout.key_major, b, h, state.W);
-          if (kind == "grad_") from_array(up_final, layout.key_major, b, h, ds.W);
-        }
+        if constexpr (requires { state.W; })
+          if (keeps_matrix) {
+            Array initial = file[layout.initial], up_final = file["up_" + layout.final];
+            from_array(initial, layout.key_major, b, h, state.W);
+            if (kind == "grad_") from_array(up_final, layout.key_major, b, h, ds.W);
+          }
         if constexpr (requires { state.normaliser.sum; }) {
           Array z = file["initial_z"], up_z = file["up_final_z"];
           state.normaliser.sum = z.matrix(b).row(h);
@@ -92,13 +95,17 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
         const auto inputs = inputs_of<M>(k, v, &beta, b, h);
         fw::Checkpoints<M> kept;
         fw::scan(m, state, inputs, {scaled}, {o.head(b, h)}, kept);
-        if constexpr (requires { state.W; }) to_array(state.W, layout.key_major, b, h, final_state);
+        if constexpr (requires { state.W; }) {
+          if (keeps_matrix) to_array(state.W, layout.key_major, b, h, final_state);
+        }
         if constexpr (requires { state.normaliser.sum; })
           final_z.matrix(b).row(h) = state.normaliser.sum;
         fw::backward(m, kept, inputs, {scaled}, {up.head(b, h)}, ds,
                      gradients_of<M>(dk_all, dv_all, &dbeta, b, h), {dscaled});
         dq.head(b, h) = scale * dscaled;
-        if constexpr (requires { state.W; }) to_array(ds.W, layout.key_major, b, h, dinitial);
+        if constexpr (requires { state.W; }) {
+          if (keeps_matrix) to_array(ds.W, layout.key_major, b, h, dinitial);
+        }
         if constexpr (requires { state.normaliser.sum; }) dz.matrix(b).row(h) = ds.normaliser.sum;
       }
     file.gradient(kind + "q", dq);
@@ -114,36 +121,44 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
 }
 
 void linear_attention(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index) { return fw::LinearAttention<double>(dv, dk); });
+  run(file, {},
+      [](Index dv, Index dk, Index, Index) { return fw::LinearAttention<double>(dv, dk); });
 }
 
 void normalised_linear_attention(Case& file) {
   using Normaliser = fw::AttentionNormaliser<double>;
-  run(file, {}, [](Index dv, Index dk, Index) {
+  run(file, {}, [](Index dv, Index dk, Index, Index) {
     return fw::LinearAttention<double, -1, -1, Normaliser>(dv, dk, Normaliser{1e-10});
   });
 }
 
+// Retention is Hebbian memory with a decay of its own for every head.
+void retention(Case& file) {
+  run(file, {}, [](Index dv, Index dk, Index, Index h) {
+    return fw::HebbianMemory<double>(dv, dk, {1 - std::exp2(-5.0 - static_cast<double>(h)), 1.0});
+  });
+}
+
 void delta_rule(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index) { return fw::DeltaRule<double>(dv, dk); });
+  run(file, {}, [](Index dv, Index dk, Index, Index) { return fw::DeltaRule<double>(dv, dk); });
 }
 
 void vector_beta(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index) {
+  run(file, {}, [](Index dv, Index dk, Index, Index) {
     return fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk);
   });
 }
 
 void delta_net_core(Case& file) {
   run(file, {"W0", "final_W", /*key_major=*/false, /*scales_query=*/false},
-      [](Index dv, Index dk, Index) { return fw::DeltaRule<double>(dv, dk); });
+      [](Index dv, Index dk, Index, Index) { return fw::DeltaRule<double>(dv, dk); });
 }
 
 // The cache scales by 1/√K itself.
 void softmax_attention(Case& file) {
   Layout layout;
   layout.scales_query = false;
-  run(file, layout, [](Index dv, Index dk, Index steps) {
+  run(file, layout, [](Index dv, Index dk, Index steps, Index) {
     return fw::KeyValueCache<double>(dv, dk, {steps, fw::WhenFull::refuse});
   });
 }
@@ -191,6 +206,7 @@ std::map<std::string, Test> memory_tests() {
           {"delta_rule", delta_rule},
           {"delta_rule_sumnorm_keys", delta_rule},
           {"delta_rule_vector_beta", vector_beta},
+          {"retention", retention},
           {"softmax_attn", softmax_attention},
           {"idsia_delta_net_core", delta_net_core},
           {"own_fwp1991_identity", programmer<fw::Identity>},

@@ -54,6 +54,9 @@ void load(R& record, const SafeTensors& file, const std::string& prefix) {
       if (values.size() != 1)
         throw SafeTensorsError("tensor '" + name + "': expected one number, the file has " +
                                std::to_string(values.size()));
+      if (std::is_integral_v<T> && values[0] < 0)
+        throw SafeTensorsError("tensor '" + name + "': expected a count, the file has " +
+                               std::to_string(values[0]));
       leaf = values[0];
     }
     ++wanted;

@@ -88,6 +88,7 @@ struct FastWeightLayer {
     if (static_cast<Index>(state.heads.size()) != heads)
       detail::throw_mismatch(name, "the state", static_cast<Index>(state.heads.size()), "heads",
                              heads, "the layer");
+    for (const auto& head : state.heads) detail::check_state(M::name, head, memory.state_extents());
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, d_key, map, x);
     trace.read.forward(read, signature.read(), heads, d_key, map, x);
@@ -168,7 +169,6 @@ struct FastWeightLayer {
       const auto out = head_of<OutSequence<M>>(trace.out, h);
       if constexpr (Differentiable<M>) {
         if (pass == Pass::train) {
-          trace.kept[i].interval = 0;  // √T of this T
           fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
           continue;
         }

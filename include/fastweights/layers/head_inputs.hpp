@@ -50,10 +50,7 @@ template <class S, template <class> class Inputs> class HeadInputs {
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   using Maps = Inputs<Slow<S>>;
   using Sizes = Inputs<Extents>;
-  static_assert(
-      requires { requires Sizes::roles.size() == Sizes::names.size(); },
-      "FastWeightLayer: a signature's Write and Read must list the `roles` of all their "
-      "members, e.g. fw::roles(fw::Role::key, fw::Role::value)");
+  static_assert((assert_roles<Sizes>(), true));
 
   // The maps for `heads` heads of a memory that takes members of `sizes`, whose keys have d_key
   // rows before the feature map.

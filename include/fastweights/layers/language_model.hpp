@@ -35,6 +35,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     typename Norm::Trace norm;
     Matrix normed;
     Matrix dnormed, dx, dy;  ///< backward's room
+    Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
   };
 
   /// `layers` copies of a block; initialise() draws their parameters apart.
@@ -58,6 +59,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     if (state.blocks.size() != blocks.size())
       detail::throw_mismatch(name, "the state", static_cast<Index>(state.blocks.size()), "blocks",
                              static_cast<Index>(blocks.size()), "the model");
+    trace.trained = 0;
     trace.x.resize(blocks.size() + 1);
     trace.blocks.resize(blocks.size());
     for (Matrix& room : trace.x) room.resize(embedding.outputs(), steps);
@@ -68,13 +70,14 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     norm.forward(state.norm, trace.x.back(), trace.normed, trace.norm, pass);
     Nothing none;
     head.forward(none, trace.normed, logits, none);
+    if (pass == Pass::train) trace.trained = steps;
   }
 
   /// Gradients for the last train pass; grad accumulates.
   void backward(Symbols ids, Trace& trace, Input<Scalar> dlogits, LanguageModel& grad) const {
     check(ids, "dlogits", dlogits);
-    if (trace.normed.cols() != dlogits.cols())
-      detail::throw_mismatch(name, "ids", dlogits.cols(), "tokens", trace.normed.cols(),
+    if (trace.trained != dlogits.cols())
+      detail::throw_mismatch(name, "ids", dlogits.cols(), "tokens", trace.trained,
                              "the last train pass");
     detail::check_same_shapes(name, *this, "grad", grad);
     for (Matrix* room : {&trace.dnormed, &trace.dx, &trace.dy})

@@ -19,12 +19,14 @@
 /// - State is what streaming keeps between calls. forward continues from it, so that any split of a
 ///   sequence gives the same y; T = 1 is a streaming step.
 /// - Trace is the room a forward pass works in and what it leaves for backward. Used again with the
-///   same T, nothing is allocated (but for what Eigen packs in products of matrices above 128 KiB).
+///   same T, nothing is allocated, but for what Eigen packs in products of matrices above 128 KiB
+///   and for a memory's own backward pass, such as the key-value cache has. T = 1 takes no heap.
 /// - backward belongs to the last train pass of its trace; the initial state counts as a constant.
 ///   y must not overlap x, nor dx overlap dy.
 ///
-/// All throw std::invalid_argument, naming the layer and the argument, when a size does not fit;
-/// nothing is changed then.
+/// All throw std::invalid_argument, naming the layer and the argument, when a size does not fit or
+/// when the trace is not of a train pass; nothing is changed then. (A layer of layers checks what
+/// it is given itself; a state or trace put together from parts of several is found by the part.)
 
 namespace fw {
 

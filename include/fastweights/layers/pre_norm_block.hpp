@@ -36,6 +36,7 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
     typename Ffn::Trace ffn;
     Matrix normed1, middle, normed2;  ///< norm1(x), h, norm2(h)
     Matrix dnormed, dmiddle;          ///< backward's room
+    Index trained = 0;                ///< tokens of the last pass if it was a train pass, else 0
   };
 
   /// Throws std::invalid_argument unless both layers keep the same width.
@@ -63,6 +64,7 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    trace.trained = 0;
     for (auto* room : {&trace.normed1, &trace.middle, &trace.normed2})
       room->resize(inputs(), x.cols());
     norm1.forward(state.norm1, x, trace.normed1, trace.norm1, pass);
@@ -71,11 +73,12 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
     norm2.forward(state.norm2, trace.middle, trace.normed2, trace.norm2, pass);
     ffn.forward(state.ffn, trace.normed2, y, trace.ffn, pass);
     y += trace.middle;
+    if (pass == Pass::train) trace.trained = x.cols();
   }
 
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
                 PreNormBlock& grad) const {
-    detail::check_backward(*this, x, trace.middle.cols(), dy, dx, grad);
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     for (auto* room : {&trace.dnormed, &trace.dmiddle}) room->resize(inputs(), x.cols());
     ffn.backward(trace.normed2, trace.ffn, dy, trace.dnormed, grad.ffn);
     norm2.backward(trace.middle, trace.norm2, trace.dnormed, trace.dmiddle, grad.norm2);
