@@ -1,6 +1,8 @@
 // A character-level language model of a real text, the same network around four memories: the sum
 // rule, the delta rule with two kinds of keys, and softmax attention. Prints a table of validation
-// bits per character, draws the curves, and lets every model write a few lines.
+// bits per character, draws the curves, and lets every model write a few lines. There are no
+// positions and no convolution: what order there is comes from the causal reading alone, and the
+// models differ in their memory only.
 //
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
@@ -12,7 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <numbers>
-#include <optional>
+#include <sstream>
 
 #include "support/char_model.hpp"
 #include "support/generation.hpp"
@@ -28,7 +30,7 @@ constexpr double nats_per_bit = std::numbers::ln2;
 struct Settings {
   std::string text = "build/text/kjv.txt", output = "build/char_lm", prompt = "And God said";
   std::vector<std::string> models;
-  long steps = 1200, batch = 16, length = 128, evaluate_every = 100, checkpoint_every = 400;
+  long steps = 4000, batch = 16, length = 128, evaluate_every = 100, checkpoint_every = 400;
   fw::Index layers = 2, heads = 4;
   double rate = 2e-3, clip = 1, temperature = 0.7;
   std::uint64_t seed = 1;
@@ -44,40 +46,73 @@ struct Point {
 struct Result {
   std::string kind;
   fw::Index parameters = 0;
-  double validation = 0, seconds_per_step = 0;
+  double validation = 0, seconds = 0;  // in training steps
   std::vector<Point> curve;
   std::string sample;
 };
+
+std::string to_csv(const std::vector<Point>& curve) {
+  std::ostringstream csv;
+  csv << "step,train_bits,validation_bits\n";
+  for (const Point& p : curve) csv << p.step << "," << p.train << "," << p.validation << "\n";
+  return csv.str();
+}
+
+std::vector<Point> from_csv(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::vector<Point> curve;
+  std::string header;
+  std::getline(lines, header);
+  char comma = 0;
+  for (Point p{}; lines >> p.step >> comma >> p.train >> comma >> p.validation;) curve.push_back(p);
+  return curve;
+}
 
 std::filesystem::path checkpoint_path(const Settings& s, const std::string& kind) {
   return std::filesystem::path(s.output) / (kind + ".safetensors");
 }
 
+// All that a run depends on: two runs that say the same give the same.
+std::string run_of(const Settings& s, const Text& text) {
+  std::ostringstream run;
+  run << "seed " << s.seed << ", steps " << s.steps << ", batch " << s.batch << ", length "
+      << s.length << ", layers " << s.layers << ", heads " << s.heads << ", rate " << s.rate
+      << ", clip " << s.clip << ", text of " << text.symbols.size();
+  return run.str();
+}
+
 template <class Model>
-void save_checkpoint(const Settings& s, const CheckpointInfo& info, const Model& model,
-                     const fw::AdamW<Model>& optimiser) {
+void save_checkpoint(const Settings& s, const std::string& run, const CheckpointInfo& info,
+                     const Result& result, const Model& model, const fw::AdamW<Model>& optimiser) {
   fw::io::SafeTensorsWriter writer;
   describe(writer, info);
-  writer.metadata("seed", std::to_string(s.seed));
+  writer.metadata("run", run);
+  writer.metadata("curve", to_csv(result.curve));
+  writer.metadata("seconds", std::to_string(result.seconds));
   fw::io::add_parameters(writer, model, "model");
   fw::io::add_parameters(writer, optimiser.first, "first");
   fw::io::add_parameters(writer, optimiser.second, "second");
   writer.write(checkpoint_path(s, info.kind));
 }
 
-// Goes on from a checkpoint of the same run; what it says of the model is checked by its shapes.
+// Goes on from a checkpoint of the same run, and refuses one of another.
 template <class Model>
-long load_checkpoint(const Settings& s, const std::string& kind, Model& model,
-                     fw::AdamW<Model>& optimiser) {
-  const auto path = checkpoint_path(s, kind);
-  if (!s.resume || !std::filesystem::exists(path)) return 0;
+void load_checkpoint(const Settings& s, const std::string& run, const std::string& alphabet,
+                     Result& result, Model& model, fw::AdamW<Model>& optimiser) {
+  const auto path = checkpoint_path(s, result.kind);
+  if (!s.resume || !std::filesystem::exists(path)) return;
   const auto file = fw::io::SafeTensors::read(path);
+  const CheckpointInfo info = checkpoint_info(file);
+  if (noted(file, "run") != run || info.alphabet != alphabet)
+    throw std::invalid_argument(path.string() + " is of another run or text: " +
+                                noted(file, "run") + "; this one is " + run);
   fw::io::load_parameters(model, file, "model");
   fw::io::load_parameters(optimiser.first, file, "first");
   fw::io::load_parameters(optimiser.second, file, "second");
-  optimiser.steps = checkpoint_info(file).step;
+  optimiser.steps = info.step;
+  result.curve = from_csv(noted(file, "curve"));
+  result.seconds = std::stod(noted(file, "seconds"));
   std::cout << path.string() << ": goes on from step " << optimiser.steps << "\n";
-  return optimiser.steps;
 }
 
 template <class Model>
@@ -103,30 +138,29 @@ Result train(const Settings& s, const Text& text, const std::string& kind,
   fw::AdamW<Model> optimiser(model, {.clip = s.clip});
   const fw::WarmupCosine rate{
       .peak = s.rate, .warmup = s.steps / 20, .total = s.steps, .floor = s.rate / 100};
-  Trainer<Model> trainer(model, s.batch, s.length);
+  Trainer<Model> trainer(model, text, s.batch, s.length);
   Result result{kind, fw::parameter_count(model), 0, 0, {}, {}};
+  const std::string run = run_of(s, text);
+  load_checkpoint(s, run, text.alphabet, result, model, optimiser);
   Progress progress(kind, s.steps);
-  const long first = load_checkpoint(s, kind, model, optimiser);
-  double in_steps = 0;
-  for (long step = first; step < s.steps; ++step) {
+  for (long step = optimiser.steps; step < s.steps; ++step) {
     const auto start = Clock::now();
-    fw::Random draws(s.seed * 1000003 +
-                     static_cast<std::uint64_t>(step));  // so that resuming repeats them
+    // Drawn by the step, so that resuming repeats them.
+    fw::Random draws(s.seed * 1000003 + static_cast<std::uint64_t>(step));
     const double loss = trainer.gradient(model, text, draws) / nats_per_bit;
     optimiser.step(model, trainer.gradient(), rate(step));
-    in_steps += std::chrono::duration<double>(Clock::now() - start).count();
+    result.seconds += std::chrono::duration<double>(Clock::now() - start).count();
     const long done = step + 1;
     if (done % s.evaluate_every == 0 || done == s.steps)
       result.curve.push_back(
           {done, loss, trainer.loss(model, text.validation(), 64) / nats_per_bit});
     if (done % s.checkpoint_every == 0 || done == s.steps)
-      save_checkpoint(s, {kind, text.alphabet, options, done}, model, optimiser);
+      save_checkpoint(s, run, {kind, text.alphabet, options, done}, result, model, optimiser);
     char note[64];
     std::snprintf(note, sizeof note, "%.2f bits", loss);
     progress.show(done, note);
   }
   result.validation = trainer.loss(model, text.validation()) / nats_per_bit;
-  result.seconds_per_step = in_steps / static_cast<double>(std::max(1L, s.steps - first));
   result.sample = write_sample(s, text, model);
   return result;
 }
@@ -141,7 +175,8 @@ void print_table(const Settings& s, const Text& text, const std::vector<Result>&
     for (const ModelKind& kind : model_kinds)
       if (kind.key == r.kind)
         std::printf("| %s | %lld | %.3f | %.4f |\n", kind.title.c_str(),
-                    static_cast<long long>(r.parameters), r.validation, r.seconds_per_step);
+                    static_cast<long long>(r.parameters), r.validation,
+                    r.seconds / static_cast<double>(s.steps));
   std::printf("| unigram entropy | | %.3f | |\n\n", unigram_entropy(text.validation()));
 }
 
@@ -150,18 +185,15 @@ void write_curves(const Settings& s, const Text& text, const std::vector<Result>
   std::string curves;
   for (const Result& r : results) {
     const auto file = folder / (r.kind + ".csv");
-    std::ofstream out(file);
-    out << "step,train_bits,validation_bits\n";
-    for (const Point& p : r.curve) out << p.step << "," << p.train << "," << p.validation << "\n";
+    std::ofstream(file) << to_csv(r.curve);
     for (const ModelKind& kind : model_kinds)
       if (kind.key == r.kind)
-        curves += "'" + file.string() +
-                  "' using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title '" + kind.title +
-                  "', ";
+        curves += quoted(file) + " using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title '" +
+                  kind.title + "', ";
   }
   plot(folder / "curves.png",
        "set datafile separator ','\nset xlabel 'training step'\nset ylabel 'validation bits per "
-       "character'\nset grid\nset key top right\nplot [0:][:4.6] " +
+       "character'\nset grid\nset key top right\nplot [0:][:5.2] " +
            curves + std::to_string(unigram_entropy(text.validation())) +
            " with lines dt 2 lc 'gray40' title 'unigram entropy'\n");
 }
@@ -172,8 +204,11 @@ Settings parse(int argc, char** argv) {
   app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
   app.add_option("--output", s.output, "folder of checkpoints, curves and picture")
       ->capture_default_str();
-  app.add_option("--models", s.models, "of sum, delta, delta-elu, softmax; all by default")
-      ->delimiter(',');
+  std::vector<std::string> kinds;
+  for (const ModelKind& kind : model_kinds) kinds.push_back(kind.key);
+  app.add_option("--models", s.models, "which to train, all by default")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kinds));
   const auto* steps = app.add_option("--steps", s.steps, "training steps")->capture_default_str();
   app.add_option("--batch", s.batch, "windows a step")->capture_default_str();
   app.add_option("--length", s.length, "characters a window")->capture_default_str();
@@ -183,7 +218,9 @@ Settings parse(int argc, char** argv) {
   app.add_option("--seed", s.seed, "of weights, windows and samples")->capture_default_str();
   app.add_option("--prompt", s.prompt, "what the models go on from")->capture_default_str();
   app.add_option("--generate", s.generate, "characters they write")->capture_default_str();
-  app.add_option("--temperature", s.temperature, "of their writing")->capture_default_str();
+  app.add_option("--temperature", s.temperature, "of their writing")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--resume", s.resume, "go on from the checkpoints in the output folder");
   app.add_flag("--quick", s.quick, "a demonstration of two minutes");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
@@ -192,10 +229,9 @@ Settings parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }
-  if (s.quick && steps->empty()) s.steps = 500;
+  if (s.quick && steps->empty()) s.steps = 800;
   if (s.smoke) s.steps = 6, s.evaluate_every = 3, s.generate = 20;
-  if (s.models.empty())
-    for (const ModelKind& kind : model_kinds) s.models.push_back(kind.key);
+  if (s.models.empty()) s.models = kinds;
   return s;
 }
 
@@ -207,6 +243,8 @@ int main(int argc, char** argv) try {
   const Text text = read_text(s.text);
   std::filesystem::create_directories(s.output);
   std::printf("%s: %zu characters, %d symbols\n", s.text.c_str(), text.symbols.size(), text.size());
+  std::fflush(stdout);              // before the progress bars
+  encode(s.prompt, text.alphabet);  // throws now rather than after the training
   const ModelOptions options{text.size(), s.layers, s.heads, s.length};
   std::vector<Result> results;
   for (const std::string& kind : s.models)

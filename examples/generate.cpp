@@ -86,7 +86,9 @@ int main(int argc, char** argv) try {
   const auto* file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
   app.add_option("--prompt", s.prompt, "what to go on from")->capture_default_str();
   app.add_option("--length", s.length, "characters to write")->capture_default_str();
-  app.add_option("--temperature", s.temperature, "the lower, the surer")->capture_default_str();
+  app.add_option("--temperature", s.temperature, "the lower, the surer")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--seed", s.seed, "of the draws")->capture_default_str();
   app.add_option("--check", s.check,
                  "compare streamed and parallel logits over that many characters");

@@ -84,8 +84,16 @@ inline void describe(fw::io::SafeTensorsWriter& writer, const CheckpointInfo& in
   writer.metadata("step", std::to_string(info.step));
 }
 
+/// What char_lm noted under a key. Throws std::invalid_argument for a file of something else.
+inline const std::string& noted(const fw::io::SafeTensors& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    throw std::invalid_argument("the file has no metadata '" + key + "': char_lm did not write it");
+  return found->second;
+}
+
 inline CheckpointInfo checkpoint_info(const fw::io::SafeTensors& file) {
-  const auto at = [&](const char* key) { return file.metadata().at(key); };
+  const auto at = [&](const char* key) { return noted(file, key); };
   CheckpointInfo info;
   info.kind = at("model");
   std::istringstream bytes(at("alphabet"));

@@ -8,7 +8,9 @@
 template <class Model> class Stream {
  public:
   explicit Stream(const Model& model)
-      : model_(model), state_(model.initial_state()), logits_(model.symbols(), 1) {}
+      : model_(model),
+        state_(model.initial_state()),
+        logits_(Eigen::MatrixXf::Zero(model.symbols(), 1)) {}
 
   /// Reads one symbol and predicts the next.
   const Eigen::MatrixXf& read(int symbol) {

@@ -1,18 +1,27 @@
 #pragma once
 
-#include <cstdlib>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
 
+/// A path as a gnuplot script names it.
+inline std::string quoted(const std::filesystem::path& path) {
+  std::string text = "'";
+  for (const char c : path.string()) text += c == '\'' ? "''" : std::string(1, c);
+  return text + "'";
+}
+
 /// Draws a picture by a gnuplot script, which stays beside it. Says so where gnuplot is missing.
-inline void plot(const std::filesystem::path& picture, const std::string& script) {
+inline void plot(const std::filesystem::path& picture, const std::string& commands) {
+  const std::string script = "set terminal pngcairo size 900,540 font 'sans,11'\nset output " +
+                             quoted(picture) + "\n" + commands;
   const auto file = std::filesystem::path(picture).replace_extension(".gnuplot");
-  std::ofstream(file) << "set terminal pngcairo size 900,540 font 'sans,11'\nset output '"
-                      << picture.string() << "'\n"
-                      << script;
-  if (std::system(("gnuplot '" + file.string() + "'").c_str()) == 0)
+  std::ofstream(file) << script;
+  FILE* gnuplot = popen("gnuplot", "w");
+  if (gnuplot != nullptr) std::fputs(script.c_str(), gnuplot);
+  if (gnuplot != nullptr && pclose(gnuplot) == 0)
     std::cout << "picture: " << picture.string() << "\n";
   else
     std::cout << "no picture: gnuplot is missing or failed on " << file.string() << "\n";

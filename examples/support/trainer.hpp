@@ -4,6 +4,8 @@
 #include <fastweights/fastweights.hpp>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "text.hpp"
@@ -13,8 +15,15 @@
 /// number of threads.
 template <class Model> class Trainer {
  public:
-  Trainer(const Model& model, long batch, long length, int shards = 4)
-      : batch_(batch), length_(length), shards_(static_cast<std::size_t>(shards), Shard(model)) {}
+  /// Throws std::invalid_argument when a part of the text is shorter than a window.
+  Trainer(const Model& model, const Text& text, long batch, long length, int shards = 4)
+      : batch_(batch), length_(length), shards_(static_cast<std::size_t>(shards), Shard(model)) {
+    const std::size_t shortest = std::min(text.training().size(), text.validation().size());
+    if (shortest <= static_cast<std::size_t>(length))
+      throw std::invalid_argument("the text is too short: " + std::to_string(shortest) +
+                                  " characters to train or validate on, more than " +
+                                  std::to_string(length) + " expected");
+  }
 
   /// The gradient of the mean loss over windows of the training text drawn by `random`; stays here
   /// until the next call. Returns the loss in nats.
