@@ -75,7 +75,7 @@ struct CheckpointInfo {
 
 inline void describe(fw::io::SafeTensorsWriter& writer, const CheckpointInfo& info) {
   std::string bytes;  // numbers, since metadata is UTF-8 and a text need not be
-  for (const unsigned char c : info.alphabet) bytes += std::to_string(c) + " ";
+  for (const char c : info.alphabet) bytes += std::to_string(static_cast<unsigned char>(c)) + " ";
   writer.metadata("model", info.kind);
   writer.metadata("alphabet", bytes);
   writer.metadata("layers", std::to_string(info.options.layers));
