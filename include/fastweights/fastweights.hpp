@@ -15,6 +15,8 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/owned.hpp>
+#include <fastweights/core/normal.hpp>
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>
 #include <fastweights/core/scratch.hpp>
@@ -28,7 +30,22 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/algorithms/step.hpp>
 
+// Continuous signals: bases, densities, ridge regression, attention over coefficients.
+#include <fastweights/continuous/attend.hpp>
+#include <fastweights/continuous/basis.hpp>
+#include <fastweights/continuous/density.hpp>
+#include <fastweights/continuous/gibbs_density.hpp>
+#include <fastweights/continuous/locations.hpp>
+#include <fastweights/continuous/moments.hpp>
+#include <fastweights/continuous/operator_cache.hpp>
+#include <fastweights/continuous/ridge.hpp>
+#include <fastweights/continuous/shapes.hpp>
+#include <fastweights/continuous/softmax_density.hpp>
+#include <fastweights/continuous/sticky.hpp>
+
 // The memories.
+#include <fastweights/memories/compressive_memory.hpp>
+#include <fastweights/memories/continuous_memory.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/hebbian.hpp>
@@ -55,13 +72,17 @@
 #include <fastweights/layers/fast_weight_layer.hpp>
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/gelu.hpp>
+#include <fastweights/layers/joined_attention.hpp>
 #include <fastweights/layers/language_model.hpp>
 #include <fastweights/layers/layer.hpp>
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/layers/linear.hpp>
+#include <fastweights/layers/long_term_layer.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
 #include <fastweights/layers/rms_norm.hpp>
+#include <fastweights/layers/smoothing_gate.hpp>
+#include <fastweights/layers/strided_conv.hpp>
 #include <fastweights/layers/swiglu.hpp>
 
 // Training.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <fastweights/core/views.hpp>
 #include <fastweights/io/safetensors.hpp>
 #include <limits>
@@ -74,6 +75,22 @@ class Case {
   }
   std::string setting(const std::string& key) const { return file_.metadata().at(key); }
 
+  std::vector<std::int64_t> integers(const std::string& name) const {
+    return file_.values<std::int64_t>(name);
+  }
+  std::vector<std::string> names() const { return file_.names(); }
+
+  /// Other limits than 1e-12 and 1e-10, where a file's own figures are less exact.
+  void allow(double forward, double gradient) {
+    forward_limit_ = forward;
+    gradient_limit_ = gradient;
+  }
+  /// Whether everything compared is within the limits, and something was.
+  bool right() const {
+    return forward_ >= 0 && forward_ <= forward_limit_ &&
+           (!has_gradient() || gradient_ <= gradient_limit_);
+  }
+
   /// Compares with the array of that name: max|a − b| / max|b|.
   void forward(const std::string& name, const Array& ours) { worst(forward_, name, ours); }
   void gradient(const std::string& name, const Array& ours) { worst(gradient_, name, ours); }
@@ -97,6 +114,7 @@ class Case {
 
   fw::io::SafeTensors file_;
   double forward_ = -1, gradient_ = -1;
+  double forward_limit_ = 1e-12, gradient_limit_ = 1e-10;
 };
 
 using Test = void (*)(Case&);
@@ -105,5 +123,6 @@ using Test = void (*)(Case&);
 std::map<std::string, Test> memory_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();
+std::map<std::string, Test> infformer_tests();
 
 }  // namespace reference

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/owned.hpp>
 #include <vector>
 
 /// \file
@@ -29,6 +30,7 @@ template <Memory M> struct Checkpoints {
   Index steps = 0;                 ///< tokens of the last forward pass
   std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
   std::vector<StateOf<M>> replay;  ///< the states inside one chunk
+  OwnedOuts<M> room;               ///< for what a read that changes the state answers again
 };
 
 namespace detail {
@@ -48,6 +50,34 @@ void remember(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M>& 
     states.push_back(state);
 }
 
+// A read that changes the state has to be done again as well; what it answers goes to `room`.
+template <Memory M>
+void read_again(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& room) {
+  auto extents = m.signature().out();
+  if (std::get<0>(members(room)).size() == 0)
+    room = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
+  const Index columns = check_chunks(M::name, query, m.signature().read());
+  for_each_member(
+      [&](std::string_view, Extent& e) {
+        if (e.chunks) e.width = columns;
+      },
+      extents);
+  m.read(state, query, token_at<OutToken<M>>(view<OutSequence<M>>(room), extents, 0));
+}
+
+// Step t of the forward pass once more, without its outputs.
+template <Memory M>
+void step_again(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+                const ReadSequence<M>& queries, Index t, OwnedOuts<M>& room) {
+  const auto read = [&] {
+    if constexpr (!PureRead<M>)
+      read_again(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), room);
+  };
+  if constexpr (reads_first<M>()) read();
+  m.write(state, token_at<WriteToken<M>>(inputs, m.signature().write(), t));
+  if constexpr (!reads_first<M>()) read();
+}
+
 template <StepDifferentiable M>
 void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
                     const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
@@ -61,7 +91,7 @@ void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
   for (Index i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     remember<M>(states, at + 1, states[at]);
-    m.write(states[at + 1], token_at<WriteToken<M>>(inputs, in, first + i));
+    step_again(m, states[at + 1], inputs, queries, first + i, kept.room);
   }
   for (Index i = count - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
@@ -87,7 +117,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_sequence(M::name, outputs, signature.out(), total);
+  detail::check_outputs(m, queries, outputs, total);
   kept.interval = detail::checkpoint_interval<M>(kept.asked, total);
   kept.steps = total;
   std::size_t chunk = 0;
@@ -112,9 +142,13 @@ void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSeq
                            kept.states.empty() ? 0 : kept.steps, "the forward pass that was kept");
   detail::check_scan(m, kept.states[0], inputs, queries, total);
   detail::check_state(M::name, ds, m.state_extents());
-  detail::check_sequence(M::name, dy, signature.out(), total);
+  detail::check_outputs(m, queries, dy, total);
   detail::check_sequence(M::name, dw, signature.write(), total);
   detail::check_sequence(M::name, dr, signature.read(), total);
+  detail::check_chunks(M::name, dw, signature.write(),
+                       detail::check_chunks(M::name, inputs, signature.write()));
+  detail::check_chunks(M::name, dr, signature.read(),
+                       detail::check_chunks(M::name, queries, signature.read()));
   if constexpr (OwnBackward<M>) {
     m.backward(kept.states[0], inputs, queries, dy, ds, dw, dr);
   } else {
@@ -142,7 +176,7 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
   StateOf<M> state = initial;
   const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;
   for (Index t = 1; t <= last_checkpoint; ++t) {
-    m.write(state, detail::token_at<WriteToken<M>>(inputs, in, t - 1));
+    detail::step_again(m, state, inputs, queries, t - 1, kept.room);
     if (t % kept.interval == 0) kept.states.push_back(state);
   }
   backward(m, kept, inputs, queries, dy, ds, dw, dr);

@@ -24,7 +24,17 @@ void check_scan(const M& m, const StateOf<M>& state, const WriteSequence<M>& inp
   check_state(M::name, state, m.state_extents());
   check_sequence(M::name, inputs, signature.write(), steps);
   check_sequence(M::name, queries, signature.read(), steps);
+  check_chunks(M::name, inputs, signature.write());
+  check_chunks(M::name, queries, signature.read());
   if constexpr (requires { m.check_room(state, steps); }) m.check_room(state, steps);
+}
+
+// Outputs of a scan, or their gradients; queries or theirs.
+template <Memory M, class Queries, class Outputs>
+void check_outputs(const M& m, const Queries& queries, const Outputs& outputs, Index steps) {
+  const auto signature = m.signature();
+  check_sequence(M::name, outputs, signature.out(), steps);
+  check_chunks(M::name, outputs, signature.out(), check_chunks(M::name, queries, signature.read()));
 }
 
 template <Memory M>
@@ -49,7 +59,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
           OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_sequence(M::name, outputs, m.signature().out(), steps);
+  detail::check_outputs(m, queries, outputs, steps);
   detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 
@@ -64,7 +74,7 @@ void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
     throw std::invalid_argument("chunked_scan: chunk is " + std::to_string(chunk) +
                                 ", expected at least 1");
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_sequence(M::name, outputs, signature.out(), total);
+  detail::check_outputs(m, queries, outputs, total);
   for (Index t = 0; t < total; t += chunk) {
     const Index count = std::min(chunk, total - t);
     m.chunk(state, detail::steps(inputs, signature.write(), t, count),

@@ -15,6 +15,21 @@ namespace fw {
 
 namespace detail {
 
+template <Memory M> EIGEN_ALWAYS_INLINE void check_write(const M& m, const WriteToken<M>& input) {
+  const auto extents = m.signature().write();
+  check_token(M::name, input, extents);
+  check_chunks(M::name, input, extents);
+}
+
+template <Memory M>
+EIGEN_ALWAYS_INLINE void check_read(const M& m, const ReadToken<M>& query,
+                                    const OutToken<M>& output) {
+  const auto signature = m.signature();
+  check_token(M::name, query, signature.read());
+  check_token(M::name, output, signature.out());
+  check_chunks(M::name, output, signature.out(), check_chunks(M::name, query, signature.read()));
+}
+
 template <Memory M>
 EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r,
                                   OutToken<M> y) {
@@ -34,7 +49,7 @@ EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& s, WriteToken<M> w, Re
 /// Writes one token into the state.
 template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> input) {
   detail::check_state(M::name, state, m.state_extents());
-  detail::check_token(M::name, input, m.signature().write());
+  detail::check_write(m, input);
   m.write(state, input);
 }
 
@@ -42,16 +57,14 @@ template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> inpu
 template <Memory M>
 void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   detail::check_state(M::name, state, m.state_extents());
-  detail::check_token(M::name, query, m.signature().read());
-  detail::check_token(M::name, output, m.signature().out());
+  detail::check_read(m, query, output);
   m.read(state, query, output);
 }
 
 template <PureRead M>
 void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   detail::check_state(M::name, state, m.state_extents());
-  detail::check_token(M::name, query, m.signature().read());
-  detail::check_token(M::name, output, m.signature().out());
+  detail::check_read(m, query, output);
   m.read(state, query, output);
 }
 
@@ -59,11 +72,9 @@ void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> o
 template <Memory M>
 void step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
           OutToken<M> output) {
-  const auto signature = m.signature();
   detail::check_state(M::name, state, m.state_extents());
-  detail::check_token(M::name, input, signature.write());
-  detail::check_token(M::name, query, signature.read());
-  detail::check_token(M::name, output, signature.out());
+  detail::check_write(m, input);
+  detail::check_read(m, query, output);
   detail::run_step(m, state, input, query, output);
 }
 

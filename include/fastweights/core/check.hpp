@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/core/memory.hpp>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,14 @@ namespace fw::detail {
                               std::to_string(expected));
 }
 
+// The steps of `columns` columns, the last of them cut short or not.
+inline Index steps_in(Index columns, const Extent& step) {
+  return (columns + step.width - 1) / step.width;
+}
+
+// What one token adds to a sequence: of a member for chunks, one column.
+inline Extent per_token(const Extent& step) { return {step.rows, step.chunks ? 1 : step.width}; }
+
 template <class View> inline constexpr bool has_extent = requires(const View& v) { v.given(); };
 
 template <class R, class E>
@@ -30,7 +39,7 @@ EIGEN_ALWAYS_INLINE void check_token(std::string_view rule, const R& token, cons
           const Extent given = view.given();
           if (given.rows != expected.rows)
             throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
-          if (given.width != expected.width)
+          if (given.width != expected.width && (!expected.chunks || given.width < 1))
             throw_mismatch(rule, name, given.width, "columns", expected.width, "the memory");
         }
       },
@@ -44,11 +53,31 @@ void check_sequence(std::string_view rule, const R& sequence, const E& extents, 
         const Extent given = view.given();
         if (given.rows != expected.rows)
           throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
-        if (given.width != expected.width * steps)
+        if (steps_in(given.width, expected) != steps ||
+            (!expected.chunks && given.width != expected.width * steps))
           throw_mismatch(rule, name, given.width, "columns", expected.width * steps,
                          "the sequence");
       },
       sequence, extents);
+}
+
+// How many columns the members for chunks have, those of `columns` before them included, which is
+// −1 when there were none: members of one step that come in chunks have as many columns.
+template <class R, class E>
+EIGEN_ALWAYS_INLINE Index check_chunks(std::string_view rule, const R& record, const E& extents,
+                                       Index columns = -1) {
+  for_each_member(
+      [&](std::string_view name, const auto& view, const Extent& expected) {
+        if constexpr (has_extent<decltype(view)>) {
+          if (!expected.chunks) return;
+          const Index given = view.given().width;
+          if (columns >= 0 && given != columns)
+            throw_mismatch(rule, name, given, "columns", columns, "what goes with it");
+          columns = given;
+        }
+      },
+      record, extents);
+  return columns;
 }
 
 template <class R, class E>
@@ -72,26 +101,29 @@ EIGEN_ALWAYS_INLINE void check_state(std::string_view rule, const R& state, cons
 
 /// How many steps a sequence has, by its first member.
 template <class R, class E> Index steps_of(const R& sequence, const E& extents) {
-  const Index width = std::get<0>(members(extents)).width;
-  return std::get<0>(members(sequence)).given().width / width;
+  return steps_in(std::get<0>(members(sequence)).given().width, std::get<0>(members(extents)));
 }
 
 /// Step t of a sequence record, as a token record.
 template <class TokenRecord, class R, class E>
 EIGEN_ALWAYS_INLINE TokenRecord token_at(const R& sequence, const E& extents, Index t) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return TokenRecord{
-        std::get<I>(members(sequence)).token(t, std::get<I>(members(extents)).width)...};
+    return TokenRecord{std::get<I>(members(sequence)).token(t, std::get<I>(members(extents)))...};
   }
   (std::make_index_sequence<member_count<R>>{});
+}
+
+template <class View>
+View columns_of(const View& sequence, const Extent& step, Index first, Index count) {
+  const Index left = sequence.given().width - first * step.width;
+  return sequence.columns(first * step.width, std::min(left, count * step.width));
 }
 
 /// `count` steps of a sequence record from step `first` on.
 template <class R, class E> R steps(const R& sequence, const E& extents, Index first, Index count) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return R{std::get<I>(members(sequence))
-                 .columns(first * std::get<I>(members(extents)).width,
-                          count * std::get<I>(members(extents)).width)...};
+    return R{
+        columns_of(std::get<I>(members(sequence)), std::get<I>(members(extents)), first, count)...};
   }
   (std::make_index_sequence<member_count<R>>{});
 }

@@ -95,9 +95,11 @@ concept Chunkable = Memory<M> &&
 };
 
 /// Knows the vector-Jacobian products of one write and one read. `ds` enters as the gradient of the
-/// state after the action and leaves as that of the state before it; dw and dr accumulate.
+/// state after the action and leaves as that of the state before it; dw and dr accumulate. A rule
+/// whose read changes the state, and reads after it writes, is given the state after the read: what
+/// a read changes has no part in its own answer.
 template <class M>
-concept StepDifferentiable = PureRead<M> &&
+concept StepDifferentiable = Memory<M> &&
     requires(const M& m, const StateOf<M>& s, StateOf<M>& ds, WriteToken<M> w, WriteGradToken<M> dw,
              ReadToken<M> r, OutGradToken<M> dy, ReadGradToken<M> dr) {
   m.write_vjp(s, w, ds, dw);
@@ -198,7 +200,7 @@ template <class M> constexpr bool assert_memory() {
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,
                 "memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must "
-                "both be there, with read on a const state");
+                "both be there");
   return true;
 }
 

@@ -53,4 +53,16 @@ class Random {
   std::mt19937_64 engine_;
 };
 
+/// Number i of stream `seed`, uniform in [0, 1): for draws that must come out the same when they
+/// are asked for again. Steele, Lea, Flood 2014 (SplitMix64), doi 10.1145/2660193.2660195.
+inline double uniform_at(std::uint64_t seed, std::uint64_t i) {
+  const auto mix = [](std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+  };
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+  return static_cast<double>(mix(mix(seed + golden) + (i + 1) * golden) >> 11) * 0x1p-53;
+}
+
 }  // namespace fw

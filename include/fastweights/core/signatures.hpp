@@ -12,9 +12,10 @@ namespace fw {
 
 /// What a member is for, by which a layer knows how to make it out of a projection.
 enum class Role {
-  key,      ///< met by the keys of the memory: goes through the feature map
-  value,    ///< stored or returned as it is
-  strength  ///< a write strength in (0, 1): goes through a sigmoid
+  key,       ///< met by the keys of the memory: goes through the feature map
+  value,     ///< stored or returned as it is
+  strength,  ///< a write strength in (0, 1): goes through a sigmoid
+  draw       ///< a number that the caller draws uniformly from [0, 1); has no gradient
 };
 
 template <class... Roles> constexpr std::array<Role, sizeof...(Roles)> roles(Roles... each) {
@@ -105,6 +106,51 @@ template <int Dv, int Dk> struct KeyValueVectorBeta : detail::QueryOutput<Dv, Dk
   template <int NewDk> using with_keys_of = KeyValueVectorBeta<Dv, NewDk>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
+};
+
+/// Write a chunk of x, read with a chunk of q: memories of a signal. Chunks have any length, and
+/// `L` tokens each in a sequence.
+template <int D> struct Chunks {
+  Index d = D;
+  Index length = 1;
+
+  template <class C> struct Write {
+    mat<C, D, Dynamic> signal;
+    static constexpr auto names = fw::names("signal");
+    static constexpr auto roles = fw::roles(Role::value);
+  };
+  template <class C> struct Read {
+    mat<C, D, Dynamic> query;
+    static constexpr auto names = fw::names("query");
+    static constexpr auto roles = fw::roles(Role::key);
+  };
+  template <class C> struct Out {
+    mat<C, D, Dynamic> output;
+    static constexpr auto names = fw::names("output");
+  };
+
+  Write<Extents> write() const { return {{d, length, true}}; }
+  Read<Extents> read() const { return {{d, length, true}}; }
+  Out<Extents> out() const { return {{d, length, true}}; }
+
+  void check(std::string_view rule) const {
+    detail::check_size<D>(rule, "d", d);
+    detail::check_size<Dynamic>(rule, "the length of a chunk", length);
+  }
+};
+
+/// As Chunks, and `draws` uniform numbers a chunk for what the memory does at random.
+template <int D> struct DrawnChunks : Chunks<D> {
+  Index draws = 1;
+
+  template <class C> struct Write {
+    mat<C, D, Dynamic> signal;
+    mat<C, 1, Dynamic> draws;
+    static constexpr auto names = fw::names("signal", "draws");
+    static constexpr auto roles = fw::roles(Role::value, Role::draw);
+  };
+
+  Write<Extents> write() const { return {{this->d, this->length, true}, {1, draws}}; }
 };
 
 }  // namespace fw

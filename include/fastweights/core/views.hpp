@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -21,10 +22,13 @@ namespace fw {
 using Eigen::Dynamic;
 using Eigen::Index;
 
-/// How large a member of a record is: rows, and columns per step.
+/// How large a member of a record is: rows, and columns per step. Of a member for chunks a step may
+/// have any number of columns from one on; a sequence of it is cut every `width` columns, and its
+/// last step has what is left.
 struct Extent {
   Index rows = 1;
   Index width = 1;
+  bool chunks = false;
 };
 
 namespace detail {
@@ -144,9 +148,12 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
 
   Extent given() const { return given_; }
 
-  /// Step t, for a member of the given width.
-  EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> token(Index t, Index width) const {
-    return {const_cast<S*>(this->data()) + t * width * this->colStride(), given_.rows, width,
+  /// Step t, for a member of the given extent.
+  EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> token(Index t, const Extent& step) const {
+    Index width = step.width;
+    if constexpr (Width == Dynamic)
+      if (step.chunks) width = std::min(width, given_.width - t * width);
+    return {const_cast<S*>(this->data()) + t * step.width * this->colStride(), given_.rows, width,
             this->colStride()};
   }
 
@@ -182,7 +189,7 @@ template <class S> class ScalarSequence : public SequenceView<S, 1> {
   using SequenceView<S, 1>::operator=;
   ScalarSequence(const SequenceView<S, 1>& other) : SequenceView<S, 1>(other) {}
 
-  EIGEN_ALWAYS_INLINE S& token(Index t, Index) const {
+  EIGEN_ALWAYS_INLINE S& token(Index t, const Extent&) const {
     return const_cast<S*>(this->data())[t * this->colStride()];
   }
 };

@@ -129,7 +129,8 @@ struct FastWeightLayer {
       : write(Writes::maps(m.signature().write(), o.d_model, o.heads, key_size(o, asked), o.bias)),
         read(Reads::maps(asked, o.d_model, o.heads, key_size(o, asked), o.bias)),
         norm(std::get<0>(members(out)).rows),
-        output(o.heads * std::get<0>(members(out)).rows * std::get<0>(members(out)).width,
+        output(o.heads * std::get<0>(members(out)).rows *
+                   detail::per_token(std::get<0>(members(out))).width,
                o.d_model, o.bias),
         memory(m),
         map(key_map),
@@ -151,7 +152,7 @@ struct FastWeightLayer {
 
   Extent out_size() const {
     const auto out = memory.signature().out();
-    return std::get<0>(members(out));
+    return detail::per_token(std::get<0>(members(out)));
   }
 
   template <class SequenceRecord, class Stack> SequenceRecord head_of(Stack& stack, Index h) const {

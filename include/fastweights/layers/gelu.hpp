@@ -1,27 +1,11 @@
 #pragma once
 
-#include <cmath>
-#include <complex>
+#include <fastweights/core/normal.hpp>
 #include <fastweights/layers/elementwise.hpp>
 
 namespace fw {
 
 namespace detail {
-
-// Φ(x) = ½ erfc(−x/√2) keeps its relative accuracy in the left tail.
-template <class S> S normal_cdf(const S& x) {
-  return S(0.5) * std::erfc(-x * S(0.70710678118654752440));
-}
-
-template <class S> S normal_density(const S& x) {
-  using std::exp;
-  return S(0.39894228040143267794) * exp(S(-0.5) * x * x);
-}
-
-// To first order in the imaginary part, which is all a complex step asks for.
-template <class T> std::complex<T> normal_cdf(const std::complex<T>& z) {
-  return {normal_cdf(z.real()), normal_density(z.real()) * z.imag()};
-}
 
 // ½ erfc(|x|/√2) without the e^{−x²/2} it falls by, by Abramowitz & Stegun 7.1.26: off by at most
 // 1.5e-7 absolutely, and made of operations that Eigen vectorises.

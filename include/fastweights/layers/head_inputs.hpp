@@ -51,6 +51,9 @@ template <class S, template <class> class Inputs> class HeadInputs {
   using Maps = Inputs<Slow<S>>;
   using Sizes = Inputs<Extents>;
   static_assert((assert_roles<Sizes>(), true));
+  static_assert(std::find(Sizes::roles.begin(), Sizes::roles.end(), Role::draw) ==
+                    Sizes::roles.end(),
+                "layer: slow weights cannot make the random draws that this memory takes");
 
   // The maps for `heads` heads of a memory that takes members of `sizes`, whose keys have d_key
   // rows before the feature map.
@@ -142,8 +145,9 @@ template <class S, template <class> class Inputs> class HeadInputs {
   static constexpr auto each = std::make_index_sequence<member_count<Sizes>>{};
   template <std::size_t I> static constexpr Role role = Sizes::roles[I];
 
+  // A layer sees tokens; of a member for chunks each token gives one column.
   template <std::size_t I> static Extent extent(const Sizes& sizes) {
-    return std::get<I>(members(sizes));
+    return per_token(std::get<I>(members(sizes)));
   }
   template <std::size_t I> static Index rows(const Sizes& sizes, Index d_key) {
     return role<I> == Role::key ? d_key : extent<I>(sizes).rows;

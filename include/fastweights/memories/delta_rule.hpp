@@ -104,7 +104,8 @@ class DeltaRule {
       const Gain gain = gain_of(s, in.key.col(t));
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * met.col(t).head(t);
-      update = gain.write * by_beta(in.beta.token(t, 1), in.value.col(t) - gain.read * update);
+      update = gain.write *
+               by_beta(in.beta.token(t, {signature_.dv, 1}), in.value.col(t) - gain.read * update);
       normaliser_.write(s.normaliser, in.key.col(t));
       if constexpr (Normaliser::active)
         inverses[t] = normaliser_.inverse(s.normaliser, asked.query.col(t));

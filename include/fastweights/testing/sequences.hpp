@@ -21,7 +21,8 @@ template <Memory M> struct Sequences {
 };
 
 /// Draws entries uniformly from (−1, 1) for values and (0.05, 1) for write strengths, and keys and
-/// queries as values over √d_k; with `positive`, all as strengths, as feature maps give them.
+/// queries as values over √d_k; with `positive`, all as strengths, as feature maps give them. Draws
+/// are from [0, 1).
 template <Memory M>
 Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
   using S = typename M::Scalar;
@@ -35,6 +36,7 @@ Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool posi
               role == Role::key ? 1.0 / std::sqrt(static_cast<double>(extent.rows)) : 1.0;
           const bool half = positive || role == Role::strength;
           array = array.unaryExpr([&](const S&) {
+            if (role == Role::draw) return S(random.uniform());
             return S(scale * (half ? 0.05 + 0.95 * random.uniform() : 2 * random.uniform() - 1));
           });
         },

@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/continuous/basis.hpp>
+#include <fastweights/core/record.hpp>
+#include <stdexcept>
+#include <string>
+
+/// \file
+/// From the scores of one query, s_n = K_n·q/√d, to where its density stands: C components with a
+/// share, a mean and a variance each. A location is a record; its Eigen members are parameters.
+
+namespace fw {
+
+/// Where a density stands. At most 8 components, so that it needs no heap.
+template <class S> struct Located {
+  static constexpr int most = 8;
+  using Array = Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, most, 1>;
+  Array share, mean, variance;  ///< one entry a component; the shares sum to 1
+  static constexpr auto names = fw::names("share", "mean", "variance");
+
+  explicit Located(Index components = 1)
+      : share(Array::Constant(components, S(1))),
+        mean(Array::Zero(components)),
+        variance(Array::Zero(components)) {}
+};
+
+namespace detail {
+
+// ln(1 + e^x), without overflow.
+template <class S> S softplus(const S& x) {
+  using std::exp;
+  using std::log;
+  return real_part(x) > 0 ? x + log(S(1) + exp(-x)) : log(S(1) + exp(x));
+}
+
+// z ← softmax(z)
+template <class V> void softmax_in_place(V&& z) {
+  using S = typename std::remove_cvref_t<V>::Scalar;
+  S top = z[0];
+  for (Index i = 1; i < z.size(); ++i) top = later(top, S(z[i]));
+  z = (z.array() - S(real_part(top))).exp();
+  z /= z.sum();
+}
+
+// dz = p ⊙ (dp − p·dp), in place of dp
+template <class P, class V> void softmax_vjp_in_place(const P& p, V&& dp) {
+  using S = typename std::remove_cvref_t<V>::Scalar;
+  const S mean = (p.array() * dp.array()).sum();
+  dp = p.array() * (dp.array() - mean);
+}
+
+}  // namespace detail
+
+/// Learned by maps that all heads and queries share.
+///
+///     μ = sigmoid(w_μ·s + b_μ),   v = max(softplus(w_v·s + b_v), floor),   share = softmax(W s +
+///     b)
+///
+/// One row a component; with one component the share is 1 and has no weights. A variance at the
+/// floor has no gradient. Martins et al. 2022, arXiv 2109.00301, section 3.2 (without biases
+/// there).
+template <class S> struct LearnedLocation {
+  using Scalar = S;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+
+  Matrix mean_weight;
+  Vector mean_bias;
+  Matrix variance_weight;
+  Vector variance_bias;
+  Matrix share_weight;
+  Vector share_bias;
+  double floor;
+  static constexpr auto names = fw::names("mean_weight", "mean_bias", "variance_weight",
+                                          "variance_bias", "share_weight", "share_bias", "floor");
+
+  /// Zero until initialised or loaded. Throws std::invalid_argument for sizes out of range.
+  explicit LearnedLocation(Index functions, Index components = 1, bool bias = true,
+                           double variance_floor = 1e-6);
+
+  Index components() const { return mean_weight.rows(); }
+  template <class T> LearnedLocation<T> cast() const;
+
+  /// Uniform weights in ±1/√N, as PyTorch does. Biases: μ spread evenly over the components, v near
+  /// 1, so that at first every query sees the whole signal.
+  template <class Generator> void initialise(Generator& random);
+
+  template <class Basis, class Scores> Located<S> locate(const Basis&, const Scores& scores) const {
+    Located<S> at(components());
+    for (Index c = 0; c < components(); ++c) {
+      at.mean[c] = Sigmoid{}.value(S(logit(mean_weight, mean_bias, c, scores)));
+      at.variance[c] = detail::later(
+          detail::softplus(S(logit(variance_weight, variance_bias, c, scores))), S(floor));
+      if (components() > 1) at.share[c] = logit(share_weight, share_bias, c, scores);
+    }
+    if (components() > 1) detail::softmax_in_place(at.share);
+    return at;
+  }
+
+  /// dscores overwritten, grad accumulated. `d` is used up.
+  template <class Basis, class Scores, class DScores>
+  void vjp(const Basis&, const Scores& scores, const Located<S>& at, Located<S>& d,
+           DScores&& dscores, LearnedLocation& grad) const {
+    d.mean *= at.mean * (S(1) - at.mean);
+    for (Index c = 0; c < components(); ++c) {
+      const S raw = logit(variance_weight, variance_bias, c, scores);
+      const bool floored = !(detail::real_part(detail::softplus(raw)) > floor);
+      d.variance[c] *= floored ? S(0) : Sigmoid{}.value(raw);
+    }
+    dscores.noalias() = mean_weight.transpose() * d.mean.matrix();
+    dscores.noalias() += variance_weight.transpose() * d.variance.matrix();
+    add(grad.mean_weight, grad.mean_bias, d.mean, scores);
+    add(grad.variance_weight, grad.variance_bias, d.variance, scores);
+    if (components() == 1) return;
+    detail::softmax_vjp_in_place(at.share, d.share);
+    dscores.noalias() += share_weight.transpose() * d.share.matrix();
+    add(grad.share_weight, grad.share_bias, d.share, scores);
+  }
+
+ private:
+  template <class Scores>
+  static S logit(const Matrix& weight, const Vector& bias, Index c, const Scores& scores) {
+    const S sum = weight.row(c).transpose().cwiseProduct(scores).sum();
+    return bias.size() > 0 ? sum + bias[c] : sum;
+  }
+  template <class D, class Scores>
+  static void add(Matrix& weight, Vector& bias, const D& d, const Scores& scores) {
+    weight.noalias() += d.matrix() * scores.transpose();
+    if (bias.size() > 0) bias += d.matrix();
+  }
+};
+
+/// The moments of a discrete softmax over the scores, taken for the weights of a mixture of the
+/// basis functions: nothing to learn.
+///
+///     a = softmax(s),   μ = Σ_n a_n μ_n,   v = max(Σ_n a_n (μ_n² + σ_n²) − μ², floor)
+///
+/// Martins et al. 2020, arXiv 2006.07214, section 4.
+template <class S> struct DiscreteMoments {
+  using Scalar = S;
+  using Array = Eigen::Array<S, Dynamic, 1>;
+
+  double floor = 0;
+  static constexpr auto names = fw::names("floor");
+
+  template <class T> DiscreteMoments<T> cast() const { return {floor}; }
+
+  template <class Basis, class Scores>
+  Located<S> locate(const Basis& basis, const Scores& scores) const {
+    using std::exp;
+    S top = scores[0];
+    for (Index n = 1; n < scores.size(); ++n) top = detail::later(top, S(scores[n]));
+    const auto weights = (scores.array() - S(detail::real_part(top))).exp();
+    const S total = weights.sum();
+    Located<S> at;
+    at.mean[0] = (weights * basis.means()).sum() / total;
+    // About the mean: no difference of nearly equal squares.
+    const auto spread = (basis.means() - at.mean[0]).square() + basis.variances();
+    at.variance[0] = detail::later(S((weights * spread).sum() / total), S(floor));
+    return at;
+  }
+
+  template <class Basis, class Scores, class DScores>
+  void vjp(const Basis& basis, const Scores& scores, const Located<S>& at, Located<S>& d,
+           DScores&& dscores, DiscreteMoments&) const {
+    dscores = scores;
+    detail::softmax_in_place(dscores);
+    const auto away = basis.means() - at.mean[0];
+    const bool floored = !(detail::real_part(at.variance[0]) > floor);
+    const S dvariance = floored ? S(0) : d.variance[0];
+    const auto da = d.mean[0] * away + dvariance * (away.square() + basis.variances());
+    const S mean = (dscores.array() * da).sum();
+    dscores.array() *= da - mean;
+  }
+};
+
+template <class S>
+LearnedLocation<S>::LearnedLocation(Index functions, Index components, bool bias,
+                                    double variance_floor)
+    : floor(variance_floor) {
+  if (functions < 1 || components < 1 || components > Located<S>::most || !(variance_floor >= 0))
+    throw std::invalid_argument("LearnedLocation: " + std::to_string(functions) + " functions, " +
+                                std::to_string(components) + " components, floor " +
+                                std::to_string(variance_floor) +
+                                ", expected at least 1, 1 to 8, at least 0");
+  const Index shares = components > 1 ? components : 0;
+  mean_weight.setZero(components, functions);
+  variance_weight.setZero(components, functions);
+  share_weight.setZero(shares, functions);
+  mean_bias.setZero(bias ? components : 0);
+  variance_bias.setZero(bias ? components : 0);
+  share_bias.setZero(bias ? shares : 0);
+}
+
+template <class S> template <class T> LearnedLocation<T> LearnedLocation<S>::cast() const {
+  LearnedLocation<T> to(mean_weight.cols(), components(), mean_bias.size() > 0, floor);
+  to.mean_weight = mean_weight.template cast<T>();
+  to.mean_bias = mean_bias.template cast<T>();
+  to.variance_weight = variance_weight.template cast<T>();
+  to.variance_bias = variance_bias.template cast<T>();
+  to.share_weight = share_weight.template cast<T>();
+  to.share_bias = share_bias.template cast<T>();
+  return to;
+}
+
+template <class S>
+template <class Generator>
+void LearnedLocation<S>::initialise(Generator& random) {
+  const double bound = 1 / std::sqrt(static_cast<double>(mean_weight.cols()));
+  for (Matrix* weight : {&mean_weight, &variance_weight, &share_weight})
+    *weight = weight->NullaryExpr(weight->rows(), weight->cols(), [&] {
+      return S(bound * (2 * static_cast<double>(random.uniform()) - 1));
+    });
+  for (Index c = 0; c < mean_bias.size(); ++c) {
+    const double at = (static_cast<double>(c) + 0.5) / static_cast<double>(components());
+    mean_bias[c] = S(std::log(at / (1 - at)));
+    variance_bias[c] = S(0.5413248546129181);  // softplus⁻¹(1)
+  }
+}
+
+}  // namespace fw

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <fastweights/layers/layer.hpp>
+
+/// \file
+/// What a chunk goes through before it is remembered: gates, x ⊙ g(x) with g in (0, 1). A record
+/// like a layer, without a state: each chunk is padded for itself. `length` tells how many columns
+/// L tokens give.
+
+namespace fw {
+
+namespace detail {
+
+// The parts that all gates share: y = x ⊙ sigmoid(z), and back.
+template <class S, class X, class Z, class Y> void gate(const X& x, Z& z, Y& y) {
+  z = z.unaryExpr([](const S& each) { return Sigmoid{}.value(each); });
+  y = x.cwiseProduct(z);
+}
+template <class S, class X, class G, class Dy, class Dz>
+void gate_vjp(const X& x, const G& g, const Dy& dy, Dz& dz) {
+  dz = dy.cwiseProduct(x).cwiseProduct(g).cwiseProduct((S(1) - g.array()).matrix());
+}
+
+}  // namespace detail
+
+/// x as it is.
+template <class S> struct NoGate {
+  using Scalar = S;
+  struct Trace {};
+  static constexpr auto names = fw::names();
+
+  Index length(Index tokens) const { return tokens; }
+  void forward(Input<S> x, Output<S> y, Trace&) const { y = x; }
+  void backward(Input<S>, Trace&, Input<S> dy, Output<S> dx, NoGate&) const { dx = dy; }
+};
+
+/// Of width 3 over time, zeros before and after the chunk.
+///
+///     y_l = x_l ⊙ sigmoid(W [x_{l−1}; x_l; x_{l+1}] + b)
+///
+/// weight is d×3d, PyTorch's Conv1d weight [d, d, 3] with its last two axes joined; bias d.
+/// Martins et al. 2022, arXiv 2109.00301, section 3.1.
+template <class S> struct ConvGate {
+  using Scalar = S;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "ConvGate";
+
+  Matrix weight;
+  Eigen::Matrix<S, Dynamic, 1> bias;
+  static constexpr auto names = fw::names("weight", "bias");
+
+  struct Trace {
+    Matrix neighbours, gate, dgate, dneighbours;
+  };
+
+  /// Zero until initialised or loaded.
+  explicit ConvGate(Index d) {
+    detail::check_size<Dynamic>(name, "d", d);
+    weight.setZero(d, 3 * d);
+    bias.setZero(d);
+  }
+
+  /// Uniform in ±1/√(3d), weight and bias, as PyTorch does.
+  template <class Generator> void initialise(Generator& random) {
+    const double bound = 1 / std::sqrt(static_cast<double>(weight.cols()));
+    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
+    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
+    bias = bias.NullaryExpr(bias.size(), draw);
+  }
+
+  Index length(Index tokens) const { return tokens; }
+  void forward(Input<S> x, Output<S> y, Trace& trace) const {
+    trace.neighbours.setZero(weight.cols(), x.cols());
+    for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
+      for (Index i = 0; i < x.rows(); ++i) trace.neighbours(3 * i + tap, to) = x(i, from);
+    });
+    trace.gate = bias.replicate(1, x.cols());
+    trace.gate.noalias() += weight * trace.neighbours;
+    detail::gate<S>(x, trace.gate, y);
+  }
+
+  /// dx overwritten, grad accumulated.
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, ConvGate& grad) const {
+    trace.dgate.resize(x.rows(), x.cols());
+    detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
+    dx = dy.cwiseProduct(trace.gate);
+    grad.weight.noalias() += trace.dgate * trace.neighbours.transpose();
+    grad.bias += trace.dgate.rowwise().sum();
+    trace.dneighbours.resize(weight.cols(), x.cols());
+    trace.dneighbours.noalias() = weight.transpose() * trace.dgate;
+    for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
+      for (Index i = 0; i < x.rows(); ++i) dx(i, from) += trace.dneighbours(3 * i + tap, to);
+    });
+  }
+
+ private:
+  // Which token stands at which tap of which: x_{l−1}, x_l, x_{l+1} at 0, 1, 2.
+  template <class F> static void for_each_tap(Index steps, const F& f) {
+    for (Index to = 0; to < steps; ++to)
+      for (Index tap = 0; tap < 3; ++tap)
+        if (const Index from = to + tap - 1; from >= 0 && from < steps) f(from, to, tap);
+  }
+};
+
+/// An affine map over time, for chunks of one length L.
+///
+///     y_l = x_l ⊙ sigmoid(Σ_i w_li x_i + b_l)
+///
+/// weight is L×L, bias L. Throws std::invalid_argument for a chunk of another length.
+template <class S> struct AffineGate {
+  using Scalar = S;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "AffineGate";
+
+  Matrix weight;
+  Eigen::Matrix<S, Dynamic, 1> bias;
+  static constexpr auto names = fw::names("weight", "bias");
+
+  struct Trace {
+    Matrix gate, dgate;
+  };
+
+  /// Zero until initialised or loaded.
+  explicit AffineGate(Index length) {
+    detail::check_size<Dynamic>(name, "length", length);
+    weight.setZero(length, length);
+    bias.setZero(length);
+  }
+
+  /// Uniform in ±1/√L, weight and bias, as PyTorch does.
+  template <class Generator> void initialise(Generator& random) {
+    const double bound = 1 / std::sqrt(static_cast<double>(bias.size()));
+    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
+    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
+    bias = bias.NullaryExpr(bias.size(), draw);
+  }
+
+  Index length(Index tokens) const { return tokens; }
+  void forward(Input<S> x, Output<S> y, Trace& trace) const {
+    if (x.cols() != bias.size())
+      detail::throw_mismatch(name, "x", x.cols(), "columns", bias.size(), "the gate");
+    trace.gate = bias.transpose().replicate(x.rows(), 1);
+    trace.gate.noalias() += x * weight.transpose();
+    detail::gate<S>(x, trace.gate, y);
+  }
+
+  /// dx overwritten, grad accumulated.
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, AffineGate& grad) const {
+    trace.dgate.resize(x.rows(), x.cols());
+    detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
+    dx = dy.cwiseProduct(trace.gate);
+    dx.noalias() += trace.dgate * weight;
+    grad.weight.noalias() += trace.dgate.transpose() * x;
+    grad.bias += trace.dgate.colwise().sum().transpose();
+  }
+};
+
+}  // namespace fw

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <fastweights/continuous/attend.hpp>
+#include <fastweights/continuous/softmax_density.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+
+namespace fw {
+
+/// The compressed past of the Compressive Transformer: every `rate` tokens become one vector, and
+/// the last `capacity` vectors are attended to by softmax.
+///
+///     write X:  for every `rate` tokens, slot ← their mean; the oldest slot is forgotten
+///     read q:   y = Σ_i p_i slot_i,   p = softmax of slot_i·q/√d
+///
+/// Tokens that do not fill a slot wait for the next write, so that a text gives the same slots
+/// however it is cut. With rate 1 it takes vectors that were compressed before, such as those of a
+/// StridedConv in front of it. Reading an empty memory gives 0.
+///
+/// Shapes: signal, query and output d×any; state d×(capacity + rate). `heads` split the rows. Cost
+/// of a write: d adds a token; of a read: 4 d flops for each slot that is filled. No heap.
+/// Rae, Potapenko, Jayakumar, Lillicrap 2019, arXiv 1911.05507, section 3.
+template <class S, int D = Dynamic> class CompressiveMemory {
+ public:
+  static constexpr bool sticky = false;
+  using Scalar = S;
+  using Signature = Chunks<D>;
+  static constexpr std::string_view name = "CompressiveMemory";
+
+  struct Options {
+    Index d = D;         ///< features of a token
+    Index heads = 1;     ///< must divide d
+    Index chunk = 1;     ///< tokens to a step of a sequence; a write takes any number
+    Index capacity = 1;  ///< slots
+    Index rate = 1;      ///< tokens to a slot
+  };
+
+  /// A ring of slots, and the sum of the tokens that wait for a slot of their own.
+  template <class C> struct State {
+    mat<C, D, Dynamic> slots;
+    vec<C, D> waiting;
+    count<C> tokens;  ///< tokens written
+    static constexpr auto names = fw::names("slots", "waiting", "tokens");
+  };
+  using Kept = State<Owned<S>>;
+
+  /// Throws std::invalid_argument when an option is out of range.
+  explicit CompressiveMemory(Options options) : options_(options) {
+    detail::check_size<D>(name, "d", options.d);
+    for (const auto& [which, given] :
+         {std::pair("heads", options.heads), std::pair("chunk", options.chunk),
+          std::pair("capacity", options.capacity), std::pair("rate", options.rate)})
+      detail::check_size<Dynamic>(name, which, given);
+    if (options.d % options.heads != 0)
+      throw std::invalid_argument(std::string(name) + ": d is " + std::to_string(options.d) +
+                                  ", expected a multiple of heads, " +
+                                  std::to_string(options.heads));
+  }
+
+  Signature signature() const { return {options_.d, options_.chunk}; }
+  State<Extents> state_extents() const {
+    return {{options_.d, options_.capacity}, {options_.d, 1}, {}};
+  }
+  const Options& options() const { return options_; }
+  Slots basis() const { return {}; }
+  SoftmaxDensity density() const { return {}; }
+  template <class T> auto cast() const {
+    return CompressiveMemory<T, D>(
+        {options_.d, options_.heads, options_.chunk, options_.capacity, options_.rate});
+  }
+
+  /// What is read by attention: the slots that are filled; and where the gradient for them goes.
+  auto slots(const Kept& s) const { return s.slots.leftCols(filled(s)); }
+  auto slots_like(const Kept& s, Kept& ds) const { return ds.slots.leftCols(filled(s)); }
+
+  void write(Kept& s, const WriteToken<CompressiveMemory>& t) const {
+    const S share = S(1) / S(static_cast<double>(options_.rate));
+    for (Index l = 0; l < t.signal.cols(); ++l) {
+      s.waiting += t.signal.col(l);
+      if (++s.tokens % options_.rate != 0) continue;
+      s.slots.col(slot_of(s.tokens - 1)) = share * s.waiting;
+      s.waiting.setZero();
+    }
+  }
+
+  void read(const Kept& s, const ReadToken<CompressiveMemory>& t,
+            OutToken<CompressiveMemory> y) const {
+    const auto all = slots(s);
+    for (Index h = 0; h < options_.heads; ++h)
+      detail::attend(density(), basis(), head(all, h), head(all, h), head(t.query, h),
+                     head(y.output, h), [](Index, const auto&, const auto&) {});
+  }
+
+  void write_vjp(const Kept& before, const WriteToken<CompressiveMemory>& t, Kept& ds,
+                 WriteGradToken<CompressiveMemory> dt) const {
+    const S share = S(1) / S(static_cast<double>(options_.rate));
+    // From the last token back: ds.waiting is the gradient of the sum that the token went into.
+    for (Index l = t.signal.cols() - 1; l >= 0; --l) {
+      const Index token = before.tokens + l;
+      if ((token + 1) % options_.rate == 0) {
+        auto dslot = ds.slots.col(slot_of(token));
+        ds.waiting = share * dslot;  // the sum was cleared behind it
+        dslot.setZero();
+      }
+      dt.signal.col(l) += ds.waiting;
+    }
+  }
+
+  void read_vjp(const Kept& s, const ReadToken<CompressiveMemory>& t,
+                OutGradToken<CompressiveMemory> dy, Kept& ds,
+                ReadGradToken<CompressiveMemory> dt) const {
+    const auto all = slots(s);
+    auto dall = slots_like(s, ds);
+    SoftmaxDensity nothing;
+    for (Index h = 0; h < options_.heads; ++h) {
+      auto dhead = head(dall, h);
+      detail::attend_vjp(
+          density(), basis(), head(all, h), head(all, h), head(t.query, h), head(dy.output, h),
+          [](Index, const auto& place) { return SoftmaxDensity{}.no_gradient(place); }, dhead,
+          dhead, head(dt.query, h), nothing);
+    }
+  }
+
+ private:
+  Index slot_of(Index token) const { return token / options_.rate % options_.capacity; }
+  Index filled(const Kept& s) const {
+    return std::min(s.tokens / options_.rate, options_.capacity);
+  }
+  template <class M> auto head(M&& all, Index h) const {
+    const Index rows = options_.d / options_.heads;
+    return all.middleRows(h * rows, rows);
+  }
+
+  Options options_;
+};
+
+}  // namespace fw
