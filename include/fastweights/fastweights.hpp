@@ -61,6 +61,7 @@
 #include <fastweights/layers/linear.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
+#include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/layers/rms_norm.hpp>
 #include <fastweights/layers/swiglu.hpp>
 
