@@ -187,6 +187,39 @@ template <class M, class Map> void check_model(const M& m) {
   report("LanguageModel around " + std::string(M::name), streaming, 0);
 }
 
+// The same for a layer that is no memory's, before and after its window is full; and a sequence
+// with its gradients, in a trace that has seen one.
+void check_relative_attention(Index d, Index window) {
+  using Layer = fw::RelativeAttention<float>;
+  Layer layer({.d_model = d, .heads = 2, .window = window});
+  fw::Random random(1);
+  fw::initialise(layer, random);
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(d, tokens);
+  Eigen::MatrixXf y(d, tokens), dx(d, tokens);
+  auto state = layer.initial_state();
+  Layer::Trace streamed, trained;
+  Layer grad = layer;
+  layer.forward(state, x.col(0), y.col(0), streamed);
+  const long streaming = allocations_of([&] {
+    for (Index pass = 0; pass < passes; ++pass)
+      for (Index t = 0; t < tokens; ++t) layer.forward(state, x.col(t), y.col(t), streamed);
+  });
+  const auto train = [&] {
+    layer.forward(state, x, y, trained, fw::Pass::train);
+    layer.backward(x, trained, y, dx, grad);
+  };
+  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  state = layer.initial_state();
+  train();
+  const long training = allocations_of([&] {
+    for (int pass = 0; pass < 5; ++pass) train();
+  });
+  Eigen::setNbThreads(0);
+  std::printf("%-72s %ld in steps, %ld in training\n",
+              ("RelativeAttention d_model " + std::to_string(d)).c_str(), streaming, training);
+  if (streaming != 0 || training != 0) ++failures;
+}
+
 }  // namespace
 
 int main() {
@@ -201,6 +234,8 @@ int main() {
   check_model<fw::DeltaRule<float>, fw::L2Normalise>(fw::DeltaRule<float>(16, 16));
   check_model<fw::KeyValueCache<float>, fw::IdentityMap>(
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
+  check_relative_attention(6, 10);
+  check_relative_attention(64, 128);
   std::printf(failures ? "%d of the lines above are wrong\n" : "no step takes heap\n", failures);
   return failures ? 1 : 0;
 }
