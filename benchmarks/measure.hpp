@@ -90,29 +90,32 @@ template <class M> std::vector<Head<M>> all_heads(const M& m, Index steps) {
   return std::vector<Head<M>>(static_cast<std::size_t>(heads), Head<M>(m, steps));
 }
 
+/// Sets a counter: `value` is of one iteration, what is shown is value / seconds, or the inverse.
+inline void per_second(benchmark::State& state, const char* name, double value,
+                       bool inverse = false) {
+  using Counter = benchmark::Counter;
+  const auto flags = inverse ? Counter::kIsIterationInvariantRate | Counter::kInvert
+                             : Counter::kIsIterationInvariantRate;
+  state.counters[name] = Counter(value, static_cast<Counter::Flags>(flags));
+}
+
 /// Sets the counters of a benchmark.
 template <class Kind, class M> struct Report {
   benchmark::State& state;
   const M& m;
   Index steps;
 
-  // `value` is of one iteration, what is shown is value / seconds, or the inverse.
-  void per_second(const char* name, double value, bool inverse = false) const {
-    using Counter = benchmark::Counter;
-    const auto flags = inverse ? Counter::kIsIterationInvariantRate | Counter::kInvert
-                               : Counter::kIsIterationInvariantRate;
-    state.counters[name] = Counter(value, static_cast<Counter::Flags>(flags));
-  }
   double tokens() const { return static_cast<double>(heads * steps); }
 
   void time() const {
     constexpr bool fixed = decltype(fw::OwnedReads<M>::query)::RowsAtCompileTime != Dynamic;
     state.SetLabel(fixed ? "fixed" : "dynamic");
-    per_second("ns_per_token_head", tokens() * 1e-9, /*inverse=*/true);
+    per_second(state, "ns_per_token_head", tokens() * 1e-9, /*inverse=*/true);
   }
   void flops() const {
     const double each = Kind::flops(static_cast<double>(m.signature().dk));
-    per_second("fma_peak_fraction", tokens() * each / machine::fma_peak<typename M::Scalar>());
+    per_second(state, "fma_peak_fraction",
+               tokens() * each / machine::fma_peak<typename M::Scalar>());
   }
   void bandwidth(const fw::StateOf<M>& one) const {
     std::size_t entries = 0;
@@ -122,7 +125,7 @@ template <class Kind, class M> struct Report {
         },
         one);
     const std::size_t bytes = entries * sizeof(typename M::Scalar) * std::size_t(heads);
-    per_second("bandwidth_fraction",
+    per_second(state, "bandwidth_fraction",
                2 * static_cast<double>(bytes) / machine::in_place_bandwidth(bytes));
   }
   /// Takes the heads through the kind's naive expression, outside the reported time.
@@ -133,7 +136,7 @@ template <class Kind, class M> struct Report {
         for (Index i = 0; i < times; ++i)
           for (auto& head : all) Kind::naive(head.all, head.state.W);
       });
-      per_second("speedup_over_eigen", seconds / static_cast<double>(times));
+      per_second(state, "speedup_over_eigen", seconds / static_cast<double>(times));
     }
   }
 };

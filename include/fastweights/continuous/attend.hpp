@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/core/products.hpp>
 #include <fastweights/core/scratch.hpp>
@@ -9,15 +10,20 @@
 ///
 ///     s = Kᵀq/√d,   r = E_p[ψ] for the density p that s stands for,   y = V r
 ///
-/// Shapes: K d_k×N, V d_v×N, queries d_k×Q, outputs d_v×Q. Queries are taken 16 at a time, whose
-/// scores and weights stand on the stack (while 32 N numbers take at most 128 KiB), so that reading
-/// takes no heap; the backward pass works them out again. Without a single coefficient y is 0.
+/// Shapes: K d_k×N, V d_v×N, queries d_k×Q, outputs d_v×Q. Queries are taken up to 16 at a time, as
+/// many as have their scores and weights on the stack (of which Eigen uses 128 KiB), so that
+/// reading takes no heap; the backward pass works them out again. Without a single coefficient y is
+/// 0.
 
 namespace fw::detail {
 
 template <class S> using StackMatrix = Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>>;
 
-constexpr Index queries_at_once = 16;
+// How many queries at once, each with `Rooms` columns of n numbers.
+template <class S, int Rooms> constexpr Index queries_at_once(Index n) {
+  constexpr Index room = EIGEN_STACK_ALLOCATION_LIMIT / (Rooms * Index(sizeof(S)));
+  return std::clamp<Index>(room / n, 1, 16);
+}
 
 // Calls f(first query, how many, scores, weights, their room) block by block.
 template <class S, int Rooms, class K, class Q, class F>
@@ -25,8 +31,9 @@ void by_scores(const K& keys, const Q& queries, const F& f) {
   using std::sqrt;
   const Index n = keys.cols();
   const S scale = S(1) / sqrt(S(static_cast<double>(keys.rows())));
-  for (Index first = 0; first < queries.cols(); first += queries_at_once) {
-    const Index count = std::min(queries_at_once, queries.cols() - first);
+  const Index at_once = queries_at_once<S, Rooms>(n);
+  for (Index first = 0; first < queries.cols(); first += at_once) {
+    const Index count = std::min(at_once, queries.cols() - first);
     scratch<S, Dynamic, Rooms>(n * count, [&](auto& s, auto&... rooms) {
       StackMatrix<S> scores(s.data(), n, count);
       scores.setZero();

@@ -121,8 +121,13 @@ template <class S> struct LearnedLocation {
  private:
   template <class Scores>
   static S logit(const Matrix& weight, const Vector& bias, Index c, const Scores& scores) {
-    const S sum = weight.row(c).transpose().cwiseProduct(scores).sum();
+    const S sum = weighted(weight, c, scores);
     return bias.size() > 0 ? sum + bias[c] : sum;
+  }
+  // A single row is contiguous, one of several is not: only the former runs on SIMD lanes.
+  template <class Scores> static S weighted(const Matrix& weight, Index c, const Scores& scores) {
+    if (weight.rows() > 1) return weight.row(c).transpose().cwiseProduct(scores).sum();
+    return Eigen::Map<const Vector>(weight.data(), weight.size()).cwiseProduct(scores).sum();
   }
   template <class D, class Scores>
   static void add(Matrix& weight, Vector& bias, const D& d, const Scores& scores) {

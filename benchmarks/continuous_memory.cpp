@@ -1,0 +1,196 @@
+#include <fastweights/layers/long_term_layer.hpp>
+#include <fastweights/memories/continuous_memory.hpp>
+#include <map>
+
+#include "measure.hpp"
+
+/// \file
+/// The ∞-former's memory: write, read and the layer around it at the published sizes, d at 64, and
+/// with one of the sizes changed at a time:
+///
+///     {operation}/continuous_memory/{scalar}/d:64/H:1/N:512/L:512/M:512/read:10000
+///
+/// L tokens are written, or as many queries put, per iteration. `read` is how many tokens the
+/// memory has seen: the state of a few chunks with its counter set forward, which may cost nothing
+/// where the contraction is fixed. `layer_read` is LongTermLayer's while nothing is written, as a
+/// stream has it; `layer_step` writes before it reads, so that keys and values are projected anew.
+/// `operator` is what even contraction adds to every write that has no operator kept: one ridge
+/// regression, in double.
+
+namespace {
+
+using fw::Index;
+
+struct Sizes {
+  Index d = 64, functions = 512, chunk = 512, samples = 512, read = 10000;
+  Index heads() const { return std::max<Index>(1, d / 64); }
+  auto operator<=>(const Sizes&) const = default;
+};
+
+template <class S, class Sampling> struct Subject {
+  using Location = fw::LearnedLocation<S>;
+  using Memory =
+      fw::ContinuousMemory<S, fw::LocatedDensity<S, Location>, fw::GaussianBasis<S>, Sampling>;
+  using Layer = fw::LongTermLayer<Memory>;
+  using Matrix = Eigen::Matrix<S, fw::Dynamic, fw::Dynamic>;
+
+  Sizes sizes;
+  Layer layer = make_layer(sizes);
+  typename Layer::State state = layer.initial_state();
+  typename Layer::Trace trace;
+  Matrix x = Matrix::Random(sizes.d, sizes.chunk), y = x;
+  Matrix draws = (Matrix::Random(1, layer.draws()).array() + S(1)) / S(2);
+
+  explicit Subject(const Sizes& s) : sizes(s) {
+    for (int chunk = 0; chunk < 3; ++chunk) {
+      write();
+      read();
+    }
+  }
+
+  void write() { layer.write(state, x, trace, fw::Pass::infer, draws); }
+  void read() { fw::read(layer.memory, state, {x}, {y}); }
+  void layer_read() { layer.read(state, x, y, trace); }
+
+ private:
+  static Layer make_layer(const Sizes& s) {
+    // Operators take long to make, but depend on sizes only: copies of one memory share them.
+    static std::map<Sizes, Memory> known;
+    Sizes key = s;
+    key.read = 0;
+    typename Memory::Options o;
+    o.d = s.d;
+    o.heads = s.heads();
+    o.chunk = s.chunk;
+    o.samples = s.samples;
+    o.contraction = fw::Contraction::fixed(0.75);
+    fw::Random random(1);
+    Location location(s.functions);
+    location.initialise(random);
+    const fw::GaussianBasis<S> basis(s.functions, {0.005, 0.01});
+    Layer layer(
+        {.heads = o.heads},
+        known.try_emplace(key, o, basis, fw::LocatedDensity<S, Location>{location}).first->second,
+        {});
+    fw::initialise(layer, random);
+    return layer;
+  }
+};
+
+double write_flops(const Sizes& s) {
+  return 2 * static_cast<double>(s.d * s.functions * (s.chunk + 2 * s.samples));
+}
+// Without densities.
+double read_flops(const Sizes& s) { return 4 * static_cast<double>(s.d * s.functions * s.chunk); }
+// And the output's projection.
+double layer_read_flops(const Sizes& s) {
+  return read_flops(s) + 2 * static_cast<double>(s.d * s.d * s.chunk);
+}
+double layer_step_flops(const Sizes& s) {
+  return write_flops(s) + layer_read_flops(s) + 4 * static_cast<double>(s.d * s.d * s.functions);
+}
+double operator_flops(const Sizes& s) {
+  const auto n = static_cast<double>(s.functions);
+  return 2 * n * n * (2 * static_cast<double>(s.chunk + s.samples) + n / 3);
+}
+
+template <class S> void report(benchmark::State& state, const Sizes& s, double flops) {
+  state.SetLabel("dynamic");
+  const auto tokens = static_cast<double>(s.chunk * s.heads());
+  measure::per_second(state, "ns_per_token_head", tokens * 1e-9, /*inverse=*/true);
+  measure::per_second(state, "fma_peak_fraction", flops / machine::fma_peak<S>());
+}
+
+void add(const std::string& operation, const char* scalar, const Sizes& s,
+         void (*run)(benchmark::State&, const Sizes&)) {
+  std::string name = operation + '/' + scalar;
+  const auto put = [&name](const char* what, Index size) {
+    name += std::string("/") + what + ':' + std::to_string(size);
+  };
+  put("d", s.d);
+  put("H", s.heads());
+  put("N", s.functions);
+  put("L", s.chunk);
+  put("M", s.samples);
+  put("read", s.read);
+  benchmark::RegisterBenchmark(name.c_str(), [s, run](benchmark::State& state) {
+    run(state, s);
+  })->Threads(1);
+}
+
+using Even = Subject<float, fw::EvenSampling>;
+using Sticky = Subject<float, fw::StickySampling>;
+
+// The counter is set back, lest it depend on the iterations.
+template <class Which> void write(benchmark::State& state, const Sizes& s) {
+  Which subject(s);
+  for (auto _ : state) {
+    subject.state.tokens = s.read;
+    subject.write();
+  }
+  report<float>(state, s, write_flops(s));
+}
+
+template <class Which> void read(benchmark::State& state, const Sizes& s) {
+  Which subject(s);
+  subject.state.tokens = s.read;
+  for (auto _ : state) subject.read();
+  report<float>(state, s, read_flops(s));
+}
+
+void layer_read(benchmark::State& state, const Sizes& s) {
+  Even subject(s);
+  for (auto _ : state) subject.layer_read();
+  report<float>(state, s, layer_read_flops(s));
+}
+
+void layer_step(benchmark::State& state, const Sizes& s) {
+  Even subject(s);
+  for (auto _ : state) {
+    subject.write();
+    subject.layer_read();
+  }
+  report<float>(state, s, layer_step_flops(s));
+}
+
+void make_operator(benchmark::State& state, const Sizes& s) {
+  const fw::GaussianBasis<float> basis(s.functions, {0.005, 0.01});
+  const double tau = static_cast<double>(s.read) / static_cast<double>(s.read + s.chunk);
+  const auto targets = fw::detail::cell_centres(s.samples, s.chunk, tau, 0.5);
+  for (auto _ : state) benchmark::DoNotOptimize(fw::ridge_operator(basis, targets, 1));
+  report<double>(state, s, operator_flops(s));
+}
+
+void add_each(const Sizes& s) {
+  add("write/continuous_memory", "float", s, write<Even>);
+  add("read/continuous_memory", "float", s, read<Even>);
+}
+
+// Draws the positions of the samples, and notes where it was read.
+void add_sticky(const Sizes& s) {
+  add("write/continuous_memory_sticky", "float", s, write<Sticky>);
+  add("read/continuous_memory_sticky", "float", s, read<Sticky>);
+}
+
+void add_layer(const Sizes& s) {
+  add("layer_read/continuous_memory", "float", s, layer_read);
+  add("layer_step/continuous_memory", "float", s, layer_step);
+}
+
+bool add_continuous() {
+  for (const Index read : {1000, 10000, 100000, 1000000, 10000000}) add_each({.read = read});
+  for (const Index d : {128, 256}) add_each({.d = d});
+  for (const Index functions : {128, 256, 1024}) add_each({.functions = functions});
+  for (const Index chunk : {1, 32, 128, 1024}) add_each({.chunk = chunk});
+  for (const Index samples : {128, 256, 1024}) add_each({.samples = samples});
+  for (const Index samples : {128, 512}) add_sticky({.samples = samples});
+  for (const Index d : {64, 256})
+    for (const Index chunk : {1, 32, 512}) add_layer({.d = d, .chunk = chunk});
+  for (const Index functions : {128, 256, 512, 1024})
+    add("operator/continuous_memory", "double", {.functions = functions}, make_operator);
+  return true;
+}
+
+[[maybe_unused]] const bool added = add_continuous();
+
+}  // namespace
