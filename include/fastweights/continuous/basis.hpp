@@ -86,8 +86,12 @@ template <class S> class RectangularBasis {
   /// psi ← ψ(t)
   template <class V> void evaluate(double t, V&& psi) const {
     psi.setZero();
-    if (t < 0 || t > 1) return;
-    psi[std::min(size() - 1, static_cast<Index>(t * static_cast<double>(size())))] = 1;
+    if (!(t >= 0 && t <= 1)) return;
+    const auto slots = static_cast<double>(size());
+    auto n = static_cast<Index>(t * slots);
+    if (static_cast<double>(n + 1) / slots <= t)
+      ++n;  // t = (n + 1)/N, which times N rounds to less
+    psi[std::min(size() - 1, n)] = 1;
   }
 
   detail::Moments<S> moments(Index n, const S& centre, const S& lo, const S& hi) const {

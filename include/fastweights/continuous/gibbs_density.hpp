@@ -108,8 +108,8 @@ template <class S> class GibbsDensity {
     basis.evaluate(t, psi);
     psi_.col(i) = psi.template cast<S>();
     log_weight_[i] = S(std::log(weight));
-    lo_[i] = t - 0.5 * weight;
-    hi_[i] = t + 0.5 * weight;
+    lo_[i] = i > 0 ? hi_[i - 1] : 0;  // in ascending order
+    hi_[i] = lo_[i] + weight;
   }
 
   // Calls f with the mass of p at every node.
