@@ -23,6 +23,10 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   Domain domain = Domain::line;
   static constexpr auto names = fw::names("location", "domain");
 
+  /// Of the basis that the scores belong to, where the location has weights for them.
+  Index functions() const requires requires(const Location& l) { l.functions(); }
+  { return location.functions(); }
+
   template <class T> auto cast() const {
     const auto place = location.template cast<T>();
     return LocatedDensity<T, std::remove_const_t<decltype(place)>, Shape>{place, domain};

@@ -43,6 +43,8 @@ template <class S> class GibbsDensity {
     }
   }
 
+  Index functions() const { return psi_.rows(); }
+
   template <class T> GibbsDensity<T> cast() const {
     GibbsDensity<T> to;
     to.psi_ = psi_.template cast<T>();

@@ -85,6 +85,7 @@ template <class S> struct LearnedLocation {
                            double variance_floor = 1e-6);
 
   Index components() const { return mean_weight.rows(); }
+  Index functions() const { return mean_weight.cols(); }
   template <class T> LearnedLocation<T> cast() const;
 
   /// Uniform weights in ±1/√N, as PyTorch does. Biases: μ spread evenly over the components, v near
