@@ -38,10 +38,10 @@ template <class S> class GaussianBasis {
   double narrowest() const { return width_.minCoeff(); }
   template <class T> GaussianBasis<T> cast() const { return {exact_mean_, width_}; }
 
-  /// psi ← ψ(t)
+  /// psi ← ψ(t), which has N entries already
   template <class V> void evaluate(double t, V&& psi) const {
-    psi = ((t - exact_mean_) / width_).square();
-    psi = (psi.array() * -0.5).exp() / (width_ * 2.5066282746310005024);
+    psi.array() = ((t - exact_mean_) / width_).square();
+    psi.array() = (psi.array() * -0.5).exp() / (width_ * 2.5066282746310005024);
   }
 
   /// Moments about `centre` of ψ_n over [lo, hi].
