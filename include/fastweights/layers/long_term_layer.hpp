@@ -147,6 +147,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     check_chunk("queries", queries, trace.read);
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
     detail::check_extent(name, "dqueries", dqueries, inputs(), trace.read);
+    detail::check_state(name, dstate, memory.state_extents());
+    detail::check_same_shapes(name, *this, "grad", grad);
     trace.dcontext.resize(inputs(), trace.read);
     Nothing none;
     output.backward(trace.context, none, dout, trace.dcontext, grad.output);
@@ -170,6 +172,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                       LongTermLayer& grad) const {
     check_chunk("x", x, trace.written);
     detail::check_extent(name, "dx", dx, inputs(), trace.written);
+    detail::check_state(name, dstate, memory.state_extents());
+    detail::check_same_shapes(name, *this, "grad", grad);
     trace.dgated.setZero(x.rows(), trace.gated.cols());
     Matrix ddraws = Matrix::Zero(trace.draws.rows(), trace.draws.cols());
     memory.write_vjp(trace.before[0], written<WriteToken<M>>(trace.gated, trace.draws), dstate,
