@@ -73,6 +73,7 @@
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/gelu.hpp>
 #include <fastweights/layers/joined_attention.hpp>
+#include <fastweights/layers/kl_regulariser.hpp>
 #include <fastweights/layers/language_model.hpp>
 #include <fastweights/layers/layer.hpp>
 #include <fastweights/layers/layer_norm.hpp>

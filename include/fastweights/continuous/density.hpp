@@ -2,6 +2,7 @@
 
 #include <fastweights/continuous/locations.hpp>
 #include <fastweights/continuous/shapes.hpp>
+#include <fastweights/core/scratch.hpp>
 
 /// \file
 /// A density turns the scores of a query into weights r of the basis functions, r_n = E_p[ψ_n], so
@@ -63,19 +64,18 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   template <class Basis, class Scores, class Histogram>
   void add_mass(const Basis&, const Scores&, const Place& at, Histogram& histogram) const {
     const Index bins = histogram.size();
-    for (Index c = 0; c < at.mean.size(); ++c) {
-      const auto below = [&](double t) { return Shape::cdf(at.mean[c], at.variance[c], S(t)); };
-      // A hair beyond both ends, so that a density that stands on one of them leaves all its mass.
-      S last = below(-1e-6);
-      const double end = 1.000001;
-      const S share = domain == Domain::unit ? S(at.share[c] / (below(end) - last)) : at.share[c];
-      for (Index b = 0; b < bins; ++b) {
-        const S next =
-            below(b + 1 < bins ? static_cast<double>(b + 1) / static_cast<double>(bins) : end);
-        histogram[b] += share * (next - last);
-        last = next;
+    scratch<S, Dynamic, 2>(bins + 1, [&](auto& below, auto& room) {
+      for (Index c = 0; c < at.mean.size(); ++c) {
+        for (Index b = 0; b <= bins; ++b)
+          below[b] = S(static_cast<double>(b) / static_cast<double>(bins));
+        // A hair beyond both ends: a density that stands on one of them leaves all its mass.
+        below[0] = S(-1e-6);
+        below[bins] = S(1.000001);
+        Shape::cdf(at.mean[c], at.variance[c], below, room);
+        const S inside = domain == Domain::unit ? S(below[bins] - below[0]) : S(1);
+        histogram += S(at.share[c] / inside) * (below.tail(bins) - below.head(bins)).transpose();
       }
-    }
+    });
   }
 
   /// A place with no gradient.

@@ -61,10 +61,12 @@ struct GaussianShape {
     if (domain == Domain::line) return {S(1)};
     return derived(detail::normal_moments(mean, variance, mean, S(0), S(1)), variance);
   }
-  /// The mass left of t, over the line.
-  template <class S> static S cdf(const S& mean, const S& variance, const S& t) {
+  /// t ← the mass left of t, over the line, for every entry; `room` has as many.
+  template <class S, class T, class Room>
+  static void cdf(const S& mean, const S& variance, T& t, Room& room) {
     using std::sqrt;
-    return detail::normal_cdf(S((t - mean) / sqrt(variance)));
+    t = (t.array() - mean) * S(S(1) / sqrt(variance));
+    detail::normal_cdf_in_place(t, room);
   }
 
   /// r += share · E_p[ψ]
@@ -126,9 +128,13 @@ struct ParabolaShape {
     const auto [lo, hi] = support(mean, variance, domain);
     return derived(detail::uniform_moments(mean, lo, hi), variance);
   }
-  template <class S> static S cdf(const S& mean, const S& variance, const S& t) {
-    const S u = detail::later(S(-1), detail::sooner(S(1), S((t - mean) / half_width(variance))));
-    return S(0.5) + (S(3) * u - u * u * u) * S(0.25);
+  template <class S, class T, class Room>
+  static void cdf(const S& mean, const S& variance, T& t, Room&) {
+    const S a = half_width(variance);
+    t = t.unaryExpr([&](const S& each) {
+      const S u = detail::later(S(-1), detail::sooner(S(1), S((each - mean) / a)));
+      return S(S(0.5) + (S(3) * u - u * u * u) * S(0.25));
+    });
   }
 
   template <class Basis, class S, class R>

@@ -25,7 +25,10 @@ namespace detail {
 template <class Histogram, class U, class Positions>
 void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, Positions& to) {
   const Index count = to.size(), bins = histogram.size();
-  const auto mass = [&](Index b) { return static_cast<double>(real_part(histogram[b])); };
+  // In float the mass of a bin far out may come out a little below zero.
+  const auto mass = [&](Index b) {
+    return std::max(0.0, static_cast<double>(real_part(histogram[b])));
+  };
   double total = 0;
   Index last = 0;  // bin with any mass
   for (Index b = 0; b < bins; ++b) {

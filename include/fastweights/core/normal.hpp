@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <type_traits>
 
 /// \file
 /// The standard normal distribution.
@@ -28,6 +29,30 @@ template <class S>
 requires requires(const S& x) { x.derivatives(); }
 S normal_cdf(const S& x) {
   return S(normal_cdf(x.value()), normal_density(x.value()) * x.derivatives());
+}
+
+// ½ erfc(|x|/√2) without the e^{−x²/2} it falls by, by Abramowitz & Stegun 7.1.26: off by at most
+// 1.5e-7 absolutely, and made of operations that Eigen vectorises.
+template <class X, class Tail> void upper_tail(const X& x, Tail& tail) {
+  tail = (1.0f + 0.23164189f * x.abs()).inverse();  // p/√2 with p = 0.3275911
+  tail = tail * (0.127414796f +
+                 tail * (-0.142248368f +
+                         tail * (0.7107068705f + tail * (-0.7265760135f + tail * 0.5307027145f))));
+}
+
+// z ← Φ(z) for every entry; in float vectorised and off by at most 2e-7, with `room` for as many.
+template <class Z, class Room> void normal_cdf_in_place(Z& z, [[maybe_unused]] Room& room) {
+  using S = typename Z::Scalar;
+  if constexpr (std::is_same_v<S, float>) {
+    auto x = z.array();
+    auto tail = room.array();
+    upper_tail(x, tail);
+    // ½ + sign(z) (½ − (1 − Φ(|z|))); Eigen 3.4 has no vectorised sign.
+    tail = 0.5f - tail * (-0.5f * x.square()).exp();
+    x = 0.5f + (x * 1e9f).max(-1.0f).min(1.0f) * tail;
+  } else {
+    z = z.unaryExpr([](const S& each) { return normal_cdf(each); });
+  }
 }
 
 }  // namespace fw::detail

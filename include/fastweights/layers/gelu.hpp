@@ -5,19 +5,6 @@
 
 namespace fw {
 
-namespace detail {
-
-// ½ erfc(|x|/√2) without the e^{−x²/2} it falls by, by Abramowitz & Stegun 7.1.26: off by at most
-// 1.5e-7 absolutely, and made of operations that Eigen vectorises.
-template <class X, class Tail> void upper_tail(const X& x, Tail& tail) {
-  tail = (1.0f + 0.23164189f * x.abs()).inverse();  // p/√2 with p = 0.3275911
-  tail = tail * (0.127414796f +
-                 tail * (-0.142248368f +
-                         tail * (0.7107068705f + tail * (-0.7265760135f + tail * 0.5307027145f))));
-}
-
-}  // namespace detail
-
 /// The Gaussian error linear unit, exact form: x Φ(x), derivative Φ(x) + x φ(x).
 ///
 /// In float both are vectorised and within 5e-7 of the exact value; in double they are as exact as

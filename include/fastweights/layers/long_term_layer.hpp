@@ -3,23 +3,11 @@
 #include <cstring>
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/continuous/attend.hpp>
-#include <fastweights/layers/head_inputs.hpp>
+#include <fastweights/layers/kl_regulariser.hpp>
+#include <fastweights/layers/linear.hpp>
 #include <fastweights/layers/smoothing_gate.hpp>
 
 namespace fw {
-
-/// Pulls every density towards N(μ₀, σ₀²), so that it does not spread over the whole signal:
-///
-///     KL = ½ (v/σ₀² − ln(v/σ₀²) − 1)   [ + ½ (μ − μ₀)²/σ₀² if `mean` ]
-///
-/// weight · (its mean over heads, components and queries) is added to the loss.
-/// Martins et al. 2022, arXiv 2109.00301, eq. 13–14.
-struct KlRegulariser {
-  double weight = 0;
-  double sigma0 = 0.05;
-  bool mean = false;
-  double mu0 = 0.5;
-};
 
 /// Sizes of a long-term layer.
 struct LongTermOptions {
@@ -128,7 +116,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
       detail::attend(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
                      head(queries, h), head(trace.context, h),
                      [&](Index, const auto& scores, const auto& place) {
-                       trace.divergence += divergence(place);
+                       trace.divergence += kl.divergence(place);
                        if constexpr (M::sticky) memory.note(state, density, scores, place);
                      });
     trace.divergence /= static_cast<double>(heads * queries.cols());
@@ -155,12 +143,16 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     dqueries.setZero();
     trace.dkeys.setZero(inputs(), trace.keys.cols());
     trace.dvalues.setZero(inputs(), trace.keys.cols());
-    const double each = kl.weight / static_cast<double>(heads * trace.read);
+    const double share = 1 / static_cast<double>(heads * trace.read);
+    const auto dplace = [&](Index, const auto& place) {
+      auto d = density.no_gradient(place);
+      kl.pull(place, share, d);
+      return d;
+    };
     for (Index h = 0; h < heads; ++h)
-      detail::attend_vjp(
-          density, memory.basis(), head(trace.keys, h), head(trace.values, h), head(queries, h),
-          head(trace.dcontext, h), [&](Index, const auto& place) { return pull(place, each); },
-          head(trace.dkeys, h), head(trace.dvalues, h), head(dqueries, h), grad.density);
+      detail::attend_vjp(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
+                         head(queries, h), head(trace.dcontext, h), dplace, head(trace.dkeys, h),
+                         head(trace.dvalues, h), head(dqueries, h), grad.density);
     Output<Scalar> dsignal(memory.slots_like(trace.seen[0], dstate));
     key.add_backward(trace.signal, trace.dkeys, dsignal, grad.key);
     value.add_backward(trace.signal, trace.dvalues, dsignal, grad.value);
@@ -215,33 +207,6 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     if (a.rows() != b.rows() || a.cols() != b.cols()) return false;
     const auto bytes = static_cast<std::size_t>(a.size()) * sizeof(Scalar);
     return bytes == 0 || std::memcmp(a.data(), b.data(), bytes) == 0;
-  }
-
-  template <class Place> double divergence(const Place& place) const {
-    if constexpr (requires { place.variance; }) {
-      const double s = kl.sigma0 * kl.sigma0;
-      double sum = 0;
-      for (Index c = 0; c < place.mean.size(); ++c) {
-        const double ratio = static_cast<double>(detail::real_part(place.variance[c])) / s;
-        const double away = static_cast<double>(detail::real_part(place.mean[c])) - kl.mu0;
-        sum += 0.5 * (ratio - std::log(ratio) - 1) + (kl.mean ? 0.5 * away * away / s : 0);
-      }
-      return sum / static_cast<double>(place.mean.size());
-    } else {
-      return 0;
-    }
-  }
-
-  // The gradient of `weight` · KL for where a density stands.
-  template <class Place> Place pull(const Place& place, double weight) const {
-    Place d = density.no_gradient(place);
-    if constexpr (requires { place.variance; }) {
-      const auto s = Scalar(kl.sigma0 * kl.sigma0), mu0 = Scalar(kl.mu0);
-      const auto each = Scalar(weight / static_cast<double>(place.mean.size()));
-      d.variance = each * Scalar(0.5) * (Scalar(1) / s - place.variance.inverse());
-      if (kl.mean) d.mean = each * (place.mean - mu0) / s;
-    }
-    return d;
   }
 
   template <class X> auto head(X&& all, Index h) const {
