@@ -256,7 +256,8 @@ struct VjpOfConstGradients : WriteVjp {
 };
 static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
 static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
-static_assert(!fw::Differentiable<VjpsOfAnImpureRead> && !fw::Differentiable<VjpOfConstGradients>);
+// The backward pass repeats reads that change the state.
+static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::Differentiable<VjpOfConstGradients>);
 
 struct OwnForms : Rule {
   void step(Kept&, const W&, const R&, Y) const {}

@@ -80,6 +80,7 @@
 #include <fastweights/layers/long_term_layer.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
+#include <fastweights/layers/reconstruction_loss.hpp>
 #include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/layers/rms_norm.hpp>
 #include <fastweights/layers/smoothing_gate.hpp>

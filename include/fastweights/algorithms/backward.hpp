@@ -54,8 +54,13 @@ void remember(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M>& 
 template <Memory M>
 void read_again(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& room) {
   auto extents = m.signature().out();
-  if (std::get<0>(members(room)).size() == 0)
-    room = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
+  bool fits = true;  // the room may be another memory's
+  for_each_member(
+      [&](std::string_view, const auto& array, const Extent& e) {
+        fits = fits && array.rows() == e.rows && array.cols() == e.width;
+      },
+      room, extents);
+  if (!fits) room = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
   const Index columns = check_chunks(M::name, query, m.signature().read());
   for_each_member(
       [&](std::string_view, Extent& e) {

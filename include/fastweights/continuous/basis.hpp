@@ -38,10 +38,10 @@ template <class S> class GaussianBasis {
   double narrowest() const { return width_.minCoeff(); }
   template <class T> GaussianBasis<T> cast() const { return {exact_mean_, width_}; }
 
-  /// psi ← ψ(t)
+  /// psi ← ψ(t), which has N entries already
   template <class V> void evaluate(double t, V&& psi) const {
-    psi = ((t - exact_mean_) / width_).square();
-    psi = (psi.array() * -0.5).exp() / (width_ * 2.5066282746310005024);
+    psi.array() = ((t - exact_mean_) / width_).square();
+    psi.array() = (psi.array() * -0.5).exp() / (width_ * 2.5066282746310005024);
   }
 
   /// Moments about `centre` of ψ_n over [lo, hi].
@@ -86,8 +86,12 @@ template <class S> class RectangularBasis {
   /// psi ← ψ(t)
   template <class V> void evaluate(double t, V&& psi) const {
     psi.setZero();
-    if (t < 0 || t > 1) return;
-    psi[std::min(size() - 1, static_cast<Index>(t * static_cast<double>(size())))] = 1;
+    if (!(t >= 0 && t <= 1)) return;
+    const auto slots = static_cast<double>(size());
+    auto n = static_cast<Index>(t * slots);
+    if (static_cast<double>(n + 1) / slots <= t)
+      ++n;  // t = (n + 1)/N, which times N rounds to less
+    psi[std::min(size() - 1, n)] = 1;
   }
 
   detail::Moments<S> moments(Index n, const S& centre, const S& lo, const S& hi) const {

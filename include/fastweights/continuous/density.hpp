@@ -23,6 +23,10 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   Domain domain = Domain::line;
   static constexpr auto names = fw::names("location", "domain");
 
+  /// Of the basis that the scores belong to, where the location has weights for them.
+  Index functions() const requires requires(const Location& l) { l.functions(); }
+  { return location.functions(); }
+
   template <class T> auto cast() const {
     const auto place = location.template cast<T>();
     return LocatedDensity<T, std::remove_const_t<decltype(place)>, Shape>{place, domain};
@@ -63,10 +67,12 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
       const auto below = [&](double t) { return Shape::cdf(at.mean[c], at.variance[c], S(t)); };
       // A hair beyond both ends, so that a density that stands on one of them leaves all its mass.
       S last = below(-1e-6);
+      const double end = 1.000001;
+      const S share = domain == Domain::unit ? S(at.share[c] / (below(end) - last)) : at.share[c];
       for (Index b = 0; b < bins; ++b) {
         const S next =
-            below(b + 1 < bins ? static_cast<double>(b + 1) / static_cast<double>(bins) : 1.000001);
-        histogram[b] += at.share[c] * (next - last);
+            below(b + 1 < bins ? static_cast<double>(b + 1) / static_cast<double>(bins) : end);
+        histogram[b] += share * (next - last);
         last = next;
       }
     }

@@ -43,6 +43,8 @@ template <class S> class GibbsDensity {
     }
   }
 
+  Index functions() const { return psi_.rows(); }
+
   template <class T> GibbsDensity<T> cast() const {
     GibbsDensity<T> to;
     to.psi_ = psi_.template cast<T>();
@@ -108,8 +110,8 @@ template <class S> class GibbsDensity {
     basis.evaluate(t, psi);
     psi_.col(i) = psi.template cast<S>();
     log_weight_[i] = S(std::log(weight));
-    lo_[i] = t - 0.5 * weight;
-    hi_[i] = t + 0.5 * weight;
+    lo_[i] = i > 0 ? hi_[i - 1] : 0;  // in ascending order
+    hi_[i] = lo_[i] + weight;
   }
 
   // Calls f with the mass of p at every node.

@@ -27,11 +27,16 @@ template <class S> struct Located {
 
 namespace detail {
 
-// ln(1 + e^x), without overflow.
+// ln(1 + e^x), without overflow and, in real numbers, with all digits of small values.
 template <class S> S softplus(const S& x) {
   using std::exp;
   using std::log;
-  return real_part(x) > 0 ? x + log(S(1) + exp(-x)) : log(S(1) + exp(x));
+  const bool positive = real_part(x) > 0;
+  const S small = exp(positive ? S(-x) : x);
+  if constexpr (std::is_floating_point_v<S>)
+    return std::log1p(small) + (positive ? x : S(0));
+  else
+    return log(S(1) + small) + (positive ? x : S(0));
 }
 
 // z ← softmax(z)
@@ -80,6 +85,7 @@ template <class S> struct LearnedLocation {
                            double variance_floor = 1e-6);
 
   Index components() const { return mean_weight.rows(); }
+  Index functions() const { return mean_weight.cols(); }
   template <class T> LearnedLocation<T> cast() const;
 
   /// Uniform weights in ±1/√N, as PyTorch does. Biases: μ spread evenly over the components, v near

@@ -23,13 +23,13 @@ struct GaussLegendre {
   static constexpr std::array<double, 4> weights{0.36268378337836198297, 0.31370664587788728734,
                                                  0.22238103445337447054, 0.10122853629037625915};
 
-  /// Calls f(t, weight of t) for the 8 nodes of [lo, hi].
+  /// Calls f(t, weight of t) for the 8 nodes of [lo, hi], in ascending order.
   template <class S, class F> static void visit(const S& lo, const S& hi, const F& f) {
     const S half = (hi - lo) * S(0.5), middle = (hi + lo) * S(0.5);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t i = nodes.size(); i-- > 0;)
       f(S(middle - half * S(nodes[i])), S(half * S(weights[i])));
+    for (std::size_t i = 0; i < nodes.size(); ++i)
       f(S(middle + half * S(nodes[i])), S(half * S(weights[i])));
-    }
   }
 };
 

@@ -27,7 +27,11 @@ void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, 
   const Index count = to.size(), bins = histogram.size();
   const auto mass = [&](Index b) { return static_cast<double>(real_part(histogram[b])); };
   double total = 0;
-  for (Index b = 0; b < bins; ++b) total += mass(b);
+  Index last = 0;  // bin with any mass
+  for (Index b = 0; b < bins; ++b) {
+    total += mass(b);
+    if (mass(b) > 0) last = b;
+  }
   if (!(total > 0)) {
     for (Index m = 0; m < count; ++m)
       to[m] = (static_cast<double>(m) + 0.5) / static_cast<double>(count);
@@ -43,7 +47,7 @@ void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, 
   double below = 0;  // the mass of the bins before this one
   for (Index m = 0; m < count; ++m) {
     const double wanted = to[m] * total;
-    while (bin + 1 < bins && below + mass(bin) <= wanted) below += mass(bin++);
+    while (bin < last && below + mass(bin) <= wanted) below += mass(bin++);
     const double inside = mass(bin) > 0 ? std::clamp((wanted - below) / mass(bin), 0.0, 1.0) : 0.0;
     to[m] = (static_cast<double>(bin) + (strata ? inside : 0.0)) / static_cast<double>(bins);
   }

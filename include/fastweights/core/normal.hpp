@@ -23,4 +23,11 @@ template <class T> std::complex<T> normal_cdf(const std::complex<T>& z) {
   return {normal_cdf(z.real()), normal_density(z.real()) * z.imag()};
 }
 
+// Numbers of automatic differentiation.
+template <class S>
+requires requires(const S& x) { x.derivatives(); }
+S normal_cdf(const S& x) {
+  return S(normal_cdf(x.value()), normal_density(x.value()) * x.derivatives());
+}
+
 }  // namespace fw::detail

@@ -100,8 +100,8 @@ template <Layer Short, class Long> struct JoinedAttention {
     detail::check_forward(*this, x, y);
     detail::check_extent(name, "state.recent", state.recent, inputs(), window + chunk);
     trace.trained = 0;
-    for (auto* room : {&trace.queries, &trace.answers, &trace.short_out})
-      room->resize(inputs(), x.cols());
+    trace.queries.resize(inputs(), x.cols());
+    for (auto* room : {&trace.answers, &trace.short_out}) room->resize(outputs(), x.cols());
     short_term.forward(state.short_term, x, trace.short_out, trace.short_term, pass);
     Nothing none;
     query.forward(none, x, trace.queries, none);

@@ -147,6 +147,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     check_chunk("queries", queries, trace.read);
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
     detail::check_extent(name, "dqueries", dqueries, inputs(), trace.read);
+    detail::check_state(name, dstate, memory.state_extents());
+    detail::check_same_shapes(name, *this, "grad", grad);
     trace.dcontext.resize(inputs(), trace.read);
     Nothing none;
     output.backward(trace.context, none, dout, trace.dcontext, grad.output);
@@ -170,6 +172,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                       LongTermLayer& grad) const {
     check_chunk("x", x, trace.written);
     detail::check_extent(name, "dx", dx, inputs(), trace.written);
+    detail::check_state(name, dstate, memory.state_extents());
+    detail::check_same_shapes(name, *this, "grad", grad);
     trace.dgated.setZero(x.rows(), trace.gated.cols());
     Matrix ddraws = Matrix::Zero(trace.draws.rows(), trace.draws.cols());
     memory.write_vjp(trace.before[0], written<WriteToken<M>>(trace.gated, trace.draws), dstate,
@@ -232,8 +236,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   template <class Place> Place pull(const Place& place, double weight) const {
     Place d = density.no_gradient(place);
     if constexpr (requires { place.variance; }) {
-      const Scalar s(kl.sigma0 * kl.sigma0), mu0(kl.mu0);
-      const Scalar each(weight / static_cast<double>(place.mean.size()));
+      const auto s = Scalar(kl.sigma0 * kl.sigma0), mu0 = Scalar(kl.mu0);
+      const auto each = Scalar(weight / static_cast<double>(place.mean.size()));
       d.variance = each * Scalar(0.5) * (Scalar(1) / s - place.variance.inverse());
       if (kl.mean) d.mean = each * (place.mean - mu0) / s;
     }

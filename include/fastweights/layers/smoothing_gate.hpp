@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/activations.hpp>
 #include <fastweights/layers/layer.hpp>
 
 /// \file

@@ -3,6 +3,7 @@
 #include <fastweights/continuous/attend.hpp>
 #include <fastweights/continuous/operator_cache.hpp>
 #include <fastweights/continuous/sticky.hpp>
+#include <fastweights/core/check.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 
@@ -106,8 +107,8 @@ class ContinuousMemory {
       s.coefficients.setZero();
       detail::add_product(s.coefficients, t.signal, to.fresh);
     } else {
-      Matrix& past = room();
-      past.setZero(options_.d, options_.samples);
+      auto past = room<struct Past, S>(options_.d);
+      past.setZero();
       with_samples(s, t, [&](const auto& psi) { detail::add_product(past, s.coefficients, psi); });
       s.coefficients.setZero();
       detail::add_product(s.coefficients, past, to.past);
@@ -132,8 +133,8 @@ class ContinuousMemory {
     const auto& to = operator_for(t.signal.cols(), before.tokens);
     detail::add_product(dt.signal, ds.coefficients, to.fresh.transpose());
     if (before.tokens > 0 && options_.backpropagate == Backpropagate::past) {
-      Matrix& dpast = room();
-      dpast.setZero(options_.d, options_.samples);
+      auto dpast = room<struct Past, S>(options_.d);
+      dpast.setZero();
       detail::add_product(dpast, ds.coefficients, to.past.transpose());
       ds.coefficients.setZero();
       with_samples(before, t, [&](const auto& psi) {
@@ -208,12 +209,11 @@ class ContinuousMemory {
   template <class F>
   void with_samples(const Kept& s, const WriteToken<ContinuousMemory>& t, const F& f) const {
     if constexpr (sticky) {
-      thread_local Eigen::VectorXd positions;
-      thread_local Eigen::MatrixXd exact;
-      thread_local Matrix psi;
-      positions.resize(options_.samples);
+      Eigen::Map<Eigen::VectorXd> positions(room<struct Positions, double>(1).data(),
+                                            options_.samples);
+      auto exact = room<struct Exact, double>(basis_.size());
+      auto psi = room<struct Psi, S>(basis_.size());
       sample_positions(s, t.draws, positions);
-      exact.resize(basis_.size(), options_.samples);
       for (Index m = 0; m < options_.samples; ++m) basis_.evaluate(positions[m], exact.col(m));
       psi = exact.template cast<S>();
       f(psi);
@@ -222,10 +222,10 @@ class ContinuousMemory {
     }
   }
 
-  // d×M, for the samples of the old signal: kept by the thread, so that a write takes no heap.
-  static Matrix& room() {
-    thread_local Matrix kept;
-    return kept;
+  // rows×M, for the samples of the old signal: kept by the thread, so that a write takes no heap.
+  template <class Use, class T> auto room(Index rows) const {
+    const Index samples = options_.samples;
+    return detail::StackMatrix<T>(detail::thread_room<T, Use>(rows * samples), rows, samples);
   }
 
   template <class M> auto head(M&& all, Index h) const {
@@ -262,6 +262,10 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
   if (!(r.ridge > 0)) refuse("ridge is " + std::to_string(r.ridge) + ", expected above 0");
   if (!(r.padding >= 0 && r.padding < 100))
     refuse("padding is " + std::to_string(r.padding) + ", expected 0 to 100");
+  if constexpr (requires { density_.functions(); })
+    if (density_.functions() != basis_.size())
+      detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
+                             "the basis");
   evenly_.resize(basis_.size(), options.samples);
   Eigen::VectorXd psi(basis_.size());
   for (Index m = 0; m < options.samples; ++m) {

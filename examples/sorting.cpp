@@ -1,0 +1,230 @@
+// Which symbols are the most frequent of a long sequence? The sorting task of the ∞-former (Martins
+// et al. 2022, arXiv 2109.00301, section 4.1): a short-term memory alone, with the compressive
+// memory, and with the ∞-former's continuous memory, its past sampled evenly or where it was
+// attended to. The models have equal size (the compressive one lacks the density's few weights) and
+// the same number of vectors to remember by. Prints token accuracy with teacher forcing against the
+// length of the sequence, beside what ranking by counts in a window would give.
+//
+// A reduced scale of the paper's: 2 layers of 64, a window of 128, N = 128, n from 512 to 4096. One
+// model is trained at the shortest length and goes on at each longer one. --paper has the published
+// sizes, for which a CPU needs days.
+//
+//   build/release/examples/sorting [--quick] [--seed 2]
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+#include "support/progress.hpp"
+#include "support/sorting_picture.hpp"
+#include "support/sorting_trainer.hpp"
+
+namespace {
+
+struct Settings {
+  std::string output = "build/sorting";
+  std::vector<std::string> models;
+  std::vector<long> lengths = {512, 1024, 2048, 4096};
+  long steps = 1500, more = 400, batch = 32, test = 400, warmup = 100;
+  double rate = 8e-3, later_rate = 2e-3, clip = 1;
+  std::uint64_t seed = 1;
+  SortingOptions sizes;
+  bool quick = false, paper = false, smoke = false;
+};
+
+struct Result {
+  std::string kind;
+  fw::Index parameters = 0;
+  long length = 0, steps = 0;
+  double accuracy = 0, loss = 0, seconds = 0;  // a training step
+};
+
+// Test sequences are of a seed that no training uses.
+constexpr std::uint64_t test_seed = 1'000'003;
+
+// Trains on from wherever the model is.
+template <class Model>
+Result train(const Settings& s, const std::string& kind, Model& model, long length, bool first) {
+  using Clock = std::chrono::steady_clock;
+  const long steps = first ? s.steps : s.more;
+  const long reach = kind == "cache" ? s.sizes.layers * s.sizes.window : 0;
+  SortingTrainer<Model> trainer(model, s.sizes.window, reach);
+  fw::AdamW<Model> optimiser(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
+  const fw::WarmupCosine rate{.peak = first ? s.rate : s.later_rate,
+                              .warmup = std::min(s.warmup, steps / 4),
+                              .total = steps};
+  Progress progress(kind + " " + std::to_string(length), steps);
+  const auto start = Clock::now();
+  for (long step = 0; step < steps; ++step) {
+    const auto score = trainer.gradient(model, s.seed * 65537 + static_cast<std::uint64_t>(length),
+                                        step * s.batch, s.batch, length);
+    optimiser.step(model, trainer.gradient(), rate(step));
+    char note[64];
+    std::snprintf(note, sizeof note, "loss %.2f  accuracy %.0f %%", score.loss,
+                  100 * score.accuracy);
+    progress.show(step + 1, note);
+  }
+  const std::chrono::duration<double> spent = Clock::now() - start;
+  const auto score = trainer.evaluate(model, test_seed + s.seed, s.test, length);
+  return {kind,
+          fw::parameter_count(model),
+          length,
+          steps,
+          score.accuracy,
+          score.loss,
+          spent.count() / static_cast<double>(steps)};
+}
+
+template <class Model>
+std::vector<Result> train_all(const Settings& s, const std::string& kind, Model model) {
+  fw::Random random(s.seed);
+  fw::initialise(model, random);
+  std::vector<Result> results;
+  for (const long length : s.lengths) {
+    results.push_back(train(s, kind, model, length, results.empty()));
+    std::printf("%-12s n = %5ld: accuracy %.1f %%\n", kind.c_str(), length,
+                100 * results.back().accuracy);
+    std::fflush(stdout);
+  }
+  const auto folder = std::filesystem::path(s.output) / kind;
+  std::filesystem::create_directories(folder);
+  show_memory(model, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
+              kind + ", n = " + std::to_string(s.lengths.front()), folder);
+  return results;
+}
+
+std::string title_of(const std::string& kind) {
+  for (const SortingKind& k : sorting_kinds)
+    if (k.key == kind) return k.title;
+  return kind;
+}
+
+void print_table(const Settings& s, const std::vector<Result>& results) {
+  std::printf(
+      "\nToken accuracy in %% with teacher forcing, %ld test sequences, seed %llu; window "
+      "%ld, N = %ld\n\n| model | parameters |",
+      s.test, static_cast<unsigned long long>(s.seed), long{s.sizes.window},
+      long{s.sizes.functions});
+  for (const long n : s.lengths) std::printf(" n = %ld |", n);
+  std::printf(" seconds a step |\n|---|---|");
+  for (std::size_t i = 0; i <= s.lengths.size(); ++i) std::printf("---|");
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Result& r = results[i];
+    if (r.length == s.lengths.front())
+      std::printf("\n| %s | %ld |", title_of(r.kind).c_str(), long{r.parameters});
+    std::printf(" %.1f |", 100 * r.accuracy);
+    if (r.length == s.lengths.back()) std::printf(" %.3f |", r.seconds);
+  }
+  for (const long window : {0L, long{s.sizes.window}}) {
+    std::printf(window == 0 ? "\n| any order | |" : "\n| counts in the last %ld | |", window);
+    for (const long n : s.lengths)
+      std::printf(" %.1f |", 100 * window_accuracy(static_cast<std::size_t>(window),
+                                                   test_seed + s.seed, s.test, n));
+    std::printf(" |");
+  }
+  std::printf("\n\n");
+}
+
+void write_csv(const Settings& s, const std::vector<Result>& results) {
+  std::ofstream csv(std::filesystem::path(s.output) / "accuracy.csv");
+  csv << "model,length,accuracy,loss,steps,seconds_per_step,parameters\n";
+  for (const Result& r : results)
+    csv << r.kind << "," << r.length << "," << r.accuracy << "," << r.loss << "," << r.steps << ","
+        << r.seconds << "," << r.parameters << "\n";
+  std::ofstream counts(std::filesystem::path(s.output) / "counts.csv");
+  counts << "length,random,64,128,256,512\n";
+  for (const long n : s.lengths) {
+    counts << n;
+    for (const std::size_t window : {0, 64, 128, 256, 512})
+      counts << "," << window_accuracy(window, test_seed + s.seed, s.test, n);
+    counts << "\n";
+  }
+}
+
+void draw(const Settings& s) {
+  const auto folder = std::filesystem::path(s.output);
+  std::string curves;
+  for (const std::string& kind : s.models)
+    curves += quoted(folder / "accuracy.csv") + " using (strcol(1) eq '" + kind +
+              "' ? $2 : NaN):(100*$3) with linespoints pt 7 lw 2 title '" + title_of(kind) + "', ";
+  plot(folder / "accuracy.png",
+       "set datafile separator ','\nset logscale x 2\nset xlabel 'tokens to sort'\nset ylabel "
+       "'token accuracy, %'\nset grid\nset key outside right\nplot [][0:100] " +
+           curves + "for [i=2:6] " + quoted(folder / "counts.csv") +
+           " using 1:(100*column(i)) with lines dt 2 lc 'gray40' title (i == 2 ? 'any order' : "
+           "'counts in the last '.columnheader(i))\n");
+}
+
+void add_sizes(CLI::App& app, SortingOptions& o) {
+  app.add_option("--layers", o.layers, "blocks")->capture_default_str();
+  app.add_option("--width", o.width, "of the model")->capture_default_str();
+  app.add_option("--heads", o.heads, "of every attention")->capture_default_str();
+  app.add_option("--hidden", o.hidden, "of the feed-forward layers")->capture_default_str();
+  app.add_option("--window", o.window, "tokens of the short-term memory")->capture_default_str();
+  app.add_option("--chunk", o.chunk, "tokens remembered together")->capture_default_str();
+  app.add_option("--functions", o.functions, "N, and slots of the compressive memory")
+      ->capture_default_str();
+  app.add_option("--samples", o.samples, "M, of the old signal")->capture_default_str();
+  app.add_option("--compression", o.rate, "tokens to a slot")->capture_default_str();
+  app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly")->capture_default_str();
+}
+
+Settings parse(int argc, char** argv) {
+  Settings s;
+  std::vector<std::string> kinds;
+  for (const SortingKind& kind : sorting_kinds) kinds.push_back(kind.key);
+  CLI::App app("Sorting symbols by frequency with a short-term and a long-term memory");
+  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
+  app.add_option("--models", s.models, "which to train, all by default")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kinds));
+  app.add_option("--lengths", s.lengths, "of the sequences, ascending")->delimiter(',');
+  app.add_option("--steps", s.steps, "training steps at the first length")->capture_default_str();
+  app.add_option("--more", s.more, "at each of the others")->capture_default_str();
+  app.add_option("--batch", s.batch, "sequences a step")->capture_default_str();
+  app.add_option("--rate", s.rate, "peak learning rate")->capture_default_str();
+  app.add_option("--later-rate", s.later_rate, "at the other lengths")->capture_default_str();
+  app.add_option("--test", s.test, "test sequences")->capture_default_str();
+  app.add_option("--seed", s.seed, "of weights and sequences")->capture_default_str();
+  add_sizes(app, s.sizes);
+  app.add_flag("--quick", s.quick, "the shortest length, two models, three minutes");
+  app.add_flag("--paper", s.paper, "the published sizes");
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  if (s.quick) s.lengths = {512}, s.steps = 600, s.models = {"cache", "continuous"};
+  if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
+  if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;
+  if (s.paper) {
+    s.sizes = {3, 300, 6, 300, 1024, 1024, 512, 512, 4, {0.01, 0.05}, 1, 0.75};
+    s.lengths = {4000, 8000, 16000};
+    s.steps = s.more = 20000;
+    s.batch = 8;
+    s.rate = s.later_rate = 2e-4;
+  }
+  if (s.models.empty()) s.models = kinds;
+  return s;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Settings s = parse(argc, argv);
+  Eigen::setNbThreads(1);  // the shards are what runs in parallel
+  std::filesystem::create_directories(s.output);
+  std::vector<Result> results;
+  for (const std::string& kind : s.models)
+    with_sorting_model(kind, s.sizes, [&](auto model) {
+      for (Result& r : train_all(s, kind, std::move(model))) results.push_back(std::move(r));
+    });
+  print_table(s, results);
+  write_csv(s, results);
+  draw(s);
+} catch (const std::exception& error) {
+  std::cerr << "sorting: " << error.what() << "\n";
+  return 1;
+}
