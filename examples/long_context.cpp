@@ -307,7 +307,7 @@ void draw(const Settings& s, const std::vector<Milestone>& milestones,
               std::to_string(s.windows[w]) + "', ";
   plot(folder / "long_context.png",
        "set datafile separator ','\nset grid\nset multiplot layout 1,2\nset logscale x\n"
-       "set format x '10^{%T}'\nset key bottom right\nset xlabel 'characters read'\n"
+       "set format x '10^{%T}'\nset key below\nset xlabel 'characters read'\n"
        "set ylabel 'nanoseconds per character'\nplot [][0:] " +
            quoted(costs) + " using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title 'write', " +
            quoted(costs) +
@@ -360,7 +360,9 @@ Settings parse(int argc, char** argv) {
   app.add_option("--repeat", s.repeat, "how many times the text is read")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--tokens", s.tokens, "characters to read at most; 0: all")->capture_default_str();
+  app.add_option("--tokens", s.tokens, "characters to read at most; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--tau", s.tau, "contraction; 0: even, a new regression every chunk, so slow")
       ->capture_default_str();
   app.add_option("--d", s.d, "features of the signal")->capture_default_str();
