@@ -1,0 +1,13 @@
+#include "joined_layers.hpp"
+
+namespace {
+
+using namespace joined_layers;
+
+TEST_CASE("JoinedAttention: gradients, streaming, refusals beside a key-value cache",
+          "[layers][joined]") {
+  check<Cached, Sticky>(Join::alpha);
+  check<Cached, Compressive>(Join::sum);
+}
+
+}  // namespace
