@@ -122,9 +122,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_state(M::name, state, memory.state_extents());
     trace.read = 0;
     project(state, trace);
-    trace.context.resize(inputs(), queries.cols());
+    trace.context.setZero(inputs(), queries.cols());
     trace.divergence = 0;
-    for (Index h = 0; h < heads; ++h)
+    for (Index h = 0; h < heads_to_ask(trace); ++h)
       detail::attend(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
                      head(queries, h), head(trace.context, h),
                      [&](Index, const auto& scores, const auto& place) {
@@ -156,7 +156,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     trace.dkeys.setZero(inputs(), trace.keys.cols());
     trace.dvalues.setZero(inputs(), trace.keys.cols());
     const double each = kl.weight / static_cast<double>(heads * trace.read);
-    for (Index h = 0; h < heads; ++h)
+    for (Index h = 0; h < heads_to_ask(trace); ++h)
       detail::attend_vjp(
           density, memory.basis(), head(trace.keys, h), head(trace.values, h), head(queries, h),
           head(trace.dcontext, h), [&](Index, const auto& place) { return pull(place, each); },
@@ -243,6 +243,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     }
     return d;
   }
+
+  // None of a memory without slots, which answers 0: there are no rows of nothing to view.
+  Index heads_to_ask(const Trace& trace) const { return trace.signal.cols() > 0 ? heads : 0; }
 
   template <class X> auto head(X&& all, Index h) const {
     const Index rows = inputs() / heads;
