@@ -307,13 +307,13 @@ void draw(const Settings& s, const std::vector<Milestone>& milestones,
               std::to_string(s.windows[w]) + "', ";
   plot(folder / "long_context.png",
        "set datafile separator ','\nset grid\nset multiplot layout 1,2\nset logscale x\n"
-       "set format x '10^{%T}'\nset key below\nset xlabel 'characters read'\n"
+       "set format x '10^{%T}'\nset key bottom right\nset xlabel 'characters read'\n"
        "set ylabel 'nanoseconds per character'\nplot [][0:] " +
            quoted(costs) + " using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title 'write', " +
            quoted(costs) +
            " using 1:4 skip 1 with linespoints pt 7 ps 0.5 lw 2 title 'read'\n"
-           "set logscale x 2\nset format x '%g'\nset xlabel 'chunks ago'\n"
-           "set ylabel 'error of the signal'\nplot [][0:] " +
+           "set logscale x 2\nset format x '%g'\nset key top left\nset xlabel 'chunks ago'\n"
+           "set ylabel 'error of the signal'\nplot [][0:1.5<*] " +
            curves + "1 with lines dt 2 lc 'gray40' title 'the mean'\nunset multiplot\n");
 }
 

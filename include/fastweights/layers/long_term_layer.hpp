@@ -110,9 +110,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_state(M::name, state, memory.state_extents());
     trace.read = 0;
     project(state, trace);
-    trace.context.resize(inputs(), queries.cols());
+    trace.context.setZero(inputs(), queries.cols());
     trace.divergence = 0;
-    for (Index h = 0; h < heads; ++h)
+    for (Index h = 0; h < heads_to_ask(trace); ++h)
       detail::attend(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
                      head(queries, h), head(trace.context, h),
                      [&](Index, const auto& scores, const auto& place) {
@@ -149,7 +149,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
       kl.pull(place, share, d);
       return d;
     };
-    for (Index h = 0; h < heads; ++h)
+    for (Index h = 0; h < heads_to_ask(trace); ++h)
       detail::attend_vjp(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
                          head(queries, h), head(trace.dcontext, h), dplace, head(trace.dkeys, h),
                          head(trace.dvalues, h), head(dqueries, h), grad.density);
@@ -208,6 +208,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     const auto bytes = static_cast<std::size_t>(a.size()) * sizeof(Scalar);
     return bytes == 0 || std::memcmp(a.data(), b.data(), bytes) == 0;
   }
+
+  // None of a memory without slots, which answers 0: there are no rows of nothing to view.
+  Index heads_to_ask(const Trace& trace) const { return trace.signal.cols() > 0 ? heads : 0; }
 
   template <class X> auto head(X&& all, Index h) const {
     const Index rows = inputs() / heads;
