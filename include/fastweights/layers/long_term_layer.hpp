@@ -218,8 +218,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   template <class Place> Place pull(const Place& place, double weight) const {
     Place d = density.no_gradient(place);
     if constexpr (requires { place.variance; }) {
-      const Scalar s(kl.sigma0 * kl.sigma0), mu0(kl.mu0);
-      const Scalar each(weight / static_cast<double>(place.mean.size()));
+      const auto s = Scalar(kl.sigma0 * kl.sigma0), mu0 = Scalar(kl.mu0);
+      const auto each = Scalar(weight / static_cast<double>(place.mean.size()));
       d.variance = each * Scalar(0.5) * (Scalar(1) / s - place.variance.inverse());
       if (kl.mean) d.mean = each * (place.mean - mu0) / s;
     }
