@@ -2,11 +2,15 @@
 
 #include <complex>
 #include <fastweights/algorithms/parallel_scan.hpp>
+#include <fastweights/continuous/density.hpp>
+#include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/memories/compressive_memory.hpp>
+#include <fastweights/memories/continuous_memory.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/hebbian.hpp>
@@ -64,7 +68,33 @@ static_assert(
     in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));
 static_assert(in_all_scalars_and_sizes<Mapped>({}));
 
+// Memories of chunks come in one size; the sticky one changes its state when it is read.
+template <class S> using Located = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S, int D>
+using Continuous = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::EvenSampling, D>;
+template <class S, int D>
+using Slotted =
+    fw::ContinuousMemory<S, fw::GibbsDensity<S>, fw::RectangularBasis<S>, fw::EvenSampling, D>;
+template <class S, int D>
+using Sticky = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::StickySampling, D>;
+template <class S, int D> using Compressive = fw::CompressiveMemory<S, D>;
+template <template <class, int> class M> constexpr bool in_all_scalars() {
+  return has<M<float, Dynamic>>({}) && has<M<double, Dynamic>>({}) && has<M<float, 4>>({}) &&
+         has<M<std::complex<double>, Dynamic>>({});
+}
+static_assert(in_all_scalars<Continuous>() && in_all_scalars<Slotted>());
+static_assert(in_all_scalars<Compressive>());
+template <class M> constexpr bool is_sticky() {
+  return fw::assert_memory<M>() && !fw::PureRead<M> && fw::StepDifferentiable<M> &&
+         !fw::OwnScan<M> && !fw::OwnBackward<M> && !fw::Chunkable<M> && !fw::Mergeable<M>;
+}
+static_assert(is_sticky<Sticky<float, Dynamic>>() && is_sticky<Sticky<double, 4>>());
+
 // ---- What stands behind the same layer.
+
+static_assert(fw::Interchangeable<Continuous<float, 4>, Compressive<float, 4>>);
+static_assert(fw::Interchangeable<Continuous<float, 4>, Slotted<float, 4>>);
+static_assert(!fw::Interchangeable<Continuous<float, 4>, Sticky<float, 4>>);
 
 static_assert(fw::Interchangeable<Sum<float, 4, 3>, Cache<float, 4, 3>>);
 static_assert(fw::Interchangeable<Sum<float, 4, 3>, Hebbian<float, 4, 3>>);
@@ -257,7 +287,8 @@ struct VjpOfConstGradients : WriteVjp {
 static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
 static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
 // The backward pass repeats reads that change the state.
-static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::Differentiable<VjpOfConstGradients>);
+static_assert(!fw::Differentiable<VjpOfConstGradients>);
+static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::PureRead<VjpsOfAnImpureRead>);
 
 struct OwnForms : Rule {
   void step(Kept&, const W&, const R&, Y) const {}

@@ -220,6 +220,68 @@ void check_relative_attention(Index d, Index window) {
   if (streaming != 0 || training != 0) ++failures;
 }
 
+// Memories that take chunks: no heap after the first update of a size (and the second, which is the
+// first with a past), whichever memories of other sizes the thread runs in between.
+template <class M, class Other>
+void check_chunks(const M& m, const Other& other, const char* what) {
+  fw::Random random(1);
+  const auto make = [&](const auto& rule) {
+    return std::make_pair(fw::testing::random_sequences(rule, 2, random), fw::initial_state(rule));
+  };
+  auto [all, state] = make(m);
+  auto [others, other_state] = make(other);
+  const auto run = [](const auto& rule, auto& some, auto& s, bool apart) {
+    for (Index t = 0; t < 2; ++t) {
+      const auto [input, query, output] = token(rule, some, t);
+      if (apart) {
+        fw::write(rule, s, input);
+        fw::read(rule, s, query, output);
+      } else {
+        fw::step(rule, s, input, query, output);
+      }
+    }
+  };
+  run(m, all, state, false);
+  run(other, others, other_state, false);
+  const auto rounds = [&](bool apart) {
+    return allocations_of([&] {
+      for (int i = 0; i < 3; ++i) {
+        run(m, all, state, apart);
+        run(other, others, other_state, apart);
+      }
+    });
+  };
+  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  const long stepping = rounds(false), apart = rounds(true);
+  Eigen::setNbThreads(0);
+  report(std::string(M::name) + " " + what + " d " + std::to_string(m.options().d), stepping,
+         apart);
+}
+
+template <class S, class Sampling>
+auto continuous(Index d, Index heads, Index functions, Index length) {
+  using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+  using M = fw::ContinuousMemory<S, Density, fw::GaussianBasis<S>, Sampling>;
+  typename M::Options o;
+  o.d = d;
+  o.heads = heads;
+  o.chunk = o.samples = length;
+  o.contraction = fw::Contraction::fixed(0.5);
+  return M(o, {functions, {0.01, 0.05}}, Density{fw::LearnedLocation<S>(functions)});
+}
+
+template <class S> void check_continuous(const char* scalar) {
+  using fw::EvenSampling, fw::StickySampling;
+  const auto even = std::string(scalar) + ", even,", sticky = std::string(scalar) + ", sticky,";
+  const auto small = continuous<S, EvenSampling>(32, 4, 64, 32);
+  check_chunks(small, small, even.c_str());
+  check_chunks(continuous<S, StickySampling>(32, 4, 64, 32), small, sticky.c_str());
+  check_chunks(continuous<S, EvenSampling>(300, 10, 512, 512), small, even.c_str());
+  check_chunks(continuous<S, StickySampling>(300, 10, 512, 512), small, sticky.c_str());
+  const fw::CompressiveMemory<S> slots({32, 4, 30, 50, 4}), more({300, 10, 512, 512, 4});
+  check_chunks(slots, more, scalar);
+}
+
 }  // namespace
 
 int main() {
@@ -236,6 +298,8 @@ int main() {
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
+  check_continuous<float>("float");
+  check_continuous<double>("double");
   std::printf(failures ? "%d of the lines above are wrong\n" : "no step takes heap\n", failures);
   return failures ? 1 : 0;
 }

@@ -1,0 +1,54 @@
+// As instantiation_test.cpp, for continuous signals, long-term memories and what stands around
+// them.
+
+#include <fastweights/continuous/density.hpp>
+#include <fastweights/continuous/gibbs_density.hpp>
+#include <fastweights/layers/smoothing_gate.hpp>
+#include <fastweights/layers/strided_conv.hpp>
+#include <fastweights/memories/compressive_memory.hpp>
+#include <fastweights/memories/continuous_memory.hpp>
+
+namespace fw {
+
+using Learned = LocatedDensity<float, LearnedLocation<float>>;
+using Parabola = LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
+using Moments = LocatedDensity<double, DiscreteMoments<double>>;
+using Rectangles = RectangularBasis<float>;
+using Gaussians = GaussianBasis<double>;
+
+template class GaussianBasis<float>;
+template class GaussianBasis<double>;
+template class RectangularBasis<float>;
+template class RectangularBasis<double>;
+template class GibbsDensity<float>;
+template class GibbsDensity<double>;
+template struct LearnedLocation<float>;
+template struct LearnedLocation<double>;
+template struct DiscreteMoments<float>;
+template struct DiscreteMoments<double>;
+template struct LocatedDensity<float, LearnedLocation<float>>;
+template struct LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
+template struct LocatedDensity<double, DiscreteMoments<double>>;
+template class detail::OperatorCache<float>;
+
+template class ContinuousMemory<float, Learned>;
+template class ContinuousMemory<double, Parabola, Gaussians, StickySampling>;
+template class ContinuousMemory<double, Moments, Gaussians, EvenSampling, 4>;
+template class ContinuousMemory<float, GibbsDensity<float>, Rectangles, StickySampling>;
+template class CompressiveMemory<float>;
+template class CompressiveMemory<double, 4>;
+template struct Chunks<4>;
+template struct Chunks<Dynamic>;
+template struct DrawnChunks<4>;
+template struct DrawnChunks<Dynamic>;
+
+template struct NoGate<float>;
+template struct NoGate<double>;
+template struct ConvGate<float>;
+template struct ConvGate<double>;
+template struct AffineGate<float>;
+template struct AffineGate<double>;
+template struct StridedConv<float>;
+template struct StridedConv<double>;
+
+}  // namespace fw

@@ -1,0 +1,24 @@
+// As instantiation_test.cpp, for long-term layers and what joins them to short-term ones.
+
+#include <fastweights/continuous/density.hpp>
+#include <fastweights/layers/joined_attention.hpp>
+#include <fastweights/layers/relative_attention.hpp>
+#include <fastweights/layers/strided_conv.hpp>
+#include <fastweights/memories/compressive_memory.hpp>
+#include <fastweights/memories/continuous_memory.hpp>
+
+namespace fw {
+
+using Learned = LocatedDensity<float, LearnedLocation<float>>;
+using Parabola = LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
+using Even = ContinuousMemory<float, Learned>;
+using Sticky = ContinuousMemory<double, Parabola, GaussianBasis<double>, StickySampling>;
+using Slotted = LongTermLayer<CompressiveMemory<float>, StridedConv<float>>;
+using Drawn = LongTermLayer<Sticky, ConvGate<double>>;
+template struct LongTermLayer<Even>;
+template struct LongTermLayer<Sticky, ConvGate<double>>;
+template struct LongTermLayer<CompressiveMemory<float>, StridedConv<float>>;
+template struct JoinedAttention<RelativeAttention<float>, Slotted>;
+template struct JoinedAttention<RelativeAttention<double>, Drawn>;
+
+}  // namespace fw
