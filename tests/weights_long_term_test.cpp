@@ -4,9 +4,9 @@
 #include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/memories/compressive_memory.hpp>
 #include <fastweights/memories/continuous_memory.hpp>
-#include <fastweights/testing/sequences.hpp>
 
 #include "catch.hpp"
+#include "saves_its_state.hpp"
 
 namespace {
 
@@ -14,26 +14,6 @@ using fw::io::SafeTensors;
 using fw::io::SafeTensorsWriter;
 
 SafeTensors written(const SafeTensorsWriter& writer) { return SafeTensors::parse(writer.bytes()); }
-
-// A stream that is saved and loaded goes on with the same bits.
-template <class M> void saves_its_state(const M& m) {
-  fw::Random random(3);
-  auto state = fw::testing::used_state(m, 7, random, true);
-  SafeTensorsWriter writer;
-  fw::io::add_state(writer, state, "stream");
-  auto loaded = fw::initial_state(m);
-  fw::io::load_state(loaded, written(writer), "stream");
-  auto a = fw::testing::random_sequences(m, 9, random, true);
-  auto b = a;
-  const auto scan = [&](auto& s, auto& all) {
-    fw::scan(m, s, fw::view<fw::WriteSequence<M>>(all.inputs),
-             fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs));
-  };
-  scan(state, a);
-  scan(loaded, b);
-  CHECK(a.outputs.output == b.outputs.output);
-  fw::for_each_leaf([](const auto& x, const auto& y) { CHECK(x == y); }, state, loaded);
-}
 
 template <class S, class Sampling> auto continuous_memory() {
   using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;

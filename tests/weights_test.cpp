@@ -7,9 +7,9 @@
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/memories/programmer1991.hpp>
-#include <fastweights/testing/sequences.hpp>
 
 #include "catch.hpp"
+#include "saves_its_state.hpp"
 
 namespace {
 
@@ -118,25 +118,6 @@ TEST_CASE("loading says which tensor is missing, too many or misshapen, and chan
 
   fw::for_each_parameter([](const std::string&, const auto& a, const auto& b) { CHECK(a == b); },
                          net, before);
-}
-
-// A stream that is saved and loaded goes on with the same bits.
-template <class M> void saves_its_state(const M& m) {
-  fw::Random random(3);
-  auto state = fw::testing::used_state(m, 7, random, true);
-  SafeTensorsWriter writer;
-  fw::io::add_state(writer, state, "stream");
-  auto loaded = fw::initial_state(m);
-  fw::io::load_state(loaded, written(writer), "stream");
-  auto a = fw::testing::random_sequences(m, 9, random, true);
-  auto b = a;
-  const auto scan = [&](auto& s, auto& all) {
-    fw::scan(m, s, fw::view<fw::WriteSequence<M>>(all.inputs),
-             fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs));
-  };
-  scan(state, a);
-  scan(loaded, b);
-  CHECK(a.outputs.output == b.outputs.output);
 }
 
 TEST_CASE("save then load is the identity for the state of every memory", "[weights]") {

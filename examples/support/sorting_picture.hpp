@@ -82,7 +82,8 @@ void show_memory(const Model& model, const SortSequence& sequence, const std::st
                  folder / "signal.csv");
     write_densities(model.blocks[0].mixer.long_term, last, mixer.queries, folder / "densities.csv");
     plot(folder / "memory.png",
-         "set datafile separator ','\nset multiplot layout 2,1 title " + quoted(std::filesystem::path(title)) +
+         "set datafile separator ','\nset multiplot layout 2,1 title " +
+             quoted(std::filesystem::path(title)) +
              "\nset key outside right\nset grid\nset ylabel 'density'\nplot for [i=2:13] " +
              quoted(folder / "densities.csv") +
              " using 1:i with lines title columnheader(i)\nset ylabel 'feature 1'\nset xlabel "

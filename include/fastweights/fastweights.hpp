@@ -14,8 +14,8 @@
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/memory.hpp>
-#include <fastweights/core/owned.hpp>
 #include <fastweights/core/normal.hpp>
+#include <fastweights/core/owned.hpp>
 #include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/continuous/basis.hpp>
+#include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>
 #include <stdexcept>
 #include <string>
@@ -219,10 +220,7 @@ template <class S>
 template <class Generator>
 void LearnedLocation<S>::initialise(Generator& random) {
   const double bound = 1 / std::sqrt(static_cast<double>(mean_weight.cols()));
-  for (Matrix* weight : {&mean_weight, &variance_weight, &share_weight})
-    *weight = weight->NullaryExpr(weight->rows(), weight->cols(), [&] {
-      return S(bound * (2 * static_cast<double>(random.uniform()) - 1));
-    });
+  fill_uniform(random, bound, mean_weight, variance_weight, share_weight);
   for (Index c = 0; c < mean_bias.size(); ++c) {
     const double at = (static_cast<double>(c) + 0.5) / static_cast<double>(components());
     mean_bias[c] = S(std::log(at / (1 - at)));

@@ -53,6 +53,18 @@ class Random {
   std::mt19937_64 engine_;
 };
 
+/// Fills matrices, one after the other and column by column, with numbers uniform in ±bound.
+/// `random` has uniform() in [0, 1).
+template <class Generator, class... Matrices>
+void fill_uniform(Generator& random, double bound, Matrices&... matrices) {
+  const auto fill = [&](auto& m) {
+    using S = typename std::remove_cvref_t<decltype(m)>::Scalar;
+    m = m.NullaryExpr(m.rows(), m.cols(),
+                      [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); });
+  };
+  (fill(matrices), ...);
+}
+
 /// Number i of stream `seed`, uniform in [0, 1): for draws that must come out the same when they
 /// are asked for again. Steele, Lea, Flood 2014 (SplitMix64), doi 10.1145/2660193.2660195.
 inline double uniform_at(std::uint64_t seed, std::uint64_t i) {

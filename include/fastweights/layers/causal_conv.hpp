@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
 
 namespace fw {
@@ -46,9 +47,7 @@ template <class S> struct CausalConv {
   /// Uniform in ±1/√K, weight and bias, as PyTorch does.
   template <class Generator> void initialise(Generator& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(kernel()));
-    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
-    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
-    bias = bias.NullaryExpr(bias.size(), draw);
+    fill_uniform(random, bound, weight, bias);
   }
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {

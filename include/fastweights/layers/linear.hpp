@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
 
 namespace fw {
@@ -37,9 +38,7 @@ template <class S> struct Linear {
   /// Uniform in ±1/√in, weight and bias, as PyTorch does.
   template <class Generator> void initialise(Generator& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(inputs()));
-    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
-    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
-    bias = bias.NullaryExpr(bias.size(), draw);
+    fill_uniform(random, bound, weight, bias);
   }
 
   void forward(State&, Input<S> x, Output<S> y, Trace&, Pass = Pass::infer) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/activations.hpp>
+#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
 
 /// \file
@@ -64,9 +65,7 @@ template <class S> struct ConvGate {
   /// Uniform in ±1/√(3d), weight and bias, as PyTorch does.
   template <class Generator> void initialise(Generator& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(weight.cols()));
-    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
-    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
-    bias = bias.NullaryExpr(bias.size(), draw);
+    fill_uniform(random, bound, weight, bias);
   }
 
   Index length(Index tokens) const { return tokens; }
@@ -131,9 +130,7 @@ template <class S> struct AffineGate {
   /// Uniform in ±1/√L, weight and bias, as PyTorch does.
   template <class Generator> void initialise(Generator& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(bias.size()));
-    const auto draw = [&] { return S(bound * (2 * static_cast<double>(random.uniform()) - 1)); };
-    weight = weight.NullaryExpr(weight.rows(), weight.cols(), draw);
-    bias = bias.NullaryExpr(bias.size(), draw);
+    fill_uniform(random, bound, weight, bias);
   }
 
   Index length(Index tokens) const { return tokens; }

@@ -13,7 +13,9 @@ namespace fw {
 struct Contraction {
   double tau = 0;  ///< to [0, τ]; 0 for the share of what was read: the past weighs evenly
   static Contraction fixed(double tau) { return {tau}; }
-  /// τ = tokens read/(tokens read + L), which is k/(k+1) for chunks of equal length.
+  /// τ = tokens read/(tokens read + L), which is k/(k+1) for chunks of equal length: every token
+  /// has as much room on [0, 1] as any other. What every regression costs the older ones in
+  /// sharpness it costs them here too, the less the smaller the ridge.
   static Contraction even() { return {0}; }
 };
 
