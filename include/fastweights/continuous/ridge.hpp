@@ -116,7 +116,11 @@ RidgeOperator<double> ridge_operator(const Basis& basis, const detail::Targets& 
         "ridge_operator: the normal equations are not positive definite; "
         "choose a larger ridge than " +
         std::to_string(ridge));
-  return {factor.solve(past).transpose(), factor.solve(fresh).transpose()};
+  const auto solved = [&](const Eigen::MatrixXd& psi) -> Eigen::MatrixXd {
+    if (psi.cols() == 0) return {0, basis.size()};  // Eigen 3.4 binds a reference to the first
+    return factor.solve(psi).transpose();
+  };
+  return {solved(past), solved(fresh)};
 }
 
 }  // namespace fw
