@@ -31,9 +31,11 @@ template struct LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
 template struct LocatedDensity<double, DiscreteMoments<double>>;
 template class detail::OperatorCache<float>;
 
+#ifndef __clang__  // version 14 instantiates members whose constraints do not hold
 template class ContinuousMemory<float, Learned>;
-template class ContinuousMemory<double, Parabola, Gaussians, StickySampling>;
 template class ContinuousMemory<double, Moments, Gaussians, EvenSampling, 4>;
+#endif
+template class ContinuousMemory<double, Parabola, Gaussians, StickySampling>;
 template class ContinuousMemory<float, GibbsDensity<float>, Rectangles, StickySampling>;
 template class CompressiveMemory<float>;
 template class CompressiveMemory<double, 4>;

@@ -228,11 +228,12 @@ void check_chunks(const M& m, const Other& other, const char* what) {
   const auto make = [&](const auto& rule) {
     return std::make_pair(fw::testing::random_sequences(rule, 2, random), fw::initial_state(rule));
   };
-  auto [all, state] = make(m);
-  auto [others, other_state] = make(other);
-  const auto run = [](const auto& rule, auto& some, auto& s, bool apart) {
+  auto mine = make(m);
+  auto others = make(other);
+  const auto run = [](const auto& rule, auto& some, bool apart) {
+    auto& s = some.second;
     for (Index t = 0; t < 2; ++t) {
-      const auto [input, query, output] = token(rule, some, t);
+      const auto [input, query, output] = token(rule, some.first, t);
       if (apart) {
         fw::write(rule, s, input);
         fw::read(rule, s, query, output);
@@ -241,13 +242,13 @@ void check_chunks(const M& m, const Other& other, const char* what) {
       }
     }
   };
-  run(m, all, state, false);
-  run(other, others, other_state, false);
+  run(m, mine, false);
+  run(other, others, false);
   const auto rounds = [&](bool apart) {
     return allocations_of([&] {
       for (int i = 0; i < 3; ++i) {
-        run(m, all, state, apart);
-        run(other, others, other_state, apart);
+        run(m, mine, apart);
+        run(other, others, apart);
       }
     });
   };

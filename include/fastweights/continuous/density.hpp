@@ -24,9 +24,13 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   Domain domain = Domain::line;
   static constexpr auto names = fw::names("location", "domain");
 
-  /// Of the basis that the scores belong to, where the location has weights for them.
-  Index functions() const requires requires(const Location& l) { l.functions(); }
-  { return location.functions(); }
+  /// Of the basis that the scores belong to; Dynamic where the location takes any.
+  Index functions() const {
+    if constexpr (requires { location.functions(); })
+      return location.functions();
+    else
+      return Dynamic;
+  }
 
   template <class T> auto cast() const {
     const auto place = location.template cast<T>();

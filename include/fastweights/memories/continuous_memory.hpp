@@ -265,7 +265,7 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
   if (!(r.padding >= 0 && r.padding < 100))
     refuse("padding is " + std::to_string(r.padding) + ", expected 0 to 100");
   if constexpr (requires { density_.functions(); })
-    if (density_.functions() != basis_.size())
+    if (density_.functions() != basis_.size() && density_.functions() != Dynamic)
       detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
                              "the basis");
   evenly_.resize(basis_.size(), options.samples);
