@@ -109,20 +109,18 @@ template <class S> struct LearnedLocation {
   template <class Basis, class Scores, class DScores>
   void vjp(const Basis&, const Scores& scores, const Located<S>& at, Located<S>& d,
            DScores&& dscores, LearnedLocation& grad) const {
-    d.mean *= at.mean * (S(1) - at.mean);
+    dscores.setZero();
+    if (components() > 1) detail::softmax_vjp_in_place(at.share, d.share);
     for (Index c = 0; c < components(); ++c) {
       const S raw = logit(variance_weight, variance_bias, c, scores);
       const bool floored = !(detail::real_part(detail::softplus(raw)) > floor);
-      d.variance[c] *= floored ? S(0) : Sigmoid{}.value(raw);
+      const S dmean = d.mean[c] * at.mean[c] * (S(1) - at.mean[c]);
+      const S dvariance = floored ? S(0) : S(d.variance[c] * Sigmoid{}.value(raw));
+      add(mean_weight, c, dmean, scores, dscores, grad.mean_weight, grad.mean_bias);
+      add(variance_weight, c, dvariance, scores, dscores, grad.variance_weight, grad.variance_bias);
+      if (components() > 1)
+        add(share_weight, c, d.share[c], scores, dscores, grad.share_weight, grad.share_bias);
     }
-    dscores.noalias() = mean_weight.transpose() * d.mean.matrix();
-    dscores.noalias() += variance_weight.transpose() * d.variance.matrix();
-    add(grad.mean_weight, grad.mean_bias, d.mean, scores);
-    add(grad.variance_weight, grad.variance_bias, d.variance, scores);
-    if (components() == 1) return;
-    detail::softmax_vjp_in_place(at.share, d.share);
-    dscores.noalias() += share_weight.transpose() * d.share.matrix();
-    add(grad.share_weight, grad.share_bias, d.share, scores);
   }
 
  private:
@@ -132,14 +130,21 @@ template <class S> struct LearnedLocation {
     return bias.size() > 0 ? sum + bias[c] : sum;
   }
   // A single row is contiguous, one of several is not: only the former runs on SIMD lanes.
-  template <class Scores> static S weighted(const Matrix& weight, Index c, const Scores& scores) {
-    if (weight.rows() > 1) return weight.row(c).transpose().cwiseProduct(scores).sum();
-    return Eigen::Map<const Vector>(weight.data(), weight.size()).cwiseProduct(scores).sum();
+  template <class Weight, class F> static auto with_row(Weight& weight, Index c, const F& f) {
+    using Row = std::conditional_t<std::is_const_v<Weight>, const Vector, Vector>;
+    if (weight.rows() == 1) return f(Eigen::Map<Row>(weight.data(), weight.size()));
+    return f(weight.row(c).transpose());
   }
-  template <class D, class Scores>
-  static void add(Matrix& weight, Vector& bias, const D& d, const Scores& scores) {
-    weight.noalias() += d.matrix() * scores.transpose();
-    if (bias.size() > 0) bias += d.matrix();
+  template <class Scores> static S weighted(const Matrix& weight, Index c, const Scores& scores) {
+    return with_row(weight, c, [&](const auto& row) { return S(row.cwiseProduct(scores).sum()); });
+  }
+  // From the gradient of a logit.
+  template <class Scores, class DScores>
+  static void add(const Matrix& weight, Index c, const S& dlogit, const Scores& scores,
+                  DScores& dscores, Matrix& dweight, Vector& dbias) {
+    with_row(weight, c, [&](const auto& row) { dscores += dlogit * row; });
+    with_row(dweight, c, [&](auto row) { row += dlogit * scores; });
+    if (dbias.size() > 0) dbias[c] += dlogit;
   }
 };
 
