@@ -195,7 +195,10 @@ TEST_CASE("a constant signal stays constant over thousands of writes", "[continu
                 << signal.maxCoeff() << ", in float from " << float_signal.minCoeff() << " to "
                 << float_signal.maxCoeff());
     CHECK((signal.array() - 0.7).abs().maxCoeff() <= 0.03);
-    CHECK((float_signal - signal).cwiseAbs().maxCoeff() <= 1e-3);
+    // A fixed contraction forgets the rounding of old writes; an even one forgets nothing, and
+    // about 4e-7 a write, which depends on the instruction set, adds up over thousands.
+    const double rounding = contraction.tau > 0 ? 1e-3 : std::max(1e-3, 1e-6 * thousands);
+    CHECK((float_signal - signal).cwiseAbs().maxCoeff() <= rounding);
   }
 }
 
