@@ -136,7 +136,7 @@ void write_csv(const Settings& s, const std::vector<Result>& results) {
   counts << "length,random,64,128,256,512\n";
   for (const long n : s.lengths) {
     counts << n;
-    for (const std::size_t window : {0, 64, 128, 256, 512})
+    for (const std::size_t window : {0UL, 64UL, 128UL, 256UL, 512UL})
       counts << "," << window_accuracy(window, test_seed + s.seed, s.test, n);
     counts << "\n";
   }

@@ -61,7 +61,8 @@ template <class Model> class SortingTrainer {
     Score score;
     for (const Shard& shard : shards_) {
       score.loss += shard.loss / static_cast<double>(count);
-      score.accuracy += static_cast<double>(shard.hits) / static_cast<double>(count * outputs);
+      score.accuracy +=
+          static_cast<double>(shard.hits) / static_cast<double>(count * long{outputs});
     }
     return score;
   }
