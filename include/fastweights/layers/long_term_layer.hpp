@@ -20,9 +20,8 @@ struct LongTermOptions {
 /// given chunks of tokens to remember and queries that the host layer has projected:
 ///
 ///     write X:   memory ← gate(X)
-///     read Q:    K = W_K B, V = W_V B for the memory's coefficients B; per head y = V_h
-///     r(K_hᵀq_h/√d_h);
-///                out = W_out [y_1; …; y_H]
+///     read Q:    K = W_K B, V = W_V B for the memory's coefficients B
+///                per head y_h = V_h r(K_hᵀq_h/√d_h), out = W_out [y_1; …; y_H]
 ///
 /// With a ContinuousMemory it is the ∞-former's long-term attention. The density's weights are
 /// learned, and all heads share one histogram of where they looked.
