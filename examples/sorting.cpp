@@ -5,8 +5,9 @@
 // the same number of vectors to remember by. Prints token accuracy with teacher forcing against the
 // length of the sequence, beside what ranking by counts in a window would give.
 //
-// A reduced scale of the paper's: 2 layers of 64, a window of 128, N = 128, n from 512 to 4096. One
-// model is trained at the shortest length and goes on at each longer one. --paper has the published
+// A reduced scale of the paper's: 2 layers of 64, N = 128, n from 512 to 4096, and a short-term
+// memory of 64 tokens in each layer, so that two layers see the last 128. One model is trained at
+// the shortest length and goes on at each longer one. --paper has the published
 // sizes, for which a CPU needs days.
 //
 //   build/release/examples/sorting [--quick] [--seed 2]
@@ -48,7 +49,7 @@ template <class Model>
 Result train(const Settings& s, const std::string& kind, Model& model, long length, bool first) {
   using Clock = std::chrono::steady_clock;
   const long steps = first ? s.steps : s.more;
-  const long reach = kind == "cache" ? s.sizes.layers * s.sizes.window : 0;
+  const long reach = kind == "cache" ? long{s.sizes.reach()} : 0;
   SortingTrainer<Model> trainer(model, s.sizes.window, reach);
   fw::AdamW<Model> optimiser(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
   const fw::WarmupCosine rate{.peak = first ? s.rate : s.later_rate,
@@ -102,10 +103,10 @@ std::string title_of(const std::string& kind) {
 
 void print_table(const Settings& s, const std::vector<Result>& results) {
   std::printf(
-      "\nToken accuracy in %% with teacher forcing, %ld test sequences, seed %llu; window "
-      "%ld, N = %ld\n\n| model | parameters |",
-      s.test, static_cast<unsigned long long>(s.seed), long{s.sizes.window},
-      long{s.sizes.functions});
+      "\nToken accuracy in %% with teacher forcing, %ld test sequences, seed %llu; %ld "
+      "layers of %ld, a window of %ld tokens in each, N = %ld\n\n| model | parameters |",
+      s.test, static_cast<unsigned long long>(s.seed), long{s.sizes.layers}, long{s.sizes.width},
+      long{s.sizes.window}, long{s.sizes.functions});
   for (const long n : s.lengths) std::printf(" n = %ld |", n);
   std::printf(" seconds a step |\n|---|---|");
   for (std::size_t i = 0; i <= s.lengths.size(); ++i) std::printf("---|");
@@ -116,7 +117,7 @@ void print_table(const Settings& s, const std::vector<Result>& results) {
     std::printf(" %.1f |", 100 * r.accuracy);
     if (r.length == s.lengths.back()) std::printf(" %.3f |", r.seconds);
   }
-  for (const long window : {0L, long{s.sizes.window}}) {
+  for (const long window : {0L, long{s.sizes.reach()}}) {
     std::printf(window == 0 ? "\n| any order | |" : "\n| counts in the last %ld | |", window);
     for (const long n : s.lengths)
       std::printf(" %.1f |", 100 * window_accuracy(static_cast<std::size_t>(window),
@@ -161,7 +162,8 @@ void add_sizes(CLI::App& app, SortingOptions& o) {
   app.add_option("--width", o.width, "of the model")->capture_default_str();
   app.add_option("--heads", o.heads, "of every attention")->capture_default_str();
   app.add_option("--hidden", o.hidden, "of the feed-forward layers")->capture_default_str();
-  app.add_option("--window", o.window, "tokens of the short-term memory")->capture_default_str();
+  app.add_option("--window", o.window, "tokens of a layer's short-term memory")
+      ->capture_default_str();
   app.add_option("--chunk", o.chunk, "tokens remembered together")->capture_default_str();
   app.add_option("--functions", o.functions, "N, and slots of the compressive memory")
       ->capture_default_str();

@@ -107,14 +107,18 @@ template <class Block> struct SortingModel {
 /// Sizes of the models and their memories.
 struct SortingOptions {
   fw::Index layers = 2, width = 64, heads = 4, hidden = 256;
-  fw::Index window = 128;     ///< tokens of the short-term memory
-  fw::Index chunk = 128;      ///< tokens that enter the long-term memory together
+  fw::Index window = 64;      ///< tokens of a layer's short-term memory
+  fw::Index chunk = 64;       ///< tokens that enter the long-term memory together
   fw::Index functions = 128;  ///< N, or slots of the compressive memory
   fw::Index samples = 128;    ///< M
   fw::Index rate = 4;         ///< tokens to a slot of the compressive memory
   std::vector<double> widths = {0.01, 0.05};
   double ridge = 0.5;
   double tau = 0;  ///< 0: the past weighs evenly
+
+  /// How many tokens back the short-term memories of all layers see together: a layer's window
+  /// holds what the layer below made of its own.
+  fw::Index reach() const { return layers * window; }
 };
 
 /// What the models are called, on the command line and in tables.

@@ -84,9 +84,10 @@ void show_memory(const Model& model, const SortSequence& sequence, const std::st
     plot(folder / "memory.png",
          "set datafile separator ','\nset multiplot layout 2,1 title " +
              quoted(std::filesystem::path(title)) +
-             "\nset key outside right\nset grid\nset ylabel 'density'\nplot for [i=2:13] " +
+             "\nset key outside right\nset grid\nset ylabel 'density'\nplot for [i=0:11] " +
              quoted(folder / "densities.csv") +
-             " using 1:i with lines title columnheader(i)\nset ylabel 'feature 1'\nset xlabel "
+             " using 1:i+2 with lines lw 2 lc i/4+1 dt i%4+1 title columnheader(i+2)\nset ylabel "
+             "'feature 1'\nset xlabel "
              "'place in the signal'\nplot " +
              quoted(folder / "signal.csv") +
              " using 1:2 skip 1 with dots lc 'gray60' title 'tokens', '' using 1:4 skip 1 with "

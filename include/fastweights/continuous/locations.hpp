@@ -81,7 +81,9 @@ template <class S> struct LearnedLocation {
   static constexpr auto names = fw::names("mean_weight", "mean_bias", "variance_weight",
                                           "variance_bias", "share_weight", "share_bias", "floor");
 
-  /// Zero until initialised or loaded. Throws std::invalid_argument for sizes out of range.
+  /// Zero until initialised or loaded. A floor of 0 is for a Gaussian over the line only: the
+  /// others divide by a mass that a variance of 0 leaves empty. Throws std::invalid_argument for
+  /// sizes out of range.
   explicit LearnedLocation(Index functions, Index components = 1, bool bias = true,
                            double variance_floor = 1e-6);
 

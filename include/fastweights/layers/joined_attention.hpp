@@ -85,6 +85,7 @@ template <Layer Short, class Long> struct JoinedAttention {
     if (long_term.outputs() != outputs())
       detail::throw_mismatch(name, "the long-term answer", long_term.outputs(), "rows", outputs(),
                              "the short-term one");
+    long_term.length(chunk);
     mix.setZero(join == Join::alpha ? 1 : 0);
   }
 
@@ -166,7 +167,7 @@ template <Layer Short, class Long> struct JoinedAttention {
       long_term.read_backward(trace.queries.middleCols(s.first, s.count), s.trace,
                               trace.danswers.middleCols(s.first, s.count),
                               trace.dqueries.middleCols(s.first, s.count), trace.dstate[0],
-                              grad.long_term);
+                              grad.long_term, trace.trained);
     if (!s.writes) return;
     trace.dchunk.resize(inputs(), chunk);
     long_term.write_backward(s.chunk, s.trace, trace.dstate[0], trace.dchunk, grad.long_term);

@@ -78,6 +78,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   Index inputs() const { return key.inputs(); }
   Index outputs() const { return output.outputs(); }
   State initial_state() const { return fw::initial_state(memory); }
+  /// How many columns a chunk has behind its gate; throws for a chunk that the gate does not take.
+  Index length(Index tokens) const { return gate.length(tokens); }
   /// How many random numbers a write takes.
   Index draws() const {
     if constexpr (M::sticky)
@@ -90,7 +92,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   void write(State& state, Input<Scalar> x, Trace& trace, Pass pass = Pass::infer,
              Input<Scalar> drawn = Matrix()) const {
     check_chunk("x", x, x.cols());
-    trace.gated.resize(x.rows(), gate.length(x.cols()));
+    trace.gated.resize(x.rows(), length(x.cols()));
     gate.forward(x, trace.gated, trace.gate);
     trace.written = 0;
     if (pass == Pass::train) {
@@ -128,9 +130,11 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   }
 
   /// From the gradient of a read to that of its queries (overwritten), of the state (added to
-  /// dstate) and of the parameters (added to grad), kl.weight · KL included.
+  /// dstate) and of the parameters (added to grad), kl.weight · KL included; the KL is a mean over
+  /// `asked` queries, those of this read unless it is one of several.
   void read_backward(Input<Scalar> queries, Trace& trace, Input<Scalar> dout,
-                     Output<Scalar> dqueries, State& dstate, LongTermLayer& grad) const {
+                     Output<Scalar> dqueries, State& dstate, LongTermLayer& grad,
+                     Index asked = 0) const {
     check_chunk("queries", queries, trace.read);
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
     detail::check_extent(name, "dqueries", dqueries, inputs(), trace.read);
@@ -142,7 +146,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     dqueries.setZero();
     trace.dkeys.setZero(inputs(), trace.keys.cols());
     trace.dvalues.setZero(inputs(), trace.keys.cols());
-    const double share = 1 / static_cast<double>(heads * trace.read);
+    const double share = 1 / static_cast<double>(heads * (asked > 0 ? asked : trace.read));
     const auto dplace = [&](Index, const auto& place) {
       auto d = density.no_gradient(place);
       kl.pull(place, share, d);

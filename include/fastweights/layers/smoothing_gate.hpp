@@ -133,10 +133,13 @@ template <class S> struct AffineGate {
     fill_uniform(random, bound, weight, bias);
   }
 
-  Index length(Index tokens) const { return tokens; }
+  Index length(Index tokens) const {
+    if (tokens != bias.size())
+      detail::throw_mismatch(name, "x", tokens, "columns", bias.size(), "the gate");
+    return tokens;
+  }
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
-    if (x.cols() != bias.size())
-      detail::throw_mismatch(name, "x", x.cols(), "columns", bias.size(), "the gate");
+    length(x.cols());
     trace.gate = bias.transpose().replicate(x.rows(), 1);
     trace.gate.noalias() += x * weight.transpose();
     detail::gate<S>(x, trace.gate, y);
