@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -88,6 +89,28 @@ class DeltaRule {
   void read_vjp(const Kept& s, const ReadToken<DeltaRule>& t, const OutGradToken<DeltaRule>& dy,
                 Kept& ds, ReadGradToken<DeltaRule> dt) const {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
+  }
+
+  void step(Kept& s, const WriteToken<DeltaRule>& t, const ReadToken<DeltaRule>& asked,
+            OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel<detail::Fade::none, true>(*this, s, t, asked, out);
+  }
+  void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
+            OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel<detail::Fade::none, true>(*this, s, in, asked, out);
+  }
+  /// What the kernels multiply a token by; moves the normaliser on.
+  detail::TokenWeights<S> weigh(Kept& s, const WriteToken<DeltaRule>& t,
+                                const ReadToken<DeltaRule>& asked) const {
+    const Gain gain = gain_of(s, t.key);
+    detail::TokenWeights<S> weights;
+    weights.value = gain.write;
+    weights.retrieved = gain.write * gain.read;
+    if constexpr (std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>) weights.beta = t.beta;
+    normaliser_.write(s.normaliser, t.key);
+    if constexpr (Normaliser::active)
+      weights.read = normaliser_.inverse(s.normaliser, asked.query);
+    return weights;
   }
 
   /// The WY form. The updates U solve a unit triangular system, u_t = β_t (v_t − W k_t −

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -61,6 +62,24 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
                 const OutGradToken<HebbianMemory>& dy, Kept& ds,
                 ReadGradToken<HebbianMemory> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  void step(Kept& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& asked,
+            OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel<detail::Fade::all, false>(*this, s, t, asked, out);
+  }
+  void scan(Kept& s, const WriteSequence<HebbianMemory>& in,
+            const ReadSequence<HebbianMemory>& asked, OutSequence<HebbianMemory> out) const
+      requires detail::KernelScalar<S> {
+    detail::scan_by_kernel<detail::Fade::all, false>(*this, s, in, asked, out);
+  }
+  /// What the kernels multiply a token by.
+  detail::TokenWeights<S> weigh(Kept&, const WriteToken<HebbianMemory>&,
+                                const ReadToken<HebbianMemory>&) const {
+    detail::TokenWeights<S> weights;
+    weights.value = rates_.rate;
+    weights.fade = rates_.decay;
+    return weights;
   }
 
   /// y_t = λᵗ W q_t + η Σ_{i≤t} λ^{t−i} v_i (k_i·q_t), with t counted from 1 in the chunk.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -63,6 +64,25 @@ class LinearAttention {
                 const OutGradToken<LinearAttention>& dy, Kept& ds,
                 ReadGradToken<LinearAttention> dt) const {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
+  }
+
+  void step(Kept& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& asked,
+            OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel<detail::Fade::none, false>(*this, s, t, asked, out);
+  }
+  void scan(Kept& s, const WriteSequence<LinearAttention>& in,
+            const ReadSequence<LinearAttention>& asked, OutSequence<LinearAttention> out) const
+      requires detail::KernelScalar<S> {
+    detail::scan_by_kernel<detail::Fade::none, false>(*this, s, in, asked, out);
+  }
+  /// What the kernels multiply a token by; moves the normaliser on.
+  detail::TokenWeights<S> weigh(Kept& s, const WriteToken<LinearAttention>& t,
+                                const ReadToken<LinearAttention>& asked) const {
+    detail::TokenWeights<S> weights;
+    normaliser_.write(s.normaliser, t.key);
+    if constexpr (Normaliser::active)
+      weights.read = normaliser_.inverse(s.normaliser, asked.query);
+    return weights;
   }
 
   /// Y = W Q + V triu(KᵀQ), W += V Kᵀ.

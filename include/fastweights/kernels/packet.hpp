@@ -1,0 +1,116 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <type_traits>
+
+/// \file
+/// SIMD over Eigen's packet math: one source for every instruction set that Eigen knows, and plain
+/// numbers, packets of one, where it has none for a scalar.
+///
+/// The instruction set is the one that the translation unit is compiled for, and part of the
+/// kernels' namespace: units with different flags never share a kernel. They do share what is
+/// outside that namespace, Eigen's own functions and the memories that call the kernels: a program
+/// that mixes flags must keep every type it uses with both within one of them.
+
+#if defined EIGEN_VECTORIZE_AVX512
+#define FASTWEIGHTS_KERNELS kernels_avx512
+#elif defined EIGEN_VECTORIZE_AVX && defined EIGEN_VECTORIZE_FMA
+#define FASTWEIGHTS_KERNELS kernels_avx_fma
+#elif defined EIGEN_VECTORIZE_AVX
+#define FASTWEIGHTS_KERNELS kernels_avx
+#elif defined EIGEN_VECTORIZE_SSE4_1
+#define FASTWEIGHTS_KERNELS kernels_sse4
+#elif defined EIGEN_VECTORIZE_SSE
+#define FASTWEIGHTS_KERNELS kernels_sse2
+#elif defined EIGEN_VECTORIZE_NEON
+#define FASTWEIGHTS_KERNELS kernels_neon
+#elif defined EIGEN_VECTORIZE
+#define FASTWEIGHTS_KERNELS kernels_simd
+#else
+#define FASTWEIGHTS_KERNELS kernels_scalar
+#endif
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+using Eigen::Index;
+
+template <class S> using Packet = typename Eigen::internal::packet_traits<S>::type;
+template <class S>
+inline constexpr Index lanes = Eigen::internal::unpacket_traits<Packet<S>>::size;
+
+/// R packets that stand below each other, part of a column: halves of halves and no array, which
+/// compilers keep in registers less reliably. R is a power of 2.
+template <class S, int R> struct Rows {
+  using Half = Rows<S, R / 2>;
+  static constexpr Index size = R * lanes<S>;
+  Half upper, lower;
+
+  static EIGEN_ALWAYS_INLINE Rows all(S x) { return {Half::all(x), Half::all(x)}; }
+  static EIGEN_ALWAYS_INLINE Rows load(const S* from) {
+    return {Half::load(from), Half::load(from + Half::size)};
+  }
+  EIGEN_ALWAYS_INLINE void store(S* to) const {
+    upper.store(to);
+    lower.store(to + Half::size);
+  }
+  /// this += x ∘ factors
+  EIGEN_ALWAYS_INLINE void add(const Rows& x, const Rows& factors) {
+    upper.add(x.upper, factors.upper);
+    lower.add(x.lower, factors.lower);
+  }
+  /// this += x
+  EIGEN_ALWAYS_INLINE void add(const Rows& x) {
+    upper.add(x.upper);
+    lower.add(x.lower);
+  }
+  EIGEN_ALWAYS_INLINE void scale(const Rows& by) {
+    upper.scale(by.upper);
+    lower.scale(by.lower);
+  }
+  EIGEN_ALWAYS_INLINE void add(const Rows& x, S factor) { add(x, all(factor)); }
+  EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
+};
+
+template <class S> struct Rows<S, 1> {
+  using P = Packet<S>;
+  static constexpr Index size = lanes<S>;
+  P packet;
+
+  static EIGEN_ALWAYS_INLINE Rows all(S x) { return {Eigen::internal::pset1<P>(x)}; }
+  static EIGEN_ALWAYS_INLINE Rows load(const S* from) {
+    return {Eigen::internal::ploadu<P>(from)};
+  }
+  EIGEN_ALWAYS_INLINE void store(S* to) const { Eigen::internal::pstoreu(to, packet); }
+  EIGEN_ALWAYS_INLINE void add(const Rows& x, const Rows& factors) {
+    packet = Eigen::internal::pmadd(x.packet, factors.packet, packet);
+  }
+  EIGEN_ALWAYS_INLINE void add(const Rows& x) { packet = Eigen::internal::padd(packet, x.packet); }
+  EIGEN_ALWAYS_INLINE void scale(const Rows& by) {
+    packet = Eigen::internal::pmul(packet, by.packet);
+  }
+  EIGEN_ALWAYS_INLINE void add(const Rows& x, S factor) { add(x, all(factor)); }
+  EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
+  EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
+};
+
+/// Of a column that does not fill its packets: the entries from `first` to `last`, zeros around
+/// them, and nothing else is read or written.
+template <class Column, class S>
+EIGEN_ALWAYS_INLINE Column load_part(const S* from, Index first, Index last) {
+  if (last - first == Column::size) return Column::load(from);
+  S part[Column::size] = {};
+  std::copy(from + first, from + last, part + first);
+  return Column::load(part);
+}
+template <class Column, class S>
+EIGEN_ALWAYS_INLINE void store_part(const Column& x, S* to, Index first, Index last) {
+  if (last - first == Column::size) return x.store(to);
+  S part[Column::size];
+  x.store(part);
+  std::copy(part + first, part + last, to + first);
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

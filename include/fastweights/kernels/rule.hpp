@@ -1,0 +1,62 @@
+#pragma once
+
+#include <fastweights/core/check.hpp>
+#include <fastweights/core/memory.hpp>
+#include <fastweights/kernels/step.hpp>
+
+/// \file
+/// A rule's step and scan by the kernels. The rule has a matrix W in its state, and
+///
+///     TokenWeights<S> weigh(State&, const WriteToken&, const ReadToken&) const;
+///
+/// which is asked for the weights of every token in order, and may move on what else the state has.
+/// What its tokens have of `key`, `value`, `beta`, `decay`, `query` and `output` is read from them.
+
+namespace fw::detail {
+
+/// Scalars that have kernels; the others go the generic way.
+template <class S>
+concept KernelScalar = std::is_same_v<S, float> || std::is_same_v<S, double>;
+
+inline namespace FASTWEIGHTS_KERNELS {
+
+template <class View> auto columns_of(const View& view) {
+  using S = std::remove_reference_t<decltype(*std::declval<View&>().data())>;
+  return Columns<S>{const_cast<S*>(view.data()), view.colStride()};
+}
+
+/// Of one token or a sequence of them. A β or a decay that is one number a token is in its weights.
+template <class M, class Write, class Read, class Out>
+Tokens<typename M::Scalar> tokens_of(const Write& in, const Read& asked, const Out& out) {
+  Tokens<typename M::Scalar> tokens{columns_of(in.key), columns_of(in.value),
+                                    columns_of(asked.query), columns_of(out.output)};
+  using Token = WriteToken<M>;
+  if constexpr (requires(const Token& t) { t.beta.data(); }) tokens.beta = columns_of(in.beta);
+  if constexpr (requires(const Token& t) { t.decay.data(); }) tokens.fades = columns_of(in.decay);
+  return tokens;
+}
+
+template <Fade fading, bool Corrects, class M>
+void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in, const ReadToken<M>& asked,
+                    OutToken<M>& out) {
+  if (has_step<typename M::Scalar>(s.W.rows())) {
+    step_token<fading, Corrects>(s.W, tokens_of<M>(in, asked, out), m.weigh(s, in, asked));
+  } else {
+    m.write(s, in);
+    m.read(s, asked, out);
+  }
+}
+
+template <Fade fading, bool Corrects, class M>
+void scan_by_kernel(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
+                    const ReadSequence<M>& asked, OutSequence<M>& out) {
+  const auto signature = m.signature();
+  scan_pairs<fading, Corrects>(
+      s.W, tokens_of<M>(in, asked, out), in.key.cols(), [&](Index t) {
+        return m.weigh(s, token_at<WriteToken<M>>(in, signature.write(), t),
+                       token_at<ReadToken<M>>(asked, signature.read(), t));
+      });
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

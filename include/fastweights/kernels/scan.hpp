@@ -1,0 +1,174 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fastweights/core/products.hpp>
+#include <fastweights/kernels/panel.hpp>
+
+namespace fw::detail {
+
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// Makes pairs out of tokens. Where all of W fades alike, W is kept as W/past: what fades are a few
+/// numbers and not the matrix, until `past` gets so small that the matrix has to be scaled after
+/// all.
+template <class S, Fade fading> class Pairs {
+ public:
+  static constexpr Index most = fading == Fade::columns ? 8 : 32;  // made at a time
+
+  Pairs(const Tokens<S>& tokens, Index columns) : tokens_(tokens), columns_(columns) {
+    if constexpr (fading == Fade::columns) room_ = thread_room<S, Pairs>(most * vectors * columns);
+  }
+
+  /// The tokens from `t` on, up to `end`; how many pairs these are. `weights` is called once for
+  /// each, in order.
+  template <class Weights> Index make(Index t, Index end, const Weights& weights) {
+    Index count = 0;
+    for (; t < end && count < most; t += 2, ++count) {
+      const TokenWeights<S> one = weights(t);
+      if (t + 1 < end)
+        pair(pairs_[count], t, t + 1, one, weights(t + 1), count);
+      else
+        lonely(pairs_[count], t, one, count);
+    }
+    return count;
+  }
+  const Pair<S>* data() const { return pairs_; }
+  /// What the matrix is to be multiplied by in the end.
+  S past() const { return past_; }
+
+ private:
+  static constexpr Index vectors = 6;
+
+  // With a second token that writes nothing and is not asked.
+  void lonely(Pair<S>& p, Index t, const TokenWeights<S>& one, Index i) {
+    pair(p, t, t, one, {S(0), S(0), S(1), S(0), S(1)}, i);
+    p.two.output = nullptr;
+    p.two.betas = nullptr;
+  }
+
+  void pair(Pair<S>& p, Index t1, Index t2, const TokenWeights<S>& a, const TokenWeights<S>& b,
+            [[maybe_unused]] Index i) {
+    const S *k1 = tokens_.key(t1), *k2 = tokens_.key(t2);
+    const S *q1 = tokens_.query(t1), *q2 = tokens_.query(t2);
+    const auto pointers = [&](Index t, const S* k, const S* q) {
+      return typename Pair<S>::One{k, q, k, tokens_.value(t), tokens_.beta(t), tokens_.output(t)};
+    };
+    p.one = pointers(t1, k1, q1);
+    p.two = pointers(t2, k2, q2);
+    if constexpr (fading == Fade::columns) fade_columns(p, t1, t2, i);
+    const Met<S> m = met(p.one.key, k1, q1, k2, q2, columns_);
+    const S before = past_ * a.fade, after = before * b.fade;  // the state that each retrieves from
+    p.earlier = b.retrieved * b.fade * m.earlier;
+    p.cross = b.read * b.fade * m.cross;
+    weigh(p.one, a, before, m.own1);
+    weigh(p.two, b, after, m.own2);
+    fade(p, b.fade, after);
+  }
+
+  static void weigh(typename Pair<S>::One& one, const TokenWeights<S>& w, S past, S own) {
+    one.value = w.value;
+    one.beta = w.beta;
+    one.retrieved = w.retrieved * past;
+    one.read = w.read * past;
+    one.own = w.read * own;
+  }
+
+  void fade(Pair<S>& p, S second, S past) {
+    constexpr S small = S(1) / S(1 << 20);
+    const bool kept = std::abs(past) >= small && std::abs(past) <= S(1) / small;
+    p.fade = kept ? S(1) : past;
+    past_ = kept ? past : S(1);
+    p.one.written = second / past_;
+    p.two.written = S(1) / past_;
+  }
+
+  // Keys and queries see the columns as they have faded by then.
+  void fade_columns(Pair<S>& p, Index t1, Index t2, Index i) {
+    using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
+    using Given = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
+    const auto room = [&](Index which) {
+      return Vector(room_ + (i * vectors + which) * columns_, columns_);
+    };
+    const auto given = [&](const S* data) { return Given(data, columns_); };
+    const Given first = given(tokens_.fades(t1)), second = given(tokens_.fades(t2));
+    Vector both = room(0);
+    if (t1 == t2)
+      both = first;
+    else
+      both = first * second;
+    room(1) = first * given(p.one.looked_up);
+    room(2) = first * given(p.one.asked);
+    room(3) = both * given(p.two.looked_up);
+    room(4) = both * given(p.two.asked);
+    if (t1 == t2)
+      room(5) = given(p.one.key);
+    else
+      room(5) = second * given(p.one.key);
+    p.fades = both.data();
+    p.one.looked_up = room(1).data();
+    p.one.asked = room(2).data();
+    p.two.looked_up = room(3).data();
+    p.two.asked = room(4).data();
+    p.one.key = room(5).data();
+  }
+
+  const Tokens<S>& tokens_;
+  Index columns_;
+  S past_ = S(1);
+  S* room_ = nullptr;
+  Pair<S> pairs_[most];
+};
+
+/// Where a panel stands in W, and its own copy of these rows: contiguous, padded with zeros.
+template <class S> struct Panel {
+  S* data;
+  Index first, rows, size;
+};
+
+/// W's rows from `first` on, in panels of `size` rows; scaled on the way back.
+template <class S> void copy_in(const S* W, Index stride, Index columns, const Panel<S>& p) {
+  for (Index j = 0; j < columns; ++j) {
+    S* const to = p.data + j * p.size;
+    std::copy_n(W + p.first + j * stride, p.rows, to);
+    std::fill(to + p.rows, to + p.size, S(0));
+  }
+}
+template <class S>
+void copy_out(const Panel<S>& p, S* W, Index stride, Index columns, S factor) {
+  for (Index j = 0; j < columns; ++j)
+    for (Index i = 0; i < p.rows; ++i) W[p.first + i + j * stride] = factor * p.data[i + j * p.size];
+}
+
+template <Fade fading, bool Corrects, class S>
+void run(const Panel<S>& p, Index columns, const Pair<S>* pairs, Index count) {
+  if (p.size == lanes<S>)
+    PanelScan<S, 1, fading, Corrects>::run(p.data, columns, pairs, count, p.first, p.rows);
+  else
+    PanelScan<S, 2, fading, Corrects>::run(p.data, columns, pairs, count, p.first, p.rows);
+}
+
+/// Takes W, d_v×d_k with contiguous columns, through `steps` tokens.
+template <Fade fading, bool Corrects, class Matrix, class S, class Weights>
+void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& weights) {
+  const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
+  constexpr Index tall = 2 * lanes<S>;
+  const Index panels = (rows + tall - 1) / tall;
+  S* const room = thread_room<S, Panel<S>>(panels * tall * columns);
+  const auto panel = [&](Index i) {
+    const Index first = i * tall, count = std::min(tall, rows - first);
+    return Panel<S>{room + first * columns, first, count, count <= lanes<S> ? lanes<S> : tall};
+  };
+  Pairs<S, fading> pairs(tokens, columns);
+  for (Index i = 0; i < panels; ++i) copy_in(W.data(), stride, columns, panel(i));
+  for (Index t = 0; t < steps;) {
+    const Index count = pairs.make(t, steps, weights);
+    for (Index i = 0; i < panels; ++i)
+      run<fading, Corrects>(panel(i), columns, pairs.data(), count);
+    t += 2 * count;
+  }
+  for (Index i = 0; i < panels; ++i) copy_out(panel(i), W.data(), stride, columns, pairs.past());
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

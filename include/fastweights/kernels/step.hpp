@@ -1,0 +1,136 @@
+#pragma once
+
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/kernels/scan.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// What a step takes beside W; members as in Pair::One.
+template <class S> struct StepToken {
+  const S *looked_up, *asked, *key, *values, *betas, *fades;
+  S* output;
+  TokenWeights<S> by;
+  S own;  // k·q
+};
+
+/// Some rows of W, in place, through one token: gone through twice, for the products and for the
+/// update, so that what a panel holds in the first-level cache is fetched and written back once.
+template <class S, int R, Fade fading, bool Corrects> class PanelStep {
+ public:
+  /// The panel's first `skipped` rows are left as they are: another panel has done them.
+  static EIGEN_DONT_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                    Index first, Index skipped = 0) {
+    W += first;
+    const Column e = answer(t, products(W, stride, columns, t), first, skipped);
+    const S *key = t.key, *fades = t.fades;
+    const S fade = t.by.fade;
+    for (Index j = 0; j < columns; ++j, W += stride) {
+      Column w = Column::load(W);
+      if constexpr (fading != Fade::none)
+        w.scale(kept(fading == Fade::all ? fade : fades[j], skipped));
+      w.add(e, key[j]);
+      w.store(W);
+    }
+  }
+
+ private:
+  using Column = Rows<S, R>;
+  struct Sums {
+    Column key, query;
+  };
+
+  static EIGEN_ALWAYS_INLINE void visit(const S* W, S key, S query, Sums& sums) {
+    const Column w = Column::load(W);
+    if constexpr (Corrects) sums.key.add(w, key);
+    sums.query.add(w, query);
+  }
+
+  static EIGEN_ALWAYS_INLINE Sums products(const S* W, Index stride, Index columns,
+                                           const StepToken<S>& t) {
+    Sums sums{Column::all(S(0)), Column::all(S(0))}, others = sums;
+    const S *key = t.looked_up, *query = t.asked;
+    Index j = 0;
+    for (; R < 4 && j + 2 <= columns; j += 2) {  // enough sums to hide a multiply-add's latency
+      visit(W + j * stride, key[j], query[j], sums);
+      visit(W + (j + 1) * stride, key[j + 1], query[j + 1], others);
+    }
+    for (; j < columns; ++j) visit(W + j * stride, key[j], query[j], sums);
+    if constexpr (Corrects) sums.key.add(others.key);
+    sums.query.add(others.query);
+    return sums;
+  }
+
+  // 1 in the rows that are skipped.
+  static EIGEN_ALWAYS_INLINE Column kept(S fade, Index skipped) {
+    if (skipped == 0) return Column::all(fade);
+    S rows[Column::size];
+    std::fill(rows, rows + skipped, S(1));
+    std::fill(rows + skipped, rows + Column::size, fade);
+    return Column::load(rows);
+  }
+
+  static EIGEN_ALWAYS_INLINE Column answer(const StepToken<S>& t, Sums sums, Index first,
+                                           Index skipped) {
+    const S past = fading == Fade::all ? t.by.fade : S(1);
+    Column e = Column::load(t.values + first);
+    e.scale(t.by.value);
+    if constexpr (Corrects) e.add(sums.key, -t.by.retrieved * past);
+    if (t.betas != nullptr)
+      e.scale(Column::load(t.betas + first));
+    else
+      e.scale(t.by.beta);
+    sums.query.scale(t.by.read * past);
+    sums.query.add(e, t.by.read * t.own);
+    store_part(sums.query, t.output + first, skipped, Column::size);
+    if (skipped == 0) return e;
+    S rows[Column::size];
+    e.store(rows);
+    return load_part<Column>(rows, skipped, Column::size);
+  }
+};
+
+/// Whether a step of d_v rows has a kernel: a packet has to fit in.
+template <class S> bool has_step(Index rows) { return rows >= lanes<S>; }
+
+/// Takes W, d_v×d_k with contiguous columns, through one token.
+template <Fade fading, bool Corrects, class Matrix, class S>
+void step_rows(Matrix& W, const StepToken<S>& t) {
+  const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
+  Index first = 0;
+  const auto panels = [&]<int R>(std::integral_constant<int, R>) {
+    for (; first + R * lanes<S> <= rows; first += R * lanes<S>)
+      PanelStep<S, R, fading, Corrects>::run(W.data(), stride, columns, t, first);
+  };
+  panels(std::integral_constant<int, 4>{});
+  panels(std::integral_constant<int, 2>{});
+  panels(std::integral_constant<int, 1>{});
+  const Index last = rows - lanes<S>;
+  if (first < rows)
+    PanelStep<S, 1, fading, Corrects>::run(W.data(), stride, columns, t, last, first - last);
+}
+
+/// As step_rows, for token t of a sequence of it.
+template <Fade fading, bool Corrects, class Matrix, class S>
+void step_token(Matrix& W, const Tokens<S>& tokens, const TokenWeights<S>& weights) {
+  using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
+  const S *k = tokens.key(0), *q = tokens.query(0), *fades = tokens.fades(0);
+  const Vector key(k, W.cols()), query(q, W.cols());
+  StepToken<S> t{k, q, k, tokens.value(0), tokens.beta(0), fades, tokens.output(0), weights,
+                 (key * query).sum()};
+  if constexpr (fading == Fade::columns) {
+    const Vector fade(fades, W.cols());
+    scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& looked_up, auto& asked) {
+      looked_up = fade * key;
+      asked = fade * query;
+      t.looked_up = looked_up.data();
+      t.asked = asked.data();
+      step_rows<fading, Corrects>(W, t);
+    });
+  } else {
+    step_rows<fading, Corrects>(W, t);
+  }
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail
