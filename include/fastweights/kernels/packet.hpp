@@ -37,8 +37,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 using Eigen::Index;
 
 template <class S> using Packet = typename Eigen::internal::packet_traits<S>::type;
-template <class S>
-inline constexpr Index lanes = Eigen::internal::unpacket_traits<Packet<S>>::size;
+template <class S> inline constexpr Index lanes = Eigen::internal::unpacket_traits<Packet<S>>::size;
 
 /// R packets that stand below each other, part of a column: halves of halves and no array, which
 /// compilers keep in registers less reliably. R is a power of 2.
@@ -79,9 +78,7 @@ template <class S> struct Rows<S, 1> {
   P packet;
 
   static EIGEN_ALWAYS_INLINE Rows all(S x) { return {Eigen::internal::pset1<P>(x)}; }
-  static EIGEN_ALWAYS_INLINE Rows load(const S* from) {
-    return {Eigen::internal::ploadu<P>(from)};
-  }
+  static EIGEN_ALWAYS_INLINE Rows load(const S* from) { return {Eigen::internal::ploadu<P>(from)}; }
   EIGEN_ALWAYS_INLINE void store(S* to) const { Eigen::internal::pstoreu(to, packet); }
   EIGEN_ALWAYS_INLINE void add(const Rows& x, const Rows& factors) {
     packet = Eigen::internal::pmadd(x.packet, factors.packet, packet);

@@ -51,11 +51,10 @@ template <Fade fading, bool Corrects, class M>
 void scan_by_kernel(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
                     const ReadSequence<M>& asked, OutSequence<M>& out) {
   const auto signature = m.signature();
-  scan_pairs<fading, Corrects>(
-      s.W, tokens_of<M>(in, asked, out), in.key.cols(), [&](Index t) {
-        return m.weigh(s, token_at<WriteToken<M>>(in, signature.write(), t),
-                       token_at<ReadToken<M>>(asked, signature.read(), t));
-      });
+  scan_pairs<fading, Corrects>(s.W, tokens_of<M>(in, asked, out), in.key.cols(), [&](Index t) {
+    return m.weigh(s, token_at<WriteToken<M>>(in, signature.write(), t),
+                   token_at<ReadToken<M>>(asked, signature.read(), t));
+  });
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

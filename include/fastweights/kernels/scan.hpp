@@ -134,10 +134,10 @@ template <class S> void copy_in(const S* W, Index stride, Index columns, const P
     std::fill(to + p.rows, to + p.size, S(0));
   }
 }
-template <class S>
-void copy_out(const Panel<S>& p, S* W, Index stride, Index columns, S factor) {
+template <class S> void copy_out(const Panel<S>& p, S* W, Index stride, Index columns, S factor) {
   for (Index j = 0; j < columns; ++j)
-    for (Index i = 0; i < p.rows; ++i) W[p.first + i + j * stride] = factor * p.data[i + j * p.size];
+    for (Index i = 0; i < p.rows; ++i)
+      W[p.first + i + j * stride] = factor * p.data[i + j * p.size];
 }
 
 template <Fade fading, bool Corrects, class S>

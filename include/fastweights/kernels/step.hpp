@@ -116,7 +116,14 @@ void step_token(Matrix& W, const Tokens<S>& tokens, const TokenWeights<S>& weigh
   using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
   const S *k = tokens.key(0), *q = tokens.query(0), *fades = tokens.fades(0);
   const Vector key(k, W.cols()), query(q, W.cols());
-  StepToken<S> t{k, q, k, tokens.value(0), tokens.beta(0), fades, tokens.output(0), weights,
+  StepToken<S> t{k,
+                 q,
+                 k,
+                 tokens.value(0),
+                 tokens.beta(0),
+                 fades,
+                 tokens.output(0),
+                 weights,
                  (key * query).sum()};
   if constexpr (fading == Fade::columns) {
     const Vector fade(fades, W.cols());

@@ -108,8 +108,7 @@ class DeltaRule {
     weights.retrieved = gain.write * gain.read;
     if constexpr (std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>) weights.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
-    if constexpr (Normaliser::active)
-      weights.read = normaliser_.inverse(s.normaliser, asked.query);
+    if constexpr (Normaliser::active) weights.read = normaliser_.inverse(s.normaliser, asked.query);
     return weights;
   }
 

@@ -69,8 +69,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     detail::step_by_kernel<detail::Fade::all, false>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<HebbianMemory>& in,
-            const ReadSequence<HebbianMemory>& asked, OutSequence<HebbianMemory> out) const
-      requires detail::KernelScalar<S> {
+            const ReadSequence<HebbianMemory>& asked,
+            OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<detail::Fade::all, false>(*this, s, in, asked, out);
   }
   /// What the kernels multiply a token by.

@@ -71,8 +71,8 @@ class LinearAttention {
     detail::step_by_kernel<detail::Fade::none, false>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<LinearAttention>& in,
-            const ReadSequence<LinearAttention>& asked, OutSequence<LinearAttention> out) const
-      requires detail::KernelScalar<S> {
+            const ReadSequence<LinearAttention>& asked,
+            OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<detail::Fade::none, false>(*this, s, in, asked, out);
   }
   /// What the kernels multiply a token by; moves the normaliser on.
@@ -80,8 +80,7 @@ class LinearAttention {
                                 const ReadToken<LinearAttention>& asked) const {
     detail::TokenWeights<S> weights;
     normaliser_.write(s.normaliser, t.key);
-    if constexpr (Normaliser::active)
-      weights.read = normaliser_.inverse(s.normaliser, asked.query);
+    if constexpr (Normaliser::active) weights.read = normaliser_.inverse(s.normaliser, asked.query);
     return weights;
   }
 

@@ -1,0 +1,139 @@
+#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/testing/sequences.hpp>
+
+#include "catch.hpp"
+
+// Every kernel against what its rule's write and read say, which are plain Eigen expressions.
+namespace {
+
+using fw::Index;
+
+template <class M> struct Run {
+  fw::testing::Sequences<M> all;
+  fw::StateOf<M> state;
+
+  Run(const M& m, Index steps) : state(fw::initial_state(m)) {
+    fw::Random random(7);
+    all = fw::testing::random_sequences(m, steps, random, /*positive=*/true);
+    random.fill(state.W);
+    all.outputs.output.setConstant(typename M::Scalar(NAN));
+  }
+  auto in() const { return fw::view<fw::WriteSequence<M>>(all.inputs); }
+  auto asked() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
+  auto out() { return fw::view<fw::OutSequence<M>>(all.outputs); }
+  template <class F> void each(const M& m, const F& f) {
+    for (Index t = 0; t < in().key.cols(); ++t)
+      f(fw::detail::token_at<fw::WriteToken<M>>(in(), m.signature().write(), t),
+        fw::detail::token_at<fw::ReadToken<M>>(asked(), m.signature().read(), t),
+        fw::detail::token_at<fw::OutToken<M>>(out(), m.signature().out(), t));
+  }
+};
+
+template <class A, class B> double difference(const A& a, const B& b) {
+  const double worst = (a - b).cwiseAbs().maxCoeff() / b.cwiseAbs().maxCoeff();
+  return std::isnan(worst) ? 1e300 : worst;
+}
+
+template <class M> void check(const M& m, Index steps) {
+  Run<M> plain(m, steps), stepped(m, steps), scanned(m, steps);
+  plain.each(m, [&](const auto& w, const auto& r, const auto& y) {
+    m.write(plain.state, w);
+    m.read(plain.state, r, y);
+  });
+  stepped.each(
+      m, [&](const auto& w, const auto& r, const auto& y) { fw::step(m, stepped.state, w, r, y); });
+  fw::scan(m, scanned.state, scanned.in(), scanned.asked(), scanned.out());
+  const double limit = 1e-13 * static_cast<double>(1 + steps / 16);
+  INFO(M::name << " d_v " << plain.state.W.rows() << " d_k " << plain.state.W.cols() << " T "
+               << steps);
+  for (const auto* run : {&stepped, &scanned}) {
+    CHECK(difference(run->all.outputs.output, plain.all.outputs.output) <= limit);
+    CHECK(difference(run->state.W, plain.state.W) <= limit);
+  }
+}
+
+template <class S> void check_rules(Index dv, Index dk, Index steps) {
+  using Normaliser = fw::AttentionNormaliser<S>;
+  check(fw::LinearAttention<S>(dv, dk), steps);
+  check(fw::LinearAttention<S, fw::Dynamic, fw::Dynamic, Normaliser>(dv, dk), steps);
+  check(fw::DeltaRule<S>(dv, dk), steps);
+  check(fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, Normaliser>(dv, dk), steps);
+  check(
+      fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk),
+      steps);
+  for (const S decay : {S(0.97), S(0.5), S(1e-8), S(0), S(-0.3), S(1.5)})
+    check(fw::HebbianMemory<S>(dv, dk, {decay, S(0.7)}), steps);
+}
+
+std::vector<Index> sizes() {
+  std::vector<Index> all{63, 64, 65, 100, 127, 128, 129, 200, 256};
+  for (Index d = 1; d <= 40; ++d) all.push_back(d);
+  return all;
+}
+
+TEST_CASE("kernels: square memories of every size", "[kernels]") {
+  for (const Index d : sizes()) check_rules<double>(d, d, 7);
+}
+
+TEST_CASE("kernels: as many values as there are, for as many keys", "[kernels]") {
+  for (const Index dv : {1, 7, 8, 17, 33, 65})
+    for (const Index dk : {1, 2, 3, 16, 129}) check_rules<double>(dv, dk, 5);
+}
+
+TEST_CASE("kernels: sequences of every length", "[kernels]") {
+  for (const Index steps : {1, 2, 3, 4, 63, 64, 65, 66, 127, 128, 129, 200})
+    check_rules<double>(19, 6, steps);
+}
+
+TEST_CASE("kernels: sizes known when compiling", "[kernels]") {
+  check(fw::DeltaRule<double, 64, 64>(), 9);
+  check(fw::DeltaRule<double, 17, 3>(), 9);
+  check(fw::DeltaRule<double, 1, 5>(), 9);
+  check(fw::LinearAttention<double, 5, 1>(), 9);
+}
+
+// A head among others: columns that lie further apart than they are long.
+TEST_CASE("kernels: a head's rows of a sequence, and no others", "[kernels]") {
+  using M = fw::DeltaRule<double>;
+  const M m(5, 3);
+  Run<M> alone(m, 11);
+  fw::scan(m, alone.state, alone.in(), alone.asked(), alone.out());
+  const auto among = [](const auto& part) {
+    Eigen::MatrixXd whole = Eigen::MatrixXd::Constant(part.rows() + 4, part.cols(), NAN);
+    whole.middleRows(2, part.rows()) = part;
+    return whole;
+  };
+  Run<M> start(m, 11);
+  const Eigen::MatrixXd key = among(start.all.inputs.key), value = among(start.all.inputs.value),
+                        query = among(start.all.queries.query);
+  Eigen::MatrixXd output = Eigen::MatrixXd::Constant(9, 11, -1);
+  fw::scan(m, start.state, {key.middleRows(2, 3), value.middleRows(2, 5), start.all.inputs.beta},
+           {query.middleRows(2, 3)}, {output.middleRows(2, 5)});
+  CHECK(output.middleRows(2, 5) == alone.all.outputs.output);
+  CHECK((output.topRows(2).array() == -1).all());
+  CHECK((output.bottomRows(2).array() == -1).all());
+}
+
+template <class M> double float_error(Index d) {
+  const M m(d, d);
+  const auto wide = m.template cast<double>();
+  Run<M> narrow(m, 300);
+  fw::scan(m, narrow.state, narrow.in(), narrow.asked(), narrow.out());
+  Run<std::remove_const_t<decltype(wide)>> exact(wide, 300);
+  fw::scan(wide, exact.state, exact.in(), exact.asked(), exact.out());
+  return difference(narrow.all.outputs.output.template cast<double>(), exact.all.outputs.output);
+}
+
+TEST_CASE("kernels: float against double", "[kernels]") {
+  for (const Index d : {1, 17, 64, 100}) {
+    INFO("d " << d);
+    CHECK(float_error<fw::DeltaRule<float>>(d) <= 2e-5);
+    CHECK(float_error<fw::LinearAttention<float>>(d) <= 2e-5);
+    CHECK(float_error<fw::HebbianMemory<float>>(d) <= 2e-5);
+  }
+}
+
+}  // namespace
