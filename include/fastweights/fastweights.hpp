@@ -13,6 +13,7 @@
 #include <fastweights/core/activations.hpp>
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
+#include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/normal.hpp>
 #include <fastweights/core/owned.hpp>
