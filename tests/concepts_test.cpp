@@ -13,6 +13,8 @@
 #include <fastweights/memories/continuous_memory.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
@@ -51,22 +53,35 @@ template <class S, int Dv, int Dk>
 using NormalisedDelta = fw::DeltaRule<S, Dv, Dk, AttentionNormaliser<S>>;
 template <class S, int Dv, int Dk>
 using VectorDelta = fw::DeltaRule<S, Dv, Dk, NoNormaliser, KeyValueVectorBeta>;
+template <class S, int Dv, int Dk> using Gated = fw::GatedLinearAttention<S, Dv, Dk>;
+template <class S, int Dv, int Dk>
+using SimpleGated = fw::GatedLinearAttention<S, Dv, Dk, fw::KeyValueDecay>;
+template <class S, int Dv, int Dk> using GatedDelta = fw::GatedDeltaRule<S, Dv, Dk>;
+template <class S, int Dv, int Dk>
+using VectorGatedDelta = fw::GatedDeltaRule<S, Dv, Dk, fw::KeyValueBetaVectorDecay>;
 template <class S, int Dv, int Dk> using Hebbian = fw::HebbianMemory<S, Dv, Dk>;
 template <class S, int Dv, int Dk> using Programmer = fw::Programmer1991<S, Dv, Dk>;
 template <class S, int Dv, int Dk> using Cache = fw::KeyValueCache<S, Dv, Dk>;
 template <class S, int Dv, int Dk>
 using Mapped = fw::FeatureMapped<fw::DeltaRule<S, Dv, Dk>, fw::EluPlusOne>;
+template <class S, int Dv, int Dk>
+using MappedGated = fw::FeatureMapped<fw::GatedLinearAttention<S, Dv, Dk>, fw::EluPlusOne>;
 
 static_assert(in_all_scalars_and_sizes<Sum>({.chunks = true, .merges = true}));
 static_assert(in_all_scalars_and_sizes<NormalisedSum>({.chunks = true, .merges = true}));
 static_assert(in_all_scalars_and_sizes<Delta>({.chunks = true, .merges = true}));
 static_assert(in_all_scalars_and_sizes<NormalisedDelta>({.chunks = true}));
 static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true}));
+static_assert(in_all_scalars_and_sizes<Gated>({.merges = true}));
+static_assert(in_all_scalars_and_sizes<SimpleGated>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<GatedDelta>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true}));
 static_assert(in_all_scalars_and_sizes<Hebbian>({.chunks = true, .merges = true}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
 static_assert(
     in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));
 static_assert(in_all_scalars_and_sizes<Mapped>({}));
+static_assert(in_all_scalars_and_sizes<MappedGated>({}));
 
 // Memories of chunks come in one size; the sticky one changes its state when it is read.
 template <class S> using Located = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
@@ -104,6 +119,8 @@ static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<float, 3, 4>>);
 static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<float, Dynamic, Dynamic>>);
 static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Delta<float, 4, 3>>);
 static_assert(!fw::Interchangeable<Delta<float, 4, 3>, VectorDelta<float, 4, 3>>);
+static_assert(!fw::Interchangeable<Delta<float, 4, 3>, GatedDelta<float, 4, 3>>);
+static_assert(!fw::Interchangeable<Gated<float, 4, 3>, SimpleGated<float, 4, 3>>);
 
 // ---- What a step takes. Token is what `{...}` has to make; from X... says out of what.
 
@@ -137,6 +154,12 @@ static_assert(!MadeFrom<Gradient, Vec&, Vec&, const double&>, "a gradient that c
 static_assert(!MadeFrom<fw::WriteToken<Sum<double, 4, 3>>, Vec&, Vec&, double>,
               "a beta for a rule that has none");
 static_assert(MadeFrom<fw::WriteToken<VectorDelta<double, 4, 3>>, Vec&, Vec&, Vec&>);
+static_assert(MadeFrom<fw::WriteToken<Gated<double, 4, 3>>, Vec&, Vec&, Vec&>);
+static_assert(MadeFrom<fw::WriteToken<GatedDelta<double, 4, 3>>, Vec&, Vec&, double, double>);
+static_assert(!MadeFrom<fw::WriteToken<GatedDelta<double, 4, 3>>, Vec&, Vec&, double>,
+              "a forgotten decay");
+static_assert(!MadeFrom<fw::WriteToken<VectorGatedDelta<double, 4, 3>>, Vec&, Vec&, Vec&, double>,
+              "beta and decay swapped");
 
 // A wrong record in the place of another, not only a wrong member.
 static_assert(!std::is_convertible_v<Write, Read> && !std::is_convertible_v<Out, Read>);

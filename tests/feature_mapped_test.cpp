@@ -4,6 +4,8 @@
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 
@@ -17,6 +19,8 @@ using Delta = fw::DeltaRule<double>;
 using Sum = fw::LinearAttention<double>;
 using DpfpSum = fw::SumNormalised<fw::Dpfp<2>>;
 using L2 = fw::L2Normalised<fw::IdentityMap>;
+using Gated = fw::GatedLinearAttention<double>;
+using GatedDelta = fw::GatedDeltaRule<double, -1, -1, fw::KeyValueBetaVectorDecay>;
 template <int Dk> using FixedDelta = fw::DeltaRule<double, 3, Dk>;
 
 static_assert(fw::Differentiable<fw::FeatureMapped<Delta, L2>>);
@@ -70,7 +74,27 @@ TEST_CASE("a memory behind a feature map is that memory and the map by hand", "[
   is_the_map_by_hand(Sum(3, 20), 5, DpfpSum());
   is_the_map_by_hand(Sum(3, 4), 4, L2());
   is_the_map_by_hand(Sum(3, 12), 4, fw::FavorPlus<double>(4, 6, 1));
+  is_the_map_by_hand(Gated(3, 20), 5, DpfpSum());
+  is_the_map_by_hand(GatedDelta(3, 12), 4, fw::FavorPlus<double>(4, 6, 1));
   is_the_map_by_hand(fw::KeyValueCache<double>(3, 4, {7}), 4, L2());
+}
+
+TEST_CASE("behind a feature map every feature has its decay", "[feature_mapped]") {
+  using Dpfp = fw::Dpfp<2>;
+  const fw::FeatureMapped<Gated, Dpfp> dynamic(Gated(3, 16), 4);
+  using FixedGated = fw::GatedLinearAttention<double, 3, 16>;
+  const fw::FeatureMapped<FixedGated, Dpfp, 4> fixed(FixedGated(), 4);
+  CHECK(dynamic.signature().write().key.rows == 4);
+  CHECK(dynamic.signature().write().decay.rows == 16);
+  static_assert(decltype(fw::WriteToken<decltype(fixed)>::key)::RowsAtCompileTime == 4);
+  static_assert(decltype(fw::WriteToken<decltype(fixed)>::decay)::RowsAtCompileTime == 16);
+  laws::gradients_are_exact(fixed, 9, false);
+  laws::wrong_sizes_are_refused(dynamic, false);
+  laws::fixed_is_dynamic(fixed, dynamic, false);
+
+  const fw::FeatureMapped<decltype(dynamic), fw::L2Normalise> twice(dynamic, 4);
+  CHECK(twice.signature().write().decay.rows == 16);
+  laws::gradients_are_exact(twice, 9, false);
 }
 
 TEST_CASE("a map that does not fit the memory is refused", "[feature_mapped]") {

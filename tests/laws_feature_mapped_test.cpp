@@ -3,6 +3,8 @@
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 
 #include "laws.hpp"
@@ -13,6 +15,8 @@ using fw::Index;
 
 using Delta = fw::DeltaRule<double>;
 using Sum = fw::LinearAttention<double>;
+using Gated = fw::GatedLinearAttention<double>;
+using GatedDelta = fw::GatedDeltaRule<double>;
 using DpfpSum = fw::SumNormalised<fw::Dpfp<2>>;
 using L2 = fw::L2Normalised<fw::IdentityMap>;
 
@@ -30,6 +34,8 @@ TEST_CASE("a memory behind a feature map obeys the laws", "[laws][feature_mapped
   at_some_sizes<Delta, fw::EluPlusOne>(obeys_the_laws);
   at_some_sizes<Delta, DpfpSum>(obeys_the_laws);
   at_some_sizes<Sum, L2>(obeys_the_laws);
+  at_some_sizes<Gated, DpfpSum>(obeys_the_laws);
+  at_some_sizes<GatedDelta, L2>(obeys_the_laws);
 }
 
 TEST_CASE("gradients of a memory go through its feature map", "[laws][feature_mapped]") {
@@ -40,6 +46,8 @@ TEST_CASE("gradients of a memory go through its feature map", "[laws][feature_ma
   at_some_sizes<Sum, fw::EluPlusOne>(has_exact_gradients);
   at_some_sizes<Sum, DpfpSum>(has_exact_gradients);
   at_some_sizes<Sum, L2>(has_exact_gradients);
+  at_some_sizes<Gated, DpfpSum>(has_exact_gradients);
+  at_some_sizes<GatedDelta, L2>(has_exact_gradients);
   laws::takes_autodiff(fw::FeatureMapped<Delta, L2>(Delta(3, 4), 4), false);
 }
 

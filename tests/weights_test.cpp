@@ -3,6 +3,8 @@
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
@@ -125,6 +127,10 @@ TEST_CASE("save then load is the identity for the state of every memory", "[weig
   saves_its_state(fw::LinearAttention<float, 3, 5, fw::AttentionNormaliser<float>>());
   saves_its_state(fw::DeltaRule<double>(4, 3));
   saves_its_state(fw::DeltaRule<double, -1, -1, fw::AttentionNormaliser<double>>(4, 3));
+  saves_its_state(fw::GatedLinearAttention<float>(3, 5));
+  saves_its_state(fw::GatedLinearAttention<double, 1, 4, fw::KeyValueDecay>());
+  saves_its_state(fw::GatedDeltaRule<double>(4, 3));
+  saves_its_state(fw::GatedDeltaRule<float, 3, 4, fw::KeyValueBetaVectorDecay>());
   saves_its_state(fw::HebbianMemory<double, 1, 4>());
   saves_its_state(fw::Programmer1991<float>(2, 3));
   saves_its_state(fw::KeyValueCache<float>(3, 4, {5}));

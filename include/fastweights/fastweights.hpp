@@ -13,6 +13,7 @@
 #include <fastweights/core/activations.hpp>
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
+#include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/normal.hpp>
 #include <fastweights/core/owned.hpp>
@@ -48,6 +49,8 @@
 #include <fastweights/memories/continuous_memory.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>

@@ -141,6 +141,10 @@ template <int D> void check_memories(Index d) {
   check(fw::DeltaRule<S, D, D, Normaliser>(d, d), "normalised");
   check(fw::DeltaRule<S, D, D, NoNormaliser, KeyValueVectorBeta>(d, d), "vector beta");
   check(fw::DeltaRule<S, D, D, Normaliser, KeyValueVectorBeta>(d, d), "normalised, vector beta");
+  check(fw::GatedLinearAttention<S, D, D>(d, d));
+  check(fw::GatedLinearAttention<S, D, D, fw::KeyValueDecay>(d, d), "one decay");
+  check(fw::GatedDeltaRule<S, D, D>(d, d));
+  check(fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>(d, d), "vector decay");
   check(fw::HebbianMemory<S, D, D>(d, d));
   check(fw::Programmer1991<S, D, D, fw::Relu>(d, d));
   check(Cache(d, d, {tokens / 2, WhenFull::slide}), "sliding");
@@ -155,6 +159,7 @@ template <template <int, int> class Memory, class Map, int D> void check_behind(
 template <int Dv, int Dk> using Delta = fw::DeltaRule<float, Dv, Dk>;
 template <int Dv, int Dk>
 using Sum = fw::LinearAttention<float, Dv, Dk, fw::AttentionNormaliser<float>>;
+template <int Dv, int Dk> using Gated = fw::GatedLinearAttention<float, Dv, Dk>;
 
 template <int D> void check_feature_mapped(Index d) {
   using Dpfp = fw::SumNormalised<fw::Dpfp<2>>;
@@ -162,6 +167,7 @@ template <int D> void check_feature_mapped(Index d) {
   check_behind<Delta, fw::L2Normalised<fw::IdentityMap>, D>(d, {});
   check_behind<Delta, fw::SumNormalised<fw::EluPlusOne>, D>(d, {});
   check_behind<Delta, Dpfp, D>(d, {});
+  check_behind<Gated, Dpfp, D>(d, {});
   check_behind<Sum, fw::FavorPlus<float>, D>(d, fw::FavorPlus<float>(d, 2 * d, 1));
 }
 
@@ -295,6 +301,7 @@ int main() {
   check_feature_mapped<16>(16);
   for (const Index d : {3, 64}) check_feature_mapped<Dynamic>(d);
   check_model<fw::DeltaRule<float>, fw::L2Normalise>(fw::DeltaRule<float>(16, 16));
+  check_model<fw::GatedDeltaRule<float>, fw::L2Normalise>(fw::GatedDeltaRule<float>(16, 16));
   check_model<fw::KeyValueCache<float>, fw::IdentityMap>(
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   check_relative_attention(6, 10);

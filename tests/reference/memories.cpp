@@ -1,11 +1,12 @@
 #include <cmath>
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/memories/programmer1991.hpp>
-#include <type_traits>
 
 #include "case.hpp"
 
@@ -18,6 +19,9 @@ struct Layout {
   std::string initial = "initial_state", final = "final_state";
   bool key_major = true;     // states are [B, H, K, V]; else [B, H, dv, dk]
   bool scales_query = true;  // q is multiplied by 1/√K inside
+  // The file's names of what a memory writes, by the memory's.
+  std::map<std::string_view, std::string> written = {
+      {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}};
 };
 
 // Copies one head's state between array and memory.
@@ -34,47 +38,53 @@ void to_array(const Matrix& W, bool key_major, Index b, Index h, Array& array) {
     array.matrix(b * array.axis(1) + h) = W;
 }
 
-template <class M>
-fw::WriteSequence<M> inputs_of(Array& k, Array& v, Array* beta, Index b, Index h) {
-  if constexpr (std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>)
-    return {k.head(b, h), v.head(b, h)};
-  else if constexpr (std::is_same_v<typename M::Signature, fw::KeyValueBeta<-1, -1>>)
-    return {k.head(b, h), v.head(b, h), fw::ScalarSequence<const double>(beta->numbers(b, h))};
-  else
-    return {k.head(b, h), v.head(b, h), beta->head(b, h)};
+// What a memory writes, or the gradients of it, by the memory's names.
+using Written = std::map<std::string_view, Array>;
+
+// Head h of sequence b of them, as a record of sequences.
+template <class R> R head_of(Written& arrays, Index b, Index h) {
+  const auto member = [&]<std::size_t I>() -> fw::member_t<R, I> {
+    Array& array = arrays.at(R::names[I]);
+    if constexpr (fw::member_t<R, I>::RowsAtCompileTime == 1)
+      return array.numbers(b, h);
+    else
+      return array.head(b, h);
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return R{member.template operator()<I>()...};
+  }
+  (std::make_index_sequence<fw::member_count<R>>{});
 }
-template <class M>
-fw::WriteGradSequence<M> gradients_of(Array& k, Array& v, Array* beta, Index b, Index h) {
-  if constexpr (std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>)
-    return {k.head(b, h), v.head(b, h)};
-  else if constexpr (std::is_same_v<typename M::Signature, fw::KeyValueBeta<-1, -1>>)
-    return {k.head(b, h), v.head(b, h), beta->numbers(b, h)};
-  else
-    return {k.head(b, h), v.head(b, h), beta->head(b, h)};
+
+// A file has decays by their logarithms: α = e^g, dg = α dα.
+void exponentiate(Array& g) { g.flat() = g.flat().array().exp(); }
+void gradient_of_logarithm(const Array& decay, Array& ddecay) {
+  for (std::size_t i = 0; i < decay.values.size(); ++i) ddecay.values[i] *= decay.values[i];
 }
 
 // Every head h of every sequence of a file through the memory that make(d_v, d_k, T, h) gives.
 template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
-  Array q = file["q"], k = file["k"], v = file["v"], up = file["up_o"], o = file.like("o");
-  const Index dk = k.axis(3), dv = v.axis(3), steps = k.axis(1);
+  Array q = file["q"], up = file["up_o"], o = file.like("o");
+  const Index dk = q.axis(3), dv = o.axis(3), steps = q.axis(1), heads = q.axis(2);
   using M = decltype(make(dv, dk, steps, 0));
-  constexpr bool takes_beta = !std::is_same_v<typename M::Signature, fw::KeyValue<-1, -1>>;
+  Written written;
+  for (const auto name : fw::WriteSequence<M>::names) written[name] = file[layout.written.at(name)];
+  const bool decays = written.contains("decay");
+  if (decays) exponentiate(written["decay"]);
   const bool keeps_matrix = file.has(layout.initial), keeps_z = file.has("initial_z");
   const double scale = layout.scales_query ? 1 / std::sqrt(double(dk)) : 1;
-  const Index heads = k.axis(2);
-
-  Array beta = takes_beta ? file["beta"] : Array{};
-  Array dbeta = takes_beta ? file.like("beta", 0) : Array{};
   Array final_state = keeps_matrix ? file.like(layout.final) : Array{};
   Array final_z = keeps_z ? file.like("final_z") : Array{};
 
   for (const std::string kind : {"grad_", "gradout_"}) {
     if (!file.has(kind + "q")) continue;
-    Array dq = file.like("q", 0), dk_all = file.like("k", 0), dv_all = file.like("v", 0);
-    dbeta.values.assign(dbeta.values.size(), 0);
+    Array dq = file.like("q", 0);
+    Written dwritten;
+    for (const auto& [name, array] : written)
+      dwritten[name] = file.like(layout.written.at(name), 0);
     Array dinitial = keeps_matrix ? file.like(layout.initial) : Array{};
     Array dz = keeps_z ? file.like("initial_z") : Array{};
-    for (Index b = 0; b < k.axis(0); ++b)
+    for (Index b = 0; b < q.axis(0); ++b)
       for (Index h = 0; h < heads; ++h) {
         const M m = make(dv, dk, steps, h);
         auto state = fw::initial_state(m);
@@ -92,7 +102,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
         }
         const Matrix scaled = scale * q.head(b, h);
         Matrix dscaled = Matrix::Zero(dk, steps);
-        const auto inputs = inputs_of<M>(k, v, &beta, b, h);
+        const auto inputs = head_of<fw::WriteSequence<M>>(written, b, h);
         fw::Checkpoints<M> kept;
         fw::scan(m, state, inputs, {scaled}, {o.head(b, h)}, kept);
         if constexpr (requires { state.W; }) {
@@ -101,7 +111,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
         if constexpr (requires { state.normaliser.sum; })
           final_z.matrix(b).row(h) = state.normaliser.sum;
         fw::backward(m, kept, inputs, {scaled}, {up.head(b, h)}, ds,
-                     gradients_of<M>(dk_all, dv_all, &dbeta, b, h), {dscaled});
+                     head_of<fw::WriteGradSequence<M>>(dwritten, b, h), {dscaled});
         dq.head(b, h) = scale * dscaled;
         if constexpr (requires { state.W; }) {
           if (keeps_matrix) to_array(ds.W, layout.key_major, b, h, dinitial);
@@ -109,9 +119,8 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
         if constexpr (requires { state.normaliser.sum; }) dz.matrix(b).row(h) = ds.normaliser.sum;
       }
     file.gradient(kind + "q", dq);
-    file.gradient(kind + "k", dk_all);
-    file.gradient(kind + "v", dv_all);
-    if (takes_beta) file.gradient(kind + "beta", dbeta);
+    if (decays) gradient_of_logarithm(written["decay"], dwritten["decay"]);
+    for (const auto& [name, array] : dwritten) file.gradient(kind + layout.written.at(name), array);
     if (keeps_matrix) file.gradient(kind + layout.initial, dinitial);
     if (keeps_z) file.gradient(kind + "initial_z", dz);
   }
@@ -152,6 +161,20 @@ void vector_beta(Case& file) {
 void delta_net_core(Case& file) {
   run(file, {"W0", "final_W", /*key_major=*/false, /*scales_query=*/false},
       [](Index dv, Index dk, Index, Index) { return fw::DeltaRule<double>(dv, dk); });
+}
+
+template <template <int, int> class Inputs> void gated_linear_attention(Case& file) {
+  Layout layout;
+  if (file.has("gk")) layout.written["decay"] = "gk";
+  run(file, layout, [](Index dv, Index dk, Index, Index) {
+    return fw::GatedLinearAttention<double, -1, -1, Inputs>(dv, dk);
+  });
+}
+
+template <template <int, int> class Inputs> void gated_delta_rule(Case& file) {
+  run(file, {}, [](Index dv, Index dk, Index, Index) {
+    return fw::GatedDeltaRule<double, -1, -1, Inputs>(dv, dk);
+  });
 }
 
 // The cache scales by 1/√K itself.
@@ -207,6 +230,10 @@ std::map<std::string, Test> memory_tests() {
           {"delta_rule_sumnorm_keys", delta_rule},
           {"delta_rule_vector_beta", vector_beta},
           {"retention", retention},
+          {"simple_gla", gated_linear_attention<fw::KeyValueDecay>},
+          {"gla", gated_linear_attention<fw::KeyValueVectorDecay>},
+          {"gated_delta_rule", gated_delta_rule<fw::KeyValueBetaDecay>},
+          {"kda", gated_delta_rule<fw::KeyValueBetaVectorDecay>},
           {"softmax_attn", softmax_attention},
           {"idsia_delta_net_core", delta_net_core},
           {"own_fwp1991_identity", programmer<fw::Identity>},

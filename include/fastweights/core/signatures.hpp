@@ -15,6 +15,7 @@ enum class Role {
   key,       ///< met by the keys of the memory: goes through the feature map
   value,     ///< stored or returned as it is
   strength,  ///< a write strength in (0, 1): goes through a sigmoid
+  decay,     ///< how much of the past stays, in (0, 1]: goes through sigmoid^(1/16)
   draw       ///< a number that the caller draws uniformly from [0, 1); has no gradient
 };
 
@@ -40,10 +41,11 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
         ", expected " + (Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)));
 }
 
-// What every signature of this file reads and returns: y (d_v) for a query (d_k).
+// What the signatures of one key a token read and return: y (d_v) for a query (d_k).
 template <int Dv, int Dk> struct QueryOutput {
   Index dv = Dv;
   Index dk = Dk;
+  Index features = dk;  // of a key where the memory keeps it: d_k, but for keys still to be mapped
 
   template <class C> struct Read {
     vec<C, Dk> query;

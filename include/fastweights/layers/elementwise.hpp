@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <fastweights/core/activations.hpp>
 #include <fastweights/core/views.hpp>
 #include <string_view>
 
@@ -30,6 +32,24 @@ template <class S, class F, class X, class Y> void by_chunks(F&& f, const X& x, 
 template <class X> auto logistic(const X& x) {
   using S = typename X::Scalar;
   return ((-x).exp() + S(1)).inverse();
+}
+
+// σ(x)^(1/16), by its logarithm: without overflow on either side.
+template <class X> auto logistic_root(const X& x) {
+  using S = typename X::Scalar;
+  if constexpr (Eigen::NumTraits<S>::IsComplex)
+    return x.unaryExpr([](const S& z) {
+      const S tail = std::log(S(1) + std::exp(real_part(z) < 0 ? z : -z));
+      return std::exp(((real_part(z) < 0 ? z : S(0)) - tail) / S(16));
+    });
+  else
+    return ((x.min(S(0)) - ((-x.abs()).exp() + S(1)).log()) / S(16)).exp();
+}
+
+// Its derivative, by its value: y (1 − y¹⁶) / 16.
+template <class Y> auto logistic_root_derivative(const Y& y) {
+  using S = typename Y::Scalar;
+  return y * (S(1) - y.square().square().square().square()) / S(16);
 }
 
 }  // namespace detail

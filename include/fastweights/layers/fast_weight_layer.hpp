@@ -24,10 +24,10 @@ struct FastWeightOptions {
 
 /// A multi-head layer of slow weights around any memory: the slow weights make what every head
 /// writes and reads out of x, and join what the heads answer. Which projections there are follows
-/// from the memory's signature; here for the delta rule, per head:
+/// from the memory's signature; here for the gated delta rule, per head:
 ///
-///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = sigmoid(W_β x)
-///     o = scale · memory(k, v, β, q)               y = W_o [norm(o_1); …; norm(o_H)]
+///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = sigmoid(W_β x)     α = sigmoid(W_α x)^(1/16)
+///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
 ///
 /// Shapes: x, y d_model×T; the heads are stacked rows. `norm` has one set of weights for all heads
 /// (NoNorm, RmsNorm, LayerNorm). Cost a token: 2 d_model times the rows of all projections, plus H

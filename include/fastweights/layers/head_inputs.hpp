@@ -8,8 +8,9 @@
 /// How a layer makes the inputs of any memory: the memory's signature with a carrier of slow
 /// weights is a record of linear maps, {Linear key; Linear value; Linear beta} for the delta rule,
 /// and with a carrier of stacked heads it is the room for what they give. Each member's role says
-/// what happens on the way: keys go through the feature map, strengths through a sigmoid, values as
-/// they are.
+/// what happens on the way: keys go through the feature map, strengths through a sigmoid, decays
+/// through the 16th root of one, values as they are. The root is that of gated linear attention
+/// (Yang et al. 2023, arXiv 2312.06635, section 4): weights of zero forget 4 % a token.
 
 namespace fw {
 
@@ -84,6 +85,8 @@ template <class S, template <class> class Inputs> class HeadInputs {
             map.map(with_rows(std::as_const(raw), d_key), to);
           } else if constexpr (role<i> == Role::strength) {
             raw.array() = logistic(raw.array());
+          } else if constexpr (role<i> == Role::decay) {
+            raw.array() = logistic_root(raw.array());
           }
         },
         each);
@@ -134,6 +137,8 @@ template <class S, template <class> class Inputs> class HeadInputs {
                     with_rows(*dfeatures, features), to);
           } else if constexpr (role<i> == Role::strength) {
             draw->array() *= raw.array() * (S(1) - raw.array());
+          } else if constexpr (role<i> == Role::decay) {
+            draw->array() *= logistic_root_derivative(raw.array());
           }
           slow_map.add_backward(x, with_rows(*draw, slow_map.outputs()), dx,
                                 std::get<i>(members(grad)));
@@ -161,7 +166,7 @@ template <class S, template <class> class Inputs> class HeadInputs {
     return View(stacked.data() + h * size.rows, size.rows, stacked.cols(), stacked.rows());
   }
 
-  Inputs<Stacked<S>> projected_;   // W x + b, strengths after their sigmoid
+  Inputs<Stacked<S>> projected_;   // W x + b, strengths and decays after their sigmoid
   Inputs<Stacked<S>> mapped_;      // keys after the feature map; the others stay empty
   Inputs<Stacked<S>> dgiven_;      // gradients of what the memory takes
   Inputs<Stacked<S>> dprojected_;  // gradients of the keys before the feature map

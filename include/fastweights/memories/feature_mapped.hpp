@@ -14,9 +14,10 @@ namespace fw {
 ///
 ///     memory.write(φ(k), v, …)      y = memory.read(φ(q))
 ///
-/// Whatever the signature's roles call a key goes through φ, everything else passes. State and
-/// gradients are the memory's, and so are scans, token by token; a memory that brings a backward
-/// pass over sequences only (KeyValueCache) has none here.
+/// Whatever the signature's roles call a key goes through φ, everything else passes as the memory
+/// takes it: one decay a key row is one a feature. State and gradients are the memory's, and so are
+/// scans, token by token; a memory that brings a backward pass over sequences only (KeyValueCache)
+/// has none here.
 ///
 /// Shapes: k and q d_key, the memory's d_k = φ's features for d_key; D is d_key where it is fixed.
 /// Cost a token: the memory's and that of φ, on the stack. Throws std::invalid_argument when the
@@ -42,7 +43,10 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   const M& memory() const { return memory_; }
   const Map& map() const { return map_; }
 
-  Signature signature() const { return {{memory_.signature().dv, d_key_}}; }
+  Signature signature() const {
+    const auto inner = memory_.signature();
+    return {{inner.dv, d_key_, inner.features}};
+  }
   State<Extents> state_extents() const { return memory_.state_extents(); }
   Kept initial_state() const { return fw::initial_state(memory_); }
   template <class T> auto cast() const {

@@ -20,9 +20,9 @@ template <Memory M> struct Sequences {
   static constexpr auto names = fw::names("inputs", "queries", "outputs");
 };
 
-/// Draws entries uniformly from (−1, 1) for values and (0.05, 1) for write strengths, and keys and
-/// queries as values over √d_k; with `positive`, all as strengths, as feature maps give them. Draws
-/// are from [0, 1).
+/// Draws entries uniformly from (−1, 1) for values, (0.05, 1) for write strengths and (0.5, 1) for
+/// decays, and keys and queries as values over √d_k; with `positive`, keys, queries and values as
+/// strengths, as feature maps give them. Draws are from [0, 1).
 template <Memory M>
 Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
   using S = typename M::Scalar;
@@ -37,6 +37,7 @@ Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool posi
           const bool half = positive || role == Role::strength;
           array = array.unaryExpr([&](const S&) {
             if (role == Role::draw) return S(random.uniform());
+            if (role == Role::decay) return S(0.5 + 0.5 * random.uniform());
             return S(scale * (half ? 0.05 + 0.95 * random.uniform() : 2 * random.uniform() - 1));
           });
         },

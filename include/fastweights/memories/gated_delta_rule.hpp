@@ -1,0 +1,149 @@
+#pragma once
+
+#include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/memories/causal.hpp>
+#include <fastweights/memories/decay.hpp>
+#include <fastweights/memories/normaliser.hpp>
+
+namespace fw {
+
+/// The gated delta rule: lets the past fade, then corrects what the key retrieves of it.
+///
+///     W̄_t = W_{t−1} diag(α_t)     u_t = β_t (v_t − W̄_t k_t)
+///     W_t = W̄_t + u_t k_tᵀ        y_t = W_t q_t
+///
+/// α in (0, 1] is one decay a token (`KeyValueBetaDecay`, the default) or one a key row
+/// (`KeyValueBetaVectorDecay`: Kimi delta attention). α = 1 is the delta rule.
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost a
+/// token: 7 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key lets the past
+/// fade and writes nothing. There is a chunk in matrix form for one decay a token.
+/// Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692,
+/// section 3.
+template <class S, int Dv = Dynamic, int Dk = Dv,
+          template <int, int> class Inputs = KeyValueBetaDecay>
+class GatedDeltaRule {
+ public:
+  using Scalar = S;
+  using Signature = Inputs<Dv, Dk>;
+  static constexpr std::string_view name = "GatedDeltaRule";
+  static constexpr bool one_decay = std::is_same_v<Signature, KeyValueBetaDecay<Dv, Dk>>;
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using Kept = State<Owned<S>>;
+
+  explicit GatedDeltaRule(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{dv(), dk()}}; }
+  template <class T> auto cast() const { return GatedDeltaRule<T, Dv, Dk, Inputs>(dv(), dk()); }
+
+  void write(Kept& s, const WriteToken<GatedDeltaRule>& t) const {
+    detail::fade(s.W, t.decay);
+    scratch<S, Dv>(dv(), [&](auto& update) {
+      update.noalias() = s.W * t.key;
+      update = t.beta * (t.value - update);
+      s.W.noalias() += update * t.key.transpose();
+    });
+  }
+
+  void read(const Kept& s, const ReadToken<GatedDeltaRule>& t, OutToken<GatedDeltaRule> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+
+  /// W̄ is not formed: W̄ k = W (α ⊙ k).
+  void write_vjp(const Kept& s, const WriteToken<GatedDeltaRule>& t, Kept& ds,
+                 WriteGradToken<GatedDeltaRule> dt) const {
+    scratch<S, Dk>(dk(), [&](auto& along_keys) {
+      scratch<S, Dv, 2>(dv(), [&](auto& error, auto& dupdate) {
+        along_keys = detail::faded(t.decay, t.key);
+        error.noalias() = s.W * along_keys;
+        error = t.value - error;
+        dupdate.noalias() = ds.W * t.key;
+        dt.beta += error.cwiseProduct(dupdate).sum();
+        error *= t.beta;  // the update u
+        dt.key.noalias() += ds.W.transpose() * error;
+        dupdate *= t.beta;  // the gradient of the error
+        dt.value += dupdate;
+        along_keys.noalias() = s.W.transpose() * dupdate;
+        dt.key -= detail::faded(t.decay, along_keys);
+        ds.W.noalias() -= dupdate * t.key.transpose();  // the gradient of W̄
+        detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+      });
+    });
+  }
+
+  void read_vjp(const Kept& s, const ReadToken<GatedDeltaRule>& t,
+                const OutGradToken<GatedDeltaRule>& dy, Kept& ds,
+                ReadGradToken<GatedDeltaRule> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk: u_t = β_t (v_t − γ_t W k_t −
+  /// Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)); then Y and W follow from U as from the values of gated
+  /// linear attention.
+  void chunk(Kept& s, const WriteSequence<GatedDeltaRule>& in,
+             const ReadSequence<GatedDeltaRule>& asked,
+             OutSequence<GatedDeltaRule> out) const requires one_decay {
+    const auto left = detail::causal_decays<S>(in.decay);
+    const Index steps = left.cols();
+    const Eigen::Matrix<S, 1, Dynamic> of_past = in.decay[0] * left.row(0);  // γ
+    auto met = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
+    met.array() *= left.array();
+    auto weights = detail::causal_products<S>(in.key, asked.query);
+    weights.array() *= left.array();
+    Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
+    updates.noalias() = s.W * in.key;
+    updates *= of_past.asDiagonal();
+    for (Index t = 0; t < steps; ++t) {
+      auto update = updates.col(t);
+      update.noalias() += updates.leftCols(t) * met.col(t).head(t);
+      update = in.beta[t] * (in.value.col(t) - update);
+    }
+    out.output.noalias() = s.W * asked.query;
+    out.output *= of_past.asDiagonal();
+    out.output.noalias() += updates * weights;
+    s.W *= of_past[steps - 1];
+    s.W.noalias() += (updates * left.col(steps - 1).asDiagonal()) * in.key.transpose();
+  }
+
+  /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a stretch is W ← W A + B.
+  struct Segment {
+    detail::PlainArray<S, Dk, Dk> A;
+    detail::PlainArray<S, Dv, Dk> B;
+    static constexpr auto names = fw::names("A", "B");
+  };
+  Segment empty_segment() const {
+    return {detail::PlainArray<S, Dk, Dk>::Identity(dk(), dk()),
+            detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
+  }
+  void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
+    detail::fade(g.A, t.decay);
+    scratch<S, Dk>(dk(), [&](auto& met) {
+      met.noalias() = g.A * t.key;
+      met *= -t.beta;
+      g.A.noalias() += met * t.key.transpose();
+    });
+    Kept as_state{std::move(g.B)};
+    write(as_state, t);
+    g.B = std::move(as_state.W);
+  }
+  void merge(Segment& g, const Segment& later) const {
+    g.B = (g.B * later.A + later.B).eval();
+    g.A = (g.A * later.A).eval();
+  }
+  void apply(const Segment& g, Kept& s) const { s.W = (s.W * g.A + g.B).eval(); }
+
+ private:
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+
+  Signature signature_;
+};
+
+}  // namespace fw

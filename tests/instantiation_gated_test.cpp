@@ -1,0 +1,38 @@
+// As instantiation_test.cpp, for the memories with a decay a token.
+
+#include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/memories/feature_mapped.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
+
+namespace fw {
+
+template class GatedLinearAttention<float, Dynamic, Dynamic, KeyValueDecay>;
+template class GatedLinearAttention<double, 4, 3, KeyValueDecay>;
+template class GatedDeltaRule<float>;
+template class GatedDeltaRule<double>;
+template class GatedDeltaRule<float, 4, 3>;
+template class GatedDeltaRule<double, 4, 3>;
+// Before version 16 clang instantiates members whose constraints fail, which the chunk of these is.
+#if !defined(__clang__) || __clang_major__ >= 16
+template class GatedLinearAttention<float>;
+template class GatedLinearAttention<double>;
+template class GatedLinearAttention<float, 4, 3>;
+template class GatedLinearAttention<double, 4, 3>;
+template class GatedDeltaRule<float, 4, 3, KeyValueBetaVectorDecay>;
+template class GatedDeltaRule<double, Dynamic, Dynamic, KeyValueBetaVectorDecay>;
+#endif
+
+template class FeatureMapped<GatedLinearAttention<float>, Dpfp<1>>;
+template class FeatureMapped<GatedLinearAttention<double, 4, 16>, Dpfp<2>, 4>;
+
+template struct KeyValueDecay<4, 3>;
+template struct KeyValueDecay<Dynamic, Dynamic>;
+template struct KeyValueFeatureDecay<4, 3, 3>;
+template struct KeyValueFeatureDecay<Dynamic, Dynamic, Dynamic>;
+template struct KeyValueBetaDecay<4, 3>;
+template struct KeyValueBetaDecay<Dynamic, Dynamic>;
+template struct KeyValueBetaFeatureDecay<4, 3, 3>;
+template struct KeyValueBetaFeatureDecay<Dynamic, Dynamic, Dynamic>;
+
+}  // namespace fw
