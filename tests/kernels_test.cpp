@@ -1,5 +1,7 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
 #include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/testing/sequences.hpp>
@@ -64,6 +66,11 @@ template <class S> void check_rules(Index dv, Index dk, Index steps) {
   check(
       fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk),
       steps);
+  using fw::Dynamic;
+  check(fw::GatedLinearAttention<S>(dv, dk), steps);
+  check(fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>(dv, dk), steps);
+  check(fw::GatedDeltaRule<S>(dv, dk), steps);
+  check(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>(dv, dk), steps);
   for (const S decay : {S(0.97), S(0.5), S(1e-8), S(0), S(-0.3), S(1.5)})
     check(fw::HebbianMemory<S>(dv, dk, {decay, S(0.7)}), steps);
 }

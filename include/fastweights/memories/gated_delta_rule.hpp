@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/decay.hpp>
 #include <fastweights/memories/normaliser.hpp>
@@ -84,6 +85,24 @@ class GatedDeltaRule {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
+  void step(Kept& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& asked,
+            OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel<fading, true>(*this, s, t, asked, out);
+  }
+  void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
+            const ReadSequence<GatedDeltaRule>& asked,
+            OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel<fading, true>(*this, s, in, asked, out);
+  }
+  /// What the kernels multiply a token by.
+  detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedDeltaRule>& t,
+                                const ReadToken<GatedDeltaRule>&) const {
+    detail::TokenWeights<S> weights;
+    weights.beta = t.beta;
+    if constexpr (one_decay) weights.fade = t.decay;
+    return weights;
+  }
+
   /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk: u_t = β_t (v_t − γ_t W k_t −
   /// Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)); then Y and W follow from U as from the values of gated
   /// linear attention.
@@ -140,6 +159,7 @@ class GatedDeltaRule {
   void apply(const Segment& g, Kept& s) const { s.W = (s.W * g.A + g.B).eval(); }
 
  private:
+  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 

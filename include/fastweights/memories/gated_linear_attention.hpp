@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/decay.hpp>
 #include <fastweights/memories/normaliser.hpp>
@@ -68,6 +69,24 @@ class GatedLinearAttention {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
+  void step(Kept& s, const WriteToken<GatedLinearAttention>& t,
+            const ReadToken<GatedLinearAttention>& asked,
+            OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel<fading, false>(*this, s, t, asked, out);
+  }
+  void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
+            const ReadSequence<GatedLinearAttention>& asked,
+            OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel<fading, false>(*this, s, in, asked, out);
+  }
+  /// What the kernels multiply a token by.
+  detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedLinearAttention>& t,
+                                const ReadToken<GatedLinearAttention>&) const {
+    detail::TokenWeights<S> weights;
+    if constexpr (one_decay) weights.fade = t.decay;
+    return weights;
+  }
+
   /// With γ_t = α_1 ⋯ α_t in the chunk: y_t = γ_t W q_t + Σ_{i≤t} (α_{i+1} ⋯ α_t) v_i (k_i·q_t).
   void chunk(Kept& s, const WriteSequence<GatedLinearAttention>& in,
              const ReadSequence<GatedLinearAttention>& asked,
@@ -109,6 +128,7 @@ class GatedLinearAttention {
   }
 
  private:
+  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 
