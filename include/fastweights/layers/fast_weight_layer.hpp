@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/layers/head_inputs.hpp>
 #include <vector>
@@ -17,9 +18,10 @@ struct NoNorm {
 struct FastWeightOptions {
   Index d_model;
   Index heads = 1;
-  Index d_key = 0;    ///< a key's size before the feature map; 0: that of the memory's keys
-  double scale = 1;   ///< times the memory's output
-  bool bias = false;  ///< of the slow projections and of the output
+  Index d_key = 0;        ///< a key's size before the feature map; 0: that of the memory's keys
+  double scale = 1;       ///< times the memory's output
+  bool bias = false;      ///< of the slow projections and of the output
+  bool parallel = false;  ///< heads at the same time, see for_each_head; not for real-time threads
 };
 
 /// A multi-head layer of slow weights around any memory: the slow weights make what every head
@@ -53,8 +55,9 @@ struct FastWeightLayer {
   Index heads;
   Index d_key;
   double scale;
-  static constexpr auto names =
-      fw::names("write", "read", "norm", "output", "memory", "map", "heads", "d_key", "scale");
+  bool parallel;
+  static constexpr auto names = fw::names("write", "read", "norm", "output", "memory", "map",
+                                          "heads", "d_key", "scale", "parallel");
 
   struct State {
     std::vector<StateOf<M>> heads;
@@ -136,7 +139,8 @@ struct FastWeightLayer {
         map(key_map),
         heads(o.heads),
         d_key(key_size(o, asked)),
-        scale(o.scale) {
+        scale(o.scale),
+        parallel(o.parallel) {
     if (map.features(d_key) != std::get<0>(members(asked)).rows)
       detail::throw_mismatch(name, "the feature map", map.features(d_key), "features",
                              std::get<0>(members(asked)).rows, "the memory");
@@ -163,7 +167,7 @@ struct FastWeightLayer {
   void scan_heads(State& state, Trace& trace, Pass pass) const {
     const auto signature = memory.signature();
     trace.kept.resize(static_cast<std::size_t>(heads));
-    for (Index h = 0; h < heads; ++h) {
+    for_each_head(heads, parallel, [&](Index h) {
       const auto i = static_cast<std::size_t>(h);
       const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), h);
       const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), h);
@@ -171,27 +175,29 @@ struct FastWeightLayer {
       if constexpr (Differentiable<M>) {
         if (pass == Pass::train) {
           fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
-          continue;
+          return;
         }
       }
       fw::scan(memory, state.heads[i], inputs, queries, out);
-    }
+    });
   }
 
   void heads_backward(Trace& trace) const {
     const auto signature = memory.signature();
     trace.write.clear_gradient();
     trace.read.clear_gradient();
-    if (trace.dstate.empty()) trace.dstate.push_back(zero_gradient(memory));
-    for (Index h = 0; h < heads; ++h) {
-      set_zero(trace.dstate[0]);
-      fw::backward(memory, trace.kept[static_cast<std::size_t>(h)],
+    if (static_cast<Index>(trace.dstate.size()) < heads)
+      trace.dstate.assign(static_cast<std::size_t>(heads), zero_gradient(memory));
+    for_each_head(heads, parallel, [&](Index h) {
+      const auto i = static_cast<std::size_t>(h);
+      set_zero(trace.dstate[i]);
+      fw::backward(memory, trace.kept[i],
                    trace.write.template sequence<WriteSequence<M>>(signature.write(), h),
                    trace.read.template sequence<ReadSequence<M>>(signature.read(), h),
-                   head_of<OutGradSequence<M>>(trace.dout, h), trace.dstate[0],
+                   head_of<OutGradSequence<M>>(trace.dout, h), trace.dstate[i],
                    trace.write.template gradient<WriteGradSequence<M>>(signature.write(), h),
                    trace.read.template gradient<ReadGradSequence<M>>(signature.read(), h));
-    }
+    });
   }
 
   // The norm sees every head of every token as a token of its own.
