@@ -1,0 +1,122 @@
+#pragma once
+
+#include <fastweights/kernels/packet.hpp>
+
+/// \file
+/// One pass over a panel, some rows of a matrix W: takes in the rank-1 updates that the tokens
+/// before have left to write and forms the products with the vectors of the next tokens, so that W
+/// is loaded and stored once for all of them. Lanes run along the rows and what belongs to a column
+/// is broadcast: nothing is summed across lanes.
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// N things, a power of 2, as halves of halves: compilers keep them in registers, which they do not
+/// always do with arrays.
+template <class T, int N> struct Few {
+  Few<T, N / 2> first, second;
+};
+template <class T> struct Few<T, 1> { T only; };
+
+/// Vectors with an entry for every column.
+template <class S, int N> using Vectors = Few<const S*, N>;
+
+template <class S, int R>
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Few<Rows<S, R>, 1>& e,
+                                const Vectors<S, 1>& by, Index j) {
+  w.add(e.only, by.only[j]);
+}
+template <class S, int R, int N>
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Few<Rows<S, R>, N>& e,
+                                const Vectors<S, N>& by, Index j) {
+  update<S, R>(w, e.first, by.first, j);
+  update<S, R>(w, e.second, by.second, j);
+}
+
+template <class S, int R>
+EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Few<Rows<S, R>, 1>& sums,
+                                  const Vectors<S, 1>& by, Index j) {
+  sums.only.add(w, by.only[j]);
+}
+template <class S, int R, int N>
+EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Few<Rows<S, R>, N>& sums,
+                                  const Vectors<S, N>& by, Index j) {
+  multiply<S, R>(w, sums.first, by.first, j);
+  multiply<S, R>(w, sums.second, by.second, j);
+}
+
+template <class S, int R> EIGEN_ALWAYS_INLINE void set_zero(Few<Rows<S, R>, 1>& sums) {
+  sums.only = Rows<S, R>::all(S(0));
+}
+template <class S, int R, int N> EIGEN_ALWAYS_INLINE void set_zero(Few<Rows<S, R>, N>& sums) {
+  set_zero<S, R>(sums.first);
+  set_zero<S, R>(sums.second);
+}
+template <class S, int R>
+EIGEN_ALWAYS_INLINE void add(Few<Rows<S, R>, 1>& sums, const Few<Rows<S, R>, 1>& others) {
+  sums.only.add(others.only);
+}
+template <class S, int R, int N>
+EIGEN_ALWAYS_INLINE void add(Few<Rows<S, R>, N>& sums, const Few<Rows<S, R>, N>& others) {
+  add<S, R>(sums.first, others.first);
+  add<S, R>(sums.second, others.second);
+}
+
+/// What is computed and not yet in W, whose columns fade before.
+template <class S, int R, int U> struct Pending {
+  Few<Rows<S, R>, U> updates;
+  Vectors<S, U> by;
+  const S* fades;
+  S fade;
+};
+
+/// What a pass does to W: nothing, W += Σ e byᵀ, or that after W ← fade W or W ← W diag(fades).
+enum class Writes { nothing, updates, fade_all, fade_columns };
+
+/// W is R·lanes × columns without gaps.
+template <Writes writes, class S, int R, int U, int P> class Pass {
+ public:
+  static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const Pending<S, R, U>& pending,
+                                      const Vectors<S, P>& by, Few<Rows<S, R>, P>& sums) {
+    auto others = sums;
+    Index j = 0;
+    if constexpr (by_two) {
+      set_zero<S, R>(others);
+      for (; j + 2 <= columns; j += 2, W += 2 * size) {
+        visit(W, j, pending, by, sums);
+        visit(W + size, j + 1, pending, by, others);
+      }
+    }
+    for (; j < columns; ++j, W += size) visit(W, j, pending, by, sums);
+    if constexpr (by_two) add<S, R>(sums, others);
+  }
+
+  /// The updates alone.
+  static EIGEN_ALWAYS_INLINE void write(S* W, Index columns, const Pending<S, R, U>& pending) {
+    for (Index j = 0; j < columns; ++j, W += size) updated(W, j, pending).store(W);
+  }
+
+ private:
+  using Column = Rows<S, R>;
+  static constexpr Index size = Column::size;
+  // Two columns at a time where one has too few sums to hide the latency of a multiply-add.
+  static constexpr bool by_two = R * P < 8;
+
+  static EIGEN_ALWAYS_INLINE Column updated(const S* W, Index j, const Pending<S, R, U>& pending) {
+    Column w = Column::load(W);
+    if constexpr (writes == Writes::fade_all) w.scale(pending.fade);
+    if constexpr (writes == Writes::fade_columns) w.scale(pending.fades[j]);
+    if constexpr (writes != Writes::nothing) update<S, R>(w, pending.updates, pending.by, j);
+    return w;
+  }
+
+  static EIGEN_ALWAYS_INLINE void visit(S* W, Index j, const Pending<S, R, U>& pending,
+                                        const Vectors<S, P>& by, Few<Column, P>& sums) {
+    const Column w = updated(W, j, pending);
+    if constexpr (writes != Writes::nothing) w.store(W);
+    multiply<S, R>(w, sums, by, j);
+  }
+};
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail
