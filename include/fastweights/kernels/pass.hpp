@@ -13,22 +13,20 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 /// N things, a power of 2, as halves of halves: compilers keep them in registers, which they do not
 /// always do with arrays.
-template <class T, int N> struct Few {
-  Few<T, N / 2> first, second;
-};
+template <class T, int N> struct Few { Few<T, N / 2> first, second; };
 template <class T> struct Few<T, 1> { T only; };
 
 /// Vectors with an entry for every column.
 template <class S, int N> using Vectors = Few<const S*, N>;
 
 template <class S, int R>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Few<Rows<S, R>, 1>& e,
-                                const Vectors<S, 1>& by, Index j) {
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Few<Rows<S, R>, 1>& e, const Vectors<S, 1>& by,
+                                Index j) {
   w.add(e.only, by.only[j]);
 }
 template <class S, int R, int N>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Few<Rows<S, R>, N>& e,
-                                const Vectors<S, N>& by, Index j) {
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Few<Rows<S, R>, N>& e, const Vectors<S, N>& by,
+                                Index j) {
   update<S, R>(w, e.first, by.first, j);
   update<S, R>(w, e.second, by.second, j);
 }

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <fastweights/core/products.hpp>
 #include <fastweights/kernels/panel.hpp>
+#include <fastweights/kernels/panels.hpp>
 
 namespace fw::detail {
 
@@ -120,54 +119,22 @@ template <class S, Fade fading> class Pairs {
   Pair<S> pairs_[most];
 };
 
-/// Where a panel stands in W, and its own copy of these rows: contiguous, padded with zeros.
-template <class S> struct Panel {
-  S* data;
-  Index first, rows, size;
-};
-
-/// W's rows from `first` on, in panels of `size` rows; scaled on the way back.
-template <class S> void copy_in(const S* W, Index stride, Index columns, const Panel<S>& p) {
-  for (Index j = 0; j < columns; ++j) {
-    S* const to = p.data + j * p.size;
-    std::copy_n(W + p.first + j * stride, p.rows, to);
-    std::fill(to + p.rows, to + p.size, S(0));
-  }
-}
-template <class S> void copy_out(const Panel<S>& p, S* W, Index stride, Index columns, S factor) {
-  for (Index j = 0; j < columns; ++j)
-    for (Index i = 0; i < p.rows; ++i)
-      W[p.first + i + j * stride] = factor * p.data[i + j * p.size];
-}
-
-template <Fade fading, bool Corrects, class S>
-void run(const Panel<S>& p, Index columns, const Pair<S>* pairs, Index count) {
-  if (p.size == lanes<S>)
-    PanelScan<S, 1, fading, Corrects>::run(p.data, columns, pairs, count, p.first, p.rows);
-  else
-    PanelScan<S, 2, fading, Corrects>::run(p.data, columns, pairs, count, p.first, p.rows);
-}
-
 /// Takes W, d_v×d_k with contiguous columns, through `steps` tokens.
 template <Fade fading, bool Corrects, class Matrix, class S, class Weights>
 void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& weights) {
-  const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
-  constexpr Index tall = 2 * lanes<S>;
-  const Index panels = (rows + tall - 1) / tall;
-  S* const room = thread_room<S, Panel<S>>(panels * tall * columns);
-  const auto panel = [&](Index i) {
-    const Index first = i * tall, count = std::min(tall, rows - first);
-    return Panel<S>{room + first * columns, first, count, count <= lanes<S> ? lanes<S> : tall};
-  };
-  Pairs<S, fading> pairs(tokens, columns);
-  for (Index i = 0; i < panels; ++i) copy_in(W.data(), stride, columns, panel(i));
+  struct Use;
+  Panels<S, Use> panels(W.rows(), W.cols());
+  panels.copy_in(W.data(), W.colStride());
+  Pairs<S, fading> pairs(tokens, W.cols());
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, weights);
-    for (Index i = 0; i < panels; ++i)
-      run<fading, Corrects>(panel(i), columns, pairs.data(), count);
+    panels.each([&](auto packets, const auto& p) {
+      PanelScan<S, packets, fading, Corrects>::run(p.data, panels.columns(), pairs.data(), count,
+                                                   p.first, p.rows);
+    });
     t += 2 * count;
   }
-  for (Index i = 0; i < panels; ++i) copy_out(panel(i), W.data(), stride, columns, pairs.past());
+  panels.copy_out(W.data(), W.colStride(), pairs.past());
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <algorithm>
+#include <fastweights/core/products.hpp>
+#include <fastweights/kernels/packet.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// A matrix cut into panels of some rows, each contiguous and padded with zeros to whole packets,
+/// so that it stays in the first-level cache while tokens go through it. The room is the thread's;
+/// `Use` tells apart matrices that are needed at the same time.
+template <class S, class Use> class Panels {
+ public:
+  struct Panel {
+    S* data;
+    Index first, rows;
+  };
+
+  Panels(Index rows, Index columns)
+      : rows_(rows),
+        columns_(columns),
+        room_(thread_room<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
+
+  /// A matrix with columns `stride` apart, times a factor on the way out.
+  void copy_in(const S* W, Index stride) {
+    each([&](auto packets, const Panel& p) {
+      constexpr Index size = packets * lanes<S>;
+      for (Index j = 0; j < columns_; ++j) {
+        S* const to = p.data + j * size;
+        std::copy_n(W + p.first + j * stride, p.rows, to);
+        std::fill(to + p.rows, to + size, S(0));
+      }
+    });
+  }
+  void copy_out(S* W, Index stride, S factor = S(1)) const {
+    each([&](auto packets, const Panel& p) {
+      constexpr Index size = packets * lanes<S>;
+      for (Index j = 0; j < columns_; ++j)
+        for (Index i = 0; i < p.rows; ++i)
+          W[p.first + i + j * stride] = factor * p.data[i + j * size];
+    });
+  }
+  /// The transpose of such a matrix.
+  void copy_in_transposed(const S* W, Index stride) {
+    each([&](auto packets, const Panel& p) {
+      constexpr Index size = packets * lanes<S>;
+      std::fill(p.data, p.data + size * columns_, S(0));
+      for (Index i = 0; i < p.rows; ++i)
+        for (Index j = 0; j < columns_; ++j) p.data[i + j * size] = W[j + (p.first + i) * stride];
+    });
+  }
+
+  /// f(packets a column, as a constant, and the panel) for all of them.
+  template <class F> void each(const F& f) const {
+    for (Index first = 0; first < rows_; first += tall) {
+      const Panel p{room_ + first * columns_, first, std::min(tall, rows_ - first)};
+      if (p.rows <= lanes<S>)
+        f(std::integral_constant<int, 1>{}, p);
+      else
+        f(std::integral_constant<int, 2>{}, p);
+    }
+  }
+  Index columns() const { return columns_; }
+
+ private:
+  static constexpr Index tall = 2 * lanes<S>;
+  Index rows_, columns_;
+  S* room_;
+};
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail
