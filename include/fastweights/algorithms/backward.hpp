@@ -22,6 +22,15 @@
 
 namespace fw {
 
+namespace detail {
+
+template <class M> struct TraceOf {
+  struct type {};
+};
+template <TracedBackward M> struct TraceOf<M> { using type = typename M::Trace; };
+
+}  // namespace detail
+
 /// What the forward pass leaves for the backward pass, and the room the backward pass works in.
 /// Kept by the caller and used again, it is allocated once.
 template <Memory M> struct Checkpoints {
@@ -31,13 +40,14 @@ template <Memory M> struct Checkpoints {
   std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
   std::vector<StateOf<M>> replay;  ///< the states inside one chunk
   OwnedOuts<M> room;               ///< for what a read that changes the state answers again
+  typename detail::TraceOf<M>::type trace;  ///< of a rule that keeps more than states
 };
 
 namespace detail {
 
 // A rule that brings its own backward pass asks for nothing but the initial state.
 template <Memory M> Index checkpoint_interval(Index asked, Index steps) {
-  if constexpr (OwnBackward<M>) return std::max<Index>(1, steps);
+  if constexpr (OwnBackward<M> || TracedBackward<M>) return std::max<Index>(1, steps);
   if (asked > 0) return asked;
   return std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(steps))));
 }
@@ -125,6 +135,11 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   detail::check_outputs(m, queries, outputs, total);
   kept.interval = detail::checkpoint_interval<M>(kept.asked, total);
   kept.steps = total;
+  if constexpr (TracedBackward<M>) {
+    detail::remember<M>(kept.states, 0, state);
+    m.scan(state, inputs, queries, outputs, kept.trace);
+    return;
+  }
   std::size_t chunk = 0;
   for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {
     detail::remember<M>(kept.states, chunk, state);
@@ -154,7 +169,9 @@ void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSeq
                        detail::check_chunks(M::name, inputs, signature.write()));
   detail::check_chunks(M::name, dr, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
-  if constexpr (OwnBackward<M>) {
+  if constexpr (TracedBackward<M>) {
+    m.backward(kept.states[0], kept.trace, inputs, queries, dy, ds, dw, dr);
+  } else if constexpr (OwnBackward<M>) {
     m.backward(kept.states[0], inputs, queries, dy, ds, dw, dr);
   } else {
     const Index chunks = (total + kept.interval - 1) / kept.interval;
@@ -175,6 +192,13 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
   const Index total = detail::steps_of(inputs, in);
   detail::check_scan(m, initial, inputs, queries, total);
   Checkpoints<M> kept;
+  if constexpr (TracedBackward<M>) {
+    StateOf<M> state = initial;
+    auto outputs = owned_sequence<OwnedOuts<M>>(m.signature().out(), total, typename M::Scalar(0));
+    scan(m, state, inputs, queries, view<OutSequence<M>>(outputs), kept);
+    backward(m, kept, inputs, queries, dy, ds, dw, dr);
+    return;
+  }
   kept.interval = detail::checkpoint_interval<M>(0, total);
   kept.steps = total;
   kept.states.push_back(initial);

@@ -115,9 +115,19 @@ concept OwnBackward = Memory<M> &&
   m.backward(s, w, r, dy, ds, dw, dr);
 };
 
+/// Brings a backward pass that goes by what its forward pass left in a Trace.
+template <class M>
+concept TracedBackward = Memory<M> &&
+    requires(const M& m, StateOf<M>& s, typename M::Trace& trace, WriteSequence<M> w,
+             ReadSequence<M> r, OutSequence<M> y, OutGradSequence<M> dy, WriteGradSequence<M> dw,
+             ReadGradSequence<M> dr) {
+  m.scan(s, w, r, y, trace);
+  m.backward(s, trace, w, r, dy, s, dw, dr);
+};
+
 /// Has gradients for every input and the initial state, over sequences of any length.
 template <class M>
-concept Differentiable = StepDifferentiable<M> || OwnBackward<M>;
+concept Differentiable = StepDifferentiable<M> || OwnBackward<M> || TracedBackward<M>;
 
 /// A stretch of writes can be summed up in a Segment that acts on any state later: a monoid.
 template <class M>
@@ -187,7 +197,7 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `chunk` is there, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
-      !requires(const M& m) { &M::backward; } || OwnBackward<M>,
+      !requires(const M& m) { &M::backward; } || OwnBackward<M> || TracedBackward<M>,
       "memory rule: `backward` is there, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");

@@ -22,14 +22,16 @@ template <class S> struct Columns {
   EIGEN_ALWAYS_INLINE S* operator()(Index t) const {
     return data == nullptr ? nullptr : data + t * stride;
   }
+  operator Columns<const S>() const { return {data, stride}; }
 };
 
-/// The sequence of one head: d_k rows of keys, queries and fades, d_v of values, betas and outputs.
-/// Null where a rule has no betas or no fades by the row.
+/// The sequence of one head: d_k rows of keys, queries and fades, d_v of values, betas, outputs
+/// and errors. Null where a rule has no betas or no fades by the row, or nobody asks for errors.
 template <class S> struct Tokens {
   Columns<const S> key, value, query;
   Columns<S> output;
   Columns<const S> beta = {}, fades = {};
+  Columns<S> errors = {};
 };
 
 /// Two tokens, made ready to be read with one state, W before both; with P x = W x,
@@ -45,7 +47,7 @@ template <class S> struct Pair {
   struct One {
     const S *looked_up, *asked, *key;  // k to retrieve by, q, k to write by
     const S *values, *betas;           // the latter null where it is a number
-    S* output;                         // null for none
+    S *output, *error;                 // null for none; v − W̄ k goes to the latter
     S value = S(1), retrieved = S(1), beta = S(1), read = S(1), own = S(0), written = S(1);
   };
   One one, two;
@@ -53,33 +55,22 @@ template <class S> struct Pair {
   S earlier, cross, fade;
 };
 
-/// The products of keys and queries that two tokens read at once have to make up for.
-template <class S> struct Met {
-  S earlier, own1, cross, own2;  // k_1·k_2, k_1·q_1, k_1·q_2, k_2·q_2
-};
-
-/// `left` is k_1 with what fades before k_2 multiplied in.
+/// sums[i] = a[i]·b[i], of n entries each.
 template <class S>
-EIGEN_ALWAYS_INLINE Met<S> met(const S* left, const S* k1, const S* q1, const S* k2, const S* q2,
-                               Index n) {
+EIGEN_ALWAYS_INLINE void dot_products(const S* const (&a)[4], const S* const (&b)[4], Index n,
+                                      S* sums) {
   using One = Rows<S, 1>;
-  One earlier = One::all(S(0)), own1 = earlier, cross = earlier, own2 = earlier;
+  One s0 = One::all(S(0)), s1 = s0, s2 = s0, s3 = s0;
   Index i = 0;
   for (; i + One::size <= n; i += One::size) {
-    const One l = One::load(left + i), a = One::load(k2 + i), b = One::load(q2 + i);
-    earlier.add(l, a);
-    cross.add(l, b);
-    own2.add(a, b);
-    own1.add(One::load(k1 + i), One::load(q1 + i));
+    s0.add(One::load(a[0] + i), One::load(b[0] + i));
+    s1.add(One::load(a[1] + i), One::load(b[1] + i));
+    s2.add(One::load(a[2] + i), One::load(b[2] + i));
+    s3.add(One::load(a[3] + i), One::load(b[3] + i));
   }
-  Met<S> sum{earlier.sum(), own1.sum(), cross.sum(), own2.sum()};
-  for (; i < n; ++i) {
-    sum.earlier += left[i] * k2[i];
-    sum.own1 += k1[i] * q1[i];
-    sum.cross += left[i] * q2[i];
-    sum.own2 += k2[i] * q2[i];
-  }
-  return sum;
+  sums[0] = s0.sum(), sums[1] = s1.sum(), sums[2] = s2.sum(), sums[3] = s3.sum();
+  for (; i < n; ++i)
+    for (int j = 0; j < 4; ++j) sums[j] += a[j][i] * b[j][i];
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

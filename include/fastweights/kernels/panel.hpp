@@ -66,6 +66,7 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
 
   static EIGEN_ALWAYS_INLINE void strengthen(Column& e, const typename Pair<S>::One& one,
                                              Index first, Index rows) {
+    if (Corrects && one.error != nullptr) store_part(e, one.error + first, 0, rows);
     if (one.betas != nullptr)
       e.scale(load_part<Column>(one.betas + first, 0, rows));
     else

@@ -49,9 +49,12 @@ void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in, const Re
 
 template <Fade fading, bool Corrects, class M>
 void scan_by_kernel(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
-                    const ReadSequence<M>& asked, OutSequence<M>& out) {
+                    const ReadSequence<M>& asked, OutSequence<M>& out,
+                    Columns<typename M::Scalar> errors = {}) {
   const auto signature = m.signature();
-  scan_pairs<fading, Corrects>(s.W, tokens_of<M>(in, asked, out), in.key.cols(), [&](Index t) {
+  auto tokens = tokens_of<M>(in, asked, out);
+  tokens.errors = errors;
+  scan_pairs<fading, Corrects>(s.W, tokens, in.key.cols(), [&](Index t) {
     return m.weigh(s, token_at<WriteToken<M>>(in, signature.write(), t),
                    token_at<ReadToken<M>>(asked, signature.read(), t));
   });

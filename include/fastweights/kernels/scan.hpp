@@ -44,6 +44,7 @@ template <class S, Fade fading> class Pairs {
     pair(p, t, t, one, {S(0), S(0), S(1), S(0), S(1)}, i);
     p.two.output = nullptr;
     p.two.betas = nullptr;
+    p.two.error = nullptr;
   }
 
   void pair(Pair<S>& p, Index t1, Index t2, const TokenWeights<S>& a, const TokenWeights<S>& b,
@@ -51,17 +52,19 @@ template <class S, Fade fading> class Pairs {
     const S *k1 = tokens_.key(t1), *k2 = tokens_.key(t2);
     const S *q1 = tokens_.query(t1), *q2 = tokens_.query(t2);
     const auto pointers = [&](Index t, const S* k, const S* q) {
-      return typename Pair<S>::One{k, q, k, tokens_.value(t), tokens_.beta(t), tokens_.output(t)};
+      return typename Pair<S>::One{
+          k, q, k, tokens_.value(t), tokens_.beta(t), tokens_.output(t), tokens_.errors(t)};
     };
     p.one = pointers(t1, k1, q1);
     p.two = pointers(t2, k2, q2);
     if constexpr (fading == Fade::columns) fade_columns(p, t1, t2, i);
-    const Met<S> m = met(p.one.key, k1, q1, k2, q2, columns_);
+    S met[4];
+    dot_products({p.one.key, k1, p.one.key, k2}, {k2, q1, q2, q2}, columns_, met);
     const S before = past_ * a.fade, after = before * b.fade;  // the state that each retrieves from
-    p.earlier = b.retrieved * b.fade * m.earlier;
-    p.cross = b.read * b.fade * m.cross;
-    weigh(p.one, a, before, m.own1);
-    weigh(p.two, b, after, m.own2);
+    p.earlier = b.retrieved * b.fade * met[0];
+    p.cross = b.read * b.fade * met[2];
+    weigh(p.one, a, before, met[1]);
+    weigh(p.two, b, after, met[3]);
     fade(p, b.fade, after);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/kernels/backward.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
@@ -98,6 +99,40 @@ class DeltaRule {
   void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<detail::Fade::none, true>(*this, s, in, asked, out);
+  }
+  /// Of the forward pass: v − W k for every token; and room for as many columns.
+  struct Trace {
+    Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
+  };
+  static constexpr bool own_gradient = detail::KernelScalar<S> && !Normaliser::active &&
+                                       std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
+  void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
+            OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
+    trace.errors.resize(dv(), in.key.cols());
+    detail::scan_by_kernel<detail::Fade::none, true>(*this, s, in, asked, out,
+                                                     detail::columns_of(trace.errors));
+  }
+  void backward(const Kept& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
+                const ReadSequence<DeltaRule>& asked, const OutGradSequence<DeltaRule>& dy,
+                Kept& ds, WriteGradSequence<DeltaRule> dw,
+                ReadGradSequence<DeltaRule> dr) const requires own_gradient {
+    const auto& errors = trace.errors;
+    auto& corrections = trace.corrections;
+    corrections.resize(dv(), errors.cols());
+    detail::BackwardTokens<S> tokens{detail::columns_of(in.key),
+                                     detail::columns_of(asked.query),
+                                     detail::columns_of(dy.output),
+                                     detail::columns_of(errors),
+                                     detail::columns_of(corrections),
+                                     detail::columns_of(dw.key),
+                                     detail::columns_of(dr.query),
+                                     in.beta.data(),
+                                     in.beta.colStride()};
+    detail::backward_pairs<true>(initial.W, ds.W, tokens, errors.cols());
+    for (Index t = 0; t < errors.cols(); ++t) {
+      dw.value.col(t) += in.beta[t] * corrections.col(t);
+      dw.beta[t] += corrections.col(t).cwiseProduct(errors.col(t)).sum();
+    }
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   detail::TokenWeights<S> weigh(Kept& s, const WriteToken<DeltaRule>& t,
