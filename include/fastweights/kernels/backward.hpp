@@ -27,8 +27,9 @@ template <class S> struct BackwardPair {
     S beta;
   };
   One one, two;
-  bool lonely;  // then `two` is not there, and all that belongs to it is as of `one`
-  S dots[4];
+  bool lonely;    // then `two` is not there, and all that belongs to it is as of `one`
+  S met[4];       // k_1·k_2, k_1·q_1, k_1·q_2, k_2·q_2
+  S answered[4];  // u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2
 };
 
 /// gradient += factor x, of `rows` entries.
@@ -67,12 +68,12 @@ template <class S, int R, bool Corrects> class PanelErrors {
     Column dy2 = load_part<Column>(two.dy + first, 0, rows);
     if (p.lonely) dy2 = Column::all(S(0));
     Column &c1 = c.first.only, &c2 = c.second.only;
-    c2.add(dy2, p.dots[3]);
-    c1.add(dy2, p.dots[2]);
-    c1.add(dy1, p.dots[1]);
+    c2.add(dy2, p.met[3]);
+    c1.add(dy2, p.met[2]);
+    c1.add(dy1, p.met[1]);
     Column g2 = c2;
     g2.scale(-two.beta);
-    if constexpr (Corrects) c1.add(g2, p.dots[0]);
+    if constexpr (Corrects) c1.add(g2, p.met[0]);
     Column g1 = c1;
     g1.scale(-one.beta);
     if constexpr (Corrects) {
@@ -87,7 +88,7 @@ template <class S, int R, bool Corrects> class PanelErrors {
   }
 };
 
-/// Wᵀ through a pair: dq_t and what dk_t has of W. dots: u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2.
+/// Wᵀ through a pair: dq_t and what dk_t has of W.
 template <class S, int R, bool Corrects> class PanelQueries {
  public:
   static EIGEN_DONT_INLINE void run(S* W, Index columns, const BackwardPair<S>* pairs, Index count,
@@ -120,7 +121,7 @@ template <class S, int R, bool Corrects> class PanelQueries {
     k2.scale(two.beta);
     pending = {{{k1}, {k2}}, {{one.u}, {two.u}}, {}, {}};
     if constexpr (Corrects) {
-      sums.second.second.only.add(k1, p.dots[3]);
+      sums.second.second.only.add(k1, p.answered[3]);
       add_to(one.dk + first, sums.second.first.only, -one.beta, rows);
       if (!p.lonely) add_to(two.dk + first, sums.second.second.only, -two.beta, rows);
       finish(p, sums.first, k1, k2, first, rows);
@@ -132,15 +133,15 @@ template <class S, int R, bool Corrects> class PanelQueries {
   static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Few<Column, 2> dq,
                                          const Column& k1, const Column& k2, Index first,
                                          Index rows) {
-    dq.first.only.add(k1, p.dots[0]);
+    dq.first.only.add(k1, p.answered[0]);
     add_to(p.one.dq + first, dq.first.only, S(1), rows);
-    dq.second.only.add(k1, p.dots[1]);
-    dq.second.only.add(k2, p.dots[2]);
+    dq.second.only.add(k1, p.answered[1]);
+    dq.second.only.add(k2, p.answered[2]);
     if (!p.lonely) add_to(p.two.dq + first, dq.second.only, S(1), rows);
   }
 };
 
-/// Gᵀ through a pair, the later token first: what dk_t has of G. dots as for PanelQueries.
+/// Gᵀ through a pair, the later token first: what dk_t has of G.
 template <class S, int R, bool Corrects> class PanelKeys {
  public:
   static EIGEN_DONT_INLINE void run(S* G, Index columns, const BackwardPair<S>* pairs, Index count,
@@ -171,10 +172,10 @@ template <class S, int R, bool Corrects> class PanelKeys {
     k1.scale(-one.beta);
     k2.scale(-two.beta);
     Column &dk1 = dk.first.only, &dk2 = dk.second.only;
-    dk2.add(q2, p.dots[2]);
-    dk1.add(q2, p.dots[1]);
-    if constexpr (Corrects) dk1.add(k2, p.dots[3]);
-    dk1.add(q1, p.dots[0]);
+    dk2.add(q2, p.answered[2]);
+    dk1.add(q2, p.answered[1]);
+    if constexpr (Corrects) dk1.add(k2, p.answered[3]);
+    dk1.add(q1, p.answered[0]);
     add_to(one.dk + first, dk1, one.beta, rows);
     if (!p.lonely) add_to(two.dk + first, dk2, two.beta, rows);
     if constexpr (Corrects)
@@ -192,10 +193,10 @@ template <class S> struct BackwardTokens {
   Index beta_stride = 0;
 };
 
-/// Calls f(pairs, count) with some pairs at a time, from the first to the last or back.
-/// `fill(pair)` is for their dots.
-template <class S, class Fill, class F>
-void for_pairs(const BackwardTokens<S>& t, Index steps, bool back, const Fill& fill, const F& f) {
+/// Calls f(pairs, count, the first of them) with some pairs at a time, from the first to the last
+/// or back.
+template <class S, class F>
+void for_pairs(const BackwardTokens<S>& t, Index steps, bool back, const F& f) {
   constexpr Index most = 32;
   BackwardPair<S> pairs[most];
   const Index all = (steps + 1) / 2;
@@ -213,9 +214,8 @@ void for_pairs(const BackwardTokens<S>& t, Index steps, bool back, const Fill& f
       p.one = token(at);
       p.two = p.lonely ? p.one : token(at + 1);
       if (p.lonely) p.two.beta = S(0);
-      fill(p);
     }
-    f(pairs, count);
+    f(pairs, count, back ? all - done - count : done);
     done += count;
   }
 }
@@ -226,39 +226,39 @@ template <bool Corrects, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Index steps) {
   struct Errors;
   struct Transposed;
+  struct Answered;
   const Index dv = W.rows(), dk = W.cols();
-  const auto by_keys = [&](BackwardPair<S>& p) {
-    const auto &one = p.one, &two = p.two;
-    dot_products({one.k, one.k, one.k, two.k}, {two.k, one.q, two.q, two.q}, dk, p.dots);
-  };
-  const auto by_values = [&](BackwardPair<S>& p) {
-    const auto &one = p.one, &two = p.two;
-    dot_products({one.u, one.u, two.u, one.u}, {one.dy, two.dy, two.dy, Corrects ? two.c : two.dy},
-                 dv, p.dots);
-  };
-  const auto through = [&](auto& panels, bool back, const auto& fill, const auto& run) {
-    for_pairs(t, steps, back, fill, [&](const BackwardPair<S>* pairs, Index count) {
-      panels.each([&](auto packets, const auto& p) { run(packets, p, pairs, count); });
-    });
-  };
-
+  S* const answered = thread_room<S, Answered>(4 * ((steps + 1) / 2));
   Panels<S, Transposed> transposed(dk, dv);
-  transposed.copy_in_transposed(G.data(), G.colStride());
   Panels<S, Errors> errors(dv, dk);
+  transposed.copy_in_transposed(G.data(), G.colStride());
   errors.copy_in(G.data(), G.colStride());
-  through(errors, true, by_keys, [&](auto packets, const auto& p, const auto* pairs, Index count) {
-    PanelErrors<S, packets, Corrects>::run(p.data, dk, pairs, count, p.first, p.rows);
+  for_pairs(t, steps, true, [&](BackwardPair<S>* pairs, Index count, Index first) {
+    for (Index i = 0; i < count; ++i) {
+      const auto &one = pairs[i].one, &two = pairs[i].two;
+      dot_products({one.k, one.k, one.k, two.k}, {two.k, one.q, two.q, two.q}, dk, pairs[i].met);
+    }
+    errors.each([&](auto packets, const auto& p) {
+      PanelErrors<S, packets, Corrects>::run(p.data, dk, pairs, count, p.first, p.rows);
+    });
+    for (Index i = 0; i < count; ++i) {
+      const auto &one = pairs[i].one, &two = pairs[i].two;
+      dot_products({one.u, one.u, two.u, one.u},
+                   {one.dy, two.dy, two.dy, Corrects ? two.c : two.dy}, dv, pairs[i].answered);
+      std::copy_n(pairs[i].answered, 4, answered + 4 * (first + count - 1 - i));
+    }
+    transposed.each([&](auto packets, const auto& p) {
+      PanelKeys<S, packets, Corrects>::run(p.data, dv, pairs, count, p.first, p.rows);
+    });
   });
   errors.copy_out(G.data(), G.colStride());
-  through(transposed, true, by_values,
-          [&](auto packets, const auto& p, const auto* pairs, Index count) {
-            PanelKeys<S, packets, Corrects>::run(p.data, dv, pairs, count, p.first, p.rows);
-          });
   transposed.copy_in_transposed(W.data(), W.colStride());
-  through(transposed, false, by_values,
-          [&](auto packets, const auto& p, const auto* pairs, Index count) {
-            PanelQueries<S, packets, Corrects>::run(p.data, dv, pairs, count, p.first, p.rows);
-          });
+  for_pairs(t, steps, false, [&](BackwardPair<S>* pairs, Index count, Index first) {
+    for (Index i = 0; i < count; ++i) std::copy_n(answered + 4 * (first + i), 4, pairs[i].answered);
+    transposed.each([&](auto packets, const auto& p) {
+      PanelQueries<S, packets, Corrects>::run(p.data, dv, pairs, count, p.first, p.rows);
+    });
+  });
 }
 
 }  // namespace FASTWEIGHTS_KERNELS
