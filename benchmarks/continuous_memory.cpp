@@ -77,8 +77,10 @@ template <class S, class Sampling> struct Subject {
   }
 };
 
-double write_flops(const Sizes& s) {
-  return 2 * static_cast<double>(s.d * s.functions * (s.chunk + 2 * s.samples));
+// Samples taken evenly are a part of the operator.
+double write_flops(const Sizes& s, bool sticky = false) {
+  const Index past = sticky ? 2 * s.samples : s.functions;
+  return 2 * static_cast<double>(s.d * s.functions * (s.chunk + past));
 }
 // Without densities.
 double read_flops(const Sizes& s) { return 4 * static_cast<double>(s.d * s.functions * s.chunk); }
@@ -128,7 +130,7 @@ template <class Which> void write(benchmark::State& state, const Sizes& s) {
     subject.state.tokens = s.read;
     subject.write();
   }
-  report<float>(state, s, write_flops(s));
+  report<float>(state, s, write_flops(s, std::is_same_v<Which, Sticky>));
 }
 
 template <class Which> void read(benchmark::State& state, const Sizes& s) {

@@ -167,7 +167,10 @@ void add_sizes(CLI::App& app, SortingOptions& o) {
   app.add_option("--chunk", o.chunk, "tokens remembered together")->capture_default_str();
   app.add_option("--functions", o.functions, "N, and slots of the compressive memory")
       ->capture_default_str();
-  app.add_option("--samples", o.samples, "M, of the old signal")->capture_default_str();
+  app.add_option("--samples", o.samples, "M, of the old signal, taken evenly")
+      ->capture_default_str();
+  app.add_option("--sticky-samples", o.sticky, "M, taken where it was attended to")
+      ->capture_default_str();
   app.add_option("--compression", o.rate, "tokens to a slot")->capture_default_str();
   app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly")->capture_default_str();
 }
@@ -202,7 +205,7 @@ Settings parse(int argc, char** argv) {
   if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
   if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;
   if (s.paper) {
-    s.sizes = {3, 300, 6, 300, 1024, 1024, 512, 512, 4, {0.01, 0.05}, 1, 0.75};
+    s.sizes = {3, 300, 6, 300, 1024, 1024, 512, 512, 512, 4, {0.01, 0.05}, 1, 0.75};
     s.lengths = {4000, 8000, 16000};
     s.steps = s.more = 20000;
     s.batch = 8;

@@ -217,7 +217,7 @@ TEST_CASE("an operator is computed once, for a memory and its copies", "[continu
   const auto fixed = memory(4, 2, 3, 5, 6, Contraction::fixed(0.5));
   CHECK(&fixed.operator_for(3, 6) == &fixed.operator_for(3, 600));
   CHECK(first->past.size() == 0);
-  CHECK((later->past.rows() == 5 && later->past.cols() == 6));
+  CHECK((later->past.rows() == 6 && later->past.cols() == 6));  // behind the samples
   CHECK((later->fresh.rows() == 3 && later->fresh.cols() == 6));
 }
 

@@ -110,7 +110,8 @@ struct SortingOptions {
   fw::Index window = 64;      ///< tokens of a layer's short-term memory
   fw::Index chunk = 64;       ///< tokens that enter the long-term memory together
   fw::Index functions = 128;  ///< N, or slots of the compressive memory
-  fw::Index samples = 128;    ///< M
+  fw::Index samples = 1024;   ///< M, taken evenly: as dense as tokens are in the longer sequences
+  fw::Index sticky = 256;     ///< M, taken where it was attended to: these cost a write
   fw::Index rate = 4;         ///< tokens to a slot of the compressive memory
   std::vector<double> widths = {0.01, 0.05};
   double ridge = 0.5;
@@ -160,7 +161,7 @@ template <class Sampling> auto continuous_model(const SortingOptions& o) {
   m.d = o.width;
   m.heads = o.heads;
   m.chunk = o.chunk;
-  m.samples = o.samples;
+  m.samples = Memory::sticky ? o.sticky : o.samples;
   m.regression.ridge = o.ridge;
   m.contraction = {o.tau};
   return with_long_term(o, Memory(m, fw::GaussianBasis<float>(o.functions, o.widths),

@@ -94,7 +94,7 @@ Eigen::MatrixXd basis_at(const Basis& basis, const std::vector<double>& position
 ///
 /// Computed in double by Cholesky (in float the published sizes are 5 to 11 % off), applied in S.
 template <class S> struct RidgeOperator {
-  Eigen::Matrix<S, Dynamic, Dynamic> past;   ///< M×N
+  Eigen::Matrix<S, Dynamic, Dynamic> past;   ///< M×N; N×N behind samples that are always the same
   Eigen::Matrix<S, Dynamic, Dynamic> fresh;  ///< L×N
 };
 

@@ -40,10 +40,13 @@ struct StickySampling {
 ///
 /// Each write contracts the old signal to [0, τ], puts the new tokens on [τ, 1] and regresses both
 /// on the basis again; G is the ridge operator (continuous/ridge.hpp). The M samples of the old
-/// signal are taken evenly or, sticky, where the reads since the last write attended to.
+/// signal are taken evenly or, sticky, where the reads since the last write attended to. Even ones
+/// are always the same and their Ψ is a part of the operator, so that M costs a write nothing: for
+/// an evenly weighted past let them be about as dense as the tokens, or the new outweigh the old.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
-/// of queries and signal. Cost of a write: 2 d N (L + 2 M) flops, once more N² (P + N/3) for a
+/// of queries and signal. Cost of a write: 2 d N (L + N) flops, sticky 2 d N (L + 2 M) and N M
+/// exponentials; once more N² (P + M + N/3) for a
 /// chunk length or contraction not seen before; of a read: 4 d N flops and `heads` densities a
 /// query. No heap after the first write of a size, but for what a new operator takes. Reading an
 /// empty memory gives 0. A signal that is not finite stays so. Martins, Marinho, Martins 2022,
@@ -109,9 +112,7 @@ class ContinuousMemory {
       s.coefficients.setZero();
       detail::add_product(s.coefficients, t.signal, to.fresh);
     } else {
-      auto past = room<struct Past, S>(options_.d);
-      past.setZero();
-      with_samples(s, t, [&](const auto& psi) { detail::add_product(past, s.coefficients, psi); });
+      const auto past = past_of(s, t);
       s.coefficients.setZero();
       detail::add_product(s.coefficients, past, to.past);
       detail::add_product(s.coefficients, t.signal, to.fresh);
@@ -135,13 +136,15 @@ class ContinuousMemory {
     const auto& to = operator_for(t.signal.cols(), before.tokens);
     detail::add_product(dt.signal, ds.coefficients, to.fresh.transpose());
     if (before.tokens > 0 && options_.backpropagate == Backpropagate::past) {
-      auto dpast = room<struct Past, S>(options_.d);
+      auto dpast = room<struct Past, S>(options_.d, to.past.rows());
       dpast.setZero();
       detail::add_product(dpast, ds.coefficients, to.past.transpose());
-      ds.coefficients.setZero();
-      with_samples(before, t, [&](const auto& psi) {
-        detail::add_product(ds.coefficients, dpast, psi.transpose());
-      });
+      if constexpr (sticky) {
+        ds.coefficients.setZero();
+        detail::add_product(ds.coefficients, dpast, samples_basis(before, t).transpose());
+      } else {
+        ds.coefficients = dpast;
+      }
     } else {
       ds.coefficients.setZero();
     }
@@ -203,31 +206,50 @@ class ContinuousMemory {
     const Regression& r = options_.regression;
     const auto targets = r.parity ? detail::published_positions(past, key.fresh, key.tau)
                                   : detail::cell_centres(past, key.fresh, key.tau, r.padding);
-    const auto exact = ridge_operator(basis_, targets, r.ridge);
+    auto exact = ridge_operator(basis_, targets, r.ridge);
+    if (!sticky && past > 0) exact.past = (evenly() * exact.past).eval();
     return {exact.past.template cast<S>(), exact.fresh.template cast<S>()};
   }
 
-  // Calls f with the basis at the positions where the old signal is sampled, N×M.
-  template <class F>
-  void with_samples(const Kept& s, const WriteToken<ContinuousMemory>& t, const F& f) const {
+  // What the operator takes of the past: the samples of the old signal or, where these are taken
+  // evenly, its coefficients.
+  auto past_of(const Kept& s, [[maybe_unused]] const WriteToken<ContinuousMemory>& t) const {
+    auto past = room<struct Past, S>(options_.d, sticky ? options_.samples : basis_.size());
     if constexpr (sticky) {
-      Eigen::Map<Eigen::VectorXd> positions(room<struct Positions, double>(1).data(),
-                                            options_.samples);
-      auto exact = room<struct Exact, double>(basis_.size());
-      auto psi = room<struct Psi, S>(basis_.size());
-      sample_positions(s, t.draws, positions);
-      for (Index m = 0; m < options_.samples; ++m) basis_.evaluate(positions[m], exact.col(m));
-      psi = exact.template cast<S>();
-      f(psi);
+      past.setZero();
+      detail::add_product(past, s.coefficients, samples_basis(s, t));
     } else {
-      f(evenly_);
+      past = s.coefficients;
     }
+    return past;
   }
 
-  // rows×M, for the samples of the old signal: kept by the thread, so that a write takes no heap.
-  template <class Use, class T> auto room(Index rows) const {
+  // The basis where a sticky write samples the old signal, N×M.
+  auto samples_basis(const Kept& s, const WriteToken<ContinuousMemory>& t) const requires sticky {
     const Index samples = options_.samples;
-    return detail::StackMatrix<T>(detail::thread_room<T, Use>(rows * samples), rows, samples);
+    Eigen::Map<Eigen::VectorXd> positions(room<struct Positions, double>(1, samples).data(),
+                                          samples);
+    auto exact = room<struct Exact, double>(basis_.size(), samples);
+    auto psi = room<struct Psi, S>(basis_.size(), samples);
+    sample_positions(s, t.draws, positions);
+    for (Index m = 0; m < samples; ++m) basis_.evaluate(positions[m], exact.col(m));
+    psi = exact.template cast<S>();
+    return psi;
+  }
+
+  // The basis where the old signal is sampled evenly, N×M.
+  Eigen::MatrixXd evenly() const {
+    std::vector<double> positions;
+    const double to_edge = options_.regression.parity ? 1 : 0.5;
+    for (Index m = 0; m < options_.samples; ++m)
+      positions.push_back((static_cast<double>(m) + to_edge) /
+                          static_cast<double>(options_.samples));
+    return detail::basis_at(basis_, positions);
+  }
+
+  // Kept by the thread, so that a write takes no heap.
+  template <class Use, class T> static auto room(Index rows, Index columns) {
+    return detail::StackMatrix<T>(detail::thread_room<T, Use>(rows * columns), rows, columns);
   }
 
   template <class M> auto head(M&& all, Index h) const {
@@ -238,7 +260,6 @@ class ContinuousMemory {
   Options options_;
   Basis basis_;
   Density density_;
-  Matrix evenly_;  // the basis where the old signal is sampled evenly
   detail::OperatorCache<S> operators_;
 };
 
@@ -268,13 +289,6 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
     if (density_.functions() != basis_.size() && density_.functions() != Dynamic)
       detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
                              "the basis");
-  evenly_.resize(basis_.size(), options.samples);
-  Eigen::VectorXd psi(basis_.size());
-  for (Index m = 0; m < options.samples; ++m) {
-    const double cell = static_cast<double>(m) + (r.parity ? 1.0 : 0.5);
-    basis_.evaluate(cell / static_cast<double>(options.samples), psi);
-    evenly_.col(m) = psi.template cast<S>();
-  }
 }
 
 template <class S, class Density, class Basis, class Sampling, int D>
