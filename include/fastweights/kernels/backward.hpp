@@ -23,7 +23,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 template <class S> struct BackwardPair {
   struct One {
     const S *k, *q, *dy, *u;
-    S *c, *dk, *dq;
+    S *c, *dk, *dq, *dv, *dbeta;
     S beta;
   };
   One one, two;
@@ -185,12 +185,13 @@ template <class S, int R, bool Corrects> class PanelKeys {
   }
 };
 
-/// A sequence and its gradients. Of the sum rule u are the values, β is 1 and c is added to dv.
+/// A sequence and its gradients. Of the sum rule u are the values, c is added to dv, and there is
+/// no β.
 template <class S> struct BackwardTokens {
   Columns<const S> k, q, dy, u;
   Columns<S> c, dk, dq;
-  const S* beta = nullptr;  // null for 1
-  Index beta_stride = 0;
+  Columns<S> dv = {}, dbeta = {};
+  Columns<const S> beta = {};
 };
 
 /// Calls f(pairs, count, the first of them) with some pairs at a time, from the first to the last
@@ -202,8 +203,8 @@ void for_pairs(const BackwardTokens<S>& t, Index steps, bool back, const F& f) {
   const Index all = (steps + 1) / 2;
   const auto token = [&](Index i) {
     return typename BackwardPair<S>::One{
-        t.k(i), t.q(i),  t.dy(i), t.u(i),
-        t.c(i), t.dk(i), t.dq(i), t.beta == nullptr ? S(1) : t.beta[i * t.beta_stride]};
+        t.k(i),  t.q(i),  t.dy(i), t.u(i),     t.c(i),
+        t.dk(i), t.dq(i), t.dv(i), t.dbeta(i), t.beta.data != nullptr ? *t.beta(i) : S(1)};
   };
   for (Index done = 0; done < all;) {
     const Index count = std::min(most, all - done);
@@ -220,8 +221,16 @@ void for_pairs(const BackwardTokens<S>& t, Index steps, bool back, const F& f) {
   }
 }
 
-/// From G of the final state to that of the first, in place, and to c, dq and dk. `W` is the first
-/// state. dv and dβ follow from c and u.
+/// dv_t += β_t c_t, dβ_t += c_t·u_t
+template <class S> void correct(const typename BackwardPair<S>::One& one, Index dv) {
+  using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
+  const Vector c(one.c, dv);
+  Vector(one.dv, dv) += one.beta * c;
+  *one.dbeta += (c * Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>(one.u, dv)).sum();
+}
+
+/// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the
+/// first state.
 template <bool Corrects, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Index steps) {
   struct Errors;
@@ -245,6 +254,10 @@ void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Inde
       const auto &one = pairs[i].one, &two = pairs[i].two;
       dot_products({one.u, one.u, two.u, one.u},
                    {one.dy, two.dy, two.dy, Corrects ? two.c : two.dy}, dv, pairs[i].answered);
+      if constexpr (Corrects) {
+        correct<S>(one, dv);
+        if (!pairs[i].lonely) correct<S>(two, dv);
+      }
       std::copy_n(pairs[i].answered, 4, answered + 4 * (first + count - 1 - i));
     }
     transposed.each([&](auto packets, const auto& p) {

@@ -116,23 +116,15 @@ class DeltaRule {
                 const ReadSequence<DeltaRule>& asked, const OutGradSequence<DeltaRule>& dy,
                 Kept& ds, WriteGradSequence<DeltaRule> dw,
                 ReadGradSequence<DeltaRule> dr) const requires own_gradient {
-    const auto& errors = trace.errors;
     auto& corrections = trace.corrections;
-    corrections.resize(dv(), errors.cols());
-    detail::BackwardTokens<S> tokens{detail::columns_of(in.key),
-                                     detail::columns_of(asked.query),
-                                     detail::columns_of(dy.output),
-                                     detail::columns_of(errors),
-                                     detail::columns_of(corrections),
-                                     detail::columns_of(dw.key),
-                                     detail::columns_of(dr.query),
-                                     in.beta.data(),
-                                     in.beta.colStride()};
-    detail::backward_pairs<true>(initial.W, ds.W, tokens, errors.cols());
-    for (Index t = 0; t < errors.cols(); ++t) {
-      dw.value.col(t) += in.beta[t] * corrections.col(t);
-      dw.beta[t] += corrections.col(t).cwiseProduct(errors.col(t)).sum();
-    }
+    corrections.resize(dv(), in.key.cols());
+    const detail::BackwardTokens<S> tokens{
+        detail::columns_of(in.key),      detail::columns_of(asked.query),
+        detail::columns_of(dy.output),   detail::columns_of(trace.errors),
+        detail::columns_of(corrections), detail::columns_of(dw.key),
+        detail::columns_of(dr.query),    detail::columns_of(dw.value),
+        detail::columns_of(dw.beta),     detail::columns_of(in.beta)};
+    detail::backward_pairs<true>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   detail::TokenWeights<S> weigh(Kept& s, const WriteToken<DeltaRule>& t,
