@@ -27,14 +27,19 @@ using fw::Dynamic;
 // ---- Every memory has the forms that its header promises, in every scalar and size.
 
 struct Forms {
-  bool steps_back = true, own_scan = false, own_backward = false, chunks = false, merges = false;
+  bool steps_back = true, own_backward = false, chunks = false, merges = false;
+  // Of real scalars only: step and scan, a backward pass, and one that goes by a trace.
+  bool kernels = false, kernel_backward = false, traced = false;
 };
 
 template <class M> constexpr bool has(Forms f) {
+  constexpr bool real = std::is_floating_point_v<typename M::Scalar>;
   return fw::assert_memory<M>() && fw::PureRead<M> && fw::Differentiable<M> &&
-         fw::StepDifferentiable<M> == f.steps_back && fw::OwnScan<M> == f.own_scan &&
-         fw::OwnBackward<M> == f.own_backward && fw::Chunkable<M> == f.chunks &&
-         fw::Mergeable<M> == f.merges && !fw::FusedStep<M>;
+         fw::StepDifferentiable<M> == f.steps_back && fw::OwnScan<M> == (f.kernels && real) &&
+         fw::FusedStep<M> == (f.kernels && real) &&
+         fw::OwnBackward<M> == (f.own_backward || (f.kernel_backward && real)) &&
+         fw::TracedBackward<M> == (f.traced && real) && fw::Chunkable<M> == f.chunks &&
+         fw::Mergeable<M> == f.merges;
 }
 
 template <template <class, int, int> class M> constexpr bool in_all_scalars_and_sizes(Forms f) {
@@ -67,16 +72,21 @@ using Mapped = fw::FeatureMapped<fw::DeltaRule<S, Dv, Dk>, fw::EluPlusOne>;
 template <class S, int Dv, int Dk>
 using MappedGated = fw::FeatureMapped<fw::GatedLinearAttention<S, Dv, Dk>, fw::EluPlusOne>;
 
-static_assert(in_all_scalars_and_sizes<Sum>({.chunks = true, .merges = true}));
-static_assert(in_all_scalars_and_sizes<NormalisedSum>({.chunks = true, .merges = true}));
-static_assert(in_all_scalars_and_sizes<Delta>({.chunks = true, .merges = true}));
-static_assert(in_all_scalars_and_sizes<NormalisedDelta>({.chunks = true}));
-static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true}));
-static_assert(in_all_scalars_and_sizes<Gated>({.merges = true}));
-static_assert(in_all_scalars_and_sizes<SimpleGated>({.chunks = true, .merges = true}));
-static_assert(in_all_scalars_and_sizes<GatedDelta>({.chunks = true, .merges = true}));
-static_assert(in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true}));
-static_assert(in_all_scalars_and_sizes<Hebbian>({.chunks = true, .merges = true}));
+static_assert(in_all_scalars_and_sizes<Sum>(
+    {.chunks = true, .merges = true, .kernels = true, .kernel_backward = true}));
+static_assert(
+    in_all_scalars_and_sizes<NormalisedSum>({.chunks = true, .merges = true, .kernels = true}));
+static_assert(in_all_scalars_and_sizes<Delta>(
+    {.chunks = true, .merges = true, .kernels = true, .traced = true}));
+static_assert(in_all_scalars_and_sizes<NormalisedDelta>({.chunks = true, .kernels = true}));
+static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true, .kernels = true}));
+static_assert(in_all_scalars_and_sizes<Gated>({.merges = true, .kernels = true}));
+static_assert(
+    in_all_scalars_and_sizes<SimpleGated>({.chunks = true, .merges = true, .kernels = true}));
+static_assert(
+    in_all_scalars_and_sizes<GatedDelta>({.chunks = true, .merges = true, .kernels = true}));
+static_assert(in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true, .kernels = true}));
+static_assert(in_all_scalars_and_sizes<Hebbian>({.chunks = true, .merges = true, .kernels = true}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
 static_assert(
     in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));

@@ -79,8 +79,9 @@ template <class M> void step_is_write_and_read(const M& m, bool positive) {
     fw::write(m, apart, std::get<0>(b));
     if (!fw::reads_first<M>()) fw::read(m, apart, std::get<1>(b), std::get<2>(b));
   }
-  CHECK(difference(all.outputs, same.outputs) <= 1e-15);
-  CHECK(difference(stepped, apart) <= 1e-15);
+  // Not to the last bit: a kernel reads what the token adds apart from what there was.
+  CHECK(difference(all.outputs, same.outputs) <= 1e-14);
+  CHECK(difference(stepped, apart) <= 1e-14);
 }
 
 /// scan = steps, for every way to split the sequence in two, from a used state.

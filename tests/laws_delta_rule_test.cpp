@@ -133,7 +133,7 @@ TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") 
 }
 
 TEST_CASE("checkpoints used again lie √T apart for the new T", "[delta_rule]") {
-  using M = Plain<Dynamic, Dynamic>;
+  using M = Normalised<Dynamic, Dynamic>;  // which has no backward pass of its own
   const M m(3, 2);
   fw::Random random(1);
   fw::Checkpoints<M> kept;
@@ -167,7 +167,7 @@ TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_r
     CHECK(static_cast<Index>(kept.states.size()) == (10 + interval - 1) / interval);
     fw::backward(m, kept, inputs, queries, {dy}, ds, {dk, dv, dbeta}, {dq});
     if (interval == 1) first = dk;
-    CHECK(dk == first);
+    CHECK((dk - first).norm() <= 1e-14 * first.norm());  // the states are a kernel's, in pieces
   }
 }
 

@@ -104,12 +104,13 @@ template <class Density, class Gate, class Sampling> class Scenario {
     file_.forward("G_first", first);
     if (std::find(used_past.begin(), used_past.end(), true) == used_past.end()) return;
     Array later = file_.like("G_inf"), psi = file_.like("psi_samples");
-    const auto& to = layer_.memory.operator_for(length, length);
+    const Index samples = psi.axis(0);
+    const auto targets = fw::detail::published_positions(samples, length, json_of(file_, "tau"));
+    check_positions("positions_inf", targets);
+    const auto& memory = layer_.memory;
+    const auto to = fw::ridge_operator(memory.basis(), targets, memory.options().regression.ridge);
     later.matrix() << to.past, to.fresh;
     file_.forward("G_inf", later);
-    const Index samples = psi.axis(0);
-    check_positions("positions_inf",
-                    fw::detail::published_positions(samples, length, json_of(file_, "tau")));
     for (Index m = 0; m < samples; ++m) {
       Eigen::VectorXd row(psi.axis(1));
       layer_.memory.basis().evaluate(double(m + 1) / double(samples), row);

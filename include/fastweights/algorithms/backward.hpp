@@ -9,7 +9,8 @@
 /// \file
 /// Gradients through a sequence of any length. The forward pass leaves a state every C tokens, the
 /// backward pass rebuilds the C states in between, chunk by chunk from the end: T/C + C states in
-/// memory instead of T, for one more forward pass of writes. C = √T unless told otherwise.
+/// memory instead of T, for one more forward pass of writes. C = √T unless told otherwise. A rule
+/// may bring a backward pass of its own, and keep something else for it.
 ///
 ///     fw::Checkpoints<M> kept;
 ///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, kept);
