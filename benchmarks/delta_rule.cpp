@@ -31,6 +31,12 @@ struct VectorBeta {
   static double flops(double d) { return 6 * d * d; }
 };
 
-[[maybe_unused]] const bool added = measure::add_all<Delta>() && measure::add_all<VectorBeta>();
+bool add_parallel() {
+  for (const Index d : {64, 128}) measure::add_parallel<Delta, float>(d, 2);
+  return true;
+}
+
+[[maybe_unused]] const bool added =
+    measure::add_all<Delta>() && measure::add_all<VectorBeta>() && add_parallel();
 
 }  // namespace

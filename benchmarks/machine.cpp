@@ -2,7 +2,12 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <fastweights/algorithms/heads.hpp>
 #include <map>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace machine {
 
@@ -40,6 +45,25 @@ template <class S> double fma_peak() {
 }
 template double fma_peak<float>();
 template double fma_peak<double>();
+
+void use_threads([[maybe_unused]] int count) {
+#ifdef _OPENMP
+  omp_set_num_threads(count);
+#endif
+}
+
+double fma_peak_scaling(int threads) {
+  use_threads(threads);
+  const auto run = [](int count) {
+    return best_wall_seconds([&] {
+      fw::for_each_head(count, true, [](Eigen::Index) {
+        [[maybe_unused]] volatile float sink = multiply_add(0.5f, 1.0f);
+      });
+    });
+  };
+  const double alone = run(1);
+  return static_cast<double>(threads) * alone / run(threads);
+}
 
 double in_place_bandwidth(std::size_t bytes) {
   static std::map<std::size_t, double> known;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <ctime>
 
@@ -21,9 +22,27 @@ template <class F> double best_seconds(const F& f) {
   return best;
 }
 
+/// As best_seconds, by the clock on the wall: for what runs on several cores.
+template <class F> double best_wall_seconds(const F& f) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e300;
+  for (int run = 0; run < 5; ++run) {
+    const auto start = Clock::now();
+    f();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+/// How many threads OpenMP starts from now on; none but the first without OpenMP.
+void use_threads(int count);
+
 /// Floating-point operations a second of one core that does nothing but fused multiply-adds, where
 /// the machine has them; else multiplications and additions.
 template <class S> double fma_peak();
+
+/// How many times as many of them in float `threads` threads do.
+double fma_peak_scaling(int threads);
 
 /// Bytes a second that one core reads and writes (both counted) when it scales `bytes` bytes in
 /// place, again and again.

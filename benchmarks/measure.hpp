@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/testing/sequences.hpp>
 #include <string>
 #include <type_traits>
@@ -151,6 +152,25 @@ template <class Kind, class M> void scan(benchmark::State& state, const M& m) {
   report.naive(all);
 }
 
+/// Heads in parallel, by the clock on the wall. speedup_over_one_thread is to be seen beside
+/// fma_peak_over_one_thread: what the machine gives two threads that need nothing but their core.
+template <class M> void scan_in_parallel(benchmark::State& state, const M& m, int threads) {
+  auto all = all_heads(m, length);
+  const auto run = [&](int count) {
+    machine::use_threads(count);
+    fw::for_each_head(heads, true, [&](Index h) { all[static_cast<std::size_t>(h)].scan(m); });
+  };
+  run(threads);
+  for (auto _ : state) run(threads);
+  per_second(state, "ns_per_token_head", static_cast<double>(heads * length) * 1e-9,
+             /*inverse=*/true);
+  const double alone = machine::best_wall_seconds([&] { run(1); });
+  const double together = machine::best_wall_seconds([&] { run(threads); });
+  state.counters["speedup_over_one_thread"] = alone / together;
+  state.counters["fma_peak_over_one_thread"] = machine::fma_peak_scaling(threads);
+  machine::use_threads(1);
+}
+
 template <class Kind, class M> void chunked_scan(benchmark::State& state, const M& m) {
   auto all = all_heads(m, length);
   for (auto _ : state)
@@ -180,6 +200,18 @@ template <class Kind, class M> void backward(benchmark::State& state, const M& m
   for (auto _ : state)
     for (auto& head : all) head.backward(m);
   Report<Kind, M>{state, m, length}.time();
+}
+
+/// In the name, where Google Benchmark puts the threads that it starts itself.
+template <class Kind, class S> void add_parallel(Index d, int threads) {
+  const auto m = Kind::template make<S, Dynamic>(d);
+  const std::string name = std::string("scan/") + Kind::name +
+                           (std::is_same_v<S, float> ? "/float" : "/double") +
+                           "/d:" + std::to_string(d) + "/H:" + std::to_string(heads) +
+                           "/T:" + std::to_string(length) + "/threads:" + std::to_string(threads);
+  benchmark::RegisterBenchmark(name.c_str(), [m, threads](benchmark::State& s) {
+    scan_in_parallel(s, m, threads);
+  })->UseRealTime();
 }
 
 template <class S, class M, class F>
@@ -216,6 +248,7 @@ template <class Kind> bool add_all() {
   Eigen::setNbThreads(1);  // its matrix products take all cores otherwise
   add_forward<Kind, float, 16>();
   add_forward<Kind, float, 32>();
+  add_forward<Kind, float, 48>();
   add_forward<Kind, float, 64>();
   add_forward<Kind, float, 128>();
   add_forward<Kind, float>(256);
