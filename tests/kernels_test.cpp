@@ -102,6 +102,16 @@ TEST_CASE("kernels: sizes known when compiling", "[kernels]") {
   check(fw::LinearAttention<double, 5, 1>(), 9);
 }
 
+// As KeyValueBeta and KeyValueDecay, but of a user's own.
+template <int Dv, int Dk> struct OwnBeta : fw::KeyValueBeta<Dv, Dk> {};
+template <int Dv, int Dk> struct OwnDecay : fw::KeyValueDecay<Dv, Dk> {};
+
+TEST_CASE("kernels: go by what a token has, not by the signature's name", "[kernels]") {
+  using fw::Dynamic;
+  check(fw::DeltaRule<double, Dynamic, Dynamic, fw::NoNormaliser, OwnBeta>(9, 4), 7);
+  check(fw::GatedLinearAttention<double, Dynamic, Dynamic, OwnDecay>(9, 4), 7);
+}
+
 // A head among others: columns that lie further apart than they are long.
 TEST_CASE("kernels: a head's rows of a sequence, and no others", "[kernels]") {
   using M = fw::DeltaRule<double>;

@@ -27,6 +27,7 @@
 
 // What every memory can do: one token, a sequence, gradients.
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/algorithms/step.hpp>

@@ -9,8 +9,9 @@
 /// \file
 /// Gradients through a sequence of any length. The forward pass leaves a state every C tokens, the
 /// backward pass rebuilds the C states in between, chunk by chunk from the end: T/C + C states in
-/// memory instead of T, for one more forward pass of writes. C = √T unless told otherwise. A rule
-/// may bring a backward pass of its own, and keep something else for it.
+/// memory instead of T, for one more forward pass of writes. C = √T unless told otherwise. Rules
+/// may bring a backward pass of their own and keep something else: the sum rule the first state,
+/// the delta rule besides 2 d_v numbers a token.
 ///
 ///     fw::Checkpoints<M> kept;
 ///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, kept);
@@ -35,7 +36,8 @@ template <TracedBackward M> struct TraceOf<M> { using type = typename M::Trace; 
 /// What the forward pass leaves for the backward pass, and the room the backward pass works in.
 /// Kept by the caller and used again, it is allocated once.
 template <Memory M> struct Checkpoints {
-  Index asked = 0;                 ///< tokens between two states, set by the user; 0: √T
+  Index asked = 0;                 ///< tokens between two states, set by the user; 0: √T. Not for
+                                   ///< rules with a backward pass of their own
   Index interval = 0;              ///< the same in the last forward pass
   Index steps = 0;                 ///< tokens of the last forward pass
   std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
@@ -124,6 +126,21 @@ void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
   }
 }
 
+template <Memory M>
+void scan_between_states(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+                         const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index total,
+                         Checkpoints<M>& kept) {
+  const auto signature = m.signature();
+  std::size_t chunk = 0;
+  for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {
+    remember<M>(kept.states, chunk, state);
+    const Index count = std::min(kept.interval, total - t);
+    run_scan(m, state, steps(inputs, signature.write(), t, count),
+             steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count),
+             count);
+  }
+}
+
 }  // namespace detail
 
 /// As scan, and leaves in `kept` what backward needs. Set kept.asked beforehand for another C.
@@ -135,20 +152,14 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_outputs(m, queries, outputs, total);
   kept.interval = detail::checkpoint_interval<M>(kept.asked, total);
-  kept.steps = total;
+  kept.steps = -1;  // of no sequence, should the scan throw
   if constexpr (TracedBackward<M>) {
     detail::remember<M>(kept.states, 0, state);
     m.scan(state, inputs, queries, outputs, kept.trace);
-    return;
+  } else {
+    detail::scan_between_states(m, state, inputs, queries, outputs, total, kept);
   }
-  std::size_t chunk = 0;
-  for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {
-    detail::remember<M>(kept.states, chunk, state);
-    const Index count = std::min(kept.interval, total - t);
-    detail::run_scan(m, state, detail::steps(inputs, signature.write(), t, count),
-                     detail::steps(queries, signature.read(), t, count),
-                     detail::steps(outputs, signature.out(), t, count), count);
-  }
+  kept.steps = total;
 }
 
 /// The gradients of a sequence whose forward pass left `kept`.
@@ -159,8 +170,8 @@ void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSeq
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   if (kept.states.empty() || kept.steps != total)
-    detail::throw_mismatch(M::name, "the sequence", total, "steps",
-                           kept.states.empty() ? 0 : kept.steps, "the forward pass that was kept");
+    detail::throw_mismatch(M::name, "the sequence", total, "steps", std::max<Index>(0, kept.steps),
+                           "the forward pass that was kept");
   detail::check_scan(m, kept.states[0], inputs, queries, total);
   detail::check_state(M::name, ds, m.state_extents());
   detail::check_outputs(m, queries, dy, total);
@@ -193,21 +204,21 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
   const Index total = detail::steps_of(inputs, in);
   detail::check_scan(m, initial, inputs, queries, total);
   Checkpoints<M> kept;
-  if constexpr (TracedBackward<M>) {
-    StateOf<M> state = initial;
-    auto outputs = owned_sequence<OwnedOuts<M>>(m.signature().out(), total, typename M::Scalar(0));
-    scan(m, state, inputs, queries, view<OutSequence<M>>(outputs), kept);
-    backward(m, kept, inputs, queries, dy, ds, dw, dr);
-    return;
-  }
-  kept.interval = detail::checkpoint_interval<M>(0, total);
-  kept.steps = total;
-  kept.states.push_back(initial);
   StateOf<M> state = initial;
-  const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;
-  for (Index t = 1; t <= last_checkpoint; ++t) {
-    detail::step_again(m, state, inputs, queries, t - 1, kept.room);
-    if (t % kept.interval == 0) kept.states.push_back(state);
+  if constexpr (TracedBackward<M>) {
+    auto outputs = make_record<OwnedOuts<M>>(dy, []<class Array>(const auto& array) {
+      return Array(Array::Zero(array.rows(), array.cols()));
+    });
+    scan(m, state, inputs, queries, view<OutSequence<M>>(outputs), kept);
+  } else {
+    kept.interval = detail::checkpoint_interval<M>(0, total);
+    kept.steps = total;
+    kept.states.push_back(initial);
+    const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;
+    for (Index t = 1; t <= last_checkpoint; ++t) {
+      detail::step_again(m, state, inputs, queries, t - 1, kept.room);
+      if (t % kept.interval == 0) kept.states.push_back(state);
+    }
   }
   backward(m, kept, inputs, queries, dy, ds, dw, dr);
 }

@@ -12,9 +12,11 @@ namespace fw {
 ///       fw::scan(memory, states[h], {K[h], V[h], beta[h]}, {Q[h]}, {Y[h]});
 ///     });
 ///
-/// Every call does what it does alone: results are the same bits for any number of threads. Inside
-/// a parallel region of the caller's it stays in the thread it is in, unless OpenMP is told to
-/// nest. What f throws is thrown here, the first of several, after all have ended.
+/// Every call does what it does alone: what memories compute are the same bits for any number of
+/// threads (not so Eigen's own products of large matrices, which look at it). Inside a parallel
+/// region of the caller's it stays in the thread it is in, unless OpenMP is told to nest. What f
+/// throws is thrown here, one of several; in parallel, after all calls have ended. A thread keeps
+/// the room that kernels worked in.
 template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
 #ifdef _OPENMP
   if (parallel && count > 1) {

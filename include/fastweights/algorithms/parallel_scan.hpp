@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <vector>
@@ -28,13 +29,11 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   const auto begin = [&](Index piece) { return total * piece / pieces; };
 
   std::vector<typename M::Segment> segments(static_cast<std::size_t>(pieces), m.empty_segment());
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static)
-#endif
-  for (Index p = 0; p < pieces - 1; ++p)
+  for_each_head(pieces - 1, true, [&](Index p) {
     for (Index t = begin(p); t < begin(p + 1); ++t)
       m.extend(segments[static_cast<std::size_t>(p)],
                detail::token_at<WriteToken<M>>(inputs, in, t));
+  });
 
   std::vector<StateOf<M>> states(1, state);
   for (Index p = 0; p < pieces - 1; ++p) {
@@ -42,16 +41,13 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
     m.apply(segments[static_cast<std::size_t>(p)], states.back());
   }
 
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static)
-#endif
-  for (Index p = 0; p < pieces; ++p) {
+  for_each_head(pieces, true, [&](Index p) {
     const Index first = begin(p), count = begin(p + 1) - begin(p);
     detail::run_scan(m, states[static_cast<std::size_t>(p)],
                      detail::steps(inputs, in, first, count),
                      detail::steps(queries, asked, first, count),
                      detail::steps(outputs, out, first, count), count);
-  }
+  });
   state = states.back();
 }
 

@@ -92,9 +92,11 @@ Eigen::MatrixXd basis_at(const Basis& basis, const std::vector<double>& position
 ///
 ///     G = Ψᵀ (ΨΨᵀ + λI)⁻¹,   Ψ the basis at the positions of all targets, the zeros included
 ///
-/// Computed in double by Cholesky (in float the published sizes are 5 to 11 % off), applied in S.
+/// Computed in double by Cholesky (in float the published sizes are 5 to 11 % off), applied in S. A
+/// memory whose samples are always the same has B ← B (Ψ_samples G_past) + X_fresh G_fresh, and
+/// keeps the product in brackets for `past`.
 template <class S> struct RidgeOperator {
-  Eigen::Matrix<S, Dynamic, Dynamic> past;   ///< M×N; N×N behind samples that are always the same
+  Eigen::Matrix<S, Dynamic, Dynamic> past;   ///< M×N, or N×N
   Eigen::Matrix<S, Dynamic, Dynamic> fresh;  ///< L×N
 };
 

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 namespace fw::detail {
@@ -57,11 +58,19 @@ template <class To, class A, class B> void add_product(To&& to, const A& a, cons
   add_product_by_blocks(in_memory(to), in_memory(a), in_memory(b), a.rows(), a.cols(), b.cols());
 }
 
-/// Room for n numbers that the thread keeps: allocated by the first call that needs as much.
-/// `Use` tells apart rooms that are needed at the same time.
+// With FASTWEIGHTS_POISON_SCRATCH, whoever reads room that nobody wrote reads NaN.
+template <class S> void poison_room([[maybe_unused]] S* data, [[maybe_unused]] Eigen::Index n) {
+#ifdef FASTWEIGHTS_POISON_SCRATCH
+  std::fill_n(data, n, S(std::numeric_limits<double>::quiet_NaN()));
+#endif
+}
+
+/// Room for n numbers that the thread keeps: allocated by the first call that needs as much, and
+/// given back when the thread ends. `Use` tells apart rooms that are needed at the same time.
 template <class S, class Use> S* thread_room(Eigen::Index n) {
   thread_local Eigen::Matrix<S, Eigen::Dynamic, 1> room;
-  if (room.size() < n) room.resize(n);
+  if (room.size() < n) room = Eigen::Matrix<S, Eigen::Dynamic, 1>(n);  // resize frees first
+  poison_room(room.data(), n);
   return room.data();
 }
 

@@ -9,9 +9,10 @@
 /// numbers, packets of one, where it has none for a scalar.
 ///
 /// The instruction set is the one that the translation unit is compiled for, and part of the
-/// kernels' namespace: units with different flags never share a kernel. They do share what is
-/// outside that namespace, Eigen's own functions and the memories that call the kernels: a program
-/// that mixes flags must keep every type it uses with both within one of them.
+/// kernels' namespace: units whose packets differ never share a kernel. They do share what is
+/// outside that namespace, Eigen's own functions and the memories that call the kernels, and units
+/// may differ in less than their packets (AVX-512 with and without DQ): a program that mixes flags
+/// must keep every type it uses with both within one of them.
 
 #if defined EIGEN_VECTORIZE_AVX512
 #define FASTWEIGHTS_KERNELS kernels_avx512

@@ -51,7 +51,7 @@ template <class S> struct Pair {
     S value = S(1), retrieved = S(1), beta = S(1), read = S(1), own = S(0), written = S(1);
   };
   One one, two;
-  const S* fades;  // of the columns
+  const S* fades = nullptr;  // of the columns
   S earlier, cross, fade;
 };
 

@@ -22,9 +22,9 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
       else
         visit<Writes::updates>(W, columns, pairs[i], pending, first, rows);
     if (fades(pending))
-      Pass<fading_writes, S, R, 2, products>::write(W, columns, pending);
+      MatrixPass<fading_writes, S, R, 2, products>::write(W, columns, pending);
     else
-      Pass<Writes::updates, S, R, 2, products>::write(W, columns, pending);
+      MatrixPass<Writes::updates, S, R, 2, products>::write(W, columns, pending);
   }
 
  private:
@@ -46,12 +46,12 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
     const Vectors<S, 2> asked{{p.one.asked}, {p.two.asked}};
     const Vectors<S, 2> keys{{p.one.looked_up}, {p.two.looked_up}};
     Few<Column, products> sums;
-    set_zero<S, R>(sums);
+    clear<S, R>(sums);
     if constexpr (Corrects) {
-      Pass<writes, S, R, 2, 4>::run(W, columns, pending, {asked, keys}, sums);
+      MatrixPass<writes, S, R, 2, 4>::run(W, columns, pending, {asked, keys}, sums);
       answer(p, sums.first, sums.second, pending, first, rows);
     } else {
-      Pass<writes, S, R, 2, 2>::run(W, columns, pending, asked, sums);
+      MatrixPass<writes, S, R, 2, 2>::run(W, columns, pending, asked, sums);
       answer(p, sums, sums, pending, first, rows);
     }
   }

@@ -22,7 +22,7 @@ template <class S, class Use> class Panels {
         columns_(columns),
         room_(thread_room<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
 
-  /// A matrix with columns `stride` apart, times a factor on the way out.
+  /// From and to a matrix with columns `stride` apart, times a factor on the way out.
   void copy_in(const S* W, Index stride) {
     each([&](auto packets, const Panel& p) {
       constexpr Index size = packets * lanes<S>;

@@ -43,12 +43,12 @@ EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Few<Rows<S, R>, N>& sums,
   multiply<S, R>(w, sums.second, by.second, j);
 }
 
-template <class S, int R> EIGEN_ALWAYS_INLINE void set_zero(Few<Rows<S, R>, 1>& sums) {
+template <class S, int R> EIGEN_ALWAYS_INLINE void clear(Few<Rows<S, R>, 1>& sums) {
   sums.only = Rows<S, R>::all(S(0));
 }
-template <class S, int R, int N> EIGEN_ALWAYS_INLINE void set_zero(Few<Rows<S, R>, N>& sums) {
-  set_zero<S, R>(sums.first);
-  set_zero<S, R>(sums.second);
+template <class S, int R, int N> EIGEN_ALWAYS_INLINE void clear(Few<Rows<S, R>, N>& sums) {
+  clear<S, R>(sums.first);
+  clear<S, R>(sums.second);
 }
 template <class S, int R>
 EIGEN_ALWAYS_INLINE void add(Few<Rows<S, R>, 1>& sums, const Few<Rows<S, R>, 1>& others) {
@@ -72,14 +72,14 @@ template <class S, int R, int U> struct Pending {
 enum class Writes { nothing, updates, fade_all, fade_columns };
 
 /// W is R·lanes × columns without gaps.
-template <Writes writes, class S, int R, int U, int P> class Pass {
+template <Writes writes, class S, int R, int U, int P> class MatrixPass {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const Pending<S, R, U>& pending,
                                       const Vectors<S, P>& by, Few<Rows<S, R>, P>& sums) {
     auto others = sums;
     Index j = 0;
     if constexpr (by_two) {
-      set_zero<S, R>(others);
+      clear<S, R>(others);
       for (; j + 2 <= columns; j += 2, W += 2 * size) {
         visit(W, j, pending, by, sums);
         visit(W + size, j + 1, pending, by, others);
@@ -97,8 +97,10 @@ template <Writes writes, class S, int R, int U, int P> class Pass {
  private:
   using Column = Rows<S, R>;
   static constexpr Index size = Column::size;
-  // Two columns at a time where one has too few sums to hide the latency of a multiply-add.
-  static constexpr bool by_two = R * P < 8;
+  // Two columns at a time where one has too few sums to hide the latency of a multiply-add, and
+  // where there are registers for all of them, the updates, a column and a factor.
+  static constexpr bool by_two =
+      R * P < 8 && R * (U + 2 * P + 1) + 1 <= EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS;
 
   static EIGEN_ALWAYS_INLINE Column updated(const S* W, Index j, const Pending<S, R, U>& pending) {
     Column w = Column::load(W);

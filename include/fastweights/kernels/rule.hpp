@@ -2,6 +2,7 @@
 
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/memory.hpp>
+#include <fastweights/kernels/scan.hpp>
 #include <fastweights/kernels/step.hpp>
 
 /// \file
@@ -13,6 +14,16 @@
 /// What its tokens have of `key`, `value`, `beta`, `decay`, `query` and `output` is read from them.
 
 namespace fw::detail {
+
+/// Whether a member of a token has an entry a row, or is one number.
+template <class Member>
+inline constexpr bool by_the_row = requires(const std::remove_reference_t<Member>& m) {
+  m.data();
+};
+/// Whether a token of a signature has one decay.
+template <class Signature, class S>
+inline constexpr bool one_decay = !by_the_row<
+    decltype(std::declval<typename Signature::template Write<Token<const S>>&>().decay)>;
 
 /// Scalars that have kernels; the others go the generic way.
 template <class S>
@@ -30,9 +41,9 @@ template <class M, class Write, class Read, class Out>
 Tokens<typename M::Scalar> tokens_of(const Write& in, const Read& asked, const Out& out) {
   Tokens<typename M::Scalar> tokens{columns_of(in.key), columns_of(in.value),
                                     columns_of(asked.query), columns_of(out.output)};
-  using Token = WriteToken<M>;
-  if constexpr (requires(const Token& t) { t.beta.data(); }) tokens.beta = columns_of(in.beta);
-  if constexpr (requires(const Token& t) { t.decay.data(); }) tokens.fades = columns_of(in.decay);
+  using Given = WriteToken<M>;
+  if constexpr (requires(const Given& t) { t.beta.data(); }) tokens.beta = columns_of(in.beta);
+  if constexpr (requires(const Given& t) { t.decay.data(); }) tokens.fades = columns_of(in.decay);
   return tokens;
 }
 

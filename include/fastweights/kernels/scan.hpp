@@ -57,7 +57,8 @@ template <class S, Fade fading> class Pairs {
     };
     p.one = pointers(t1, k1, q1);
     p.two = pointers(t2, k2, q2);
-    if constexpr (fading == Fade::columns) fade_columns(p, t1, t2, i);
+    if constexpr (fading == Fade::columns)
+      fade_columns(p, tokens_.fades(t1), t1 == t2 ? nullptr : tokens_.fades(t2), i);
     S met[4];
     dot_products({p.one.key, k1, p.one.key, k2}, {k2, q1, q2, q2}, columns_, met);
     const S before = past_ * a.fade, after = before * b.fade;  // the state that each retrieves from
@@ -85,34 +86,25 @@ template <class S, Fade fading> class Pairs {
     p.two.written = S(1) / past_;
   }
 
-  // Keys and queries see the columns as they have faded by then.
-  void fade_columns(Pair<S>& p, Index t1, Index t2, Index i) {
-    using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
-    using Given = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
-    const auto room = [&](Index which) {
-      return Vector(room_ + (i * vectors + which) * columns_, columns_);
+  // Keys and queries see the columns as they have faded by then. `second` is null for no second
+  // token.
+  void fade_columns(Pair<S>& p, const S* first, const S* second, Index i) {
+    const auto faded = [&](Index which, const S* by, const S* x) -> const S* {
+      using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
+      using Given = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
+      Vector to(room_ + (i * vectors + which) * columns_, columns_);
+      if (by == nullptr)
+        to = Given(x, columns_);
+      else
+        to = Given(by, columns_) * Given(x, columns_);
+      return to.data();
     };
-    const auto given = [&](const S* data) { return Given(data, columns_); };
-    const Given first = given(tokens_.fades(t1)), second = given(tokens_.fades(t2));
-    Vector both = room(0);
-    if (t1 == t2)
-      both = first;
-    else
-      both = first * second;
-    room(1) = first * given(p.one.looked_up);
-    room(2) = first * given(p.one.asked);
-    room(3) = both * given(p.two.looked_up);
-    room(4) = both * given(p.two.asked);
-    if (t1 == t2)
-      room(5) = given(p.one.key);
-    else
-      room(5) = second * given(p.one.key);
-    p.fades = both.data();
-    p.one.looked_up = room(1).data();
-    p.one.asked = room(2).data();
-    p.two.looked_up = room(3).data();
-    p.two.asked = room(4).data();
-    p.one.key = room(5).data();
+    p.fades = faded(0, second, first);
+    p.one.looked_up = faded(1, first, p.one.looked_up);
+    p.one.asked = faded(2, first, p.one.asked);
+    p.two.looked_up = faded(3, p.fades, p.two.looked_up);
+    p.two.asked = faded(4, p.fades, p.two.asked);
+    p.one.key = faded(5, second, p.one.key);
   }
 
   const Tokens<S>& tokens_;

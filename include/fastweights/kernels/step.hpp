@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/scratch.hpp>
-#include <fastweights/kernels/scan.hpp>
+#include <fastweights/kernels/pair.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -110,7 +110,7 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
     PanelStep<S, 1, fading, Corrects>::run(W.data(), stride, columns, t, last, first - last);
 }
 
-/// As step_rows, for token t of a sequence of it.
+/// As step_rows, for a token as a rule is given it.
 template <Fade fading, bool Corrects, class Matrix, class S>
 void step_token(Matrix& W, const Tokens<S>& tokens, const TokenWeights<S>& weights) {
   using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;

@@ -22,10 +22,11 @@ enum class Join {
 /// that any split of a sequence gives the same result (the gaps of up to chunk − 1 tokens that have
 /// left the window and are not written yet are seen by neither).
 ///
-/// Gradients reach the tokens of the sequence through both parts; how far back through the
-/// long-term memory's writes is the memory's choice. What was seen before the sequence counts as
-/// constant. Shapes: x, y d×T. Throws std::invalid_argument when a size does not fit. Martins,
-/// Marinho, Martins 2022, arXiv 2109.00301, eq. 12 (sum).
+/// The KL of the long-term layer is a mean over all queries of a pass. Gradients reach the tokens
+/// of the sequence through both parts; how far back through the long-term memory's writes is the
+/// memory's choice. What was seen before the sequence counts as constant. Shapes: x, y d×T. Throws
+/// std::invalid_argument when a size does not fit. Martins, Marinho, Martins 2022, arXiv
+/// 2109.00301, eq. 12 (sum).
 template <Layer Short, class Long> struct JoinedAttention {
   using Scalar = typename Short::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
@@ -85,7 +86,7 @@ template <Layer Short, class Long> struct JoinedAttention {
     if (long_term.outputs() != outputs())
       detail::throw_mismatch(name, "the long-term answer", long_term.outputs(), "rows", outputs(),
                              "the short-term one");
-    long_term.length(chunk);
+    long_term.length(chunk);  // throws for a gate that does not take such chunks
     mix.setZero(join == Join::alpha ? 1 : 0);
   }
 

@@ -41,8 +41,9 @@ struct StickySampling {
 /// Each write contracts the old signal to [0, τ], puts the new tokens on [τ, 1] and regresses both
 /// on the basis again; G is the ridge operator (continuous/ridge.hpp). The M samples of the old
 /// signal are taken evenly or, sticky, where the reads since the last write attended to. Even ones
-/// are always the same and their Ψ is a part of the operator, so that M costs a write nothing: for
-/// an evenly weighted past let them be about as dense as the tokens, or the new outweigh the old.
+/// are always the same and their Ψ is a part of the operator, so that M costs nothing but in making
+/// that. For an evenly weighted past let them be about as dense as the tokens, or the new outweigh
+/// the old.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
 /// of queries and signal. Cost of a write: 2 d N (L + N) flops, sticky 2 d N (L + 2 M) and N M
@@ -207,7 +208,7 @@ class ContinuousMemory {
     const auto targets = r.parity ? detail::published_positions(past, key.fresh, key.tau)
                                   : detail::cell_centres(past, key.fresh, key.tau, r.padding);
     auto exact = ridge_operator(basis_, targets, r.ridge);
-    if (!sticky && past > 0) exact.past = (evenly() * exact.past).eval();
+    if (!sticky && past > 0) exact.past = (evenly_ * exact.past).eval();
     return {exact.past.template cast<S>(), exact.fresh.template cast<S>()};
   }
 
@@ -238,7 +239,7 @@ class ContinuousMemory {
   }
 
   // The basis where the old signal is sampled evenly, N×M.
-  Eigen::MatrixXd evenly() const {
+  Eigen::MatrixXd sampled_evenly() const {
     std::vector<double> positions;
     const double to_edge = options_.regression.parity ? 1 : 0.5;
     for (Index m = 0; m < options_.samples; ++m)
@@ -260,6 +261,7 @@ class ContinuousMemory {
   Options options_;
   Basis basis_;
   Density density_;
+  Eigen::MatrixXd evenly_;  // of a memory that samples so
   detail::OperatorCache<S> operators_;
 };
 
@@ -289,6 +291,7 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
     if (density_.functions() != basis_.size() && density_.functions() != Dynamic)
       detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
                              "the basis");
+  if constexpr (!sticky) evenly_ = sampled_evenly();
 }
 
 template <class S, class Density, class Basis, class Sampling, int D>

@@ -100,7 +100,7 @@ class DeltaRule {
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<detail::Fade::none, true>(*this, s, in, asked, out);
   }
-  /// Of the forward pass: v − W k for every token; and room for as many columns.
+  /// Of the forward pass: v_t − W_{t−1} k_t of every token, d_v×T; and as much room.
   struct Trace {
     Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
   };
@@ -133,7 +133,7 @@ class DeltaRule {
     detail::TokenWeights<S> weights;
     weights.value = gain.write;
     weights.retrieved = gain.write * gain.read;
-    if constexpr (std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>) weights.beta = t.beta;
+    if constexpr (!detail::by_the_row<decltype(t.beta)>) weights.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
     if constexpr (Normaliser::active) weights.read = normaliser_.inverse(s.normaliser, asked.query);
     return weights;

@@ -28,7 +28,7 @@ class GatedDeltaRule {
   using Scalar = S;
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "GatedDeltaRule";
-  static constexpr bool one_decay = std::is_same_v<Signature, KeyValueBetaDecay<Dv, Dk>>;
+  static constexpr bool one_decay = detail::one_decay<Signature, S>;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -98,7 +98,7 @@ class GatedDeltaRule {
   detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedDeltaRule>& t,
                                 const ReadToken<GatedDeltaRule>&) const {
     detail::TokenWeights<S> weights;
-    weights.beta = t.beta;
+    if constexpr (!detail::by_the_row<decltype(t.beta)>) weights.beta = t.beta;
     if constexpr (one_decay) weights.fade = t.decay;
     return weights;
   }

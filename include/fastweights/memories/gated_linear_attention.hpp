@@ -28,7 +28,7 @@ class GatedLinearAttention {
   using Scalar = S;
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "GatedLinearAttention";
-  static constexpr bool one_decay = std::is_same_v<Signature, KeyValueDecay<Dv, Dk>>;
+  static constexpr bool one_decay = detail::one_decay<Signature, S>;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;

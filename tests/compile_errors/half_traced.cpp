@@ -1,0 +1,11 @@
+// error: memory rule: `scan` leaves a Trace; then
+#include "example.hpp"
+
+struct HalfTraced : Rule<> {
+  struct Trace {};
+  void scan(Kept&, const fw::WriteSequence<Rule>&, const fw::ReadSequence<Rule>&,
+            fw::OutSequence<Rule>) const {}
+  void scan(Kept&, const fw::WriteSequence<Rule>&, const fw::ReadSequence<Rule>&,
+            fw::OutSequence<Rule>, Trace&) const {}
+};
+static_assert(fw::assert_memory<HalfTraced>());

@@ -1,0 +1,105 @@
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/testing/sequences.hpp>
+
+#include "catch.hpp"
+
+// The gradients of kernels, in double, against those of the rules' steps in long double, for which
+// there are no kernels.
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+
+template <class M> struct Run {
+  fw::testing::Sequences<M> all, gradients;
+  fw::StateOf<M> state, dstate;
+
+  Run(const M& m, Index steps) : state(fw::initial_state(m)), dstate(state) {
+    fw::Random random(5);
+    all = fw::testing::random_sequences(m, steps, random);
+    random.fill(state.W);
+    random.fill(dstate.W);
+    gradients = all;  // which gradients are added to
+  }
+
+  template <class Other> Run(const Other& o, const M& m) : state(fw::initial_state(m)) {
+    const auto copy = [](auto& to, const auto& from) {
+      to = from.template cast<typename M::Scalar>();
+    };
+    fw::for_each_member([&](auto, auto& to, const auto& from) { copy(to, from); }, all.inputs,
+                        o.all.inputs);
+    copy(all.queries.query, o.all.queries.query);
+    copy(all.outputs.output, o.all.outputs.output);
+    gradients = all;
+    copy(state.W, o.state.W);
+    dstate = state;
+    copy(dstate.W, o.dstate.W);
+  }
+
+  auto in() const { return fw::view<fw::WriteSequence<M>>(all.inputs); }
+  auto asked() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
+
+  // y is its own gradient.
+  void forward_and_backward(const M& m, bool keeps) {
+    const fw::StateOf<M> initial = state;
+    fw::Checkpoints<M> kept;
+    fw::scan(m, state, in(), asked(), fw::view<fw::OutSequence<M>>(all.outputs), kept);
+    const auto dy = fw::view<fw::OutGradSequence<M>>(all.outputs);
+    const auto dw = fw::view<fw::WriteGradSequence<M>>(gradients.inputs);
+    const auto dr = fw::view<fw::ReadGradSequence<M>>(gradients.queries);
+    if (keeps)
+      fw::backward(m, kept, in(), asked(), dy, dstate, dw, dr);
+    else
+      fw::backward(m, initial, in(), asked(), dy, dstate, dw, dr);
+  }
+};
+
+template <class A, class B> double difference(const A& a, const B& b) {
+  if (b.size() == 0) return 0;
+  const auto away = (a.template cast<long double>() - b).cwiseAbs().maxCoeff();
+  const auto worst = static_cast<double>(away / b.cwiseAbs().maxCoeff());
+  return std::isnan(worst) ? 1e300 : worst;
+}
+
+template <class M, class Exact> void check(const M& m, const Exact& exact, Index steps) {
+  for (const bool keeps : {true, false}) {
+    Run<M> ours(m, steps);
+    Run<Exact> truth(ours, exact);
+    ours.forward_and_backward(m, keeps);
+    truth.forward_and_backward(exact, true);
+    INFO(M::name << " d_v " << ours.state.W.rows() << " d_k " << ours.state.W.cols() << " T "
+                 << steps);
+    const double limit = 1e-14 * static_cast<double>(4 + steps / 8);
+    fw::for_each_member(
+        [&](auto, const auto& a, const auto& b) { CHECK(difference(a, b) <= limit); },
+        ours.gradients.inputs, truth.gradients.inputs);
+    CHECK(difference(ours.gradients.queries.query, truth.gradients.queries.query) <= limit);
+    CHECK(difference(ours.dstate.W, truth.dstate.W) <= limit);
+  }
+}
+
+void check_rules(Index dv, Index dk, Index steps) {
+  using Long = long double;
+  check(fw::LinearAttention<double>(dv, dk), fw::LinearAttention<Long>(dv, dk), steps);
+  check(fw::DeltaRule<double>(dv, dk), fw::DeltaRule<Long>(dv, dk), steps);
+}
+
+TEST_CASE("kernels: gradients in every size", "[kernels]") {
+  for (const Index dv : {1, 2, 7, 8, 9, 16, 17, 33, 64})
+    for (const Index dk : {1, 3, 8, 17, 40}) check_rules(dv, dk, 5);
+}
+
+TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
+  for (const Index steps : {0, 1, 2, 3, 63, 64, 65, 66, 127, 128, 129, 200})
+    check_rules(9, 6, steps);
+}
+
+TEST_CASE("kernels: gradients in sizes known when compiling", "[kernels]") {
+  check(fw::DeltaRule<double, 17, 3>(), fw::DeltaRule<long double>(17, 3), 9);
+  check(fw::DeltaRule<double, 1, 5>(), fw::DeltaRule<long double>(1, 5), 9);
+  check(fw::LinearAttention<double, 5, 1>(), fw::LinearAttention<long double>(5, 1), 9);
+}
+
+}  // namespace
