@@ -73,14 +73,14 @@ concept PureRead = Memory<M> &&
   m.read(s, r, y);
 };
 
-/// Brings a step of its own, equal to write then read.
+/// Brings a step of its own, equal to write then read up to rounding.
 template <class M>
 concept FusedStep = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r, OutToken<M> y) {
   m.step(s, w, r, y);
 };
 
-/// Brings a scan of its own, equal to step after step for finite inputs.
+/// Brings a scan of its own, equal to step after step up to rounding, for finite inputs.
 template <class M>
 concept OwnScan = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {

@@ -186,15 +186,16 @@ struct FastWeightLayer {
     const auto signature = memory.signature();
     trace.write.clear_gradient();
     trace.read.clear_gradient();
-    if (static_cast<Index>(trace.dstate.size()) < heads)
-      trace.dstate.assign(static_cast<std::size_t>(heads), zero_gradient(memory));
+    const auto states = static_cast<std::size_t>(parallel ? heads : 1);
+    if (trace.dstate.size() < states) trace.dstate.assign(states, zero_gradient(memory));
     for_each_head(heads, parallel, [&](Index h) {
       const auto i = static_cast<std::size_t>(h);
-      set_zero(trace.dstate[i]);
+      auto& dstate = trace.dstate[parallel ? i : 0];
+      set_zero(dstate);
       fw::backward(memory, trace.kept[i],
                    trace.write.template sequence<WriteSequence<M>>(signature.write(), h),
                    trace.read.template sequence<ReadSequence<M>>(signature.read(), h),
-                   head_of<OutGradSequence<M>>(trace.dout, h), trace.dstate[i],
+                   head_of<OutGradSequence<M>>(trace.dout, h), dstate,
                    trace.write.template gradient<WriteGradSequence<M>>(signature.write(), h),
                    trace.read.template gradient<ReadGradSequence<M>>(signature.read(), h));
     });

@@ -17,10 +17,11 @@
 ///     layer.backward(x, trace, dy, dx, grad);                 // dx overwritten, grad accumulated
 ///
 /// - State is what streaming keeps between calls. forward continues from it, so that any split of a
-///   sequence gives the same y; T = 1 is a streaming step.
+///   sequence gives the same y up to rounding; T = 1 is a streaming step.
 /// - Trace is the room a forward pass works in and what it leaves for backward. Used again with the
 ///   same T, nothing is allocated, but for what Eigen packs in products of matrices above 128 KiB
-///   and for a memory's own backward pass, such as the key-value cache has. T = 1 takes no heap.
+///   for a memory's own backward pass, such as the key-value cache has, and for a thread's first
+///   sequence of a size through the kernels. T = 1 takes no heap.
 /// - backward belongs to the last train pass of its trace; the initial state counts as a constant.
 ///   y must not overlap x, nor dx overlap dy.
 ///
