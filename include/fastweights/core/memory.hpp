@@ -115,14 +115,21 @@ concept OwnBackward = Memory<M> &&
   m.backward(s, w, r, dy, ds, dw, dr);
 };
 
+/// Has a scan that leaves something in a Trace.
+template <class M>
+concept LeavesTrace = Memory<M> &&
+    requires(const M& m, StateOf<M>& s, typename M::Trace& trace, WriteSequence<M> w,
+             ReadSequence<M> r, OutSequence<M> y) {
+  m.scan(s, w, r, y, trace);
+};
+
 /// Brings a backward pass that goes by what its forward pass left in a Trace.
 template <class M>
-concept TracedBackward = OwnScan<M> &&
-    requires(const M& m, const StateOf<M>& initial, StateOf<M>& s, typename M::Trace& trace,
-             WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y, OutGradSequence<M> dy,
-             WriteGradSequence<M> dw, ReadGradSequence<M> dr) {
-  m.scan(s, w, r, y, trace);
-  m.backward(initial, trace, w, r, dy, s, dw, dr);
+concept TracedBackward = OwnScan<M> && LeavesTrace<M> &&
+    requires(const M& m, const StateOf<M>& initial, StateOf<M>& ds, typename M::Trace& trace,
+             WriteSequence<M> w, ReadSequence<M> r, OutGradSequence<M> dy, WriteGradSequence<M> dw,
+             ReadGradSequence<M> dr) {
+  m.backward(initial, trace, w, r, dy, ds, dw, dr);
 };
 
 /// Has gradients for every input and the initial state, over sequences of any length.
@@ -201,13 +208,10 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `backward` is there, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");
-  static_assert(
-      !requires(StateOf<M> & s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y,
-                typename M::Trace & trace, const M& m) { m.scan(s, w, r, y, trace); } ||
-          TracedBackward<M>,
-      "memory rule: `scan` leaves a Trace; then `scan` without one must be there, and "
-      "`backward(const StateOf<M>& initial, Trace&, WriteSequence<M>, ReadSequence<M>, "
-      "OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, ReadGradSequence<M>)`");
+  static_assert(!LeavesTrace<M> || TracedBackward<M>,
+                "memory rule: `scan` leaves a Trace; then `scan` without one must be there, and "
+                "`backward(const StateOf<M>& initial, Trace&, WriteSequence<M>, ReadSequence<M>, "
+                "OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, ReadGradSequence<M>)`");
   static_assert(
       !requires { &M::extend; } || Mergeable<M>,
       "memory rule: `extend` is there, but not all of Segment, empty_segment(), "
