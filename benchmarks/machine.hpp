@@ -10,28 +10,29 @@
 
 namespace machine {
 
+/// The shortest time that f takes of five runs, by a clock in seconds.
+template <class Clock, class F> double best_of_five(const Clock& now, const F& f) {
+  double best = 1e300;
+  for (int run = 0; run < 5; ++run) {
+    const double start = now();
+    f();
+    best = std::min(best, now() - start);
+  }
+  return best;
+}
+
 /// Seconds of processor time that f takes at its best of five runs: whatever else the machine does
 /// can only slow a run down. One core; Google Benchmark reports processor time as well.
 template <class F> double best_seconds(const F& f) {
-  double best = 1e300;
-  for (int run = 0; run < 5; ++run) {
-    const std::clock_t start = std::clock();
-    f();
-    best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
-  }
-  return best;
+  return best_of_five(
+      [] { return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC); }, f);
 }
 
 /// As best_seconds, by the clock on the wall: for what runs on several cores.
 template <class F> double best_wall_seconds(const F& f) {
   using Clock = std::chrono::steady_clock;
-  double best = 1e300;
-  for (int run = 0; run < 5; ++run) {
-    const auto start = Clock::now();
-    f();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  return best;
+  return best_of_five(
+      [] { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }, f);
 }
 
 /// How many threads OpenMP starts from now on; none but the first without OpenMP.

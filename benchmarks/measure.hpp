@@ -202,44 +202,46 @@ template <class Kind, class M> void backward(benchmark::State& state, const M& m
   Report<Kind, M>{state, m, length}.time();
 }
 
-/// In the name, where Google Benchmark puts the threads that it starts itself.
+/// {operation}/{memory}/{scalar}/d:128/H:8/T:4096
+template <class M>
+std::string name_of(const char* operation, const char* memory, const M& m, Index steps) {
+  const std::string scalar = std::is_same_v<typename M::Scalar, float> ? "float" : "double";
+  return std::string(operation) + '/' + memory + '/' + scalar +
+         "/d:" + std::to_string(m.signature().dk) + "/H:" + std::to_string(heads) +
+         "/T:" + std::to_string(steps);
+}
+
+/// The threads are in the name where Google Benchmark puts those that it starts itself.
 template <class Kind, class S> void add_parallel(Index d, int threads) {
   const auto m = Kind::template make<S, Dynamic>(d);
-  const std::string name = std::string("scan/") + Kind::name +
-                           (std::is_same_v<S, float> ? "/float" : "/double") +
-                           "/d:" + std::to_string(d) + "/H:" + std::to_string(heads) +
-                           "/T:" + std::to_string(length) + "/threads:" + std::to_string(threads);
+  const std::string name =
+      name_of("scan", Kind::name, m, length) + "/threads:" + std::to_string(threads);
   benchmark::RegisterBenchmark(name.c_str(), [m, threads](benchmark::State& s) {
     scan_in_parallel(s, m, threads);
   })->UseRealTime();
 }
 
-template <class S, class M, class F>
+template <class M, class F>
 void add(const char* operation, const char* memory, const M& m, Index steps, F run) {
-  const std::string scalar = std::is_same_v<S, float> ? "float" : "double";
-  const std::string name = std::string(operation) + '/' + memory + '/' + scalar +
-                           "/d:" + std::to_string(m.signature().dk) +
-                           "/H:" + std::to_string(heads) + "/T:" + std::to_string(steps);
-  benchmark::RegisterBenchmark(name.c_str(), [m, run](benchmark::State& s) {
-    run(s, m);
-  })->Threads(1);
+  benchmark::RegisterBenchmark(name_of(operation, memory, m, steps).c_str(),
+                               [m, run](benchmark::State& s) { run(s, m); })
+      ->Threads(1);
 }
 
 /// What a stream does: scan and step.
 template <class Kind, class S, int D = Dynamic> void add_forward(Index d = D) {
   const auto m = Kind::template make<S, D>(d);
   using M = std::remove_cvref_t<decltype(m)>;
-  add<S>("scan", Kind::name, m, length, scan<Kind, M>);
-  add<S>("step", Kind::name, m, 1, step<Kind, M>);
+  add("scan", Kind::name, m, length, scan<Kind, M>);
+  add("step", Kind::name, m, 1, step<Kind, M>);
 }
 
 /// What training does besides: backward and chunked scans.
 template <class Kind, class S> void add_training(Index d) {
   const auto m = Kind::template make<S, Dynamic>(d);
   using M = std::remove_cvref_t<decltype(m)>;
-  add<S>("backward", Kind::name, m, length, backward<Kind, M>);
-  if constexpr (fw::Chunkable<M>)
-    add<S>("chunked_scan", Kind::name, m, length, chunked_scan<Kind, M>);
+  add("backward", Kind::name, m, length, backward<Kind, M>);
+  if constexpr (fw::Chunkable<M>) add("chunked_scan", Kind::name, m, length, chunked_scan<Kind, M>);
 }
 
 /// Everything, in the sizes of the table: float fixed up to 128, dynamic from there on; double and

@@ -7,8 +7,8 @@
 //
 // A reduced scale of the paper's: 2 layers of 64, N = 128, n from 512 to 4096, and a short-term
 // memory of 64 tokens in each layer, so that two layers see the last 128. One model is trained at
-// the shortest length and goes on at each longer one. --paper has the published
-// sizes, for which a CPU needs days.
+// the shortest length and goes on at each longer one. --paper has the published sizes, for which a
+// CPU needs days.
 //
 //   build/release/examples/sorting [--quick] [--seed 2]
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -30,6 +31,8 @@ constexpr Column columns[] = {
     {"fma_peak_fraction", "of FMA peak", "%.3f"},
     {"bandwidth_fraction", "of bandwidth", "%.3f"},
     {"speedup_over_eigen", "speed-up over Eigen", "%.2f"},
+    {"speedup_over_one_thread", "speed-up over one thread", "%.2f"},
+    {"fma_peak_over_one_thread", "of the FMA peak", "%.2f"},
 };
 
 std::vector<std::string> split(const std::string& name) {
@@ -68,7 +71,9 @@ void print_table(const json& results) {
   }
   std::cout << "| operation | memory | scalar | sizes |";
   for (const Column& column : columns) std::cout << ' ' << column.title << " |";
-  std::cout << "\n|---|---|---|---|---:|---:|---:|---:|\n";
+  std::cout << "\n|---|---|---|---|";
+  for (std::size_t i = 0; i < std::size(columns); ++i) std::cout << "---:|";
+  std::cout << '\n';
   for (const std::string& row : rows) std::cout << row << '\n';
 }
 

@@ -47,11 +47,10 @@ struct StickySampling {
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
 /// of queries and signal. Cost of a write: 2 d N (L + N) flops, sticky 2 d N (L + 2 M) and N M
-/// exponentials; once more N² (P + M + N/3) for a
-/// chunk length or contraction not seen before; of a read: 4 d N flops and `heads` densities a
-/// query. No heap after the first write of a size, but for what a new operator takes. Reading an
-/// empty memory gives 0. A signal that is not finite stays so. Martins, Marinho, Martins 2022,
-/// arXiv 2109.00301, eq. 4–12.
+/// exponentials; once more N² (P + M + N/3) for P targets at a chunk length or contraction not seen
+/// before; of a read: 4 d N flops and `heads` densities a query. No heap after the first write of a
+/// size, but for what a new operator takes. Reading an empty memory gives 0. A signal that is not
+/// finite stays so. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {
