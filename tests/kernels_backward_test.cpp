@@ -1,5 +1,8 @@
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
+#include <fastweights/memories/hebbian.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/testing/sequences.hpp>
 
@@ -12,6 +15,11 @@ namespace {
 using fw::Dynamic;
 using fw::Index;
 
+template <class S>
+using PerKey = fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>;
+template <class S>
+using OneDecay = fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>;
+
 template <class M> struct Run {
   fw::testing::Sequences<M> all, gradients;
   fw::StateOf<M> state, dstate;
@@ -21,7 +29,6 @@ template <class M> struct Run {
     all = fw::testing::random_sequences(m, steps, random);
     random.fill(state.W);
     random.fill(dstate.W);
-    gradients = all;  // which gradients are added to
   }
 
   template <class Other> Run(const Other& o, const M& m) : state(fw::initial_state(m)) {
@@ -59,19 +66,25 @@ template <class M> struct Run {
 template <class A, class B> double difference(const A& a, const B& b) {
   if (b.size() == 0) return 0;
   const auto away = (a.template cast<long double>() - b).cwiseAbs().maxCoeff();
+  if (away == 0) return 0;  // before a decay of 0 all gradients are
   const auto worst = static_cast<double>(away / b.cwiseAbs().maxCoeff());
   return std::isnan(worst) ? 1e300 : worst;
 }
 
-template <class M, class Exact> void check(const M& m, const Exact& exact, Index steps) {
+// `change` may put other tokens in the sequence, and gradients be `looser` by as much.
+template <class M, class Exact, class Change = void (*)(fw::testing::Sequences<M>&)>
+void check(
+    const M& m, const Exact& exact, Index steps, Change change = [](auto&) {}, double looser = 1) {
   for (const bool keeps : {true, false}) {
     Run<M> ours(m, steps);
+    change(ours.all);
+    ours.gradients = ours.all;  // which gradients are added to
     Run<Exact> truth(ours, exact);
     ours.forward_and_backward(m, keeps);
     truth.forward_and_backward(exact, true);
     INFO(M::name << " d_v " << ours.state.W.rows() << " d_k " << ours.state.W.cols() << " T "
                  << steps);
-    const double limit = 1e-14 * static_cast<double>(4 + steps / 8);
+    const double limit = looser * 1e-14 * static_cast<double>(4 + steps / 8);
     fw::for_each_member(
         [&](auto, const auto& a, const auto& b) { CHECK(difference(a, b) <= limit); },
         ours.gradients.inputs, truth.gradients.inputs);
@@ -84,6 +97,11 @@ void check_rules(Index dv, Index dk, Index steps) {
   using Long = long double;
   check(fw::LinearAttention<double>(dv, dk), fw::LinearAttention<Long>(dv, dk), steps);
   check(fw::DeltaRule<double>(dv, dk), fw::DeltaRule<Long>(dv, dk), steps);
+  check(fw::HebbianMemory<double>(dv, dk), fw::HebbianMemory<Long>(dv, dk), steps);
+  check(fw::GatedDeltaRule<double>(dv, dk), fw::GatedDeltaRule<Long>(dv, dk), steps);
+  check(PerKey<double>(dv, dk), PerKey<Long>(dv, dk), steps);
+  check(fw::GatedLinearAttention<double>(dv, dk), fw::GatedLinearAttention<Long>(dv, dk), steps);
+  check(OneDecay<double>(dv, dk), OneDecay<Long>(dv, dk), steps);
 }
 
 TEST_CASE("kernels: gradients in every size", "[kernels]") {
@@ -94,6 +112,34 @@ TEST_CASE("kernels: gradients in every size", "[kernels]") {
 TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
   for (const Index steps : {0, 1, 2, 3, 63, 64, 65, 66, 127, 128, 129, 200})
     check_rules(9, 6, steps);
+}
+
+// All four rules whose tokens bring decays.
+template <class Change> void check_decays(Index steps, double looser, Change change) {
+  using Long = long double;
+  check(fw::GatedDeltaRule<double>(9, 6), fw::GatedDeltaRule<Long>(9, 6), steps, change, looser);
+  check(PerKey<double>(9, 6), PerKey<Long>(9, 6), steps, change, looser);
+  check(fw::GatedLinearAttention<double>(9, 6), fw::GatedLinearAttention<Long>(9, 6), steps, change,
+        looser);
+  check(OneDecay<double>(9, 6), OneDecay<Long>(9, 6), steps, change, looser);
+}
+
+TEST_CASE("kernels: gradients of decays beyond an interval", "[kernels]") {
+  for (const Index steps : {255, 256, 257, 600}) check_decays(steps, 1, [](auto&) {});
+}
+
+TEST_CASE("kernels: gradients of decays near 0 are divided by none", "[kernels]") {
+  check_decays(300, 1, [](auto& all) {
+    for (const Index t : {0, 1, 5, 6, 40, 255, 256, 299}) all.inputs.decay.col(t).setZero();
+    for (const Index t : {7, 8, 9, 31, 258}) all.inputs.decay(0, t) = 1e-200;
+  });
+}
+
+// What is divided by one has that much more of rounding.
+TEST_CASE("kernels: gradients of the smallest decays that are divided by", "[kernels]") {
+  check_decays(300, 64, [](auto& all) {
+    for (Index t = 0; t < 300; t += 7) all.inputs.decay.col(t).setConstant(1. / 64);
+  });
 }
 
 TEST_CASE("kernels: gradients in sizes known when compiling", "[kernels]") {

@@ -4,17 +4,19 @@
 #include <fastweights/kernels/panels.hpp>
 
 /// \file
-/// Gradients of the sum rule and the delta rule over a whole sequence, from the first state and,
-/// for the delta rule, u_t = v_t − W_{t−1} k_t of the forward pass. With e_t = β_t u_t and G_t the
-/// gradient of W_t, three passes over the tokens each take one matrix along:
+/// Gradients of a rule of the family over a whole sequence, from the first state and, where the
+/// rule looks up what a key retrieves, u_t = v_t − W̄_t k_t of the forward pass. With W̄_t = W_{t−1}
+/// α_t, e_t = β_t u_t and G_t the gradient of W_t, three passes over the tokens each take one
+/// matrix along:
 ///
-///     back:     G_t = Ḡ_{t+1} + dy_t q_tᵀ,   c_t = G_t k_t,   Ḡ_t = G_t − β_t c_t k_tᵀ
-///     onwards:  W_t = W_{t−1} + e_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W_{t−1}ᵀ c_t
+///     back:     G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   c_t = G_t k_t,   Ḡ_t = G_t − β_t c_t k_tᵀ
+///     onwards:  W_t = W̄_t + e_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ c_t
 ///     back:     dk_t += β_t G_tᵀ u_t
 ///     and       dv_t = β_t c_t,   dβ_t = c_t·u_t
 ///
 /// The latter two have the matrix transposed, so that their products run along the lanes as well.
-/// The sum rule is the same with e = v and without c in G and dk. Cost: three times the scan.
+/// Sum rules are the same with e = β v and without c in G and dk. Nothing is divided by a decay.
+/// Cost: three times the scan.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -28,8 +30,8 @@ template <class S> void correct(const typename BackwardPair<S>::One& one, Index 
 }
 
 /// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the
-/// first state.
-template <bool Corrects, class Matrix, class S>
+/// first state, and has faded for the first token already: Ḡ of that is what G becomes.
+template <bool Corrects, bool Fades, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Index steps) {
   struct Errors;
   struct Transposed;
@@ -40,13 +42,24 @@ void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Inde
   Panels<S, Errors> errors(dv, dk);
   transposed.copy_in_transposed(G.data(), G.colStride());
   errors.copy_in(G.data(), G.colStride());
-  for_pairs(t, steps, true, [&](BackwardPair<S>* pairs, Index count, Index first) {
+  PairFades<S> fades(t, Fades ? dk : 0);
+  const auto spread = [&](BackwardPair<S>& p, Index at, Index i) {
+    if constexpr (Fades) fades.spread(p, at, i);
+  };
+  const auto multiply = [&](BackwardPair<S>& p, Index at, Index i) {
+    spread(p, at, i);
+    if constexpr (Fades) fades.multiply(p, i);
+  };
+  constexpr Index most = Fades ? PairFades<S>::most : 32;
+  for_pairs<most>(t, steps, true, multiply, [&](BackwardPair<S>* pairs, Index count, Index first) {
     for (Index i = 0; i < count; ++i) {
       const auto &one = pairs[i].one, &two = pairs[i].two;
-      dot_products({one.k, one.k, one.k, two.k}, {two.k, one.q, two.q, two.q}, dk, pairs[i].met);
+      const S* const k1 = pairs[i].looked_up;
+      dot_products({k1, one.k, k1, two.k}, {two.k, one.q, two.q, two.q}, dk, pairs[i].met);
     }
     errors.each([&](auto packets, const auto& p) {
-      run_pairs<PanelErrors, S, packets, Corrects>(p.data, dk, pairs, count, p.first, p.rows);
+      run_pairs<PanelErrors, S, packets, Corrects, Fades>(p.data, dk, pairs, count, p.first,
+                                                          p.rows);
     });
     for (Index i = 0; i < count; ++i) {
       const auto &one = pairs[i].one, &two = pairs[i].two;
@@ -59,15 +72,16 @@ void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Inde
       std::copy_n(pairs[i].answered, 4, answered + 4 * (first + count - 1 - i));
     }
     transposed.each([&](auto packets, const auto& p) {
-      run_pairs<PanelKeys, S, packets, Corrects>(p.data, dv, pairs, count, p.first, p.rows);
+      run_pairs<PanelKeys, S, packets, Corrects, Fades>(p.data, dv, pairs, count, p.first, p.rows);
     });
   });
   errors.copy_out(G.data(), G.colStride());
   transposed.copy_in_transposed(W.data(), W.colStride());
-  for_pairs(t, steps, false, [&](BackwardPair<S>* pairs, Index count, Index first) {
+  for_pairs<most>(t, steps, false, spread, [&](BackwardPair<S>* pairs, Index count, Index first) {
     for (Index i = 0; i < count; ++i) std::copy_n(answered + 4 * (first + i), 4, pairs[i].answered);
     transposed.each([&](auto packets, const auto& p) {
-      run_pairs<PanelQueries, S, packets, Corrects>(p.data, dv, pairs, count, p.first, p.rows);
+      run_pairs<PanelQueries, S, packets, Corrects, Fades>(p.data, dv, pairs, count, p.first,
+                                                           p.rows);
     });
   });
 }

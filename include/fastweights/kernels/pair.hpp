@@ -23,6 +23,7 @@ template <class S> struct Columns {
     return data == nullptr ? nullptr : data + t * stride;
   }
   operator Columns<const S>() const { return {data, stride}; }
+  Columns from(Index t) const { return {(*this)(t), stride}; }
 };
 
 /// The sequence of one head: d_k rows of keys, queries and fades, d_v of values, betas, outputs

@@ -64,12 +64,14 @@ EIGEN_ALWAYS_INLINE void add(Few<Rows<S, R>, N>& sums, const Few<Rows<S, R>, N>&
 template <class S, int R, int U> struct Pending {
   Few<Rows<S, R>, U> updates;
   Vectors<S, U> by;
-  const S* fades;
-  S fade;
+  const S* fades = nullptr;
+  S fade = S(1);
+  Rows<S, R> row_fades = Rows<S, R>::all(S(1));
 };
 
-/// What a pass does to W: nothing, W += Σ e byᵀ, or that after W ← fade W or W ← W diag(fades).
-enum class Writes { nothing, updates, fade_all, fade_columns };
+/// What a pass does to W: nothing, W += Σ e byᵀ, or that after W ← fade W, W ← W diag(fades) or
+/// W ← diag(row_fades) W.
+enum class Writes { nothing, updates, fade_all, fade_columns, fade_rows };
 
 /// W is R·lanes × columns without gaps.
 template <Writes writes, class S, int R, int U, int P> class MatrixPass {
@@ -106,6 +108,7 @@ template <Writes writes, class S, int R, int U, int P> class MatrixPass {
     Column w = Column::load(W);
     if constexpr (writes == Writes::fade_all) w.scale(pending.fade);
     if constexpr (writes == Writes::fade_columns) w.scale(pending.fades[j]);
+    if constexpr (writes == Writes::fade_rows) w.scale(pending.row_fades);
     if constexpr (writes != Writes::nothing) update<S, R>(w, pending.updates, pending.by, j);
     return w;
   }

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward.hpp>
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward_rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -116,15 +115,11 @@ class DeltaRule {
                 const ReadSequence<DeltaRule>& asked, const OutGradSequence<DeltaRule>& dy,
                 Kept& ds, WriteGradSequence<DeltaRule> dw,
                 ReadGradSequence<DeltaRule> dr) const requires own_gradient {
-    auto& corrections = trace.corrections;
-    corrections.resize(dv(), in.key.cols());
-    const detail::BackwardTokens<S> tokens{
-        detail::columns_of(in.key),      detail::columns_of(asked.query),
-        detail::columns_of(dy.output),   detail::columns_of(trace.errors),
-        detail::columns_of(corrections), detail::columns_of(dw.key),
-        detail::columns_of(dr.query),    detail::columns_of(dw.value),
-        detail::columns_of(dw.beta),     detail::columns_of(in.beta)};
-    detail::backward_pairs<true>(initial.W, ds.W, tokens, in.key.cols());
+    trace.corrections.resize(dv(), in.key.cols());
+    auto tokens = detail::backward_tokens<true, DeltaRule>(in, asked, dy, dw, dr);
+    tokens.u = detail::columns_of(trace.errors);
+    tokens.c = detail::columns_of(trace.corrections);
+    detail::backward_pairs<true, false>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   detail::TokenWeights<S> weigh(Kept& s, const WriteToken<DeltaRule>& t,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward_decays.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/decay.hpp>
 #include <fastweights/memories/normaliser.hpp>
@@ -93,6 +93,20 @@ class GatedDeltaRule {
             const ReadSequence<GatedDeltaRule>& asked,
             OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<fading, true>(*this, s, in, asked, out);
+  }
+  using Trace = detail::DecayTrace<S, Kept>;
+  void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
+            const ReadSequence<GatedDeltaRule>& asked, OutSequence<GatedDeltaRule> out,
+            Trace& trace) const requires detail::KernelScalar<S> {
+    detail::scan_leaving_states<fading, true>(*this, s, in, asked, out, trace);
+  }
+  void backward(const Kept&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
+                const ReadSequence<GatedDeltaRule>& asked,
+                const OutGradSequence<GatedDeltaRule>& dy, Kept& ds,
+                WriteGradSequence<GatedDeltaRule> dw,
+                ReadGradSequence<GatedDeltaRule> dr) const requires detail::KernelScalar<S> {
+    const auto tokens = detail::backward_tokens<true, GatedDeltaRule>(in, asked, dy, dw, dr);
+    detail::DecayBackward<true, GatedDeltaRule, Trace>(*this, trace, tokens, in, dw).run(ds);
   }
   /// What the kernels multiply a token by.
   detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedDeltaRule>& t,

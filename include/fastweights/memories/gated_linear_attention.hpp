@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward_decays.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/decay.hpp>
 #include <fastweights/memories/normaliser.hpp>
@@ -78,6 +78,20 @@ class GatedLinearAttention {
             const ReadSequence<GatedLinearAttention>& asked,
             OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<fading, false>(*this, s, in, asked, out);
+  }
+  using Trace = detail::DecayTrace<S, Kept>;
+  void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
+            const ReadSequence<GatedLinearAttention>& asked, OutSequence<GatedLinearAttention> out,
+            Trace& trace) const requires detail::KernelScalar<S> {
+    detail::scan_leaving_states<fading, false>(*this, s, in, asked, out, trace);
+  }
+  void backward(const Kept&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
+                const ReadSequence<GatedLinearAttention>& asked,
+                const OutGradSequence<GatedLinearAttention>& dy, Kept& ds,
+                WriteGradSequence<GatedLinearAttention> dw,
+                ReadGradSequence<GatedLinearAttention> dr) const requires detail::KernelScalar<S> {
+    const auto tokens = detail::backward_tokens<false, GatedLinearAttention>(in, asked, dy, dw, dr);
+    detail::DecayBackward<false, GatedLinearAttention, Trace>(*this, trace, tokens, in, dw).run(ds);
   }
   /// What the kernels multiply a token by.
   detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedLinearAttention>& t,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward_rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -72,6 +72,20 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
             const ReadSequence<HebbianMemory>& asked,
             OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel<detail::Fade::all, false>(*this, s, in, asked, out);
+  }
+  void backward(const Kept& initial, const WriteSequence<HebbianMemory>& in,
+                const ReadSequence<HebbianMemory>& asked, const OutGradSequence<HebbianMemory>& dy,
+                Kept& ds, WriteGradSequence<HebbianMemory> dw,
+                ReadGradSequence<HebbianMemory> dr) const requires detail::KernelScalar<S> {
+    auto tokens = detail::backward_tokens<false, HebbianMemory>(in, asked, dy, dw, dr);
+    tokens.beta = {&rates_.rate, 0};
+    tokens.decays = {&rates_.decay, 0};
+    tokens.one_decay = true;
+    if (in.key.cols() == 0) return;
+    Kept faded = initial;
+    faded.W *= rates_.decay;
+    detail::backward_pairs<false, true>(faded.W, ds.W, tokens, in.key.cols());
+    ds.W *= rates_.decay;
   }
   /// What the kernels multiply a token by.
   detail::TokenWeights<S> weigh(Kept&, const WriteToken<HebbianMemory>&,

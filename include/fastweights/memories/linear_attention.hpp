@@ -1,7 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward.hpp>
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward_rule.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -81,11 +80,8 @@ class LinearAttention {
                 const OutGradSequence<LinearAttention>& dy, Kept& ds,
                 WriteGradSequence<LinearAttention> dw, ReadGradSequence<LinearAttention> dr) const
       requires(detail::KernelScalar<S> && !Normaliser::active) {
-    detail::BackwardTokens<S> tokens{detail::columns_of(in.key),    detail::columns_of(asked.query),
-                                     detail::columns_of(dy.output), detail::columns_of(in.value),
-                                     detail::columns_of(dw.value),  detail::columns_of(dw.key),
-                                     detail::columns_of(dr.query)};
-    detail::backward_pairs<false>(initial.W, ds.W, tokens, in.key.cols());
+    const auto tokens = detail::backward_tokens<false, LinearAttention>(in, asked, dy, dw, dr);
+    detail::backward_pairs<false, false>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   detail::TokenWeights<S> weigh(Kept& s, const WriteToken<LinearAttention>& t,
