@@ -21,69 +21,99 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// dv_t += β_t c_t, dβ_t += c_t·u_t
-template <class S> void correct(const typename BackwardPair<S>::One& one, Index dv) {
-  using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
-  const Vector c(one.c, dv);
-  Vector(one.dv, dv) += one.beta * c;
-  *one.dbeta += (c * Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>(one.u, dv)).sum();
+/// u·dy and u·c of a pair, which the other passes need, and c·u for dβ.
+template <bool Corrects, class S> void answer(BackwardPair<S>& p, Index dv) {
+  const auto &one = p.one, &two = p.two;
+  if constexpr (Corrects) {
+    S sums[6];
+    dot_products({one.u, one.u, two.u, one.u, one.u, two.u},
+                 {one.dy, two.dy, two.dy, two.c, one.c, two.c}, dv, sums);
+    std::copy_n(sums, 4, p.answered);
+    *one.dbeta += sums[4];
+    if (!p.lonely) *two.dbeta += sums[5];
+  } else {
+    dot_products({one.u, one.u, two.u}, {one.dy, two.dy, two.dy}, dv, p.answered);
+    p.answered[3] = S(0);
+  }
 }
+
+/// The three passes; `back`, the first and the last of them, comes before `onwards`.
+template <bool Corrects, bool Fades, class S> class BackwardPasses {
+ public:
+  BackwardPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
+      : tokens_(tokens),
+        steps_(steps),
+        dv_(dv),
+        dk_(dk),
+        answered_(thread_room<S, Answered>(4 * ((steps + 1) / 2))),
+        fades_(tokens, Fades ? dk : 0),
+        transposed_(dk, dv) {}
+
+  template <class Matrix> void back(Matrix& G) {
+    Panels<S, Errors> errors(dv_, dk_);
+    errors.copy_in(G.data(), G.colStride());
+    transposed_.copy_in_transposed(G.data(), G.colStride());
+    const auto prepare = [&](Pair& p, Index at, Index i) {
+      spread(p, at, i);
+      if constexpr (Fades) fades_.multiply(p, i);
+      const auto &one = p.one, &two = p.two;
+      dot_products({p.looked_up, one.k, p.looked_up, two.k}, {two.k, one.q, two.q, two.q}, dk_,
+                   p.met);
+    };
+    for_pairs<most>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
+      run<PanelErrors>(errors, pairs, count);
+      for (Index i = 0; i < count; ++i) {
+        answer<Corrects>(pairs[i], dv_);
+        std::copy_n(pairs[i].answered, 4, answered_ + 4 * (first + count - 1 - i));
+      }
+      run<PanelKeys>(transposed_, pairs, count);
+    });
+    errors.copy_out(G.data(), G.colStride());
+  }
+
+  template <class Matrix> void onwards(const Matrix& W) {
+    transposed_.copy_in_transposed(W.data(), W.colStride());
+    const auto prepare = [&](Pair& p, Index at, Index i) {
+      spread(p, at, i);
+      std::copy_n(answered_ + 2 * at, 4, p.answered);
+    };
+    for_pairs<most>(tokens_, steps_, false, prepare, [&](Pair* pairs, Index count, Index) {
+      run<PanelQueries>(transposed_, pairs, count);
+    });
+  }
+
+ private:
+  struct Errors;
+  struct Transposed;
+  struct Answered;
+  using Pair = BackwardPair<S>;
+  static constexpr Index most = Fades ? PairFades<S>::most : 32;  // pairs at a time
+
+  void spread(Pair& p, Index at, Index i) {
+    if constexpr (Fades) fades_.spread(p, at, i);
+  }
+  template <template <class, int, bool, bool> class Panel, class Use>
+  static void run(const Panels<S, Use>& panels, const Pair* pairs, Index count) {
+    panels.each([&](auto packets, const auto& p) {
+      run_pairs<Panel, S, packets, Corrects, Fades>(p.data, panels.columns(), pairs, count, p.first,
+                                                    p.rows);
+    });
+  }
+
+  const BackwardTokens<S>& tokens_;
+  Index steps_, dv_, dk_;
+  S* answered_;
+  PairFades<S> fades_;
+  Panels<S, Transposed> transposed_;
+};
 
 /// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the
 /// first state, and has faded for the first token already: Ḡ of that is what G becomes.
 template <bool Corrects, bool Fades, class Matrix, class S>
-void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& t, Index steps) {
-  struct Errors;
-  struct Transposed;
-  struct Answered;
-  const Index dv = W.rows(), dk = W.cols();
-  S* const answered = thread_room<S, Answered>(4 * ((steps + 1) / 2));
-  Panels<S, Transposed> transposed(dk, dv);
-  Panels<S, Errors> errors(dv, dk);
-  transposed.copy_in_transposed(G.data(), G.colStride());
-  errors.copy_in(G.data(), G.colStride());
-  PairFades<S> fades(t, Fades ? dk : 0);
-  const auto spread = [&](BackwardPair<S>& p, Index at, Index i) {
-    if constexpr (Fades) fades.spread(p, at, i);
-  };
-  const auto multiply = [&](BackwardPair<S>& p, Index at, Index i) {
-    spread(p, at, i);
-    if constexpr (Fades) fades.multiply(p, i);
-  };
-  constexpr Index most = Fades ? PairFades<S>::most : 32;
-  for_pairs<most>(t, steps, true, multiply, [&](BackwardPair<S>* pairs, Index count, Index first) {
-    for (Index i = 0; i < count; ++i) {
-      const auto &one = pairs[i].one, &two = pairs[i].two;
-      const S* const k1 = pairs[i].looked_up;
-      dot_products({k1, one.k, k1, two.k}, {two.k, one.q, two.q, two.q}, dk, pairs[i].met);
-    }
-    errors.each([&](auto packets, const auto& p) {
-      run_pairs<PanelErrors, S, packets, Corrects, Fades>(p.data, dk, pairs, count, p.first,
-                                                          p.rows);
-    });
-    for (Index i = 0; i < count; ++i) {
-      const auto &one = pairs[i].one, &two = pairs[i].two;
-      dot_products({one.u, one.u, two.u, one.u},
-                   {one.dy, two.dy, two.dy, Corrects ? two.c : two.dy}, dv, pairs[i].answered);
-      if constexpr (Corrects) {
-        correct<S>(one, dv);
-        if (!pairs[i].lonely) correct<S>(two, dv);
-      }
-      std::copy_n(pairs[i].answered, 4, answered + 4 * (first + count - 1 - i));
-    }
-    transposed.each([&](auto packets, const auto& p) {
-      run_pairs<PanelKeys, S, packets, Corrects, Fades>(p.data, dv, pairs, count, p.first, p.rows);
-    });
-  });
-  errors.copy_out(G.data(), G.colStride());
-  transposed.copy_in_transposed(W.data(), W.colStride());
-  for_pairs<most>(t, steps, false, spread, [&](BackwardPair<S>* pairs, Index count, Index first) {
-    for (Index i = 0; i < count; ++i) std::copy_n(answered + 4 * (first + i), 4, pairs[i].answered);
-    transposed.each([&](auto packets, const auto& p) {
-      run_pairs<PanelQueries, S, packets, Corrects, Fades>(p.data, dv, pairs, count, p.first,
-                                                           p.rows);
-    });
-  });
+void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& tokens, Index steps) {
+  BackwardPasses<Corrects, Fades, S> passes(tokens, steps, W.rows(), W.cols());
+  passes.back(G);
+  passes.onwards(W);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

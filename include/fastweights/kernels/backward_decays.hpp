@@ -27,7 +27,7 @@ template <class S, class State> struct DecayTrace {
   std::vector<State> stretches;  // the states in which the stretches of C tokens begin
 };
 
-inline constexpr Index decay_interval = 256;  // C
+inline constexpr Index decay_interval = 512;  // C
 
 inline namespace FASTWEIGHTS_KERNELS {
 

@@ -70,7 +70,11 @@ template <class S, int R, bool Corrects, bool Fades> class PanelErrors {
       Column g1 = c1;
       g1.scale(-one.beta);
       store_part(c1, one.c + first, 0, rows);
-      if (!p.lonely) store_part(c2, two.c + first, 0, rows);
+      add_to(one.dv + first, c1, one.beta, rows);
+      if (!p.lonely) {
+        store_part(c2, two.c + first, 0, rows);
+        add_to(two.dv + first, c2, two.beta, rows);
+      }
       pending = {{{{dy1}, {g1}}, {{dy2}, {g2}}},
                  {{{one.q_before}, {one.k_before}}, {{two.q_before}, {two.k_before}}},
                  p.fades};

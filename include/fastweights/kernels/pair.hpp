@@ -57,21 +57,18 @@ template <class S> struct Pair {
 };
 
 /// sums[i] = a[i]·b[i], of n entries each.
-template <class S>
-EIGEN_ALWAYS_INLINE void dot_products(const S* const (&a)[4], const S* const (&b)[4], Index n,
-                                      S* sums) {
+template <class S, int count>
+EIGEN_ALWAYS_INLINE void dot_products(const S* const (&a)[count], const S* const (&b)[count],
+                                      Index n, S* sums) {
   using One = Rows<S, 1>;
-  One s0 = One::all(S(0)), s1 = s0, s2 = s0, s3 = s0;
+  One parts[count];
+  for (One& part : parts) part = One::all(S(0));
   Index i = 0;
-  for (; i + One::size <= n; i += One::size) {
-    s0.add(One::load(a[0] + i), One::load(b[0] + i));
-    s1.add(One::load(a[1] + i), One::load(b[1] + i));
-    s2.add(One::load(a[2] + i), One::load(b[2] + i));
-    s3.add(One::load(a[3] + i), One::load(b[3] + i));
-  }
-  sums[0] = s0.sum(), sums[1] = s1.sum(), sums[2] = s2.sum(), sums[3] = s3.sum();
+  for (; i + One::size <= n; i += One::size)
+    for (int j = 0; j < count; ++j) parts[j].add(One::load(a[j] + i), One::load(b[j] + i));
+  for (int j = 0; j < count; ++j) sums[j] = parts[j].sum();
   for (; i < n; ++i)
-    for (int j = 0; j < 4; ++j) sums[j] += a[j][i] * b[j][i];
+    for (int j = 0; j < count; ++j) sums[j] += a[j][i] * b[j][i];
 }
 
 }  // namespace FASTWEIGHTS_KERNELS
