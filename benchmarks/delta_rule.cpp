@@ -11,13 +11,13 @@ struct Delta {
   template <class S, int D> static auto make(Index d) { return fw::DeltaRule<S, D, D>(d, d); }
   static double flops(double d) { return 6 * d * d; }
 
-  /// As one would write it down.
+  /// As one who knows Eigen would write it down.
   template <class All, class W> static void naive(All& all, W& w) {
     const auto& [k, v, beta] = all.inputs;
     const auto& q = all.queries.query;
     auto& y = all.outputs.output;
     for (Index t = 0; t < k.cols(); ++t) {
-      w += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
+      w.noalias() += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
       y.col(t).noalias() = w * q.col(t);
     }
   }
@@ -31,12 +31,14 @@ struct VectorBeta {
   static double flops(double d) { return 6 * d * d; }
 };
 
-bool add_parallel() {
-  for (const Index d : {64, 128}) measure::add_parallel<Delta, float>(d, 2);
+bool add_scaling() {
+  measure::add_scaling<Delta, float, 64>();
+  measure::add_scaling<Delta, float, 128>();
+  for (const Index d : {64, 128}) measure::add_parallel<Delta, float>(d);
   return true;
 }
 
 [[maybe_unused]] const bool added =
-    measure::add_all<Delta>() && measure::add_all<VectorBeta>() && add_parallel();
+    measure::add_all<Delta>() && measure::add_some<VectorBeta>() && add_scaling();
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>
 #include <fastweights/memories/gated_linear_attention.hpp>
 
@@ -11,16 +12,17 @@ using fw::Index;
 struct GatedDelta {
   static constexpr const char* name = "gated_delta";
   template <class S, int D> static auto make(Index d) { return fw::GatedDeltaRule<S, D, D>(d, d); }
+  template <class S, int D> static auto ungated(Index d) { return fw::DeltaRule<S, D, D>(d, d); }
   static double flops(double d) { return 6 * d * d; }
 
-  /// As one would write it down.
+  /// As one who knows Eigen would write it down.
   template <class All, class W> static void naive(All& all, W& w) {
     const auto& [k, v, beta, decay] = all.inputs;
     const auto& q = all.queries.query;
     auto& y = all.outputs.output;
     for (Index t = 0; t < k.cols(); ++t) {
       w *= decay(t);
-      w += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
+      w.noalias() += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
       y.col(t).noalias() = w * q.col(t);
     }
   }
@@ -42,7 +44,7 @@ struct GatedSum {
   static double flops(double d) { return 4 * d * d; }
 };
 
-[[maybe_unused]] const bool added =
-    measure::add_all<GatedDelta>() && measure::add_all<KimiDelta>() && measure::add_all<GatedSum>();
+[[maybe_unused]] const bool added = measure::add_all<GatedDelta>() &&
+                                    measure::add_some<KimiDelta>() && measure::add_some<GatedSum>();
 
 }  // namespace

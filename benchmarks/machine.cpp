@@ -3,7 +3,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <fastweights/algorithms/heads.hpp>
-#include <map>
+
+#include "compare.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -18,7 +19,11 @@ namespace {
 constexpr std::size_t sums = 12;
 constexpr int rounds = 200000;
 
-template <class S> EIGEN_DONT_INLINE S multiply_add(S factor, S summand) {
+// Volatile, lest the compiler take what was computed from the same factor before.
+volatile float half = 0.5f, one = 1.0f;
+
+template <class S> EIGEN_DONT_INLINE S multiply_add() {
+  const S factor = static_cast<S>(half), summand = static_cast<S>(one);
   namespace simd = Eigen::internal;
   using Packet = typename simd::packet_traits<S>::type;
   const auto a = simd::pset1<Packet>(factor), b = simd::pset1<Packet>(summand);
@@ -35,13 +40,10 @@ template <class S> EIGEN_DONT_INLINE S multiply_add(S factor, S summand) {
 }  // namespace
 
 template <class S> double fma_peak() {
-  static const double peak = [] {
-    constexpr int lanes = Eigen::internal::packet_traits<S>::size;
-    volatile S sink = S(0);
-    const double seconds = best_seconds([&] { sink = multiply_add<S>(S(0.5), S(1)); });
-    return 2.0 * lanes * static_cast<double>(sums) * rounds / seconds;
-  }();
-  return peak;
+  constexpr int lanes = Eigen::internal::packet_traits<S>::size;
+  volatile S sink = S(0);
+  const double seconds = best_seconds([&] { sink = multiply_add<S>(); });
+  return 2.0 * lanes * static_cast<double>(sums) * rounds / seconds;
 }
 template double fma_peak<float>();
 template double fma_peak<double>();
@@ -52,31 +54,33 @@ void use_threads([[maybe_unused]] int count) {
 #endif
 }
 
+int cores() {
+#ifdef _OPENMP
+  return omp_get_num_procs();
+#else
+  return 1;
+#endif
+}
+
 double fma_peak_scaling(int threads) {
-  use_threads(threads);
-  const auto run = [](int count) {
-    return best_wall_seconds([&] {
-      fw::for_each_head(count, true, [](Eigen::Index) {
-        [[maybe_unused]] volatile float sink = multiply_add(0.5f, 1.0f);
-      });
+  const auto run = [](Eigen::Index shares, bool parallel) {
+    fw::for_each_head(shares, parallel, [](Eigen::Index) {
+      for (int i = 0; i < 20; ++i)  // so that starting and ending threads does not count
+        [[maybe_unused]] volatile float sink = multiply_add<float>();
     });
   };
-  const double alone = run(1);
-  return static_cast<double>(threads) * alone / run(threads);
+  use_threads(threads);
+  return threads / times_as_long(
+                       wall_clock, [&] { run(1, false); }, [&] { run(threads, true); });
 }
 
 double in_place_bandwidth(std::size_t bytes) {
-  static std::map<std::size_t, double> known;
-  double& bandwidth = known[bytes];
-  if (bandwidth == 0) {
-    Eigen::ArrayXf data = Eigen::ArrayXf::Ones(static_cast<Eigen::Index>(bytes / sizeof(float)));
-    const std::size_t times = std::max<std::size_t>(1, (std::size_t(1) << 27) / bytes);
-    const double seconds = best_seconds([&] {
-      for (std::size_t i = 0; i < times; ++i) data *= 0.999999f;
-    });
-    bandwidth = 2.0 * static_cast<double>(bytes * times) / seconds;
-  }
-  return bandwidth;
+  Eigen::ArrayXf data = Eigen::ArrayXf::Ones(static_cast<Eigen::Index>(bytes / sizeof(float)));
+  const std::size_t times = std::max<std::size_t>(1, (std::size_t(1) << 26) / bytes);
+  const double seconds = best_seconds([&] {
+    for (std::size_t i = 0; i < times; ++i) data *= 0.999999f;
+  });
+  return 2.0 * static_cast<double>(bytes * times) / seconds;
 }
 
 }  // namespace machine

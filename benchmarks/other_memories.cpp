@@ -32,6 +32,6 @@ struct Cache {
 };
 
 [[maybe_unused]] const bool added =
-    measure::add_all<Hebbian>() && measure::add_all<Programmer>() && measure::add_all<Cache>();
+    measure::add_some<Hebbian>() && measure::add_some<Programmer>() && measure::add_some<Cache>();
 
 }  // namespace

@@ -1,24 +1,16 @@
-// Prints the medians of a Google Benchmark result (JSON) as a Markdown table.
+// Prints the medians of a Google Benchmark result (JSON) as Markdown tables, one an operation.
 //
 //     benchmark_table results.json > results.md
-//
-// A benchmark is named {operation}/{memory}/{scalar}/d:128/H:8/T:4096/threads:1.
 
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iostream>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-using nlohmann::json;
+#include "results.hpp"
 
 namespace {
+
+using Rows = std::vector<Result>;
 
 struct Column {
   const char* counter;
@@ -30,60 +22,56 @@ constexpr Column columns[] = {
     {"ns_per_token_head", "ns per token and head", "%.1f"},
     {"fma_peak_fraction", "of FMA peak", "%.3f"},
     {"bandwidth_fraction", "of bandwidth", "%.3f"},
-    {"speedup_over_eigen", "speed-up over Eigen", "%.2f"},
+    {"speedup_over_eigen", "speed-up over fixed Eigen", "%.2f"},
+    {"speedup_over_dynamic_eigen", "speed-up over dynamic Eigen", "%.2f"},
+    {"time_over_fixed", "time over fixed sizes", "%.2f"},
+    {"time_over_ungated", "time over ungated", "%.2f"},
+    {"backward_over_scan", "backward over scan", "%.2f"},
     {"speedup_over_one_thread", "speed-up over one thread", "%.2f"},
     {"fma_peak_over_one_thread", "of the FMA peak", "%.2f"},
 };
 
-std::vector<std::string> split(const std::string& name) {
-  std::vector<std::string> parts;
-  std::istringstream stream(name);
-  for (std::string part; std::getline(stream, part, '/');) parts.push_back(part);
-  return parts;
+/// Those that some row has a value for.
+std::vector<Column> used_columns(const Rows& rows) {
+  std::vector<Column> used;
+  for (const Column& column : columns)
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const Result& row) { return row.counters.count(column.counter) > 0; }))
+      used.push_back(column);
+  return used;
 }
 
-/// "scan/DeltaRule/float/d:128/H:8" becomes "scan | DeltaRule | float | d:128 H:8".
-std::string identity(const std::string& name) {
-  std::string row;
-  for (const std::string& part : split(name)) {
-    const bool setting = part.find(':') != std::string::npos;
-    row += row.empty() ? "" : setting && row.find(':') != std::string::npos ? " " : " | ";
-    row += part;
-  }
-  return row;
-}
-
-std::string cell(const json& result, const Column& column) {
-  const auto counter = result.find(column.counter);
-  if (counter == result.end() || !counter->is_number()) return "–";
+std::string cell(const Result& result, const Column& column) {
+  const auto counter = result.counters.find(column.counter);
+  if (counter == result.counters.end()) return "–";
   char text[32];
-  std::snprintf(text, sizeof text, column.format, counter->get<double>());
+  std::snprintf(text, sizeof text, column.format, counter->second);
   return text;
 }
 
-void print_table(const json& results) {
-  std::set<std::string> rows;  // sorted: the benchmarks ran in random order
-  for (const json& result : results.at("benchmarks")) {
-    if (result.value("aggregate_name", "") != "median") continue;
-    std::string row = "| " + identity(result.at("run_name").get<std::string>()) + " |";
-    for (const Column& column : columns) row += ' ' + cell(result, column) + " |";
-    rows.insert(row);
-  }
-  std::cout << "| operation | memory | scalar | sizes |";
-  for (const Column& column : columns) std::cout << ' ' << column.title << " |";
-  std::cout << "\n|---|---|---|---|";
-  for (std::size_t i = 0; i < std::size(columns); ++i) std::cout << "---:|";
+void print_table(const Rows& rows) {
+  const std::vector<Column> used = used_columns(rows);
+  std::cout << "\n## " << rows.front().operation << "\n\n| memory | scalar | sizes |";
+  for (const Column& column : used) std::cout << ' ' << column.title << " |";
+  std::cout << "\n|---|---|---|";
+  for (std::size_t i = 0; i < used.size(); ++i) std::cout << "---:|";
   std::cout << '\n';
-  for (const std::string& row : rows) std::cout << row << '\n';
+  for (const Result& row : rows) {
+    std::cout << "| " << row.memory << " | " << row.scalar << " |";
+    for (const auto& [name, value] : row.settings) std::cout << ' ' << name << ':' << value;
+    std::cout << " |";
+    for (const Column& column : used) std::cout << ' ' << cell(row, column) << " |";
+    std::cout << '\n';
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
   if (argc != 2) throw std::runtime_error("usage: benchmark_table RESULTS.json");
-  std::ifstream file(argv[1]);
-  if (!file) throw std::runtime_error(std::string("cannot read ") + argv[1]);
-  print_table(json::parse(file));
+  std::map<std::string, Rows> operations;
+  for (const Result& result : medians(argv[1])) operations[result.operation].push_back(result);
+  for (const auto& each : operations) print_table(each.second);
 } catch (const std::exception& error) {
   std::cerr << "benchmark_table: " << error.what() << '\n';
   return 1;

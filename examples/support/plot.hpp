@@ -14,8 +14,10 @@ inline std::string quoted(const std::filesystem::path& path) {
 }
 
 /// Draws a picture by a gnuplot script, which stays beside it. Says so where gnuplot is missing.
-inline void plot(const std::filesystem::path& picture, const std::string& commands) {
-  const std::string script = "set terminal pngcairo size 900,540 font 'sans,11'\nset output " +
+inline void plot(const std::filesystem::path& picture, const std::string& commands, int width = 900,
+                 int height = 540) {
+  const std::string script = "set terminal pngcairo size " + std::to_string(width) + "," +
+                             std::to_string(height) + " font 'sans,11'\nset output " +
                              quoted(picture) + "\n" + commands;
   const auto file = std::filesystem::path(picture).replace_extension(".gnuplot");
   std::ofstream(file) << script;
