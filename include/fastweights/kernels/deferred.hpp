@@ -171,6 +171,10 @@ template <class S, class F> void each_panel(Index rows, const F& f) {
   const auto panels = [&]<class Column>(std::type_identity<Column> column) {
     for (; first + Column::size <= rows; first += Column::size) f(column, first, Index(0));
   };
+  // All sums of the tallest are in registers; the fewer panels, the less often is W skipped
+  // through.
+  if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
+    panels(std::type_identity<Rows<S, 8>>());
   panels(std::type_identity<Rows<S, 4>>());
   panels(std::type_identity<Rows<S, 2>>());
   panels(std::type_identity<Rows<S, 1>>());

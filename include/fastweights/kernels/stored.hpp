@@ -6,7 +6,7 @@
 
 /// \file
 /// Matrices whose entries are stored in another type than they are computed in, such as 16-bit
-/// floats: converted on the way from and to memory, by Eigen's packets where it has them.
+/// floats: converted on the way from and to memory.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -25,33 +25,44 @@ template <class S> struct OneRow {
   EIGEN_ALWAYS_INLINE void scale(S factor) { x *= factor; }
 };
 
-/// P, half of it, half of that: the first of `size` lanes, or void.
-template <Index size, class P> constexpr auto packet_of_size() {
-  using Traits = Eigen::internal::unpacket_traits<P>;
-  if constexpr (Traits::size == size)
-    return std::type_identity<P>();
-  else if constexpr (Traits::size < size || std::is_same_v<P, typename Traits::half>)
-    return std::type_identity<void>();
-  else
-    return packet_of_size<size, typename Traits::half>();
-}
-/// The packet of as many T as a packet of S has lanes.
-template <class T, class S>
-using AlikePacket =
-    typename decltype(packet_of_size<lanes<S>,
-                                     typename Eigen::internal::packet_traits<T>::type>())::type;
+/// Whether Packets<T> loads and stores T as packets of S. Compilers make better loops over the
+/// lanes of what Eigen converts by the number.
+template <class T, class S> struct Packets : std::false_type {};
 
-/// Whether Eigen converts between 16-bit floats and S by the packet. Only asked from AVX on: its
-/// packets of halves for SSE are MMX's, others are loops over the lanes, which compilers do better.
-template <class T, class S> constexpr bool casts_packets() {
 #ifdef EIGEN_VECTORIZE_AVX
-  if constexpr (sizeof(T) == 2 && std::is_same_v<S, float>)
-    return Eigen::internal::type_casting_traits<T, S>::VectorizedCast &&
-           Eigen::internal::type_casting_traits<S, T>::VectorizedCast &&
-           !std::is_void_v<AlikePacket<T, S>>;
+template <> struct Packets<Eigen::bfloat16, float> : std::true_type {
+  using P = Packet<Eigen::bfloat16>;
+  static_assert(lanes<Eigen::bfloat16> == lanes<float>);
+
+  static EIGEN_ALWAYS_INLINE Packet<float> load(const Eigen::bfloat16* from) {
+    return Eigen::internal::pcast<P, Packet<float>>(Eigen::internal::ploadu<P>(from));
+  }
+  static EIGEN_ALWAYS_INLINE void store(const Packet<float>& x, Eigen::bfloat16* to) {
+    Eigen::internal::pstoreu(to, Eigen::internal::pcast<Packet<float>, P>(x));
+  }
+};
 #endif
-  return false;
-}
+
+// Not by Eigen, whose version 3.4 converts every half by the number when it is compiled by GCC.
+#if defined EIGEN_VECTORIZE_AVX && defined __F16C__
+template <> struct Packets<Eigen::half, float> : std::true_type {
+  static EIGEN_ALWAYS_INLINE Packet<float> load(const Eigen::half* from) {
+#ifdef EIGEN_VECTORIZE_AVX512
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+#else
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#endif
+  }
+  static EIGEN_ALWAYS_INLINE void store(const Packet<float>& x, Eigen::half* to) {
+    constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+#ifdef EIGEN_VECTORIZE_AVX512
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, nearest));
+#else
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, nearest));
+#endif
+  }
+};
+#endif
 
 template <class S, class T> EIGEN_ALWAYS_INLINE S converted(const T& x) {
   return static_cast<S>(x);
@@ -79,9 +90,8 @@ template <class S> struct Stored<Rows<S, 1>> {
   template <class T> static EIGEN_ALWAYS_INLINE Column load(const T* from) {
     if constexpr (std::is_same_v<T, S>) {
       return Column::load(from);
-    } else if constexpr (casts_packets<T, S>()) {
-      using P = AlikePacket<T, S>;
-      return {Eigen::internal::pcast<P, Packet<S>>(Eigen::internal::ploadu<P>(from))};
+    } else if constexpr (Packets<T, S>::value) {
+      return {Packets<T, S>::load(from)};
     } else {
       S all[Column::size];
       for (Index i = 0; i < Column::size; ++i) all[i] = converted<S>(from[i]);
@@ -91,9 +101,8 @@ template <class S> struct Stored<Rows<S, 1>> {
   template <class T> static EIGEN_ALWAYS_INLINE void store(const Column& x, T* to) {
     if constexpr (std::is_same_v<T, S>) {
       x.store(to);
-    } else if constexpr (casts_packets<T, S>()) {
-      using P = AlikePacket<T, S>;
-      Eigen::internal::pstoreu(to, Eigen::internal::pcast<Packet<S>, P>(x.packet));
+    } else if constexpr (Packets<T, S>::value) {
+      Packets<T, S>::store(x.packet, to);
     } else {
       S all[Column::size];
       x.store(all);
