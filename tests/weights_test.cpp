@@ -2,6 +2,7 @@
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
+#include <fastweights/memories/deferred.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>
 #include <fastweights/memories/gated_linear_attention.hpp>
@@ -134,6 +135,11 @@ TEST_CASE("save then load is the identity for the state of every memory", "[weig
   saves_its_state(fw::HebbianMemory<double, 1, 4>());
   saves_its_state(fw::Programmer1991<float>(2, 3));
   saves_its_state(fw::KeyValueCache<float>(3, 4, {5}));
+  const fw::DeltaRule<float> delta(4, 3);
+  using Delta = fw::DeltaRule<float>;
+  saves_its_state(fw::Deferred<Delta>(delta));
+  saves_its_state(fw::Deferred<Delta, 5, Eigen::bfloat16>(delta));
+  saves_its_state(fw::Deferred<Delta, 5, Eigen::half>(delta));
 }
 
 TEST_CASE("a negative counter is refused by name", "[weights]") {

@@ -42,17 +42,18 @@ enum class DType {
   F64
 };
 
-/// Scalars a tensor's elements can be read as.
+/// Scalars a tensor's elements can be read as: floating-point numbers, Eigen's of 16 bits among
+/// them, and integers.
 template <class S>
 concept ReadableScalar = std::same_as<S, float> || std::same_as<S, double> ||
+    std::same_as<S, Eigen::half> || std::same_as<S, Eigen::bfloat16> ||
     (std::integral<S>&& requires(S value) { std::in_range<S>(value); } && !std::same_as<S, bool> &&
      !std::same_as<S, char> && !std::same_as<S, wchar_t> && !std::same_as<S, char8_t> &&
      !std::same_as<S, char16_t> && !std::same_as<S, char32_t>);
 
-/// Scalars that can be written: the readable ones (integers become I64) and Eigen's 16-bit floats.
+/// Scalars that can be written: the same; integers become I64.
 template <class S>
-concept WritableScalar =
-    ReadableScalar<S> || std::same_as<S, Eigen::half> || std::same_as<S, Eigen::bfloat16>;
+concept WritableScalar = ReadableScalar<S>;
 
 namespace detail {
 
@@ -182,7 +183,7 @@ template <ReadableScalar To, class From> std::optional<To> convert_element(From 
   if constexpr (std::integral<To>) {
     if (!std::in_range<To>(value)) return std::nullopt;
   } else {
-    if (std::isfinite(value) && !std::isfinite(to)) return std::nullopt;
+    if (std::isfinite(value) && !std::isfinite(widen(to))) return std::nullopt;
   }
   return to;
 }

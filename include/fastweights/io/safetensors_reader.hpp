@@ -92,9 +92,9 @@ class SafeTensors {
     return data_.subspan(tensor.begin, tensor.end - tensor.begin);
   }
 
-  /// All elements in file order (row-major), for any rank. Float and double are read from F64, F32,
-  /// F16 and BF16; integers from every integer type and BOOL. Throws on any other pair of types,
-  /// and on a value that S cannot hold.
+  /// All elements in file order (row-major), for any rank. Floats of any size are read from F64,
+  /// F32, F16 and BF16; integers from every integer type and BOOL. Throws on any other pair of
+  /// types, and on a value that S cannot hold.
   template <ReadableScalar S> std::vector<S> values(std::string_view name) const {
     const TensorInfo& tensor = info(name);
     std::vector<S> values;

@@ -8,9 +8,12 @@
 /// \file
 /// A rule's step and scan by the kernels. The rule has a matrix W in its state, and
 ///
+///     static constexpr Fade fading;    // how the past fades
+///     static constexpr bool corrects;  // whether a write takes off what its key retrieves
 ///     TokenWeights<S> weigh(State&, const WriteToken&, const ReadToken&) const;
 ///
 /// which is asked for the weights of every token in order, and may move on what else the state has.
+/// Its state is any that has what the rule's own has beside W, of which it knows nothing.
 /// What its tokens have of `key`, `value`, `beta`, `decay`, `query` and `output` is read from them.
 
 namespace fw::detail {
@@ -58,10 +61,9 @@ void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in, const Re
   }
 }
 
-template <Fade fading, bool Corrects, class M>
-void scan_by_kernel(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
-                    const ReadSequence<M>& asked, OutSequence<M>& out,
-                    Columns<typename M::Scalar> errors = {}) {
+template <Fade fading, bool Corrects, class M, class With>
+void scan_by_kernel(const M& m, With& s, const WriteSequence<M>& in, const ReadSequence<M>& asked,
+                    OutSequence<M>& out, Columns<typename M::Scalar> errors = {}) {
   const auto signature = m.signature();
   auto tokens = tokens_of<M>(in, asked, out);
   tokens.errors = errors;

@@ -29,6 +29,8 @@ class DeltaRule {
   using Scalar = S;
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "DeltaRule";
+  static constexpr auto fading = detail::Fade::none;
+  static constexpr bool corrects = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -93,11 +95,11 @@ class DeltaRule {
 
   void step(Kept& s, const WriteToken<DeltaRule>& t, const ReadToken<DeltaRule>& asked,
             OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<detail::Fade::none, true>(*this, s, t, asked, out);
+    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<detail::Fade::none, true>(*this, s, in, asked, out);
+    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
   }
   /// Of the forward pass: v_t − W_{t−1} k_t of every token, d_v×T; and as much room.
   struct Trace {
@@ -108,8 +110,8 @@ class DeltaRule {
   void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
             OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
     trace.errors.resize(dv(), in.key.cols());
-    detail::scan_by_kernel<detail::Fade::none, true>(*this, s, in, asked, out,
-                                                     detail::columns_of(trace.errors));
+    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out,
+                                             detail::columns_of(trace.errors));
   }
   void backward(const Kept& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
                 const ReadSequence<DeltaRule>& asked, const OutGradSequence<DeltaRule>& dy,
@@ -122,7 +124,8 @@ class DeltaRule {
     detail::backward_pairs<true, false>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
-  detail::TokenWeights<S> weigh(Kept& s, const WriteToken<DeltaRule>& t,
+  template <class With>
+  detail::TokenWeights<S> weigh(With& s, const WriteToken<DeltaRule>& t,
                                 const ReadToken<DeltaRule>& asked) const {
     const Gain gain = gain_of(s, t.key);
     detail::TokenWeights<S> weights;
@@ -130,8 +133,12 @@ class DeltaRule {
     weights.retrieved = gain.write * gain.read;
     if constexpr (!detail::by_the_row<decltype(t.beta)>) weights.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
-    if constexpr (Normaliser::active) weights.read = normaliser_.inverse(s.normaliser, asked.query);
+    weights.read = read_weight(s, asked);
     return weights;
+  }
+  template <class With> S read_weight(const With& s, const ReadToken<DeltaRule>& asked) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, asked.query);
+    return S(1);
   }
 
   /// The WY form. The updates U solve a unit triangular system, u_t = β_t (v_t − W k_t −
@@ -199,7 +206,7 @@ class DeltaRule {
     S read = S(1);
   };
 
-  template <class K> Gain gain_of(const Kept& s, const K& key) const {
+  template <class With, class K> Gain gain_of(const With& s, const K& key) const {
     if constexpr (Normaliser::active) {
       const S weight = normaliser_.weight(s.normaliser, key);
       const S read = normaliser_.inverse(weight);

@@ -29,6 +29,8 @@ class GatedDeltaRule {
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "GatedDeltaRule";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
+  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
+  static constexpr bool corrects = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -87,12 +89,12 @@ class GatedDeltaRule {
 
   void step(Kept& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& asked,
             OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, true>(*this, s, t, asked, out);
+    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
             const ReadSequence<GatedDeltaRule>& asked,
             OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, true>(*this, s, in, asked, out);
+    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
   }
   using Trace = detail::DecayTrace<S, Kept>;
   void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
@@ -109,7 +111,8 @@ class GatedDeltaRule {
     detail::DecayBackward<true, GatedDeltaRule, Trace>(*this, trace, tokens, in, dw).run(ds);
   }
   /// What the kernels multiply a token by.
-  detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedDeltaRule>& t,
+  template <class With>
+  detail::TokenWeights<S> weigh(With&, const WriteToken<GatedDeltaRule>& t,
                                 const ReadToken<GatedDeltaRule>&) const {
     detail::TokenWeights<S> weights;
     if constexpr (!detail::by_the_row<decltype(t.beta)>) weights.beta = t.beta;
@@ -173,7 +176,6 @@ class GatedDeltaRule {
   void apply(const Segment& g, Kept& s) const { s.W = (s.W * g.A + g.B).eval(); }
 
  private:
-  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 

@@ -29,6 +29,8 @@ class GatedLinearAttention {
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "GatedLinearAttention";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
+  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
+  static constexpr bool corrects = false;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -72,12 +74,12 @@ class GatedLinearAttention {
   void step(Kept& s, const WriteToken<GatedLinearAttention>& t,
             const ReadToken<GatedLinearAttention>& asked,
             OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, false>(*this, s, t, asked, out);
+    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
             const ReadSequence<GatedLinearAttention>& asked,
             OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, false>(*this, s, in, asked, out);
+    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
   }
   using Trace = detail::DecayTrace<S, Kept>;
   void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
@@ -94,7 +96,8 @@ class GatedLinearAttention {
     detail::DecayBackward<false, GatedLinearAttention, Trace>(*this, trace, tokens, in, dw).run(ds);
   }
   /// What the kernels multiply a token by.
-  detail::TokenWeights<S> weigh(Kept&, const WriteToken<GatedLinearAttention>& t,
+  template <class With>
+  detail::TokenWeights<S> weigh(With&, const WriteToken<GatedLinearAttention>& t,
                                 const ReadToken<GatedLinearAttention>&) const {
     detail::TokenWeights<S> weights;
     if constexpr (one_decay) weights.fade = t.decay;
@@ -142,7 +145,6 @@ class GatedLinearAttention {
   }
 
  private:
-  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 

@@ -18,6 +18,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
   using Scalar = S;
   using Signature = KeyValue<Dv, Dk>;
   static constexpr std::string_view name = "HebbianMemory";
+  static constexpr auto fading = detail::Fade::all;
+  static constexpr bool corrects = false;
 
   struct Rates {
     S decay = S(0.95);  ///< λ
@@ -66,12 +68,12 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
 
   void step(Kept& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& asked,
             OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<detail::Fade::all, false>(*this, s, t, asked, out);
+    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<HebbianMemory>& in,
             const ReadSequence<HebbianMemory>& asked,
             OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<detail::Fade::all, false>(*this, s, in, asked, out);
+    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
   }
   void backward(const Kept& initial, const WriteSequence<HebbianMemory>& in,
                 const ReadSequence<HebbianMemory>& asked, const OutGradSequence<HebbianMemory>& dy,
@@ -88,7 +90,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     ds.W *= rates_.decay;
   }
   /// What the kernels multiply a token by.
-  detail::TokenWeights<S> weigh(Kept&, const WriteToken<HebbianMemory>&,
+  template <class With>
+  detail::TokenWeights<S> weigh(With&, const WriteToken<HebbianMemory>&,
                                 const ReadToken<HebbianMemory>&) const {
     detail::TokenWeights<S> weights;
     weights.value = rates_.rate;

@@ -21,6 +21,8 @@ class LinearAttention {
   using Scalar = S;
   using Signature = KeyValue<Dv, Dk>;
   static constexpr std::string_view name = "LinearAttention";
+  static constexpr auto fading = detail::Fade::none;
+  static constexpr bool corrects = false;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -68,12 +70,12 @@ class LinearAttention {
 
   void step(Kept& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& asked,
             OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<detail::Fade::none, false>(*this, s, t, asked, out);
+    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<LinearAttention>& in,
             const ReadSequence<LinearAttention>& asked,
             OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<detail::Fade::none, false>(*this, s, in, asked, out);
+    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
   }
   void backward(const Kept& initial, const WriteSequence<LinearAttention>& in,
                 const ReadSequence<LinearAttention>& asked,
@@ -84,12 +86,18 @@ class LinearAttention {
     detail::backward_pairs<false, false>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
-  detail::TokenWeights<S> weigh(Kept& s, const WriteToken<LinearAttention>& t,
+  template <class With>
+  detail::TokenWeights<S> weigh(With& s, const WriteToken<LinearAttention>& t,
                                 const ReadToken<LinearAttention>& asked) const {
     detail::TokenWeights<S> weights;
     normaliser_.write(s.normaliser, t.key);
-    if constexpr (Normaliser::active) weights.read = normaliser_.inverse(s.normaliser, asked.query);
+    weights.read = read_weight(s, asked);
     return weights;
+  }
+  template <class With>
+  S read_weight(const With& s, const ReadToken<LinearAttention>& asked) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, asked.query);
+    return S(1);
   }
 
   /// Y = W Q + V triu(KᵀQ), W += V Kᵀ.

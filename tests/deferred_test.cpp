@@ -1,0 +1,109 @@
+#include <fastweights/memories/deferred.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/gated_linear_attention.hpp>
+#include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/linear_attention.hpp>
+
+#include "laws.hpp"
+
+namespace {
+
+using Eigen::bfloat16;
+using Eigen::half;
+using fw::Deferred;
+using fw::Dynamic;
+using fw::Index;
+
+// The plain memory's outputs and its W, against the deferred one's, at every phase of the N tokens.
+template <int N, class Stored, class M>
+void agrees(const M& plain, Index steps, double limit, bool positive = false) {
+  using D = Deferred<M, N, Stored>;
+  const D deferred(plain);
+  fw::Random random(3), again(3);
+  auto all = fw::testing::random_sequences(plain, steps, random, positive);
+  auto same = fw::testing::random_sequences(deferred, steps, again, positive);
+  auto expected = fw::initial_state(plain);
+  auto state = fw::initial_state(deferred);
+  double worst = 0;
+  for (Index t = 0; t < steps; ++t) {
+    const auto a = laws::tokens(plain, all, t);
+    const auto b = laws::tokens(deferred, same, t);
+    fw::step(plain, expected, std::get<0>(a), std::get<1>(a), std::get<2>(a));
+    fw::step(deferred, state, std::get<0>(b), std::get<1>(b), std::get<2>(b));
+    auto flushed = state;
+    deferred.flush(flushed);
+    CHECK(flushed.waiting == 0);
+    CHECK(state.waiting == (t + 1) % N);
+    const Eigen::MatrixXd W = flushed.W.template cast<double>();
+    const Eigen::MatrixXd wanted = expected.W.template cast<double>();
+    const double apart = (W - wanted).cwiseAbs().maxCoeff() / wanted.cwiseAbs().maxCoeff();
+    if (!(apart <= worst)) worst = apart;
+  }
+  INFO(D::name << " N " << N << " d_v " << expected.W.rows() << " d_k " << expected.W.cols());
+  CHECK(worst <= limit);
+  CHECK(laws::difference(same.outputs, all.outputs) <= limit);
+}
+
+template <int N, class S> void some_agree(Index dv, Index dk, double limit) {
+  agrees<N, S>(fw::DeltaRule<S>(dv, dk), 2 * N + 3, limit);
+  agrees<N, S>(fw::GatedDeltaRule<S>(dv, dk), 2 * N + 3, limit);
+}
+
+template <int N, class S> void rules_agree(Index dv, Index dk, double limit) {
+  using Normaliser = fw::AttentionNormaliser<S>;
+  const Index steps = 2 * N + 3;
+  agrees<N, S>(fw::LinearAttention<S>(dv, dk), steps, limit);
+  agrees<N, S>(fw::LinearAttention<S, Dynamic, Dynamic, Normaliser>(dv, dk), steps, limit, true);
+  agrees<N, S>(fw::DeltaRule<S>(dv, dk), steps, limit);
+  agrees<N, S>(fw::DeltaRule<S, Dynamic, Dynamic, Normaliser>(dv, dk), steps, limit, true);
+  agrees<N, S>(fw::DeltaRule<S, Dynamic, Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk),
+               steps, limit);
+  agrees<N, S>(fw::GatedLinearAttention<S>(dv, dk), steps, limit);
+  agrees<N, S>(fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>(dv, dk), steps,
+               limit);
+  agrees<N, S>(fw::GatedDeltaRule<S>(dv, dk), steps, limit);
+  agrees<N, S>(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>(dv, dk), steps,
+               limit);
+  for (const S decay : {S(0.97), S(0), S(-0.3)})
+    agrees<N, S>(fw::HebbianMemory<S>(dv, dk, {decay, S(0.7)}), steps, limit);
+}
+
+template <class S> void all_agree(double limit) {
+  for (const Index d : laws::sizes) rules_agree<8, S>(d, d, limit);
+  for (const auto& [dv, dk] :
+       {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}, {40, 129}}) {
+    rules_agree<8, S>(dv, dk, limit);
+    some_agree<1, S>(dv, dk, limit);
+    some_agree<3, S>(dv, dk, limit);
+  }
+}
+
+TEST_CASE("deferred: the plain memory in double", "[deferred]") { all_agree<double>(1e-13); }
+TEST_CASE("deferred: the plain memory in float", "[deferred]") { all_agree<float>(3e-5); }
+
+TEST_CASE("deferred: W in 16 bits is W up to their rounding", "[deferred]") {
+  for (const Index d : {1, 3, 17, 64, 65, 100}) {
+    agrees<8, bfloat16>(fw::DeltaRule<float>(d, d), 20, 5e-2);
+    agrees<8, half>(fw::DeltaRule<float>(d, d), 20, 5e-3);
+    agrees<1, bfloat16>(fw::GatedDeltaRule<float>(d, d), 20, 5e-2);
+    agrees<8, half>(fw::GatedLinearAttention<float>(d, d), 20, 5e-3);
+    agrees<8, float>(fw::DeltaRule<double>(d, d), 20, 1e-6);
+  }
+}
+
+TEST_CASE("deferred: any count of what waits is safe", "[deferred]") {
+  const Deferred m(fw::DeltaRule<float>(4, 3));
+  auto state = fw::initial_state(m);
+  const Eigen::Vector3f key(1, 0, 0);
+  const Eigen::Vector4f value(1, 2, 3, 4);
+  Eigen::Vector4f y;
+  for (const Index count : {Index(8), Index(1) << 60, Index(-1)}) {
+    state.waiting = count;
+    fw::step(m, state, {key, value, 1.0f}, {key}, {y});
+    CHECK(state.waiting >= 0);
+    CHECK(state.waiting < 8);
+  }
+}
+
+}  // namespace
