@@ -12,8 +12,7 @@
 ///     the right factor:  (p, j) = x(2p, j), x(2p+1, j)
 ///
 /// Rounded to nearest, even: the error is at most 2⁻⁸ |x|. With two planes the second has what the
-/// first leaves of x, rounded in turn: 2⁻¹⁶ |x|. Finite up to 3.3e38; with two planes infinity is
-/// NaN.
+/// first leaves of x, rounded in turn: 2⁻¹⁶ |x|. Numbers up to 3.3e38 stay finite.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -29,19 +28,24 @@ struct Bf16Matrix {
   Bf16Matrix rest() const { return {data + plane, stride, plane}; }
 };
 
-/// The bits of the float that x is as a bf16. A NaN stays one.
-EIGEN_ALWAYS_INLINE std::uint32_t bf16_bits(float x) {
+/// The bits of the float that x is as a bf16. Carries out of some NaNs make a zero.
+EIGEN_ALWAYS_INLINE std::uint32_t nearest_bf16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return (x == x ? nearest : bits | 0x400000u) & 0xffff0000u;
+  return (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
 }
 
+/// As nearest_bf16, and any NaN stays one.
+EIGEN_ALWAYS_INLINE std::uint32_t bf16_bits(float x) {
+  return x == x ? nearest_bf16(x) : 0x7fc00000u;
+}
+
+/// A pair, or the pair of what this leaves of two numbers; there NaN need not stay, since it has
+/// stayed in the pair itself.
 template <bool rest> EIGEN_ALWAYS_INLINE Bf16Pair bf16_pair(float first, float second) {
-  if constexpr (rest) {
-    first -= std::bit_cast<float>(bf16_bits(first));
-    second -= std::bit_cast<float>(bf16_bits(second));
-  }
-  return bf16_bits(first) >> 16 | bf16_bits(second);
+  if constexpr (!rest) return bf16_bits(first) >> 16 | bf16_bits(second);
+  first -= std::bit_cast<float>(nearest_bf16(first));
+  second -= std::bit_cast<float>(nearest_bf16(second));
+  return nearest_bf16(first) >> 16 | nearest_bf16(second);
 }
 
 /// f(plane, whether it is that of the rests)
