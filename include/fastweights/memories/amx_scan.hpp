@@ -48,12 +48,16 @@ inline namespace FASTWEIGHTS_AMX {
 /// Shapes: as scan, K and Q d_k×T, V and Y d_v×T, β T; in the equations they lie a token a row.
 /// Cost a token: 6 d_v d_k + 192 (d_v + d_k) flops of tiles (AmxPrecision::split: three times as
 /// many), and roundings; sizes count as multiples of 32, a chunk of less than 64 tokens as 32 or
-/// 64: a few tokens are faster by scan. The room is the thread's: no heap after the first call of a
-/// size. The thread's tiles are configured for the call and released after it.
+/// 64. For long sequences and d_k, d_v from 128 on: below, what is done besides the tiles takes
+/// about as long as scan. The room is the thread's: no heap after the first call of a size. The
+/// thread's tiles are configured for the call and released after it.
+///
 /// Errors: see AmxPrecision. Inputs are to be finite, and what they come to below 3e38. Outputs
 /// must not overlap inputs. Throws std::invalid_argument, naming the member, when a size does not
-/// fit; nothing is changed. Chunked form: Yang et al. 2024, arXiv 2406.06484, section 3. Products
-/// of split numbers: Henry, Tang, Heinecke 2019, arXiv 1904.06376.
+/// fit; nothing is changed.
+///
+/// Chunked form: Yang et al. 2024, arXiv 2406.06484, section 3. Products of split numbers: Henry,
+/// Tang, Heinecke 2019, arXiv 1904.06376.
 template <int Dv, int Dk, class M = DeltaRule<float, Dv, Dk>>
 void amx_scan(const DeltaRule<float, Dv, Dk>& m, StateOf<M>& state, WriteSequence<M> inputs,
               ReadSequence<M> queries, OutSequence<M> outputs,
