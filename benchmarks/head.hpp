@@ -26,8 +26,12 @@ template <class M> struct Head {
   Head(const M& m, Index steps) : state(fw::initial_state(m)), all(sequences(m, steps)) {}
 
   void scan(const M& m) {
+    scan_by([&](const auto&... views) { fw::scan(m, state, views...); });
+  }
+  /// f(inputs, queries, outputs), a scan of `state`.
+  template <class F> void scan_by(const F& f) {
     fw::set_zero(state);
-    fw::scan(m, state, inputs(), queries(), outputs());
+    f(inputs(), queries(), outputs());
   }
   void chunked_scan(const M& m) {
     fw::set_zero(state);

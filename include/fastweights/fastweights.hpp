@@ -6,8 +6,8 @@
 /// library. Include single headers instead where compile time matters.
 ///
 /// Not in it, since a program that only uses the library seldom needs them: fastweights/io/
-/// (safetensors files, needs nlohmann-json) and fastweights/testing/ (random sequences, gradient
-/// check, timing).
+/// (safetensors files, needs nlohmann-json), fastweights/testing/ (random sequences, gradient
+/// check, timing) and fastweights/memories/amx_scan.hpp (the delta rule by Intel's matrix unit).
 
 // What a memory is: its sizes, inputs, outputs and state.
 #include <fastweights/core/activations.hpp>

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fastweights/fastweights.hpp>
+#include <fastweights/memories/amx_scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "counter.hpp"
+#include "emulated_tiles.hpp"
 
 namespace {
 
@@ -265,6 +267,25 @@ void check_chunks(const M& m, const Other& other, const char* what) {
          apart);
 }
 
+// The scan by tiles takes heap in the first call of a size only, whichever is run in between.
+void check_tiles(fw::AmxPrecision precision) {
+  const auto scan = [&](Index dv, Index dk, Index steps) {
+    using M = fw::DeltaRule<float>;
+    const M m(dv, dk);
+    fw::Random random(1);
+    auto all = fw::testing::random_sequences(m, steps, random);
+    auto state = fw::initial_state(m);
+    return allocations_of([&] {
+      fw::detail::tile_scan<EmulatedTiles>(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
+                                           fw::view<fw::ReadSequence<M>>(all.queries),
+                                           fw::view<fw::OutSequence<M>>(all.outputs), precision);
+    });
+  };
+  scan(70, 100, 100);
+  report(std::string("amx_scan ") + (precision == fw::AmxPrecision::bf16 ? "bf16" : "split"),
+         scan(70, 100, 200) + scan(1, 1, 70) + scan(64, 64, 1) + scan(70, 100, 64), 0);
+}
+
 template <class S, class Sampling>
 auto continuous(Index d, Index heads, Index functions, Index length) {
   using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
@@ -306,6 +327,8 @@ int main() {
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
+  check_tiles(fw::AmxPrecision::bf16);
+  check_tiles(fw::AmxPrecision::split);
   check_continuous<float>("float");
   check_continuous<double>("double");
   std::printf(failures ? "%d of the lines above are wrong\n" : "no step takes heap\n", failures);

@@ -58,10 +58,14 @@ template <class To, class A, class B> void add_product(To&& to, const A& a, cons
   add_product_by_blocks(in_memory(to), in_memory(a), in_memory(b), a.rows(), a.cols(), b.cols());
 }
 
-// With FASTWEIGHTS_POISON_SCRATCH, whoever reads room that nobody wrote reads NaN.
+// With FASTWEIGHTS_POISON_SCRATCH, whoever reads room that nobody wrote reads NaN, of integers the
+// bits of one.
 template <class S> void poison_room([[maybe_unused]] S* data, [[maybe_unused]] Eigen::Index n) {
 #ifdef FASTWEIGHTS_POISON_SCRATCH
-  std::fill_n(data, n, S(std::numeric_limits<double>::quiet_NaN()));
+  if constexpr (std::is_integral_v<S>)
+    std::fill_n(data, n, std::numeric_limits<S>::max());
+  else
+    std::fill_n(data, n, S(std::numeric_limits<double>::quiet_NaN()));
 #endif
 }
 
