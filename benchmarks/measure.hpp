@@ -119,13 +119,13 @@ template <class Kind, class M> struct Report {
                tokens() * each / machine::fma_peak<typename M::Scalar>());
   }
   void bandwidth(const fw::StateOf<M>& one) const {
-    std::size_t entries = 0;
+    std::size_t bytes = 0;
     fw::for_each_leaf(
         [&](const auto& leaf) {
-          if constexpr (requires { leaf.size(); }) entries += static_cast<std::size_t>(leaf.size());
+          if constexpr (requires { leaf.size(); })
+            bytes += static_cast<std::size_t>(leaf.size()) * sizeof(*leaf.data()) * heads;
         },
         one);
-    const std::size_t bytes = entries * sizeof(typename M::Scalar) * std::size_t(heads);
     per_second(state, "bandwidth_fraction",
                2 * static_cast<double>(bytes) / machine::in_place_bandwidth(bytes));
   }
