@@ -48,13 +48,14 @@ template <class Kind, class M, int Size = size_of<M>> struct Report {
     per_second(state, "fma_peak_fraction", tokens() * each() / machine::fma_peak<S>());
   }
   void bandwidth(const fw::StateOf<M>& one) const {
-    std::size_t entries = 0;
+    std::size_t bytes = 0;
     fw::for_each_leaf(
         [&](const auto& leaf) {
-          if constexpr (requires { leaf.size(); }) entries += static_cast<std::size_t>(leaf.size());
+          if constexpr (requires { leaf.data(); })
+            bytes += static_cast<std::size_t>(leaf.size()) * sizeof(*leaf.data());
         },
         one);
-    const std::size_t bytes = entries * sizeof(S) * static_cast<std::size_t>(count);
+    bytes *= static_cast<std::size_t>(count);
     per_second(state, "bandwidth_fraction",
                2 * static_cast<double>(bytes) / machine::in_place_bandwidth(bytes));
   }

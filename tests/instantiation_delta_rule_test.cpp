@@ -1,5 +1,6 @@
 // As instantiation_test.cpp, for the delta rule in all its forms.
 
+#include <fastweights/memories/deferred.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 
 namespace fw {
@@ -21,5 +22,9 @@ template class DeltaRule<double, 4, 3, NoNormaliser, KeyValueVectorBeta>;
 template class DeltaRule<float, 4, 3, NormaliserF, KeyValueVectorBeta>;
 template class DeltaRule<double, Dynamic, Dynamic, NormaliserD, KeyValueVectorBeta>;
 #endif
+
+template class Deferred<DeltaRule<float>>;
+template class Deferred<DeltaRule<double, 4, 3>, 1>;
+template class Deferred<DeltaRule<float, 4, 3>, 5, Eigen::half>;
 
 }  // namespace fw

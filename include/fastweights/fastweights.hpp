@@ -48,6 +48,7 @@
 // The memories.
 #include <fastweights/memories/compressive_memory.hpp>
 #include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/memories/deferred.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>

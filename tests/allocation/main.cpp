@@ -131,6 +131,14 @@ template <class M> void check_columns(const M& m, Index d) {
   report(label(m, "columns"), stepping, apart);
 }
 
+template <int D> void check_deferred(Index d) {
+  using Delta = fw::DeltaRule<float, D, D>;
+  using Gated = fw::GatedDeltaRule<float, D, D, fw::KeyValueBetaVectorDecay>;
+  check(fw::Deferred(Delta(d, d)));
+  check(fw::Deferred<Delta, 8, Eigen::bfloat16>(Delta(d, d)), "bfloat16");
+  check(fw::Deferred(Gated(d, d)), "vector decay");
+}
+
 template <int D> void check_memories(Index d) {
   using S = float;
   using fw::KeyValueVectorBeta, fw::NoNormaliser, fw::WhenFull;
@@ -148,6 +156,7 @@ template <int D> void check_memories(Index d) {
   check(fw::GatedDeltaRule<S, D, D>(d, d));
   check(fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>(d, d), "vector decay");
   check(fw::HebbianMemory<S, D, D>(d, d));
+  check_deferred<D>(d);
   check(fw::Programmer1991<S, D, D, fw::Relu>(d, d));
   check(Cache(d, d, {tokens / 2, WhenFull::slide}), "sliding");
   check(Cache(d, d, {tokens, WhenFull::refuse}), "refusing");

@@ -135,7 +135,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
             OutSequence<Deferred> out) const {
     const Index steps = in.key.cols();
     Index t = 0;
-    if constexpr (std::is_same_v<Stored, S>) {
+    if (std::is_same_v<Stored, S>) {
       const Index lead = std::min(steps, (N - count_of(s)) % N), whole = (steps - lead) / N * N;
       step_through(s, in, asked, out, 0, lead);
       if (whole > 0) scan_whole(s, in, asked, out, lead, whole);
@@ -252,13 +252,15 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
            detail::token_at<OutToken<Deferred>>(out, sizes.out(), t));
   }
   // Of tokens before which nothing waits, and N of which make a whole.
-  void scan_whole(Kept& s, const WriteSequence<Deferred>& in, const ReadSequence<Deferred>& asked,
+  void scan_whole([[maybe_unused]] Kept& s, [[maybe_unused]] const WriteSequence<Deferred>& in,
+                  [[maybe_unused]] const ReadSequence<Deferred>& asked,
                   const OutSequence<Deferred>& out, Index first, Index count) const {
     const Signature sizes = signature();
-    auto outputs = detail::steps(out, sizes.out(), first, count);
-    detail::scan_by_kernel<M::fading, M::corrects>(
-        memory_, s, detail::steps(in, sizes.write(), first, count),
-        detail::steps(asked, sizes.read(), first, count), outputs);
+    [[maybe_unused]] auto outputs = detail::steps(out, sizes.out(), first, count);
+    if constexpr (std::is_same_v<Stored, S>)
+      detail::scan_by_kernel<M::fading, M::corrects>(
+          memory_, s, detail::steps(in, sizes.write(), first, count),
+          detail::steps(asked, sizes.read(), first, count), outputs);
   }
 
   M memory_;
