@@ -80,13 +80,15 @@ static_assert(in_all_scalars_and_sizes<Delta>(
     {.chunks = true, .merges = true, .kernels = true, .traced = true}));
 static_assert(in_all_scalars_and_sizes<NormalisedDelta>({.chunks = true, .kernels = true}));
 static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true, .kernels = true}));
-static_assert(in_all_scalars_and_sizes<Gated>({.merges = true, .kernels = true}));
+static_assert(in_all_scalars_and_sizes<Gated>({.merges = true, .kernels = true, .traced = true}));
+static_assert(in_all_scalars_and_sizes<SimpleGated>(
+    {.chunks = true, .merges = true, .kernels = true, .traced = true}));
+static_assert(in_all_scalars_and_sizes<GatedDelta>(
+    {.chunks = true, .merges = true, .kernels = true, .traced = true}));
 static_assert(
-    in_all_scalars_and_sizes<SimpleGated>({.chunks = true, .merges = true, .kernels = true}));
-static_assert(
-    in_all_scalars_and_sizes<GatedDelta>({.chunks = true, .merges = true, .kernels = true}));
-static_assert(in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true, .kernels = true}));
-static_assert(in_all_scalars_and_sizes<Hebbian>({.chunks = true, .merges = true, .kernels = true}));
+    in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true, .kernels = true, .traced = true}));
+static_assert(in_all_scalars_and_sizes<Hebbian>(
+    {.chunks = true, .merges = true, .kernels = true, .kernel_backward = true}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
 static_assert(
     in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));
