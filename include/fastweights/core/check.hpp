@@ -36,7 +36,7 @@ EIGEN_ALWAYS_INLINE void check_token(std::string_view rule, const R& token, cons
   for_each_member(
       [&](std::string_view name, const auto& view, const Extent& expected) {
         if constexpr (has_extent<decltype(view)>) {
-          const Extent given = view.given();
+          const Extent& given = view.given();
           if (given.rows != expected.rows)
             throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
           if (given.width != expected.width && (!expected.chunks || given.width < 1))
@@ -50,7 +50,7 @@ template <class R, class E>
 void check_sequence(std::string_view rule, const R& sequence, const E& extents, Index steps) {
   for_each_member(
       [&](std::string_view name, const auto& view, const Extent& expected) {
-        const Extent given = view.given();
+        const Extent& given = view.given();
         if (given.rows != expected.rows)
           throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
         if (steps_in(given.width, expected) != steps ||

@@ -108,7 +108,7 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
   }
 
   /// The size of what was passed; fw::check compares it with what the memory expects.
-  Extent given() const { return given_; }
+  const Extent& given() const { return given_; }
 
  private:
   template <class X> static EIGEN_ALWAYS_INLINE TokenView from(X& x) {
@@ -146,7 +146,7 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
     detail::check_view_source<S, X>();
   }
 
-  Extent given() const { return given_; }
+  const Extent& given() const { return given_; }
 
   /// Step t, for a member of the given extent.
   EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> token(Index t, const Extent& step) const {

@@ -22,16 +22,11 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
   static EIGEN_DONT_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
                                     Index first, Index skipped = 0) {
     W += first;
-    const Column e = answer(t, products(W, stride, columns, t), first, skipped);
-    const S *key = t.key, *fades = t.fades;
-    const S fade = t.by.fade;
-    for (Index j = 0; j < columns; ++j, W += stride) {
-      Column w = Column::load(W);
-      if constexpr (fading != Fade::none)
-        w.scale(kept(fading == Fade::all ? fade : fades[j], skipped));
-      w.add(e, key[j]);
-      w.store(W);
-    }
+    if constexpr (Corrects)
+      write_then<false>(W, stride, columns, t,
+                        answer(t, products(W, stride, columns, t), first, skipped), skipped);
+    else
+      sum_up(W, stride, columns, t, first, skipped);
   }
 
  private:
@@ -40,9 +35,44 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
     Column key, query;
   };
 
+  // What is written does not depend on W: one time through it does.
+  static EIGEN_ALWAYS_INLINE void sum_up(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                         Index first, Index skipped) {
+    const Column e = behind(update_of(t, first), skipped);
+    Column y = write_then<true>(W, stride, columns, t, e, skipped);
+    y.scale(t.by.read);
+    store_part(y, t.output + first, skipped, Column::size);
+  }
+
+  // W ← fade W + e kᵀ, and Reads: what W then answers.
+  template <bool Reads>
+  static EIGEN_ALWAYS_INLINE Column write_then(S* W, Index stride, Index columns,
+                                               const StepToken<S>& t, const Column& e,
+                                               Index skipped) {
+    const S *key = t.key, *fades = t.fades, *query = t.asked;
+    const Column fade = kept(fading == Fade::all ? t.by.fade : S(1), skipped);
+    Column y = Column::all(S(0)), other = y;
+    const auto visit = [&](S* w_j, Index j, Column& sum) {
+      Column w = Column::load(w_j);
+      if constexpr (fading == Fade::all) w.scale(fade);
+      if constexpr (fading == Fade::columns) w.scale(kept(fades[j], skipped));
+      w.add(e, key[j]);
+      w.store(w_j);
+      if constexpr (Reads) sum.add(w, query[j]);
+    };
+    Index j = 0;
+    for (; Reads && R < 4 && j + 2 <= columns; j += 2, W += 2 * stride) {
+      visit(W, j, y);
+      visit(W + stride, j + 1, other);
+    }
+    for (; j < columns; ++j, W += stride) visit(W, j, y);
+    y.add(other);
+    return y;
+  }
+
   static EIGEN_ALWAYS_INLINE void visit(const S* W, S key, S query, Sums& sums) {
     const Column w = Column::load(W);
-    if constexpr (Corrects) sums.key.add(w, key);
+    sums.key.add(w, key);
     sums.query.add(w, query);
   }
 
@@ -56,7 +86,7 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
       visit(W + (j + 1) * stride, key[j + 1], query[j + 1], others);
     }
     for (; j < columns; ++j) visit(W + j * stride, key[j], query[j], sums);
-    if constexpr (Corrects) sums.key.add(others.key);
+    sums.key.add(others.key);
     sums.query.add(others.query);
     return sums;
   }
@@ -73,16 +103,27 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
   static EIGEN_ALWAYS_INLINE Column answer(const StepToken<S>& t, Sums sums, Index first,
                                            Index skipped) {
     const S past = fading == Fade::all ? t.by.fade : S(1);
-    Column e = Column::load(t.values + first);
-    e.scale(t.by.value);
-    if constexpr (Corrects) e.add(sums.key, -t.by.retrieved * past);
+    sums.key.scale(-t.by.retrieved * past);
+    const Column e = update_of(t, first, sums.key);
+    sums.query.scale(t.by.read * past);
+    sums.query.add(e, t.by.read * t.own);
+    store_part(sums.query, t.output + first, skipped, Column::size);
+    return behind(e, skipped);
+  }
+
+  static EIGEN_ALWAYS_INLINE Column update_of(const StepToken<S>& t, Index first,
+                                              const Column& correction = Column::all(S(0))) {
+    Column e = correction;
+    e.add(Column::load(t.values + first), t.by.value);
     if (t.betas != nullptr)
       e.scale(Column::load(t.betas + first));
     else
       e.scale(t.by.beta);
-    sums.query.scale(t.by.read * past);
-    sums.query.add(e, t.by.read * t.own);
-    store_part(sums.query, t.output + first, skipped, Column::size);
+    return e;
+  }
+
+  // 0 in the rows that are skipped.
+  static EIGEN_ALWAYS_INLINE Column behind(const Column& e, Index skipped) {
     if (skipped == 0) return e;
     S rows[Column::size];
     e.store(rows);
@@ -124,8 +165,8 @@ void step_token(Matrix& W, const Tokens<S>& tokens, const TokenWeights<S>& weigh
                  fades,
                  tokens.output(0),
                  weights,
-                 (key * query).sum()};
-  if constexpr (fading == Fade::columns) {
+                 Corrects ? (key * query).sum() : S(0)};
+  if constexpr (Corrects && fading == Fade::columns) {
     const Vector fade(fades, W.cols());
     scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& looked_up, auto& asked) {
       looked_up = fade * key;
