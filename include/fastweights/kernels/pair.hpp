@@ -63,11 +63,11 @@ EIGEN_ALWAYS_INLINE void dot_products(const S* const (&a)[count], const S* const
   using One = Rows<S, 1>;
   One parts[count];
   for (One& part : parts) part = One::all(S(0));
-  Index i = 0;
-  for (; i + One::size <= n; i += One::size)
+  const Index whole = n / One::size * One::size;
+  for (Index i = 0; i < whole; i += One::size)
     for (int j = 0; j < count; ++j) parts[j].add(One::load(a[j] + i), One::load(b[j] + i));
   for (int j = 0; j < count; ++j) sums[j] = parts[j].sum();
-  for (; i < n; ++i)
+  for (Index i = whole; i < n; ++i)
     for (int j = 0; j < count; ++j) sums[j] += a[j][i] * b[j][i];
 }
 
