@@ -57,10 +57,11 @@ template <class Column, class S> class DeferredFlush {
   template <class T>
   static EIGEN_DONT_INLINE void run(T* W, Index stride, Index columns, const Waiting<S>& w,
                                     Index count, Index first, Index skipped) {
-    Index j = 0;
-    for (; j + together <= columns; j += together)
+    const Index whole = columns / together * together;
+    for (Index j = 0; j < whole; j += together)
       few<together>(W + j * stride, stride, j, w, count, first, skipped);
-    for (; j < columns; ++j) few<1>(W + j * stride, stride, j, w, count, first, skipped);
+    for (Index j = whole; j < columns; ++j)
+      few<1>(W + j * stride, stride, j, w, count, first, skipped);
   }
 
  private:
