@@ -16,7 +16,7 @@
 ///
 /// The latter two have the matrix transposed, so that their products run along the lanes as well.
 /// Sum rules are the same with e = β v and without c in G and dk. Nothing is divided by a decay.
-/// Cost: three times the scan.
+/// Cost: three times the scan, up to four times where the past fades.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

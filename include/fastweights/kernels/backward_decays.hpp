@@ -31,12 +31,12 @@ inline constexpr Index decay_interval = 512;  // C
 
 inline namespace FASTWEIGHTS_KERNELS {
 
-template <Fade fading, bool Corrects, class M, class Trace>
+template <class M, class Trace>
 void scan_leaving_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
                          const ReadSequence<M>& asked, OutSequence<M>& out, Trace& trace) {
   const auto signature = m.signature();
   const Index total = in.key.cols();
-  if constexpr (Corrects) trace.errors.resize(in.value.rows(), total);
+  if constexpr (M::corrects) trace.errors.resize(in.value.rows(), total);
   trace.states.resize(static_cast<std::size_t>((total + decay_interval - 1) / decay_interval + 1),
                       s);
   auto kept = trace.states.begin();
@@ -44,15 +44,15 @@ void scan_leaving_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
     *kept++ = s;
     const Index count = std::min(decay_interval, total - t);
     auto answers = steps(out, signature.out(), t, count);
-    scan_by_kernel<fading, Corrects>(
-        m, s, steps(in, signature.write(), t, count), steps(asked, signature.read(), t, count),
-        answers, Corrects ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
+    scan_by_kernel(m, s, steps(in, signature.write(), t, count),
+                   steps(asked, signature.read(), t, count), answers,
+                   M::corrects ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
   }
   *kept = s;
 }
 
 /// The backward pass of a rule M; `tokens` of the sequence but for errors and room.
-template <bool Corrects, class M, class Trace> class DecayBackward {
+template <class M, class Trace> class DecayBackward {
  public:
   using S = typename M::Scalar;
   using State = StateOf<M>;
@@ -61,7 +61,7 @@ template <bool Corrects, class M, class Trace> class DecayBackward {
                 const WriteSequence<M>& in, const WriteGradSequence<M>& dw)
       : m_(m), trace_(trace), tokens_(tokens), in_(in), dw_(dw) {
     trace.met.resize(in.key.rows(), std::min(decay_interval, in.key.cols()));
-    if constexpr (Corrects) {
+    if constexpr (M::corrects) {
       trace.corrections.resize(in.value.rows(), in.key.cols());
       tokens_.u = columns_of(trace.errors);
       tokens_.c = columns_of(trace.corrections);
@@ -124,7 +124,7 @@ template <bool Corrects, class M, class Trace> class DecayBackward {
     fade(faded_.W, token(begin).decay);
     auto tokens = tokens_.from(begin);
     tokens.met = columns_of(trace_.met);
-    backward_pairs<Corrects, true>(faded_.W, ds.W, tokens, count);
+    backward_pairs<M::corrects, true>(faded_.W, ds.W, tokens, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dw_, m_.signature().write(), t);
     };
@@ -154,6 +154,14 @@ template <bool Corrects, class M, class Trace> class DecayBackward {
   State faded_;
   Index begins_[decay_interval];
 };
+
+/// From the gradient of the final state to that of the initial one, in place, and to the tokens'.
+template <class M, class Trace>
+void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& in,
+                    const ReadSequence<M>& asked, const OutGradSequence<M>& dy, StateOf<M>& ds,
+                    const WriteGradSequence<M>& dw, const ReadGradSequence<M>& dr) {
+  DecayBackward(m, trace, backward_tokens(m, in, asked, dy, dw, dr), in, dw).run(ds);
+}
 
 }  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

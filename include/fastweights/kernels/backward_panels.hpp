@@ -42,6 +42,24 @@ template <class Column, bool Fades> struct RowFades {
   }
 };
 
+/// met = x ∘ dx of both tokens, or met += factor x ∘ dx; nothing where nobody asks for it.
+template <bool adds, class Column, class S>
+EIGEN_ALWAYS_INLINE void meet(const BackwardPair<S>& p, const Column& x1, Column dx1,
+                              const Column& x2, Column dx2, Index first, Index rows,
+                              [[maybe_unused]] S factor = S(1)) {
+  if (p.one.met == nullptr) return;
+  const auto put = [&](S* met, const Column& x) {
+    if constexpr (adds)
+      add_to(met + first, x, factor, rows);
+    else
+      store_part(x, met + first, 0, rows);
+  };
+  dx1.scale(x1);
+  dx2.scale(x2);
+  put(p.one.met, dx1);
+  if (!p.lonely) put(p.two.met, dx2);
+}
+
 /// G through a pair, the later token first: c_t = G_t k_t.
 template <class S, int R, bool Corrects, bool Fades> class PanelErrors {
  public:
@@ -117,7 +135,7 @@ template <class S, int R, bool Corrects, bool Fades> class PanelQueries {
       fades.by_two(dk2);
       add_to(one.dk + first, dk1, -one.beta, rows);
       if (!p.lonely) add_to(two.dk + first, dk2, -two.beta, rows);
-      meet<-1>(p, k1, dk1, k2, dk2, first, rows);
+      if constexpr (Fades) meet<true>(p, k1, dk1, k2, dk2, first, rows, S(-1));
       finish(p, sums.first, k1, k2, fades, first, rows);
     } else {
       finish(p, sums, k1, k2, fades, first, rows);
@@ -127,17 +145,6 @@ template <class S, int R, bool Corrects, bool Fades> class PanelQueries {
   }
 
  private:
-  // met += sign x ∘ dx for both tokens
-  template <int sign>
-  static EIGEN_ALWAYS_INLINE void meet(const BackwardPair<S>& p, const Column& x1, Column dx1,
-                                       const Column& x2, Column dx2, Index first, Index rows) {
-    if (!Fades || p.one.met == nullptr) return;
-    dx1.scale(x1);
-    dx2.scale(x2);
-    add_to(p.one.met + first, dx1, S(sign), rows);
-    if (!p.lonely) add_to(p.two.met + first, dx2, S(sign), rows);
-  }
-
   static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Few<Column, 2> dq,
                                          const Column& k1, const Column& k2,
                                          const RowFades<Column, Fades>& fades, Index first,
@@ -152,8 +159,8 @@ template <class S, int R, bool Corrects, bool Fades> class PanelQueries {
     add_to(p.one.dq + first, dq1, S(1), rows);
     if (!p.lonely) add_to(p.two.dq + first, dq2, S(1), rows);
     if constexpr (Fades)
-      meet<1>(p, load_part<Column>(p.one.q + first, 0, rows), dq1,
-              load_part<Column>(p.two.q + first, 0, rows), dq2, first, rows);
+      meet<true>(p, load_part<Column>(p.one.q + first, 0, rows), dq1,
+                 load_part<Column>(p.two.q + first, 0, rows), dq2, first, rows);
   }
 };
 
@@ -187,7 +194,7 @@ template <class S, int R, bool Corrects, bool Fades> class PanelKeys {
     dk1.add(q1, p.answered[0]);
     add_to(one.dk + first, dk1, one.beta, rows);
     if (!p.lonely) add_to(two.dk + first, dk2, two.beta, rows);
-    if constexpr (Fades) meet(p, k1, dk1, k2, dk2, first, rows);
+    if constexpr (Fades) meet<false>(p, k1, dk1, k2, dk2, first, rows);
     fades.by_one(q1);
     fades.by_one(q2);
     fades.by_two(q2);
@@ -203,17 +210,6 @@ template <class S, int R, bool Corrects, bool Fades> class PanelKeys {
     } else {
       pending = {{{q1}, {q2}}, {{one.dy}, {two.dy}}, nullptr, S(1), fades.both()};
     }
-  }
-
- private:
-  // met = x ∘ dx for both tokens
-  static EIGEN_ALWAYS_INLINE void meet(const BackwardPair<S>& p, const Column& x1, Column dx1,
-                                       const Column& x2, Column dx2, Index first, Index rows) {
-    if (p.one.met == nullptr) return;
-    dx1.scale(x1);
-    dx2.scale(x2);
-    store_part(dx1, p.one.met + first, 0, rows);
-    if (!p.lonely) store_part(dx2, p.two.met + first, 0, rows);
   }
 };
 

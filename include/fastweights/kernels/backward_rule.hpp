@@ -8,8 +8,8 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 /// A rule's sequence and gradients as the passes take them. Of one that looks up what a key
 /// retrieves, `u` and `c` are left to be set: what the forward pass kept, and room for as much.
-template <bool Corrects, class M>
-BackwardTokens<typename M::Scalar> backward_tokens(const WriteSequence<M>& in,
+template <class M>
+BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& in,
                                                    const ReadSequence<M>& asked,
                                                    const OutGradSequence<M>& dy,
                                                    const WriteGradSequence<M>& dw,
@@ -20,7 +20,7 @@ BackwardTokens<typename M::Scalar> backward_tokens(const WriteSequence<M>& in,
   t.dy = columns_of(dy.output);
   t.dk = columns_of(dw.key);
   t.dq = columns_of(dr.query);
-  if constexpr (Corrects) {
+  if constexpr (M::corrects) {
     t.dv = columns_of(dw.value);
     t.beta = columns_of(in.beta);
     t.dbeta = columns_of(dw.beta);

@@ -50,24 +50,24 @@ Tokens<typename M::Scalar> tokens_of(const Write& in, const Read& asked, const O
   return tokens;
 }
 
-template <Fade fading, bool Corrects, class M>
+template <class M>
 void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in, const ReadToken<M>& asked,
                     OutToken<M>& out) {
   if (has_step<typename M::Scalar>(s.W.rows())) {
-    step_token<fading, Corrects>(s.W, tokens_of<M>(in, asked, out), m.weigh(s, in, asked));
+    step_token<M::fading, M::corrects>(s.W, tokens_of<M>(in, asked, out), m.weigh(s, in, asked));
   } else {
     m.write(s, in);
     m.read(s, asked, out);
   }
 }
 
-template <Fade fading, bool Corrects, class M, class With>
+template <class M, class With>
 void scan_by_kernel(const M& m, With& s, const WriteSequence<M>& in, const ReadSequence<M>& asked,
                     OutSequence<M>& out, Columns<typename M::Scalar> errors = {}) {
   const auto signature = m.signature();
   auto tokens = tokens_of<M>(in, asked, out);
   tokens.errors = errors;
-  scan_pairs<fading, Corrects>(s.W, tokens, in.key.cols(), [&](Index t) {
+  scan_pairs<M::fading, M::corrects>(s.W, tokens, in.key.cols(), [&](Index t) {
     return m.weigh(s, token_at<WriteToken<M>>(in, signature.write(), t),
                    token_at<ReadToken<M>>(asked, signature.read(), t));
   });

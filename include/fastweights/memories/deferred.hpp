@@ -258,9 +258,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     const Signature sizes = signature();
     [[maybe_unused]] auto outputs = detail::steps(out, sizes.out(), first, count);
     if constexpr (std::is_same_v<Stored, S>)
-      detail::scan_by_kernel<M::fading, M::corrects>(
-          memory_, s, detail::steps(in, sizes.write(), first, count),
-          detail::steps(asked, sizes.read(), first, count), outputs);
+      detail::scan_by_kernel(memory_, s, detail::steps(in, sizes.write(), first, count),
+                             detail::steps(asked, sizes.read(), first, count), outputs);
   }
 
   M memory_;

@@ -95,11 +95,11 @@ class DeltaRule {
 
   void step(Kept& s, const WriteToken<DeltaRule>& t, const ReadToken<DeltaRule>& asked,
             OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, asked, out);
   }
   /// Of the forward pass: v_t − W_{t−1} k_t of every token, d_v×T; and as much room.
   struct Trace {
@@ -110,18 +110,17 @@ class DeltaRule {
   void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
             OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
     trace.errors.resize(dv(), in.key.cols());
-    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out,
-                                             detail::columns_of(trace.errors));
+    detail::scan_by_kernel(*this, s, in, asked, out, detail::columns_of(trace.errors));
   }
   void backward(const Kept& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
                 const ReadSequence<DeltaRule>& asked, const OutGradSequence<DeltaRule>& dy,
                 Kept& ds, WriteGradSequence<DeltaRule> dw,
                 ReadGradSequence<DeltaRule> dr) const requires own_gradient {
     trace.corrections.resize(dv(), in.key.cols());
-    auto tokens = detail::backward_tokens<true, DeltaRule>(in, asked, dy, dw, dr);
+    auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
     tokens.u = detail::columns_of(trace.errors);
     tokens.c = detail::columns_of(trace.corrections);
-    detail::backward_pairs<true, false>(initial.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<corrects, false>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   template <class With>

@@ -89,26 +89,25 @@ class GatedDeltaRule {
 
   void step(Kept& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& asked,
             OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
             const ReadSequence<GatedDeltaRule>& asked,
             OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, asked, out);
   }
   using Trace = detail::DecayTrace<S, Kept>;
   void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
             const ReadSequence<GatedDeltaRule>& asked, OutSequence<GatedDeltaRule> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_leaving_states<fading, true>(*this, s, in, asked, out, trace);
+    detail::scan_leaving_states(*this, s, in, asked, out, trace);
   }
   void backward(const Kept&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
                 const ReadSequence<GatedDeltaRule>& asked,
                 const OutGradSequence<GatedDeltaRule>& dy, Kept& ds,
                 WriteGradSequence<GatedDeltaRule> dw,
                 ReadGradSequence<GatedDeltaRule> dr) const requires detail::KernelScalar<S> {
-    const auto tokens = detail::backward_tokens<true, GatedDeltaRule>(in, asked, dy, dw, dr);
-    detail::DecayBackward<true, GatedDeltaRule, Trace>(*this, trace, tokens, in, dw).run(ds);
+    detail::decay_backward(*this, trace, in, asked, dy, ds, dw, dr);
   }
   /// What the kernels multiply a token by.
   template <class With>

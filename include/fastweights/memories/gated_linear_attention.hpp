@@ -74,26 +74,25 @@ class GatedLinearAttention {
   void step(Kept& s, const WriteToken<GatedLinearAttention>& t,
             const ReadToken<GatedLinearAttention>& asked,
             OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
             const ReadSequence<GatedLinearAttention>& asked,
             OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, asked, out);
   }
   using Trace = detail::DecayTrace<S, Kept>;
   void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
             const ReadSequence<GatedLinearAttention>& asked, OutSequence<GatedLinearAttention> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_leaving_states<fading, false>(*this, s, in, asked, out, trace);
+    detail::scan_leaving_states(*this, s, in, asked, out, trace);
   }
   void backward(const Kept&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
                 const ReadSequence<GatedLinearAttention>& asked,
                 const OutGradSequence<GatedLinearAttention>& dy, Kept& ds,
                 WriteGradSequence<GatedLinearAttention> dw,
                 ReadGradSequence<GatedLinearAttention> dr) const requires detail::KernelScalar<S> {
-    const auto tokens = detail::backward_tokens<false, GatedLinearAttention>(in, asked, dy, dw, dr);
-    detail::DecayBackward<false, GatedLinearAttention, Trace>(*this, trace, tokens, in, dw).run(ds);
+    detail::decay_backward(*this, trace, in, asked, dy, ds, dw, dr);
   }
   /// What the kernels multiply a token by.
   template <class With>

@@ -68,25 +68,25 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
 
   void step(Kept& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& asked,
             OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<HebbianMemory>& in,
             const ReadSequence<HebbianMemory>& asked,
             OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, asked, out);
   }
   void backward(const Kept& initial, const WriteSequence<HebbianMemory>& in,
                 const ReadSequence<HebbianMemory>& asked, const OutGradSequence<HebbianMemory>& dy,
                 Kept& ds, WriteGradSequence<HebbianMemory> dw,
                 ReadGradSequence<HebbianMemory> dr) const requires detail::KernelScalar<S> {
-    auto tokens = detail::backward_tokens<false, HebbianMemory>(in, asked, dy, dw, dr);
+    auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
     tokens.beta = {&rates_.rate, 0};
     tokens.decays = {&rates_.decay, 0};
     tokens.one_decay = true;
     if (in.key.cols() == 0) return;
     Kept faded = initial;
     faded.W *= rates_.decay;
-    detail::backward_pairs<false, true>(faded.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<corrects, true>(faded.W, ds.W, tokens, in.key.cols());
     ds.W *= rates_.decay;
   }
   /// What the kernels multiply a token by.

@@ -70,20 +70,20 @@ class LinearAttention {
 
   void step(Kept& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& asked,
             OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel<fading, corrects>(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<LinearAttention>& in,
             const ReadSequence<LinearAttention>& asked,
             OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel<fading, corrects>(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, asked, out);
   }
   void backward(const Kept& initial, const WriteSequence<LinearAttention>& in,
                 const ReadSequence<LinearAttention>& asked,
                 const OutGradSequence<LinearAttention>& dy, Kept& ds,
                 WriteGradSequence<LinearAttention> dw, ReadGradSequence<LinearAttention> dr) const
       requires(detail::KernelScalar<S> && !Normaliser::active) {
-    const auto tokens = detail::backward_tokens<false, LinearAttention>(in, asked, dy, dw, dr);
-    detail::backward_pairs<false, false>(initial.W, ds.W, tokens, in.key.cols());
+    const auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
+    detail::backward_pairs<corrects, false>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   template <class With>
