@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fastweights/kernels/backward_panels.hpp>
-#include <fastweights/kernels/panels.hpp>
 
 /// \file
 /// Gradients of a rule of the family over a whole sequence, from the first state and, where the
@@ -54,6 +53,10 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
     errors.copy_in(G.data(), G.colStride());
     transposed_.copy_in_transposed(G.data(), G.colStride());
     const auto prepare = [&](Pair& p, Index at, Index i) {
+      look_ahead(p.ahead, at - 2 * most, [&](const auto& token) {
+        p.ahead.rows.add(token.dy, token.u, token.c, token.dv);
+        p.ahead.columns.add(token.k, token.q, token.dk);
+      });
       spread(p, at, i);
       if constexpr (Fades) fades_.multiply(p, i);
       const auto &one = p.one, &two = p.two;
@@ -74,6 +77,10 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
   template <class Matrix> void onwards(const Matrix& W) {
     transposed_.copy_in_transposed(W.data(), W.colStride());
     const auto prepare = [&](Pair& p, Index at, Index i) {
+      look_ahead(p.ahead, at + 2 * most, [&](const auto& token) {
+        p.ahead.rows.add(token.dy, token.u, token.c);
+        p.ahead.columns.add(token.k, token.q, token.dk, token.dq, token.met);
+      });
       spread(p, at, i);
       std::copy_n(answered_ + 2 * at, 4, p.answered);
     };
@@ -89,14 +96,19 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
   using Pair = BackwardPair<S>;
   static constexpr Index most = Fades ? PairFades<S>::most : 32;  // pairs at a time
 
+  // add(token) for the tokens of the pair at `at`, if there is one.
+  template <class F> void look_ahead(AheadOf<S>& ahead, Index at, const F& add) const {
+    ahead.rows.clear();
+    ahead.columns.clear();
+    for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
+  }
   void spread(Pair& p, Index at, Index i) {
     if constexpr (Fades) fades_.spread(p, at, i);
   }
-  template <template <class, int, bool, bool> class Panel, class Use>
+  template <template <class, int, bool, bool> class Visits, class Use>
   static void run(const Panels<S, Use>& panels, const Pair* pairs, Index count) {
     panels.each([&](auto packets, const auto& p) {
-      run_pairs<Panel, S, packets, Corrects, Fades>(p.data, panels.columns(), pairs, count, p.first,
-                                                    p.rows);
+      run_pairs<Visits, S, packets, Corrects, Fades>(p, panels.columns(), pairs, count);
     });
   }
 

@@ -24,6 +24,7 @@ template <class S> struct BackwardPair {
   const S* fades = nullptr;  // α_1 α_2
   S met[4];                  // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
   S answered[4];             // u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2
+  AheadOf<S> ahead;
 };
 
 /// A sequence and its gradients. Of the sum rule u are the values, c is added to dv, and β may be a

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/backward_pair.hpp>
+#include <fastweights/kernels/panels.hpp>
 #include <fastweights/kernels/pass.hpp>
 
 /// \file
@@ -67,6 +68,10 @@ template <class S, int R, bool Corrects, bool Fades> class PanelErrors {
   static constexpr int updates = Corrects ? 4 : 2, products = 2;
   static constexpr auto writes_with = Fades ? Writes::fade_columns : Writes::updates;
 
+  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
+    ahead.rows.ask(panel.first, panel.rows);
+  }
+
   template <Writes writes>
   static EIGEN_ALWAYS_INLINE void visit(S* G, Index columns, const BackwardPair<S>& p,
                                         Pending<S, R, updates>& pending, Index first, Index rows) {
@@ -110,6 +115,11 @@ template <class S, int R, bool Corrects, bool Fades> class PanelQueries {
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = Corrects ? 4 : 2;
   static constexpr auto writes_with = Fades ? Writes::fade_rows : Writes::updates;
+
+  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
+    ahead.columns.ask(panel.first, panel.rows);
+    ahead.rows.ask(panel.first_column, panel.columns);
+  }
 
   template <Writes writes>
   static EIGEN_ALWAYS_INLINE void visit(S* W, Index columns, const BackwardPair<S>& p,
@@ -171,6 +181,10 @@ template <class S, int R, bool Corrects, bool Fades> class PanelKeys {
   static constexpr int updates = Corrects ? 4 : 2, products = 2;
   static constexpr auto writes_with = Fades ? Writes::fade_rows : Writes::updates;
 
+  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
+    ahead.columns.ask(panel.first, panel.rows);
+  }
+
   template <Writes writes>
   static EIGEN_ALWAYS_INLINE void visit(S* G, Index columns, const BackwardPair<S>& p,
                                         Pending<S, R, updates>& pending, Index first, Index rows) {
@@ -214,14 +228,19 @@ template <class S, int R, bool Corrects, bool Fades> class PanelKeys {
 };
 
 /// Takes a panel through pairs.
-template <template <class, int, bool, bool> class Panel, class S, int R, bool Corrects, bool Fades>
-EIGEN_DONT_INLINE void run_pairs(S* W, Index columns, const BackwardPair<S>* pairs, Index count,
-                                 Index first, Index rows) {
-  using Of = Panel<S, R, Corrects, Fades>;
+template <template <class, int, bool, bool> class Visits, class S, int R, bool Corrects, bool Fades>
+EIGEN_DONT_INLINE void run_pairs(const Panel<S>& panel, Index columns, const BackwardPair<S>* pairs,
+                                 Index count) {
+  using Of = Visits<S, R, Corrects, Fades>;
+  S* const W = panel.data;
+  const Index first = panel.first, rows = panel.rows;
   Pending<S, R, Of::updates> pending;
+  Of::ask(pairs[0].ahead, panel);
   Of::template visit<Writes::nothing>(W, columns, pairs[0], pending, first, rows);
-  for (Index i = 1; i < count; ++i)
+  for (Index i = 1; i < count; ++i) {
+    Of::ask(pairs[i].ahead, panel);
     Of::template visit<Of::writes_with>(W, columns, pairs[i], pending, first, rows);
+  }
   MatrixPass<Of::writes_with, S, R, Of::updates, Of::products>::write(W, columns, pending);
 }
 

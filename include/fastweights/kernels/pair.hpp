@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/packet.hpp>
+#include <fastweights/kernels/ahead.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -54,6 +54,7 @@ template <class S> struct Pair {
   One one, two;
   const S* fades = nullptr;  // of the columns
   S earlier, cross, fade;
+  AheadOf<S> ahead;
 };
 
 /// sums[i] = a[i]·b[i], of n entries each.

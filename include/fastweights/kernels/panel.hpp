@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/pair.hpp>
+#include <fastweights/kernels/panels.hpp>
 #include <fastweights/kernels/pass.hpp>
 
 namespace fw::detail {
@@ -10,17 +11,20 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// up what a key retrieves.
 template <class S, int R, Fade fading, bool Corrects> class PanelScan {
  public:
-  /// W: R·lanes × columns, without gaps. `first`: the panel's first row in values and outputs,
-  /// `rows`: how many of its rows are theirs.
-  static EIGEN_DONT_INLINE void run(S* W, Index columns, const Pair<S>* pairs, Index count,
-                                    Index first, Index rows) {
+  static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, const Pair<S>* pairs,
+                                    Index count) {
+    S* const W = panel.data;
+    const Index first = panel.first, rows = panel.rows;
     Pending<S, R, 2> pending;
+    ask(pairs[0].ahead, panel);
     visit<Writes::nothing>(W, columns, pairs[0], pending, first, rows);
-    for (Index i = 1; i < count; ++i)
+    for (Index i = 1; i < count; ++i) {
+      ask(pairs[i].ahead, panel);
       if (fades(pending))
         visit<fading_writes>(W, columns, pairs[i], pending, first, rows);
       else
         visit<Writes::updates>(W, columns, pairs[i], pending, first, rows);
+    }
     if (fades(pending))
       MatrixPass<fading_writes, S, R, 2, products>::write(W, columns, pending);
     else
@@ -29,6 +33,12 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
 
  private:
   using Column = Rows<S, R>;
+
+  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
+    ahead.rows.ask(panel.first, panel.rows);
+    ahead.columns.ask(panel.first_column, panel.columns);
+  }
+
   static constexpr int products = Corrects ? 4 : 2;
   static constexpr auto fading_writes =
       fading == Fade::columns ? Writes::fade_columns : Writes::fade_all;

@@ -2,20 +2,25 @@
 
 #include <algorithm>
 #include <fastweights/core/products.hpp>
-#include <fastweights/kernels/packet.hpp>
+#include <fastweights/kernels/ahead.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
+
+/// Rows first … first + rows − 1 of a matrix, without gaps. Its passes ask ahead for as large a part
+/// of what belongs to the columns.
+template <class S> struct Panel {
+  S* data;
+  Index first, rows;
+  Index first_column, columns;
+};
 
 /// A matrix cut into panels of some rows, each contiguous and padded with zeros to whole packets,
 /// so that it stays in the first-level cache while tokens go through it. The room is the thread's;
 /// `Use` tells apart matrices that are needed at the same time.
 template <class S, class Use> class Panels {
  public:
-  struct Panel {
-    S* data;
-    Index first, rows;
-  };
+  using Panel = detail::Panel<S>;
 
   Panels(Index rows, Index columns)
       : rows_(rows),
@@ -54,7 +59,7 @@ template <class S, class Use> class Panels {
   /// f(packets a column, as a constant, and the panel) for all of them.
   template <class F> void each(const F& f) const {
     for (Index first = 0; first < rows_; first += tall) {
-      const Panel p{room_ + first * columns_, first, std::min(tall, rows_ - first)};
+      const Panel p = panel(first);
       if (p.rows <= lanes<S>)
         f(std::integral_constant<int, 1>{}, p);
       else
@@ -65,6 +70,13 @@ template <class S, class Use> class Panels {
 
  private:
   static constexpr Index tall = 2 * lanes<S>;
+
+  Panel panel(Index first) const {
+    const Index rows = std::min(tall, rows_ - first);
+    const Index column = first * columns_ / rows_, end = (first + rows) * columns_ / rows_;
+    return {room_ + first * columns_, first, rows, column, end - column};
+  }
+
   Index rows_, columns_;
   S* room_;
 };

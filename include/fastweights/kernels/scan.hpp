@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <fastweights/kernels/panel.hpp>
-#include <fastweights/kernels/panels.hpp>
 
 namespace fw::detail {
 
@@ -24,6 +23,7 @@ template <class S, Fade fading> class Pairs {
   template <class Weights> Index make(Index t, Index end, const Weights& weights) {
     Index count = 0;
     for (; t < end && count < most; t += 2, ++count) {
+      look_ahead(pairs_[count].ahead, t + 2 * most, end);
       const TokenWeights<S> one = weights(t);
       if (t + 1 < end)
         pair(pairs_[count], t, t + 1, one, weights(t + 1), count);
@@ -38,6 +38,15 @@ template <class S, Fade fading> class Pairs {
 
  private:
   static constexpr Index vectors = 6;
+
+  void look_ahead(AheadOf<S>& ahead, Index t, Index end) const {
+    ahead.rows.clear();
+    ahead.columns.clear();
+    for (const Index last = std::min(t + 2, end); t < last; ++t) {
+      ahead.rows.add(tokens_.value(t), tokens_.output(t), tokens_.beta(t), tokens_.errors(t));
+      ahead.columns.add(tokens_.key(t), tokens_.query(t), tokens_.fades(t));
+    }
+  }
 
   // With a second token that writes nothing and is not asked.
   void lonely(Pair<S>& p, Index t, const TokenWeights<S>& one, Index i) {
@@ -124,8 +133,7 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& 
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, weights);
     panels.each([&](auto packets, const auto& p) {
-      PanelScan<S, packets, fading, Corrects>::run(p.data, panels.columns(), pairs.data(), count,
-                                                   p.first, p.rows);
+      PanelScan<S, packets, fading, Corrects>::run(p, panels.columns(), pairs.data(), count);
     });
     t += 2 * count;
   }
