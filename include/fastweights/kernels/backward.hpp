@@ -15,7 +15,7 @@
 ///
 /// The latter two have the matrix transposed, so that their products run along the lanes as well.
 /// Sum rules are the same with e = β v and without c in G and dk. Nothing is divided by a decay.
-/// Cost: three times the scan, up to four times where the past fades.
+/// Cost: three times the scan, four times where columns fade by themselves.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -37,7 +37,7 @@ template <bool Corrects, class S> void answer(BackwardPair<S>& p, Index dv) {
 }
 
 /// The three passes; `back`, the first and the last of them, comes before `onwards`.
-template <bool Corrects, bool Fades, class S> class BackwardPasses {
+template <bool Corrects, Fade fading, class S> class BackwardPasses {
  public:
   BackwardPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
       : tokens_(tokens),
@@ -45,20 +45,20 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
         dv_(dv),
         dk_(dk),
         answered_(thread_room<S, Answered>(4 * ((steps + 1) / 2))),
-        fades_(tokens, Fades ? dk : 0),
         transposed_(dk, dv) {}
 
   template <class Matrix> void back(Matrix& G) {
     Panels<S, Errors> errors(dv_, dk_);
     errors.copy_in(G.data(), G.colStride());
     transposed_.copy_in_transposed(G.data(), G.colStride());
+    Fades fades(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
       look_ahead(p.ahead, at - 2 * most, [&](const auto& token) {
         p.ahead.rows.add(token.dy, token.u, token.c, token.dv);
         p.ahead.columns.add(token.k, token.q, token.dk);
       });
-      spread(p, at, i);
-      if constexpr (Fades) fades_.multiply(p, i);
+      fades.spread(p, at);
+      fades.multiply(p, i);
       const auto &one = p.one, &two = p.two;
       dot_products({p.looked_up, one.k, p.looked_up, two.k}, {two.k, one.q, two.q, two.q}, dk_,
                    p.met);
@@ -71,17 +71,18 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
       }
       run<PanelKeys>(transposed_, pairs, count);
     });
-    errors.copy_out(G.data(), G.colStride());
+    errors.copy_out(G.data(), G.colStride(), fades.past());
   }
 
   template <class Matrix> void onwards(const Matrix& W) {
     transposed_.copy_in_transposed(W.data(), W.colStride());
-    const auto prepare = [&](Pair& p, Index at, Index i) {
+    Fades fades(tokens_, dk_);
+    const auto prepare = [&](Pair& p, Index at, Index) {
       look_ahead(p.ahead, at + 2 * most, [&](const auto& token) {
         p.ahead.rows.add(token.dy, token.u, token.c);
-        p.ahead.columns.add(token.k, token.q, token.dk, token.dq, token.met);
+        p.ahead.columns.add(token.k, token.q, token.dk, token.dq);
       });
-      spread(p, at, i);
+      fades.spread(p, at);
       std::copy_n(answered_ + 2 * at, 4, p.answered);
     };
     for_pairs<most>(tokens_, steps_, false, prepare, [&](Pair* pairs, Index count, Index) {
@@ -94,7 +95,8 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
   struct Transposed;
   struct Answered;
   using Pair = BackwardPair<S>;
-  static constexpr Index most = Fades ? PairFades<S>::most : 32;  // pairs at a time
+  using Fades = PairFades<S, fading>;
+  static constexpr Index most = Fades::most;  // pairs at a time
 
   // add(token) for the tokens of the pair at `at`, if there is one.
   template <class F> void look_ahead(AheadOf<S>& ahead, Index at, const F& add) const {
@@ -102,28 +104,24 @@ template <bool Corrects, bool Fades, class S> class BackwardPasses {
     ahead.columns.clear();
     for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
   }
-  void spread(Pair& p, Index at, Index i) {
-    if constexpr (Fades) fades_.spread(p, at, i);
-  }
-  template <template <class, int, bool, bool> class Visits, class Use>
+  template <template <class, int, bool, Fade> class Visits, class Use>
   static void run(const Panels<S, Use>& panels, const Pair* pairs, Index count) {
     panels.each([&](auto packets, const auto& p) {
-      run_pairs<Visits, S, packets, Corrects, Fades>(p, panels.columns(), pairs, count);
+      run_pairs<Visits, S, packets, Corrects, fading>(p, panels.columns(), pairs, count);
     });
   }
 
   const BackwardTokens<S>& tokens_;
   Index steps_, dv_, dk_;
   S* answered_;
-  PairFades<S> fades_;
   Panels<S, Transposed> transposed_;
 };
 
 /// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the
 /// first state, and has faded for the first token already: Ḡ of that is what G becomes.
-template <bool Corrects, bool Fades, class Matrix, class S>
+template <bool Corrects, Fade fading, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& tokens, Index steps) {
-  BackwardPasses<Corrects, Fades, S> passes(tokens, steps, W.rows(), W.cols());
+  BackwardPasses<Corrects, fading, S> passes(tokens, steps, W.rows(), W.cols());
   passes.back(G);
   passes.onwards(W);
 }

@@ -14,9 +14,9 @@
 ///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ e_t + β_t W̄_tᵀ c_t)
 ///
 /// Summed up from the end of a stretch, where r is taken from the state and its gradient, and
-/// divided by α. A stretch ends after some tokens, so that rounding does not add up, and before
-/// every token with a decay near 0, whose gradient is taken from the matrices. The forward pass
-/// leaves the states that this needs.
+/// divided by α; for one decay a token its sum is. A stretch ends after some tokens, so that
+/// rounding does not add up, and before every token with a decay near 0, whose gradient is taken
+/// from the matrices. The forward pass leaves the states that this needs.
 
 namespace fw::detail {
 
@@ -60,7 +60,8 @@ template <class M, class Trace> class DecayBackward {
   DecayBackward(const M& m, Trace& trace, const BackwardTokens<S>& tokens,
                 const WriteSequence<M>& in, const WriteGradSequence<M>& dw)
       : m_(m), trace_(trace), tokens_(tokens), in_(in), dw_(dw) {
-    trace.met.resize(in.key.rows(), std::min(decay_interval, in.key.cols()));
+    trace.met.resize(M::fading == Fade::all ? 1 : in.key.rows(),
+                     std::min(decay_interval, in.key.cols()));
     if constexpr (M::corrects) {
       trace.corrections.resize(in.value.rows(), in.key.cols());
       tokens_.u = columns_of(trace.errors);
@@ -119,12 +120,15 @@ template <class M, class Trace> class DecayBackward {
   }
 
   void run_stretch(const State& before, const State& after, State& ds, Index begin, Index count) {
-    r_ = after.W.cwiseProduct(ds.W).colwise().sum().transpose();
+    if constexpr (M::fading == Fade::all)
+      r_.setConstant(1, after.W.cwiseProduct(ds.W).sum());
+    else
+      r_ = after.W.cwiseProduct(ds.W).colwise().sum().transpose();
     faded_ = before;
     fade(faded_.W, token(begin).decay);
     auto tokens = tokens_.from(begin);
     tokens.met = columns_of(trace_.met);
-    backward_pairs<M::corrects, true>(faded_.W, ds.W, tokens, count);
+    backward_pairs<M::corrects, M::fading>(faded_.W, ds.W, tokens, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dw_, m_.signature().write(), t);
     };
@@ -138,7 +142,7 @@ template <class M, class Trace> class DecayBackward {
   }
 
   static void add_quotient(const Vector& r, const S& decay, S& gradient) {
-    gradient += r.sum() / decay;
+    gradient += r[0] / decay;
   }
   template <class D, class G>
   static void add_quotient(const Vector& r, const Eigen::MatrixBase<D>& decay, G& gradient) {

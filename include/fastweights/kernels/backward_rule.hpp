@@ -28,10 +28,7 @@ BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence
     t.u = columns_of(in.value);
     t.c = columns_of(dw.value);
   }
-  if constexpr (requires { in.decay; }) {
-    t.decays = columns_of(in.decay);
-    t.one_decay = one_decay<typename M::Signature, typename M::Scalar>;
-  }
+  if constexpr (requires { in.decay; }) t.decays = columns_of(in.decay);
   return t;
 }
 

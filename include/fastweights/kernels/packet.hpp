@@ -71,6 +71,11 @@ template <class S, int R> struct Rows {
   }
   EIGEN_ALWAYS_INLINE void add(const Rows& x, S factor) { add(x, all(factor)); }
   EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
+  EIGEN_ALWAYS_INLINE S sum() const {
+    Half both = upper;
+    both.add(lower);
+    return both.sum();
+  }
 };
 
 template <class S> struct Rows<S, 1> {

@@ -1,12 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <fastweights/kernels/ahead.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
-
-/// How a rule lets the past fade before a write: not, all of it alike, each column by itself.
-enum class Fade { none, all, columns };
 
 /// What a rule multiplies the parts of a token by, β being one number or one a value row:
 ///
@@ -56,6 +54,12 @@ template <class S> struct Pair {
   S earlier, cross, fade;
   AheadOf<S> ahead;
 };
+
+/// Whether a matrix may still be kept as it is over `past`.
+template <class S> bool is_kept(S past) {
+  constexpr S small = S(1) / S(1 << 20);
+  return std::abs(past) >= small && std::abs(past) <= S(1) / small;
+}
 
 /// sums[i] = a[i]·b[i], of n entries each.
 template <class S, int count>

@@ -20,12 +20,12 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
     visit<Writes::nothing>(W, columns, pairs[0], pending, first, rows);
     for (Index i = 1; i < count; ++i) {
       ask(pairs[i].ahead, panel);
-      if (fades(pending))
+      if (fades<fading>(pending))
         visit<fading_writes>(W, columns, pairs[i], pending, first, rows);
       else
         visit<Writes::updates>(W, columns, pairs[i], pending, first, rows);
     }
-    if (fades(pending))
+    if (fades<fading>(pending))
       MatrixPass<fading_writes, S, R, 2, products>::write(W, columns, pending);
     else
       MatrixPass<Writes::updates, S, R, 2, products>::write(W, columns, pending);
@@ -40,13 +40,7 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
   }
 
   static constexpr int products = Corrects ? 4 : 2;
-  static constexpr auto fading_writes =
-      fading == Fade::columns ? Writes::fade_columns : Writes::fade_all;
-
-  static EIGEN_ALWAYS_INLINE bool fades(const Pending<S, R, 2>& pending) {
-    if constexpr (fading == Fade::all) return pending.fade != S(1);
-    return fading == Fade::columns;
-  }
+  static constexpr auto fading_writes = writes_of(fading, Writes::fade_columns);
 
   // Pointers are copied out of the pair: behind every store to W the compiler would have to load
   // them again.

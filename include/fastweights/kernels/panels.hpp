@@ -7,8 +7,8 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Rows first … first + rows − 1 of a matrix, without gaps. Its passes ask ahead for as large a part
-/// of what belongs to the columns.
+/// Rows first … first + rows − 1 of a matrix, without gaps. Its passes ask ahead for as large a
+/// part of what belongs to the columns.
 template <class S> struct Panel {
   S* data;
   Index first, rows;

@@ -69,9 +69,24 @@ template <class S, int R, int U> struct Pending {
   Rows<S, R> row_fades = Rows<S, R>::all(S(1));
 };
 
+/// How a rule lets the past fade before a write: not, all of it alike, each column by itself.
+enum class Fade { none, all, columns };
+
 /// What a pass does to W: nothing, W += Σ e byᵀ, or that after W ← fade W, W ← W diag(fades) or
 /// W ← diag(row_fades) W.
 enum class Writes { nothing, updates, fade_all, fade_columns, fade_rows };
+
+/// What the passes of a rule write when they let the past fade.
+constexpr Writes writes_of(Fade fading, Writes by_itself) {
+  if (fading == Fade::none) return Writes::updates;
+  return fading == Fade::all ? Writes::fade_all : by_itself;
+}
+/// Whether they do so now.
+template <Fade fading, class S, int R, int U>
+EIGEN_ALWAYS_INLINE bool fades(const Pending<S, R, U>& pending) {
+  if constexpr (fading == Fade::all) return pending.fade != S(1);
+  return fading == Fade::columns;
+}
 
 /// W is R·lanes × columns without gaps.
 template <Writes writes, class S, int R, int U, int P> class MatrixPass {

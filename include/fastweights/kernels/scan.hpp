@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <fastweights/kernels/panel.hpp>
 
 namespace fw::detail {
@@ -87,8 +86,7 @@ template <class S, Fade fading> class Pairs {
   }
 
   void fade(Pair<S>& p, S second, S past) {
-    constexpr S small = S(1) / S(1 << 20);
-    const bool kept = std::abs(past) >= small && std::abs(past) <= S(1) / small;
+    const bool kept = is_kept(past);
     p.fade = kept ? S(1) : past;
     past_ = kept ? past : S(1);
     p.one.written = second / past_;

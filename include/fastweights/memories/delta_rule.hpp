@@ -120,7 +120,7 @@ class DeltaRule {
     auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
     tokens.u = detail::columns_of(trace.errors);
     tokens.c = detail::columns_of(trace.corrections);
-    detail::backward_pairs<corrects, false>(initial.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<corrects, fading>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   template <class With>

@@ -82,11 +82,10 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
     tokens.beta = {&rates_.rate, 0};
     tokens.decays = {&rates_.decay, 0};
-    tokens.one_decay = true;
     if (in.key.cols() == 0) return;
     Kept faded = initial;
     faded.W *= rates_.decay;
-    detail::backward_pairs<corrects, true>(faded.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<corrects, fading>(faded.W, ds.W, tokens, in.key.cols());
     ds.W *= rates_.decay;
   }
   /// What the kernels multiply a token by.

@@ -83,7 +83,7 @@ class LinearAttention {
                 WriteGradSequence<LinearAttention> dw, ReadGradSequence<LinearAttention> dr) const
       requires(detail::KernelScalar<S> && !Normaliser::active) {
     const auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
-    detail::backward_pairs<corrects, false>(initial.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<corrects, fading>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   template <class With>
