@@ -69,9 +69,10 @@ void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> o
 }
 
 /// Writes, then reads (the other way round for rules that read first); overwrites `output`.
+/// In line, as what it takes to pass views to a function is as long as a step of a small state.
 template <Memory M>
-void step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
-          OutToken<M> output) {
+EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input,
+                              ReadToken<M> query, OutToken<M> output) {
   detail::check_state(M::name, state, m.state_extents());
   detail::check_write(m, input);
   detail::check_read(m, query, output);

@@ -51,8 +51,8 @@ Tokens<typename M::Scalar> tokens_of(const Write& in, const Read& asked, const O
 }
 
 template <class M>
-void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in, const ReadToken<M>& asked,
-                    OutToken<M>& out) {
+EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in,
+                                        const ReadToken<M>& asked, OutToken<M>& out) {
   if (has_step<typename M::Scalar>(s.W.rows())) {
     step_token<M::fading, M::corrects>(s.W, tokens_of<M>(in, asked, out), m.weigh(s, in, asked));
   } else {

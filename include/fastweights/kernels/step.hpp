@@ -33,6 +33,10 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
   using Column = Rows<S, R>;
   struct Sums {
     Column key, query;
+    EIGEN_ALWAYS_INLINE void add(const Sums& other) {
+      key.add(other.key);
+      query.add(other.query);
+    }
   };
 
   // What is written does not depend on W: one time through it does.
@@ -51,8 +55,8 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
                                                Index skipped) {
     const S *key = t.key, *fades = t.fades, *query = t.asked;
     const Column fade = kept(fading == Fade::all ? t.by.fade : S(1), skipped);
-    Column y = Column::all(S(0)), other = y;
-    const auto visit = [&](S* w_j, Index j, Column& sum) {
+    const auto visit = [&](Index j, Column& sum) {
+      S* const w_j = W + j * stride;
       Column w = Column::load(w_j);
       if constexpr (fading == Fade::all) w.scale(fade);
       if constexpr (fading == Fade::columns) w.scale(kept(fades[j], skipped));
@@ -60,35 +64,42 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
       w.store(w_j);
       if constexpr (Reads) sum.add(w, query[j]);
     };
-    Index j = 0;
-    for (; Reads && R < 4 && j + 2 <= columns; j += 2, W += 2 * stride) {
-      visit(W, j, y);
-      visit(W + stride, j + 1, other);
-    }
-    for (; j < columns; ++j, W += stride) visit(W, j, y);
-    y.add(other);
-    return y;
-  }
-
-  static EIGEN_ALWAYS_INLINE void visit(const S* W, S key, S query, Sums& sums) {
-    const Column w = Column::load(W);
-    sums.key.add(w, key);
-    sums.query.add(w, query);
+    return sum_over_columns<Column>(columns, Column::all(S(0)), visit);
   }
 
   static EIGEN_ALWAYS_INLINE Sums products(const S* W, Index stride, Index columns,
                                            const StepToken<S>& t) {
-    Sums sums{Column::all(S(0)), Column::all(S(0))}, others = sums;
     const S *key = t.looked_up, *query = t.asked;
+    const auto visit = [&](Index j, Sums& sums) {
+      const Column w = Column::load(W + j * stride);
+      sums.key.add(w, key[j]);
+      sums.query.add(w, query[j]);
+    };
+    return sum_over_columns<Sums>(columns, {Column::all(S(0)), Column::all(S(0))}, visit);
+  }
+
+  // visit(j, one of some sums) for every column j; there are enough sums to hide the latency of a
+  // multiply-add.
+  template <class Sum, class F>
+  static EIGEN_ALWAYS_INLINE Sum sum_over_columns(Index columns, const Sum& zero, const F& visit) {
+    Sum sum = zero, second = zero, third = zero, fourth = zero;
     Index j = 0;
-    for (; R < 4 && j + 2 <= columns; j += 2) {  // enough sums to hide a multiply-add's latency
-      visit(W + j * stride, key[j], query[j], sums);
-      visit(W + (j + 1) * stride, key[j + 1], query[j + 1], others);
-    }
-    for (; j < columns; ++j) visit(W + j * stride, key[j], query[j], sums);
-    sums.key.add(others.key);
-    sums.query.add(others.query);
-    return sums;
+    if constexpr (R == 1)
+      for (; j + 4 <= columns; j += 4) {
+        visit(j, sum);
+        visit(j + 1, second);
+        visit(j + 2, third);
+        visit(j + 3, fourth);
+      }
+    if constexpr (R < 4)
+      for (; j + 2 <= columns; j += 2) {
+        visit(j, sum);
+        visit(j + 1, second);
+      }
+    for (; j < columns; ++j) visit(j, sum);
+    if constexpr (R == 1) third.add(fourth), second.add(third);
+    if constexpr (R < 4) sum.add(second);
+    return sum;
   }
 
   // 1 in the rows that are skipped.
@@ -143,6 +154,8 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
     for (; first + R * lanes<S> <= rows; first += R * lanes<S>)
       PanelStep<S, R, fading, Corrects>::run(W.data(), stride, columns, t, first);
   };
+  if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
+    panels(std::integral_constant<int, 8>{});
   panels(std::integral_constant<int, 4>{});
   panels(std::integral_constant<int, 2>{});
   panels(std::integral_constant<int, 1>{});
@@ -153,7 +166,8 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
 
 /// As step_rows, for a token as a rule is given it.
 template <Fade fading, bool Corrects, class Matrix, class S>
-void step_token(Matrix& W, const Tokens<S>& tokens, const TokenWeights<S>& weights) {
+EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
+                                    const TokenWeights<S>& weights) {
   using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
   const S *k = tokens.key(0), *q = tokens.query(0), *fades = tokens.fades(0);
   const Vector key(k, W.cols()), query(q, W.cols());

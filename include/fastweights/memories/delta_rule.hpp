@@ -93,8 +93,9 @@ class DeltaRule {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  void step(Kept& s, const WriteToken<DeltaRule>& t, const ReadToken<DeltaRule>& asked,
-            OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
+  EIGEN_ALWAYS_INLINE void step(Kept& s, const WriteToken<DeltaRule>& t,
+                                const ReadToken<DeltaRule>& asked,
+                                OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
     detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,

@@ -87,8 +87,9 @@ class GatedDeltaRule {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  void step(Kept& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& asked,
-            OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
+  EIGEN_ALWAYS_INLINE void step(
+      Kept& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& asked,
+      OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
     detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,

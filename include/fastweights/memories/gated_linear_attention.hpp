@@ -71,9 +71,10 @@ class GatedLinearAttention {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  void step(Kept& s, const WriteToken<GatedLinearAttention>& t,
-            const ReadToken<GatedLinearAttention>& asked,
-            OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
+  EIGEN_ALWAYS_INLINE void step(
+      Kept& s, const WriteToken<GatedLinearAttention>& t,
+      const ReadToken<GatedLinearAttention>& asked,
+      OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
     detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,

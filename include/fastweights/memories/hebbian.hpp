@@ -66,8 +66,9 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  void step(Kept& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& asked,
-            OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
+  EIGEN_ALWAYS_INLINE void step(
+      Kept& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& asked,
+      OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
     detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<HebbianMemory>& in,

@@ -68,8 +68,9 @@ class LinearAttention {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  void step(Kept& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& asked,
-            OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
+  EIGEN_ALWAYS_INLINE void step(
+      Kept& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& asked,
+      OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
     detail::step_by_kernel(*this, s, t, asked, out);
   }
   void scan(Kept& s, const WriteSequence<LinearAttention>& in,
