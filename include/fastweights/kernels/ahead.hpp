@@ -35,6 +35,11 @@ template <class S> class Ahead {
   int count_ = 0;
 };
 
+/// Whether it pays: where tokens are this small the hardware looks far enough ahead.
+template <class S> constexpr bool pays_to_ask(Index entries) {
+  return entries * static_cast<Index>(sizeof(S)) > 128;
+}
+
 /// Ahead, of the vectors with an entry for every row of a matrix, and for every column.
 template <class S> struct AheadOf { Ahead<S> rows, columns; };
 

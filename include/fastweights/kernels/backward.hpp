@@ -102,6 +102,7 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
   template <class F> void look_ahead(AheadOf<S>& ahead, Index at, const F& add) const {
     ahead.rows.clear();
     ahead.columns.clear();
+    if (!pays_to_ask<S>(dk_)) return;
     for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
   }
   template <template <class, int, bool, Fade> class Visits, class Use>

@@ -22,7 +22,7 @@ template <class S, Fade fading> class Pairs {
   template <class Weights> Index make(Index t, Index end, const Weights& weights) {
     Index count = 0;
     for (; t < end && count < most; t += 2, ++count) {
-      look_ahead(pairs_[count].ahead, t + 2 * most, end);
+      if (pays_to_ask<S>(columns_)) look_ahead(pairs_[count].ahead, t + 2 * most, end);
       const TokenWeights<S> one = weights(t);
       if (t + 1 < end)
         pair(pairs_[count], t, t + 1, one, weights(t + 1), count);
