@@ -1,6 +1,8 @@
 #pragma once
 
-#include <fastweights/kernels/backward_panels.hpp>
+#include <fastweights/kernels/backward_errors.hpp>
+#include <fastweights/kernels/backward_keys.hpp>
+#include <fastweights/kernels/backward_queries.hpp>
 
 /// \file
 /// Gradients of a rule of the family over a whole sequence, from the first state and, where the
@@ -14,8 +16,9 @@
 ///     and       dv_t = β_t c_t,   dβ_t = c_t·u_t
 ///
 /// The latter two have the matrix transposed, so that their products run along the lanes as well.
-/// Sum rules are the same with e = β v and without c in G and dk. Nothing is divided by a decay.
-/// Cost: three times the scan, four times where columns fade by themselves.
+/// Sum rules are the same with e = β v and without c in G and dk. Nothing is divided by a decay
+/// that is not multiplied by it again. Cost: three times the scan, four times where columns fade by
+/// themselves.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <fastweights/kernels/backward_visits.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// Gᵀ through a pair, the later token first: what dk_t has of G.
+template <class S, int R, bool Corrects, Fade fading> class PanelKeys {
+ public:
+  using Column = Rows<S, R>;
+  static constexpr int updates = Corrects ? 4 : 2, products = 2;
+  static constexpr auto fading_writes = writes_of(fading, Writes::fade_rows);
+
+  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
+    ahead.columns.ask(panel.first, panel.rows);
+  }
+
+  template <Writes writes>
+  static EIGEN_ALWAYS_INLINE void visit(S* G, Index columns, const BackwardPair<S>& p,
+                                        Pending<S, R, updates>& pending, Index first, Index rows) {
+    const auto &one = p.one, &two = p.two;
+    Few<Column, 2> dk;
+    clear<S, R>(dk);
+    MatrixPass<writes, S, R, updates, 2>::run(G, columns, pending, {{one.u}, {two.u}}, dk);
+    const RowFades<Column, fading> fades(p, first, rows);
+    found(fades, dk);
+    Column q1 = load_part<Column>(one.q + first, 0, rows);
+    Column q2 = load_part<Column>(two.q + first, 0, rows);
+    if (p.lonely) q2 = Column::all(S(0));
+    Column k1 = load_part<Column>(one.k + first, 0, rows);
+    Column k2 = load_part<Column>(two.k + first, 0, rows);
+    k1.scale(-one.beta);
+    k2.scale(-two.beta);
+    Column &dk1 = dk.first.only, &dk2 = dk.second.only;
+    dk2.add(q2, p.answered[2]);
+    dk1.add(q2, p.answered[1]);
+    if constexpr (Corrects) dk1.add(k2, p.answered[3]);
+    fades.by_two(dk1);
+    dk1.add(q1, p.answered[0]);
+    add_to(one.dk + first, dk1, one.beta, rows);
+    if (!p.lonely) add_to(two.dk + first, dk2, two.beta, rows);
+    if constexpr (fading != Fade::none) meet<fading, false>(p, k1, dk1, k2, dk2, first, rows);
+    fades.written_back(q1, q2);
+    if constexpr (Corrects) {
+      fades.written_back(k1, k2);
+      pending = {{{{q1}, {k1}}, {{q2}, {k2}}}, {{{one.dy}, {one.c}}, {{two.dy}, {two.c}}}};
+    } else {
+      pending = {{{q1}, {q2}}, {{one.dy}, {two.dy}}};
+    }
+    fades.into(pending);
+  }
+};
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <fastweights/kernels/backward_visits.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// Wᵀ through a pair: dq_t and what dk_t has of W.
+template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
+ public:
+  using Column = Rows<S, R>;
+  static constexpr int updates = 2, products = Corrects ? 4 : 2;
+  static constexpr auto fading_writes = writes_of(fading, Writes::fade_rows);
+
+  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
+    ahead.columns.ask(panel.first, panel.rows);
+    ahead.rows.ask(panel.first_column, panel.columns);
+  }
+
+  template <Writes writes>
+  static EIGEN_ALWAYS_INLINE void visit(S* W, Index columns, const BackwardPair<S>& p,
+                                        Pending<S, R, updates>& pending, Index first, Index rows) {
+    const auto &one = p.one, &two = p.two;
+    const Vectors<S, 2> dy{{one.dy}, {two.dy}}, c{{one.c}, {two.c}};
+    Few<Column, products> sums;
+    clear<S, R>(sums);
+    if constexpr (Corrects)
+      MatrixPass<writes, S, R, 2, 4>::run(W, columns, pending, {dy, c}, sums);
+    else
+      MatrixPass<writes, S, R, 2, 2>::run(W, columns, pending, dy, sums);
+    const RowFades<Column, fading> fades(p, first, rows);
+    found(fades, sums);
+    Column k1 = load_part<Column>(one.k + first, 0, rows);
+    Column k2 = load_part<Column>(two.k + first, 0, rows);
+    k1.scale(one.beta);
+    k2.scale(two.beta);
+    if constexpr (Corrects) {
+      Column &dk1 = sums.second.first.only, &dk2 = sums.second.second.only;
+      fades.by_one(dk1);
+      fades.by_one(dk2);
+      dk2.add(k1, p.answered[3]);
+      fades.by_two(dk2);
+      add_to(one.dk + first, dk1, -one.beta, rows);
+      if (!p.lonely) add_to(two.dk + first, dk2, -two.beta, rows);
+      if constexpr (fading != Fade::none)
+        meet<fading, true>(p, k1, dk1, k2, dk2, first, rows, S(-1));
+      finish(p, sums.first, k1, k2, fades, first, rows);
+    } else {
+      finish(p, sums, k1, k2, fades, first, rows);
+    }
+    fades.by_two(k1);
+    fades.written(k1);
+    fades.written(k2);
+    pending = {{{k1}, {k2}}, {{one.u}, {two.u}}};
+    fades.into(pending);
+  }
+
+ private:
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Few<Column, 2> dq,
+                                         const Column& k1, const Column& k2,
+                                         const RowFades<Column, fading>& fades, Index first,
+                                         Index rows) {
+    Column &dq1 = dq.first.only, &dq2 = dq.second.only;
+    fades.by_one(dq1);
+    fades.by_one(dq2);
+    dq1.add(k1, p.answered[0]);
+    dq2.add(k1, p.answered[1]);
+    fades.by_two(dq2);
+    dq2.add(k2, p.answered[2]);
+    add_to(p.one.dq + first, dq1, S(1), rows);
+    if (!p.lonely) add_to(p.two.dq + first, dq2, S(1), rows);
+    if constexpr (fading != Fade::none)
+      meet<fading, true>(p, load_part<Column>(p.one.q + first, 0, rows), dq1,
+                         load_part<Column>(p.two.q + first, 0, rows), dq2, first, rows);
+  }
+};
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail
