@@ -52,6 +52,7 @@ template <class S> struct Pair {
   One one, two;
   const S* fades = nullptr;  // of the columns
   S earlier, cross, fade;
+  S carried[4];  // k_1·q_1, k_2·q_1, k_1·q_2, k_2·q_2 of the keys of the pair before
   AheadOf<S> ahead;
 };
 

@@ -11,6 +11,8 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// up what a key retrieves.
 template <class S, int R, Fade fading, bool Corrects> class PanelScan {
  public:
+  using Column = Rows<S, R>;
+
   static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, const Pair<S>* pairs,
                                     Index count) {
     S* const W = panel.data;
@@ -31,14 +33,37 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
       MatrixPass<Writes::updates, S, R, 2, products>::write(W, columns, pending);
   }
 
- private:
-  using Column = Rows<S, R>;
-
+  /// Asks for the part that is the panel's of what comes later.
   static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
     ahead.rows.ask(panel.first, panel.rows);
     ahead.columns.ask(panel.first_column, panel.columns);
   }
 
+  /// y and e of a pair, from what the matrix gave.
+  static EIGEN_ALWAYS_INLINE void answer(const Pair<S>& p, const Few<Column, 2>& asked,
+                                         const Few<Column, 2>& found, Pending<S, R, 2>& pending,
+                                         Index first, Index rows) {
+    Column e1 = update_of(p.one, found.first.only, first, rows);
+    strengthen(e1, p.one, first, rows);
+    Column e2 = update_of(p.two, found.second.only, first, rows);
+    if constexpr (Corrects) e2.add(e1, -p.earlier);
+    strengthen(e2, p.two, first, rows);
+
+    Column y1 = asked.first.only, y2 = asked.second.only;
+    y1.scale(p.one.read);
+    y1.add(e1, p.one.own);
+    if (p.one.output != nullptr) store_part(y1, p.one.output + first, 0, rows);
+    y2.scale(p.two.read);
+    y2.add(e1, p.cross);
+    y2.add(e2, p.two.own);
+    if (p.two.output != nullptr) store_part(y2, p.two.output + first, 0, rows);
+
+    if constexpr (fading != Fade::none) e1.scale(p.one.written);
+    if constexpr (fading == Fade::all) e2.scale(p.two.written);
+    pending = {{{e1}, {e2}}, {{p.one.key}, {p.two.key}}, p.fades, p.fade};
+  }
+
+ private:
   static constexpr int products = Corrects ? 4 : 2;
   static constexpr auto fading_writes = writes_of(fading, Writes::fade_columns);
 
@@ -75,29 +100,6 @@ template <class S, int R, Fade fading, bool Corrects> class PanelScan {
       e.scale(load_part<Column>(one.betas + first, 0, rows));
     else
       e.scale(one.beta);
-  }
-
-  static EIGEN_ALWAYS_INLINE void answer(const Pair<S>& p, const Few<Column, 2>& asked,
-                                         const Few<Column, 2>& found, Pending<S, R, 2>& pending,
-                                         Index first, Index rows) {
-    Column e1 = update_of(p.one, found.first.only, first, rows);
-    strengthen(e1, p.one, first, rows);
-    Column e2 = update_of(p.two, found.second.only, first, rows);
-    if constexpr (Corrects) e2.add(e1, -p.earlier);
-    strengthen(e2, p.two, first, rows);
-
-    Column y1 = asked.first.only, y2 = asked.second.only;
-    y1.scale(p.one.read);
-    y1.add(e1, p.one.own);
-    store_part(y1, p.one.output + first, 0, rows);
-    y2.scale(p.two.read);
-    y2.add(e1, p.cross);
-    y2.add(e2, p.two.own);
-    if (p.two.output != nullptr) store_part(y2, p.two.output + first, 0, rows);
-
-    if constexpr (fading != Fade::none) e1.scale(p.one.written);
-    if constexpr (fading == Fade::all) e2.scale(p.two.written);
-    pending = {{{e1}, {e2}}, {{p.one.key}, {p.two.key}}, p.fades, p.fade};
   }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/panel.hpp>
+#include <fastweights/kernels/panel_sum.hpp>
 
 namespace fw::detail {
 
@@ -9,7 +9,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// Makes pairs out of tokens. Where all of W fades alike, W is kept as W/past: what fades are a few
 /// numbers and not the matrix, until `past` gets so small that the matrix has to be scaled after
 /// all.
-template <class S, Fade fading> class Pairs {
+template <class S, Fade fading, bool Corrects> class Pairs {
  public:
   static constexpr Index most = fading == Fade::columns ? 8 : 32;  // made at a time
 
@@ -28,7 +28,9 @@ template <class S, Fade fading> class Pairs {
         pair(pairs_[count], t, t + 1, one, weights(t + 1), count);
       else
         lonely(pairs_[count], t, one, count);
+      if (even && count % 2 == 1) carry(pairs_[count - 1], pairs_[count], columns_);
     }
+    if (even && count % 2 == 1) nobody(pairs_[count++], end - 1);
     return count;
   }
   const Pair<S>* data() const { return pairs_; }
@@ -37,6 +39,25 @@ template <class S, Fade fading> class Pairs {
 
  private:
   static constexpr Index vectors = 6;
+  static constexpr bool even = by_two_pairs<fading, Corrects>;  // how many pairs are made
+  static constexpr TokenWeights<S> no_weights{S(0), S(0), S(1), S(0), S(1)};
+
+  static void carry(const Pair<S>& before, Pair<S>& p, Index columns) {
+    const S *k1 = before.one.key, *k2 = before.two.key;
+    dot_products({k1, k2, k1, k2}, {p.one.asked, p.one.asked, p.two.asked, p.two.asked}, columns,
+                 p.carried);
+  }
+
+  // Tokens that write nothing and are not asked, in place of a pair.
+  void nobody(Pair<S>& p, Index t) {
+    p.ahead.rows.clear();
+    p.ahead.columns.clear();
+    lonely(p, t, no_weights, 0);
+    p.one.output = nullptr;
+    p.one.betas = nullptr;
+    p.one.error = nullptr;
+    std::fill_n(p.carried, 4, S(0));
+  }
 
   void look_ahead(AheadOf<S>& ahead, Index t, Index end) const {
     ahead.rows.clear();
@@ -49,7 +70,7 @@ template <class S, Fade fading> class Pairs {
 
   // With a second token that writes nothing and is not asked.
   void lonely(Pair<S>& p, Index t, const TokenWeights<S>& one, Index i) {
-    pair(p, t, t, one, {S(0), S(0), S(1), S(0), S(1)}, i);
+    pair(p, t, t, one, no_weights, i);
     p.two.output = nullptr;
     p.two.betas = nullptr;
     p.two.error = nullptr;
@@ -67,8 +88,11 @@ template <class S, Fade fading> class Pairs {
     p.two = pointers(t2, k2, q2);
     if constexpr (fading == Fade::columns)
       fade_columns(p, tokens_.fades(t1), t1 == t2 ? nullptr : tokens_.fades(t2), i);
-    S met[4];
-    dot_products({p.one.key, k1, p.one.key, k2}, {k2, q1, q2, q2}, columns_, met);
+    S met[4] = {};  // k_1·k_2 where it is asked for, k_1·q_1, k_1·q_2, k_2·q_2
+    if constexpr (Corrects)
+      dot_products({p.one.key, k1, p.one.key, k2}, {k2, q1, q2, q2}, columns_, met);
+    else
+      dot_products({k1, p.one.key, k2}, {q1, q2, q2}, columns_, met + 1);
     const S before = past_ * a.fade, after = before * b.fade;  // the state that each retrieves from
     p.earlier = b.retrieved * b.fade * met[0];
     p.cross = b.read * b.fade * met[2];
@@ -127,11 +151,14 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& 
   struct Use;
   Panels<S, Use> panels(W.rows(), W.cols());
   panels.copy_in(W.data(), W.colStride());
-  Pairs<S, fading> pairs(tokens, W.cols());
+  Pairs<S, fading, Corrects> pairs(tokens, W.cols());
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, weights);
     panels.each([&](auto packets, const auto& p) {
-      PanelScan<S, packets, fading, Corrects>::run(p, panels.columns(), pairs.data(), count);
+      if constexpr (by_two_pairs<fading, Corrects>)
+        PanelSum<S, packets, fading>::run(p, panels.columns(), pairs.data(), count);
+      else
+        PanelScan<S, packets, fading, Corrects>::run(p, panels.columns(), pairs.data(), count);
     });
     t += 2 * count;
   }

@@ -175,7 +175,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       s.fades.array() *= t.decay.array();
       for (Index i = 0; i < count; ++i) s.keys.col(i).array() *= t.decay.array();
     } else {
-      s.fades.head(count + 1) *= by;
+      for (Index i = 0; i <= count; ++i) s.fades[i] *= by;
     }
   }
   // Of numbers c_i the last is left to multiply by; of columns, keys have faded already.
