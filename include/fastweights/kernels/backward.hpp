@@ -65,6 +65,7 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
       const auto &one = p.one, &two = p.two;
       dot_products({p.looked_up, one.k, p.looked_up, two.k}, {two.k, one.q, two.q, two.q}, dk_,
                    p.met);
+      carry_back(p, i);
     };
     for_pairs<most>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
       run<PanelErrors>(errors, pairs, count);
@@ -80,13 +81,14 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
   template <class Matrix> void onwards(const Matrix& W) {
     transposed_.copy_in_transposed(W.data(), W.colStride());
     Fades fades(tokens_, dk_);
-    const auto prepare = [&](Pair& p, Index at, Index) {
+    const auto prepare = [&](Pair& p, Index at, Index i) {
       look_ahead(p.ahead, at + 2 * most, [&](const auto& token) {
         p.ahead.rows.add(token.dy, token.u, token.c);
         p.ahead.columns.add(token.k, token.q, token.dk, token.dq);
       });
       fades.spread(p, at);
       std::copy_n(answered_ + 2 * at, 4, p.answered);
+      carry_on(p, i);
     };
     for_pairs<most>(tokens_, steps_, false, prepare, [&](Pair* pairs, Index count, Index) {
       run<PanelQueries>(transposed_, pairs, count);
@@ -108,11 +110,28 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
     if (!pays_to_ask<S>(dk_)) return;
     for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
   }
-  template <template <class, int, bool, Fade> class Visits, class Use>
+  template <template <class, int, bool, Fade> class Visit, class Use>
   static void run(const Panels<S, Use>& panels, const Pair* pairs, Index count) {
     panels.each([&](auto packets, const auto& p) {
-      run_pairs<Visits, S, packets, Corrects, fading>(p, panels.columns(), pairs, count);
+      using At = Visit<S, packets, Corrects, fading>;
+      Visits<At, S, packets, Corrects, fading>::run(p, panels.columns(), pairs, count);
     });
+  }
+
+  // What products with the vectors that a pair leaves behind make of the next one's.
+  static void carry(const S* a1, const S* a2, const S* b1, const S* b2, Index n, S* carried) {
+    dot_products({a1, a1, a2, a2}, {b1, b2, b1, b2}, n, carried);
+  }
+  void carry_back(Pair& p, Index i) const {
+    if (!two_at_a_time<Corrects, fading> || i % 2 == 0) return;
+    const Pair& before = *(&p - 1);
+    carry(p.one.k, p.two.k, before.one.q, before.two.q, dk_, p.carried_keys);
+    carry(p.one.u, p.two.u, before.one.dy, before.two.dy, dv_, p.carried_answers);
+  }
+  void carry_on(Pair& p, Index i) const {
+    if (!two_at_a_time<Corrects, fading> || i % 2 == 0) return;
+    const Pair& before = *(&p - 1);
+    carry(p.one.dy, p.two.dy, before.one.u, before.two.u, dv_, p.carried_answers);
   }
 
   const BackwardTokens<S>& tokens_;

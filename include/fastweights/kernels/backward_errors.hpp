@@ -16,13 +16,15 @@ template <class S, int R, bool Corrects, Fade fading> class PanelErrors {
     ahead.rows.ask(panel.first, panel.rows);
   }
 
-  template <Writes writes>
-  static EIGEN_ALWAYS_INLINE void visit(S* G, Index columns, const BackwardPair<S>& p,
-                                        Pending<S, R, updates>& pending, Index first, Index rows) {
+  static EIGEN_ALWAYS_INLINE Vectors<S, products> asked(const BackwardPair<S>& p) {
+    return {{p.looked_up}, {p.two.k}};
+  }
+  static EIGEN_ALWAYS_INLINE const S* carried(const BackwardPair<S>& p) { return p.carried_keys; }
+
+  static EIGEN_ALWAYS_INLINE void answer(const BackwardPair<S>& p, Few<Column, products>& c,
+                                         Pending<S, R, updates>& left, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
-    Few<Column, 2> c;
-    clear<S, R>(c);
-    MatrixPass<writes, S, R, updates, 2>::run(G, columns, pending, {{p.looked_up}, {two.k}}, c);
+    const Index first = panel.first, rows = panel.rows;
     const RowFades<Column, fading == Fade::all ? fading : Fade::none> fades(p, first, rows);
     Column dy1 = load_part<Column>(one.dy + first, 0, rows);
     Column dy2 = load_part<Column>(two.dy + first, 0, rows);
@@ -47,16 +49,16 @@ template <class S, int R, bool Corrects, Fade fading> class PanelErrors {
       }
       fades.written_back(dy1, dy2);
       fades.written_back(g1, g2);
-      pending = {{{{dy1}, {g1}}, {{dy2}, {g2}}},
-                 {{{one.q_before}, {one.k_before}}, {{two.q_before}, {two.k_before}}},
-                 p.fades};
+      left = {{{{dy1}, {g1}}, {{dy2}, {g2}}},
+              {{{one.q_before}, {one.k_before}}, {{two.q_before}, {two.k_before}}},
+              p.fades};
     } else {
       add_to(one.c + first, c1, one.beta, rows);
       if (!p.lonely) add_to(two.c + first, c2, two.beta, rows);
       fades.written_back(dy1, dy2);
-      pending = {{{dy1}, {dy2}}, {{one.q_before}, {two.q_before}}, p.fades};
+      left = {{{dy1}, {dy2}}, {{one.q_before}, {two.q_before}}, p.fades};
     }
-    fades.into(pending);
+    fades.into(left);
   }
 };
 

@@ -16,13 +16,17 @@ template <class S, int R, bool Corrects, Fade fading> class PanelKeys {
     ahead.columns.ask(panel.first, panel.rows);
   }
 
-  template <Writes writes>
-  static EIGEN_ALWAYS_INLINE void visit(S* G, Index columns, const BackwardPair<S>& p,
-                                        Pending<S, R, updates>& pending, Index first, Index rows) {
+  static EIGEN_ALWAYS_INLINE Vectors<S, products> asked(const BackwardPair<S>& p) {
+    return {{p.one.u}, {p.two.u}};
+  }
+  static EIGEN_ALWAYS_INLINE const S* carried(const BackwardPair<S>& p) {
+    return p.carried_answers;
+  }
+
+  static EIGEN_ALWAYS_INLINE void answer(const BackwardPair<S>& p, Few<Column, products>& dk,
+                                         Pending<S, R, updates>& left, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
-    Few<Column, 2> dk;
-    clear<S, R>(dk);
-    MatrixPass<writes, S, R, updates, 2>::run(G, columns, pending, {{one.u}, {two.u}}, dk);
+    const Index first = panel.first, rows = panel.rows;
     const RowFades<Column, fading> fades(p, first, rows);
     found(fades, dk);
     Column q1 = load_part<Column>(one.q + first, 0, rows);
@@ -44,11 +48,11 @@ template <class S, int R, bool Corrects, Fade fading> class PanelKeys {
     fades.written_back(q1, q2);
     if constexpr (Corrects) {
       fades.written_back(k1, k2);
-      pending = {{{{q1}, {k1}}, {{q2}, {k2}}}, {{{one.dy}, {one.c}}, {{two.dy}, {two.c}}}};
+      left = {{{{q1}, {k1}}, {{q2}, {k2}}}, {{{one.dy}, {one.c}}, {{two.dy}, {two.c}}}};
     } else {
-      pending = {{{q1}, {q2}}, {{one.dy}, {two.dy}}};
+      left = {{{q1}, {q2}}, {{one.dy}, {two.dy}}};
     }
-    fades.into(pending);
+    fades.into(left);
   }
 };
 

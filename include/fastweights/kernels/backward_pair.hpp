@@ -29,6 +29,9 @@ template <class S> struct BackwardPair {
   S over = S(1);             // and one over what it is to be multiplied by after it
   S met[4];                  // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
   S answered[4];             // u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2
+  // Where two pairs are taken at a time, of this one and the one that is taken before it:
+  S carried_keys[4];     // k_1 and k_2 with q of that
+  S carried_answers[4];  // u_1 and u_2 with dy of that, or dy_1 and dy_2 with its u
   AheadOf<S> ahead;
 };
 

@@ -17,17 +17,21 @@ template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
     ahead.rows.ask(panel.first_column, panel.columns);
   }
 
-  template <Writes writes>
-  static EIGEN_ALWAYS_INLINE void visit(S* W, Index columns, const BackwardPair<S>& p,
-                                        Pending<S, R, updates>& pending, Index first, Index rows) {
-    const auto &one = p.one, &two = p.two;
-    const Vectors<S, 2> dy{{one.dy}, {two.dy}}, c{{one.c}, {two.c}};
-    Few<Column, products> sums;
-    clear<S, R>(sums);
+  static EIGEN_ALWAYS_INLINE Vectors<S, products> asked(const BackwardPair<S>& p) {
+    const Vectors<S, 2> dy{{p.one.dy}, {p.two.dy}};
     if constexpr (Corrects)
-      MatrixPass<writes, S, R, 2, 4>::run(W, columns, pending, {dy, c}, sums);
+      return {dy, {{p.one.c}, {p.two.c}}};
     else
-      MatrixPass<writes, S, R, 2, 2>::run(W, columns, pending, dy, sums);
+      return dy;
+  }
+  static EIGEN_ALWAYS_INLINE const S* carried(const BackwardPair<S>& p) {
+    return p.carried_answers;
+  }
+
+  static EIGEN_ALWAYS_INLINE void answer(const BackwardPair<S>& p, Few<Column, products>& sums,
+                                         Pending<S, R, updates>& left, const Panel<S>& panel) {
+    const auto &one = p.one, &two = p.two;
+    const Index first = panel.first, rows = panel.rows;
     const RowFades<Column, fading> fades(p, first, rows);
     found(fades, sums);
     Column k1 = load_part<Column>(one.k + first, 0, rows);
@@ -51,8 +55,8 @@ template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
     fades.by_two(k1);
     fades.written(k1);
     fades.written(k2);
-    pending = {{{k1}, {k2}}, {{one.u}, {two.u}}};
-    fades.into(pending);
+    left = {{{k1}, {k2}}, {{one.u}, {two.u}}};
+    fades.into(left);
   }
 
  private:

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <fastweights/kernels/backward_fades.hpp>
-#include <fastweights/kernels/panels.hpp>
+#include <fastweights/kernels/visits.hpp>
 
 /// \file
 /// What the passes of backward.hpp have in common. PanelErrors, PanelQueries and PanelKeys say what
-/// each of them does to some rows of its matrix at two tokens, run_pairs takes rows through many.
-/// Transposed, a matrix that fades by the column fades by the row.
+/// each of them does to some rows of its matrix at a pair of tokens. Transposed, a matrix that
+/// fades by the column fades by the row.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -50,30 +50,6 @@ template <class Fades, class Column>
 EIGEN_ALWAYS_INLINE void found(const Fades& fades, Few<Column, 4>& sums) {
   found(fades, sums.first);
   found(fades, sums.second);
-}
-
-/// Takes a panel through pairs.
-template <template <class, int, bool, Fade> class Visits, class S, int R, bool Corrects,
-          Fade fading>
-EIGEN_DONT_INLINE void run_pairs(const Panel<S>& panel, Index columns, const BackwardPair<S>* pairs,
-                                 Index count) {
-  using Of = Visits<S, R, Corrects, fading>;
-  S* const W = panel.data;
-  const Index first = panel.first, rows = panel.rows;
-  Pending<S, R, Of::updates> pending;
-  Of::ask(pairs[0].ahead, panel);
-  Of::template visit<Writes::nothing>(W, columns, pairs[0], pending, first, rows);
-  for (Index i = 1; i < count; ++i) {
-    Of::ask(pairs[i].ahead, panel);
-    if (fades<fading>(pending))
-      Of::template visit<Of::fading_writes>(W, columns, pairs[i], pending, first, rows);
-    else
-      Of::template visit<Writes::updates>(W, columns, pairs[i], pending, first, rows);
-  }
-  if (fades<fading>(pending))
-    MatrixPass<Of::fading_writes, S, R, Of::updates, Of::products>::write(W, columns, pending);
-  else
-    MatrixPass<Writes::updates, S, R, Of::updates, Of::products>::write(W, columns, pending);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/panel_sum.hpp>
+#include <fastweights/kernels/panel.hpp>
 
 namespace fw::detail {
 
@@ -28,9 +28,9 @@ template <class S, Fade fading, bool Corrects> class Pairs {
         pair(pairs_[count], t, t + 1, one, weights(t + 1), count);
       else
         lonely(pairs_[count], t, one, count);
-      if (even && count % 2 == 1) carry(pairs_[count - 1], pairs_[count], columns_);
+      if constexpr (two_at_a_time<Corrects, fading>)
+        if (count % 2 == 1) carry(pairs_[count - 1], pairs_[count]);
     }
-    if (even && count % 2 == 1) nobody(pairs_[count++], end - 1);
     return count;
   }
   const Pair<S>* data() const { return pairs_; }
@@ -39,24 +39,11 @@ template <class S, Fade fading, bool Corrects> class Pairs {
 
  private:
   static constexpr Index vectors = 6;
-  static constexpr bool even = by_two_pairs<fading, Corrects>;  // how many pairs are made
-  static constexpr TokenWeights<S> no_weights{S(0), S(0), S(1), S(0), S(1)};
 
-  static void carry(const Pair<S>& before, Pair<S>& p, Index columns) {
+  void carry(const Pair<S>& before, Pair<S>& p) const {
     const S *k1 = before.one.key, *k2 = before.two.key;
-    dot_products({k1, k2, k1, k2}, {p.one.asked, p.one.asked, p.two.asked, p.two.asked}, columns,
+    dot_products({k1, k2, k1, k2}, {p.one.asked, p.one.asked, p.two.asked, p.two.asked}, columns_,
                  p.carried);
-  }
-
-  // Tokens that write nothing and are not asked, in place of a pair.
-  void nobody(Pair<S>& p, Index t) {
-    p.ahead.rows.clear();
-    p.ahead.columns.clear();
-    lonely(p, t, no_weights, 0);
-    p.one.output = nullptr;
-    p.one.betas = nullptr;
-    p.one.error = nullptr;
-    std::fill_n(p.carried, 4, S(0));
   }
 
   void look_ahead(AheadOf<S>& ahead, Index t, Index end) const {
@@ -70,7 +57,7 @@ template <class S, Fade fading, bool Corrects> class Pairs {
 
   // With a second token that writes nothing and is not asked.
   void lonely(Pair<S>& p, Index t, const TokenWeights<S>& one, Index i) {
-    pair(p, t, t, one, no_weights, i);
+    pair(p, t, t, one, {S(0), S(0), S(1), S(0), S(1)}, i);
     p.two.output = nullptr;
     p.two.betas = nullptr;
     p.two.error = nullptr;
@@ -155,10 +142,8 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& 
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, weights);
     panels.each([&](auto packets, const auto& p) {
-      if constexpr (by_two_pairs<fading, Corrects>)
-        PanelSum<S, packets, fading>::run(p, panels.columns(), pairs.data(), count);
-      else
-        PanelScan<S, packets, fading, Corrects>::run(p, panels.columns(), pairs.data(), count);
+      using Visit = PanelScan<S, packets, fading, Corrects>;
+      Visits<Visit, S, packets, Corrects, fading>::run(p, panels.columns(), pairs.data(), count);
     });
     t += 2 * count;
   }

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <fastweights/kernels/panels.hpp>
+#include <fastweights/kernels/pass.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// Whether a rule's pairs are taken two at a time: one that does not look up what a key retrieves
+/// has so little to compute for a pair that loads and stores of W show. It takes registers.
+template <bool Corrects, Fade fading>
+inline constexpr bool two_at_a_time =
+    !Corrects && fading != Fade::columns && EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+
+/// Takes a panel, some rows of a matrix W, through pairs of tokens. A Visit says what happens:
+///
+///     static constexpr int updates, products;  // of a pair
+///     static constexpr Writes fading_writes;
+///     static void ask(ahead, panel);  // for what comes later
+///     static Vectors<S, products> asked(pair);  // by which W is multiplied
+///     static void answer(pair, Few<Column, products>& found, Pending<S, R, updates>& left, panel);
+///
+/// and, to be taken two at a time, what the vectors of a pair's updates make of the next one's:
+///
+///     static const S* carried(pair);  // by_1·asked_1, by_2·asked_1, by_1·asked_2, by_2·asked_2
+template <class Visit, class S, int R, bool Corrects, Fade fading> class Visits {
+ public:
+  template <class Pair>
+  static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                    Index count) {
+    if constexpr (two_at_a_time<Corrects, fading>)
+      by_two(panel, columns, pairs, count);
+    else
+      by_one(panel, columns, pairs, count);
+  }
+
+ private:
+  using Column = Rows<S, R>;
+  template <int U> using Left = Pending<S, R, U>;
+  static constexpr int updates = Visit::updates, products = Visit::products;
+
+  template <class Pair>
+  static EIGEN_ALWAYS_INLINE void by_one(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                         Index count) {
+    Left<updates> left;
+    visit<Writes::nothing>(panel, columns, pairs[0], left, left);
+    for (Index i = 1; i < count; ++i)
+      if (fades<fading>(left))
+        visit<Visit::fading_writes>(panel, columns, pairs[i], left, left);
+      else
+        visit<Writes::updates>(panel, columns, pairs[i], left, left);
+    write(panel, columns, left);
+  }
+
+  template <class Pair>
+  static EIGEN_ALWAYS_INLINE void by_two(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                         Index count) {
+    Left<2 * updates> left;
+    Left<updates> last;
+    if (count == 1) {
+      visit<Writes::nothing>(panel, columns, pairs[0], last, last);
+      return write(panel, columns, last);
+    }
+    visit_two<Writes::nothing>(panel, columns, pairs, left);
+    Index i = 2;
+    for (; i + 1 < count; i += 2)
+      if (fades<fading>(left))
+        visit_two<Visit::fading_writes>(panel, columns, pairs + i, left);
+      else
+        visit_two<Writes::updates>(panel, columns, pairs + i, left);
+    if (i == count) return write(panel, columns, left);
+    if (fades<fading>(left))
+      visit<Visit::fading_writes>(panel, columns, pairs[i], left, last);
+    else
+      visit<Writes::updates>(panel, columns, pairs[i], left, last);
+    write(panel, columns, last);
+  }
+
+  template <Writes writes, int U, class Pair>
+  static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, Index columns, const Pair& p,
+                                        const Left<U>& before, Left<updates>& left) {
+    Visit::ask(p.ahead, panel);
+    Few<Column, products> found;
+    clear<S, R>(found);
+    MatrixPass<writes, S, R, U, products>::run(panel.data, columns, before, Visit::asked(p), found);
+    Visit::answer(p, found, left, panel);
+  }
+
+  template <Writes writes, class Pair>
+  static EIGEN_ALWAYS_INLINE void visit_two(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                            Left<2 * updates>& left) {
+    const Pair &p = pairs[0], &r = pairs[1];
+    Visit::ask(p.ahead, panel);
+    Few<Column, 2 * products> found;
+    clear<S, R>(found);
+    MatrixPass<writes, S, R, 2 * updates, 2 * products>::run(
+        panel.data, columns, left, {Visit::asked(p), Visit::asked(r)}, found);
+    Visit::ask(r.ahead, panel);  // not both at once: the memory answers so many at a time
+    Left<updates> first, second;
+    Visit::answer(p, found.first, first, panel);
+    carry(first, Visit::carried(r), found.second);
+    Visit::answer(r, found.second, second, panel);
+    if constexpr (fading == Fade::all) scale(first.updates, second.fade);
+    left = {
+        {first.updates, second.updates}, {first.by, second.by}, nullptr, first.fade * second.fade};
+  }
+
+  // What the second pair finds in W as the first leaves it.
+  static EIGEN_ALWAYS_INLINE void carry(const Left<2>& left, const S* carried,
+                                        Few<Column, 2>& found) {
+    if constexpr (fading == Fade::all) scale(found, left.fade);
+    const auto &e1 = left.updates.first.only, &e2 = left.updates.second.only;
+    found.first.only.add(e1, carried[0]);
+    found.first.only.add(e2, carried[1]);
+    found.second.only.add(e1, carried[2]);
+    found.second.only.add(e2, carried[3]);
+  }
+  static EIGEN_ALWAYS_INLINE void scale(Few<Column, 2>& x, S factor) {
+    x.first.only.scale(factor);
+    x.second.only.scale(factor);
+  }
+
+  template <int U>
+  static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns, const Left<U>& left) {
+    if (fades<fading>(left))
+      MatrixPass<Visit::fading_writes, S, R, U, products>::write(panel.data, columns, left);
+    else
+      MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, left);
+  }
+};
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail
