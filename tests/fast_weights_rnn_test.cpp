@@ -98,7 +98,7 @@ struct Plain {
     Eigen::VectorXd settling = u.cwiseMax(0);
     for (Index s = 0; s < layer.inner; ++s) settling = normed(u + A * settling).cwiseMax(0);
     h = settling;
-    A = (layer.fixed_decay * A + layer.fixed_rate * h * h.transpose()).eval();
+    if (layer.inner > 0) A = (layer.fixed_decay * A + layer.fixed_rate * h * h.transpose()).eval();
     return h;
   }
 };

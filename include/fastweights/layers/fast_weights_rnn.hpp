@@ -19,7 +19,7 @@ enum class FastWeightsForm {
 struct FastWeightsRnnOptions {
   Index inputs;
   Index hidden;              ///< R
-  Index inner = 1;           ///< S; 0: a plain recurrent net, without fast weights or layer norm
+  Index inner = 1;           ///< S; 0: a plain recurrent net, which leaves A and the norm alone
   double decay = 0.95;       ///< λ
   double rate = 0.5;         ///< η
   bool learn_rates = false;  ///< λ and η are parameters, which start from the above
@@ -167,8 +167,11 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     return (A.array() == S(0)).all();
   }
 
-  template <class F> static void with_form(Trace& trace, const F& f) {
-    if (trace.attends)
+  template <class F> void with_form(Trace& trace, const F& f) const {
+    if (inner == 0) {
+      detail::NoFastWeights none;
+      f(none);
+    } else if (trace.attends)
       f(trace.attention);
     else
       f(trace.matrix);
@@ -186,8 +189,10 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   detail::HebbianWrites<S> writes(const Trace& trace) const {
     const Index r = outputs();
-    return {decay.size() > 0 ? decay[0] : S(fixed_decay),
-            rate.size() > 0 ? rate[0] : S(fixed_rate),
+    const bool learned = decay.size() > 0;
+    return {learned ? decay[0] : S(fixed_decay),
+            learned ? rate[0] : S(fixed_rate),
+            learned,
             {trace.hidden.data() + r, r, trace.hidden.cols() - 1}};
   }
 
@@ -234,8 +239,9 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
       du.array() += trace.dh.array() * slope(trace.drive.col(t));
       if (t > 0) trace.dhidden.col(t - 1).noalias() += recurrent.weight.transpose() * du;
     }
-    if (decay.size() > 0) grad.decay[0] += out.decay;
-    if (rate.size() > 0) grad.rate[0] += out.rate;
+    if (!in.learns_rates) return;
+    grad.decay[0] += out.decay;
+    grad.rate[0] += out.rate;
   }
   // dh is the gradient of h_{s+1} and becomes that of h_s.
   template <class Memory>

@@ -19,9 +19,11 @@
 
 namespace fw::detail {
 
-/// λ and η, and the columns of which column t is what token t writes.
+/// λ and η, whether their gradients are asked for, and the columns of which column t is what token
+/// t writes.
 template <class S> struct HebbianWrites {
   S decay, rate;
+  bool learns_rates;
   Eigen::Map<const Eigen::Matrix<S, Dynamic, Dynamic>> hidden;
 };
 
@@ -29,6 +31,17 @@ template <class S> struct HebbianWrites {
 template <class S> struct HebbianGradients {
   S decay, rate;
   Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> hidden;
+};
+
+/// No fast weights: nothing is written and nothing read.
+struct NoFastWeights {
+  template <class... Args> void start(const Args&...) {}
+  template <class... Args> void read(const Args&...) {}
+  template <class... Args> void write(const Args&...) {}
+  template <class... Args> void finish(const Args&...) {}
+  template <class... Args> void start_backward(const Args&...) {}
+  template <class... Args> void write_vjp(const Args&...) {}
+  template <class... Args> void read_vjp(const Args&...) {}
 };
 
 /// The matrix form. A train pass keeps a matrix every √T tokens, the backward pass makes those in
@@ -56,6 +69,7 @@ template <class S> class HebbianMatrix {
   void finish(Matrix&, const Writes&) {}
 
   void start_backward(const Writes& in) {
+    fades_ = false;
     dA_.setZero(in.hidden.rows(), in.hidden.rows());
     product_.resize(in.hidden.rows());
   }
@@ -63,16 +77,18 @@ template <class S> class HebbianMatrix {
     if (t + 1 == in.hidden.cols()) return make_between(in, t);  // nobody has read it yet
     const auto h = in.hidden.col(t);
     product_.noalias() = dA_ * h;
-    out.rate += product_.cwiseProduct(h).sum();
+    if (in.learns_rates) out.rate += product_.cwiseProduct(h).sum();
     product_.noalias() += dA_.transpose() * h;
     out.hidden.col(t) += in.rate * product_;
     if (t % interval_ == interval_ - 1) make_between(in, t);
-    out.decay += dA_.cwiseProduct(before(t)).sum();
-    dA_ *= in.decay;
+    if (in.learns_rates) out.decay += dA_.cwiseProduct(before(t)).sum();
+    fades_ = true;
   }
   template <class X, class Dy, class Dx>
-  void read_vjp(const Writes&, Index t, const X& x, const Dy& dy, HebbianGradients<S>&, Dx& dx) {
-    dA_.noalias() += dy * x.transpose();
+  void read_vjp(const Writes& in, Index t, const X& x, const Dy& dy, HebbianGradients<S>&, Dx& dx) {
+    const S decay = fades_ ? in.decay : S(1);
+    for (Index j = 0; j < dA_.cols(); ++j) dA_.col(j) = decay * dA_.col(j) + x[j] * dy;
+    fades_ = false;
     dx.noalias() = before(t).transpose() * dy;
   }
 
@@ -99,7 +115,8 @@ template <class S> class HebbianMatrix {
     }
   }
 
-  bool keeps_ = false;
+  bool keeps_ = false;  ///< the last pass was a train pass
+  bool fades_ = false;  ///< a write has yet to fade dA, which the next read does in passing
   Index interval_ = 1;
   std::vector<Matrix> kept_;     ///< A_0, A_C, A_2C, …
   std::vector<Matrix> between_;  ///< inside one chunk of C tokens
@@ -162,7 +179,7 @@ template <class S> class HebbianAttention {
     auto weights = weights_.head(t), dweights = dweights_.head(t);
     weights.noalias() = h.transpose() * x;
     dweights.noalias() = h.transpose() * dy;
-    rates_vjp(in, t, out);
+    if (in.learns_rates) rates_vjp(in, t, out);
     const auto faded = in.rate * powers_.tail(t).array();
     weights.array() *= faded;
     dweights.array() *= faded;
