@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fastweights/core/products.hpp>
+#include <fastweights/core/scratch.hpp>
 #include <fastweights/core/views.hpp>
+#include <fastweights/kernels/outer_product.hpp>
 #include <vector>
 
 /// \file
@@ -69,26 +71,38 @@ template <class S> class HebbianMatrix {
   void finish(Matrix&, const Writes&) {}
 
   void start_backward(const Writes& in) {
-    fades_ = false;
-    dA_.setZero(in.hidden.rows(), in.hidden.rows());
-    product_.resize(in.hidden.rows());
+    const Index r = in.hidden.rows();
+    dA_.setZero(r, r);
+    for (auto* each : {&asked_, &answered_, &product_}) each->resize(r);
+    pending_ = false;
+    fade_ = S(1);
   }
   void write_vjp(const Writes& in, Index t, HebbianGradients<S>& out) {
-    if (t + 1 == in.hidden.cols()) return make_between(in, t);  // nobody has read it yet
+    const bool last = t % interval_ == interval_ - 1 || t + 1 == in.hidden.cols();
+    if (last) make_between(in, t);
+    if (!pending_) return;  // nobody has read it
     const auto h = in.hidden.col(t);
-    product_.noalias() = dA_ * h;
-    if (in.learns_rates) out.rate += product_.cwiseProduct(h).sum();
+    add_outer_product(dA_.data(), fade_, answered_.data(), asked_.data(), h.size(), h.size(),
+                      h.data(), product_.data());
+    if (in.learns_rates) {
+      out.rate += product_.cwiseProduct(h).sum();
+      out.decay += dA_.cwiseProduct(before(t)).sum();
+    }
     product_.noalias() += dA_.transpose() * h;
     out.hidden.col(t) += in.rate * product_;
-    if (t % interval_ == interval_ - 1) make_between(in, t);
-    if (in.learns_rates) out.decay += dA_.cwiseProduct(before(t)).sum();
-    fades_ = true;
+    pending_ = false;
+    fade_ = in.decay;
   }
   template <class X, class Dy, class Dx>
-  void read_vjp(const Writes& in, Index t, const X& x, const Dy& dy, HebbianGradients<S>&, Dx& dx) {
-    const S decay = fades_ ? in.decay : S(1);
-    for (Index j = 0; j < dA_.cols(); ++j) dA_.col(j) = decay * dA_.col(j) + x[j] * dy;
-    fades_ = false;
+  void read_vjp(const Writes&, Index t, const X& x, const Dy& dy, HebbianGradients<S>&, Dx& dx) {
+    if (pending_) {
+      add_outer_product(dA_.data(), dA_.data(), fade_, answered_.data(), asked_.data(), x.size(),
+                        x.size());
+      fade_ = S(1);
+    }
+    asked_ = x;
+    answered_ = dy;
+    pending_ = true;
     dx.noalias() = before(t).transpose() * dy;
   }
 
@@ -97,8 +111,11 @@ template <class S> class HebbianMatrix {
 
   static void write(const Matrix& before, Matrix& after, const Writes& in, Index t) {
     const auto h = in.hidden.col(t);
-    for (Index j = 0; j < after.cols(); ++j)
-      after.col(j) = in.decay * before.col(j) + (in.rate * h[j]) * h;
+    scratch<S, Dynamic>(h.size(), [&](auto& scaled) {
+      scaled = in.rate * h;
+      add_outer_product(after.data(), before.data(), in.decay, h.data(), scaled.data(), h.size(),
+                        h.size());
+    });
   }
 
   // What token t reads.
@@ -116,12 +133,14 @@ template <class S> class HebbianMatrix {
   }
 
   bool keeps_ = false;  ///< the last pass was a train pass
-  bool fades_ = false;  ///< a write has yet to fade dA, which the next read does in passing
   Index interval_ = 1;
   std::vector<Matrix> kept_;     ///< A_0, A_C, A_2C, …
   std::vector<Matrix> between_;  ///< inside one chunk of C tokens
-  Matrix dA_;                    ///< gradient of A_{t+1}, then of A_t
-  Eigen::Matrix<S, Dynamic, 1> product_;
+  // The gradient of A_t is fade_ dA_, and one product more while that is pending.
+  Matrix dA_;
+  S fade_ = S(1);
+  bool pending_ = false;
+  Eigen::Matrix<S, Dynamic, 1> asked_, answered_, product_;
 };
 
 /// The attention form. Cost: 4 t R flops a read of token t, 2 R² more where A_0 is not zero, and
@@ -184,7 +203,8 @@ template <class S> class HebbianAttention {
     weights.array() *= faded;
     dweights.array() *= faded;
     dx.noalias() += h * dweights;
-    for (Index i = 0; i < t; ++i) out.hidden.col(i) += weights[i] * dy + dweights[i] * x;
+    add_outer_products(out.hidden.data(), dy.data(), weights.data(), x.data(), dweights.data(),
+                       x.size(), t);
   }
 
  private:
