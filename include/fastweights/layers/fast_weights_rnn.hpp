@@ -38,8 +38,9 @@ struct FastWeightsRnnOptions {
 /// A(t) holds h(t) already; LN has one gain and bias for all s. f is any elementwise activation
 /// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
 /// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
-/// λᵗ times the matrix of the calls before: for sequences shorter than R, as a rule, the cheaper
-/// of the two. A batch is a loop over sequences, so that its size makes no difference to which is.
+/// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
+/// than about R (1 + 1/S), less R where they go on from a state; the batch, which is a loop over
+/// sequences, makes no difference to it.
 ///
 /// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
 /// and fixed; state h R and A R×R. Cost a token: 2 R (R + D) flops besides (3 + 2 S) R² by the
@@ -123,7 +124,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     Nothing none;
     input.forward(none, x, trace.drive, none);
     trace.hidden.col(0) = state.h;
-    trace.attends = attends(x.cols(), state.A);
+    trace.attends = attends(x.cols(), state.A, pass == Pass::train);
     with_form(trace, [&](auto& memory) { scan(memory, state.A, trace, pass == Pass::train); });
     y = trace.hidden.rightCols(x.cols());
     state.h = trace.hidden.col(x.cols());
@@ -160,11 +161,19 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     check("A in the state", state.A.cols(), "columns", outputs());
   }
 
-  // Multiplications: S R² and R² a token against S t R, and R² where A is not zero.
-  bool attends(Index steps, const Matrix& A) const {
+  // By multiplications a token, in units of R². Forward, the matrix takes 1 to be written and 1 a
+  // read, attention two of (t R) a read and one of the matrix of before. Backward the matrix has to
+  // be written again, and takes 2 a write and 2 a read, attention five of (t R) a read and one of
+  // the matrix of before. What 16 tokens more would cost is what calls for short vectors do cost.
+  bool attends(Index steps, const Matrix& A, bool train) const {
     if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
-    if (steps >= 2 * outputs()) return false;
-    return (A.array() == S(0)).all();
+    if (steps == 1 && !train) return false;  // a step: one pass over A, whatever it reads
+    const double reads = static_cast<double>(inner);
+    const double tokens = static_cast<double>(steps + 16) / static_cast<double>(outputs());
+    const double matrix = train ? 4 + 3 * reads : 1 + reads;
+    const double attention = reads * tokens * (train ? 3.5 : 1);
+    const double before = reads * (train ? 2 : 1);
+    return attention + before < matrix || (attention < matrix && detail::is_zero(A));
   }
 
   template <class F> void with_form(Trace& trace, const F& f) const {

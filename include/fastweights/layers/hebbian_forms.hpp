@@ -35,6 +35,9 @@ template <class S> struct HebbianGradients {
   Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> hidden;
 };
 
+/// Whether nothing has been written to A; a NaN counts as something.
+template <class Matrix> bool is_zero(const Matrix& A) { return A.cwiseAbs().sum() == 0; }
+
 /// No fast weights: nothing is written and nothing read.
 struct NoFastWeights {
   template <class... Args> void start(const Args&...) {}
@@ -153,7 +156,7 @@ template <class S> class HebbianAttention {
 
   void start(const Matrix& A, const Writes& in, bool train) {
     const Index steps = in.hidden.cols();
-    fresh_ = (A.array() == S(0)).all();
+    fresh_ = is_zero(A);
     if (train && !fresh_) initial_ = A;
     powers_.resize(steps + 1);
     slopes_.resize(steps + 1);
