@@ -237,6 +237,38 @@ void check_relative_attention(Index d, Index window) {
   if (streaming != 0 || training != 0) ++failures;
 }
 
+// The same for the recurrent net of fast weights, in each of its forms.
+void check_fast_weights_rnn(Index hidden, fw::FastWeightsForm form, const char* what) {
+  using Layer = fw::FastWeightsRnn<float>;
+  Layer layer({.inputs = 50, .hidden = hidden, .inner = 2, .learn_rates = true, .form = form});
+  fw::Random random(1);
+  fw::initialise(layer, random);
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(50, tokens);
+  Eigen::MatrixXf y(hidden, tokens), dx(50, tokens);
+  auto state = layer.initial_state();
+  Layer::Trace streamed, trained;
+  Layer grad = layer;
+  layer.forward(state, x.col(0), y.col(0), streamed);
+  const long streaming = allocations_of([&] {
+    for (Index pass = 0; pass < passes; ++pass)
+      for (Index t = 0; t < tokens; ++t) layer.forward(state, x.col(t), y.col(t), streamed);
+  });
+  const auto train = [&] {
+    layer.forward(state, x, y, trained, fw::Pass::train);
+    layer.backward(x, trained, y, dx, grad);
+  };
+  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  train();
+  const long training = allocations_of([&] {
+    for (int pass = 0; pass < 5; ++pass) train();
+  });
+  Eigen::setNbThreads(0);
+  std::printf("%-72s %ld in steps, %ld in training\n",
+              ("FastWeightsRnn " + std::string(what) + " R " + std::to_string(hidden)).c_str(),
+              streaming, training);
+  if (streaming != 0 || training != 0) ++failures;
+}
+
 // Memories that take chunks: no heap after the first update of a size (and the second, which is the
 // first with a past), whichever memories of other sizes the thread runs in between.
 template <class M, class Other>
@@ -336,6 +368,10 @@ int main() {
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
+  for (const Index hidden : {3, 20, 100}) {
+    check_fast_weights_rnn(hidden, fw::FastWeightsForm::matrix, "matrix");
+    check_fast_weights_rnn(hidden, fw::FastWeightsForm::attention, "attention");
+  }
   check_tiles(fw::AmxPrecision::bf16);
   check_tiles(fw::AmxPrecision::split);
   check_continuous<float>("float");

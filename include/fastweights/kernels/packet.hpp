@@ -98,6 +98,23 @@ template <class S> struct Rows<S, 1> {
   EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
 };
 
+/// The packet of at most N entries that Eigen has for S, and its size; a plain number where all of
+/// its packets are larger.
+template <class S, Index N>
+using PacketWithin =
+    std::conditional_t<(N > 1), typename Eigen::internal::find_best_packet<S, N>::type, S>;
+template <class S, Index N>
+inline constexpr Index size_within = Eigen::internal::unpacket_traits<PacketWithin<S, N>>::size;
+
+/// Calls f.template operator()<P>(i) for packets P from entry i on that cover n entries once: as
+/// many large ones as fit, smaller ones for the rest, and plain numbers for the rest of that.
+template <class S, Index N = lanes<S>, class F>
+EIGEN_ALWAYS_INLINE void for_packets(Index n, const F& f, Index first = 0) {
+  const Index end = first + (n - first) / N * N;
+  for (Index i = first; i < end; i += N) f.template operator()<PacketWithin<S, N>>(i);
+  if constexpr (N > 1) for_packets<S, (size_within<S, N / 2> <= N / 2 ? N / 2 : 1)>(n, f, end);
+}
+
 /// Of a column that does not fill its packets: the entries from `first` to `last`, zeros around
 /// them, and nothing else is read or written.
 template <class Column, class S>
