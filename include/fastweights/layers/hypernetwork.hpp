@@ -77,15 +77,14 @@ template <class S> class Hypernetwork {
 
   /// The block around a memory of hidden() value rows and one key row.
   template <class Activation, template <class> class Norm = IdentityLayer, Memory M>
-  LinearTransformerBlock<M, Activation, Norm> block(const M& memory) const {
+  auto block(const M& memory) const {
     if (!std::is_same_v<Norm<S>, IdentityLayer<S>>)
       detail::refuse_hypernetwork(std::string(Norm<S>::name) +
                                   ": it scales and shifts x and z by what is in the token besides");
     check_memory(memory);
-    using Block = LinearTransformerBlock<M, Activation, Norm>;
-    Block block(
-        SummedHeads<M>({.d_model = width(), .heads = programs(), .causal = form_.causal}, memory),
-        FeedForward<S, Activation>(width(), hidden(), /*bias=*/false));
+    SummedHeads<M> heads({.d_model = width(), .heads = programs(), .causal = form_.causal}, memory);
+    LinearTransformerBlock<M, Activation, Norm> block(
+        std::move(heads), FeedForward<S, Activation>(width(), hidden(), /*bias=*/false));
     for_each_member(
         [this, i = std::size_t{0}](std::string_view, Linear<S>& map) mutable {
           set_written(map.weight, M::Signature::template Write<Extents>::roles[i++]);

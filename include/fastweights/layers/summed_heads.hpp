@@ -1,9 +1,6 @@
 #pragma once
 
-#include <fastweights/algorithms/backward.hpp>
-#include <fastweights/algorithms/heads.hpp>
-#include <fastweights/feature_maps/identity.hpp>
-#include <fastweights/layers/head_inputs.hpp>
+#include <fastweights/layers/fast_weight_layer.hpp>
 #include <vector>
 
 namespace fw {
@@ -32,11 +29,10 @@ struct SummedHeadsOptions {
 template <Memory M> struct SummedHeads {
   using Scalar = typename M::Scalar;
   using Signature = typename M::Signature;
-  using Writes = detail::HeadInputs<Scalar, Signature::template Write>;
-  using Reads = detail::HeadInputs<Scalar, Signature::template Read>;
+  using Writes = typename FastWeightLayer<M>::Writes;
+  using Reads = typename FastWeightLayer<M>::Reads;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "SummedHeads";
-  static_assert(member_count<OutSequence<M>> == 1, "SummedHeads: a memory has one output");
 
   typename Writes::Maps write;
   typename Reads::Maps read;
