@@ -30,6 +30,12 @@ using Block = PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward
 template struct FastWeightLayer<Delta>;
 template struct FastWeightLayer<Delta, L2Normalised<EluPlusOne>, RmsNorm<float>>;
 template struct FastWeightLayer<Cache, IdentityMap, LayerNorm<double>>;
+template struct IdentityLayer<float>;
+template struct SummedHeads<Delta>;
+template struct SummedHeads<Cache>;
+template class Hypernetwork<float>;
+template class FastWeightMemory<float>;
+template class FastWeightMemory<double, 3, 4>;
 template struct PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward<float>>;
 template struct PreNormBlock<LayerNorm<float>, RelativeAttention<float>, FeedForward<float>>;
 template struct LanguageModel<Block>;

@@ -50,6 +50,7 @@
 #include <fastweights/memories/continuous_memory.hpp>
 #include <fastweights/memories/deferred.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/fast_weight_memory.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>
 #include <fastweights/memories/gated_linear_attention.hpp>
@@ -78,12 +79,16 @@
 #include <fastweights/layers/fast_weights_rnn.hpp>
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/gelu.hpp>
+#include <fastweights/layers/hypernetwork.hpp>
+#include <fastweights/layers/hypernetwork_obstacles.hpp>
+#include <fastweights/layers/identity_layer.hpp>
 #include <fastweights/layers/joined_attention.hpp>
 #include <fastweights/layers/kl_regulariser.hpp>
 #include <fastweights/layers/language_model.hpp>
 #include <fastweights/layers/layer.hpp>
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/layers/linear.hpp>
+#include <fastweights/layers/linear_transformer_block.hpp>
 #include <fastweights/layers/long_term_layer.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
@@ -92,6 +97,7 @@
 #include <fastweights/layers/rms_norm.hpp>
 #include <fastweights/layers/smoothing_gate.hpp>
 #include <fastweights/layers/strided_conv.hpp>
+#include <fastweights/layers/summed_heads.hpp>
 #include <fastweights/layers/swiglu.hpp>
 
 // Training.

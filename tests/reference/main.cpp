@@ -18,6 +18,8 @@ std::map<std::string, reference::Test> all_tests() {
   tests.merge(reference::layer_tests());
   tests.merge(reference::infformer_tests());
   tests.merge(reference::fast_weights_rnn_tests());
+  tests.merge(reference::hypernetwork_tests());
+  tests.merge(reference::synthetic_tests());
   return tests;
 }
 

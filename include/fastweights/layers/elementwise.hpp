@@ -54,6 +54,21 @@ template <class Y> auto logistic_root_derivative(const Y& y) {
 
 }  // namespace detail
 
+/// One of the activations of core/activations.hpp, such as Tanh, Relu or a user's own.
+template <class F> struct Elementwise {
+  static constexpr std::string_view name = "Elementwise";
+
+  /// y = F(x)
+  template <class X, class Y> static void value(const X& x, Y& y) {
+    y.array() = detail::activated(F{}, x.array());
+  }
+
+  /// dy ← dy ⊙ F'(x)
+  template <class X, class Dy> static void vjp(const X& x, Dy& dy) {
+    dy.array() *= detail::activated_derivative(F{}, x.array());
+  }
+};
+
 /// The sigmoid-weighted linear unit (swish): x σ(x). Elfwing, Uchibe, Doya 2017, arXiv 1702.03118,
 /// eq. 3.
 struct Silu {

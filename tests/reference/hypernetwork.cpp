@@ -1,0 +1,71 @@
+#include <fastweights/layers/hypernetwork.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+
+#include "case.hpp"
+
+namespace reference {
+
+namespace {
+
+using Net = fw::Hypernetwork<double>;
+using Activation = fw::Elementwise<fw::Tanh>;
+
+// The weights that the construction gives; the file has one W_P a head, all the same.
+template <class Block> void compare_weights(Case& file, const Net& net, Block block) {
+  Array wq = file.like("Wq"), wk = file.like("Wk"), wv = file.like("Wv"), wp = file.like("Wp"),
+        w1 = file.like("W1"), w2 = file.like("W2");
+  const Index h = net.hidden();
+  for (Index m = 0; m < net.programs(); ++m) {
+    wq.matrix(m) = block.mixer.read.query.weight.row(m).transpose();
+    wk.matrix(m) = block.mixer.write.key.weight.row(m).transpose();
+    wv.matrix(m) = block.mixer.write.value.weight.middleRows(m * h, h).transpose();
+    wp.matrix(m) = block.mixer.output.weight.transpose();
+  }
+  w1.matrix() = block.ffn.up.weight.transpose();
+  w2.matrix() = block.ffn.down.weight.transpose();
+  for (const auto& [name, ours] : std::map<std::string, Array>{
+           {"Wq", wq}, {"Wk", wk}, {"Wv", wv}, {"Wp", wp}, {"W1", w1}, {"W2", w2}})
+    file.forward(name, ours);
+}
+
+// The tokens, before, between and after.
+template <class Block>
+void compare_tokens(Case& file, const Net& net, const Block& block, const Matrix& E) {
+  Array e0 = file.like("E0"), e1 = file.like("E1_after_attention"),
+        e2 = file.like("E2_after_mlp_tanh"), target = file.like("target");
+  Matrix Y(E.rows(), E.cols());
+  auto state = block.initial_state();
+  typename Block::Trace trace;
+  block.forward(state, E, Y, trace);
+  e0.matrix() = E.transpose();
+  e1.matrix() = trace.middle.transpose();
+  e2.matrix() = Y.transpose();
+  target.flat() = net.answer(Y);
+  file.forward("E0", e0);
+  file.forward("E1_after_attention", e1);
+  file.forward("E2_after_mlp_tanh", e2);
+  file.forward("target", target);
+}
+
+// In full, where e1 sees e2 as well, and causally, by the sum rule and by the delta rule.
+void construction(Case& file) {
+  Array theta = file["Theta"], a = file["A"], x = file["x"], z = file["z"];
+  std::vector<Matrix> programs;
+  for (Index m = 0; m < theta.axis(0); ++m) programs.push_back(theta.matrix(m));
+  for (const bool causal : {false, true}) {
+    const Net net(programs, a.matrix(), {.causal = causal});
+    const Matrix E = net.tokens(x.flat(), z.flat());
+    const auto sum = net.block<Activation>();
+    compare_weights(file, net, sum);
+    compare_tokens(file, net, sum, E);
+    compare_tokens(file, net, net.block<Activation>(fw::DeltaRule<double>(net.hidden(), 1)), E);
+  }
+}
+
+}  // namespace
+
+std::map<std::string, Test> hypernetwork_tests() {
+  return {{"own_hypernet_construction", construction}};
+}
+
+}  // namespace reference
