@@ -23,6 +23,12 @@ template struct FeedForward<double>;
 template struct FastWeightsRnn<float>;
 template struct FastWeightsRnn<double, Tanh>;
 
+template struct FastWeightLayer<DeltaRnn<float>, SumNormalised<EluPlusOne>>;
+template struct FastWeightLayer<DeltaLstm<double>, SumNormalised<EluPlusOne>>;
+template struct FastWeightLayer<RecurrentDeltaNet<float>>;
+template struct SelfReferentialLayer<float>;
+template struct SelfReferentialLayer<double>;
+
 using Delta = DeltaRule<float, 4, 4>;
 using Cache = KeyValueCache<double>;
 using Block = PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward<float>>;

@@ -20,6 +20,7 @@
 #include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>
+#include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
@@ -49,6 +50,8 @@
 #include <fastweights/memories/compressive_memory.hpp>
 #include <fastweights/memories/continuous_memory.hpp>
 #include <fastweights/memories/deferred.hpp>
+#include <fastweights/memories/delta_lstm.hpp>
+#include <fastweights/memories/delta_rnn.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/fast_weight_memory.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
@@ -59,6 +62,8 @@
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/memories/normaliser.hpp>
 #include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/memories/self_referential_matrix.hpp>
 
 // What is done to keys and queries before a memory meets them.
 #include <fastweights/feature_maps/chain.hpp>
@@ -95,6 +100,7 @@
 #include <fastweights/layers/reconstruction_loss.hpp>
 #include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/layers/rms_norm.hpp>
+#include <fastweights/layers/self_referential_layer.hpp>
 #include <fastweights/layers/smoothing_gate.hpp>
 #include <fastweights/layers/strided_conv.hpp>
 #include <fastweights/layers/summed_heads.hpp>

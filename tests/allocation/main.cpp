@@ -80,7 +80,7 @@ template <class M> auto token(const M& m, fw::testing::Sequences<M>& all, Index 
 
 template <class M> std::string label(const M& m, const char* variant) {
   const auto signature = m.signature();
-  const bool fixed = decltype(fw::ReadToken<M>::query)::RowsAtCompileTime != Dynamic;
+  const bool fixed = decltype(fw::OutToken<M>::output)::RowsAtCompileTime != Dynamic;
   return std::string(M::name) + " " + variant + " d_v " + std::to_string(signature.dv) + " d_k " +
          std::to_string(signature.dk) + (fixed ? " fixed" : " dynamic");
 }
@@ -162,6 +162,13 @@ template <int D> void check_memories(Index d) {
   check(Cache(d, d, {tokens, WhenFull::refuse}), "refusing");
 }
 
+template <int D> void check_recurrent(Index d) {
+  check(fw::DeltaRnn<float, D, D>(d, d));
+  check(fw::DeltaLstm<float, D, D>(d, d));
+  check(fw::RecurrentDeltaNet<float, D, D>(d, d));
+  check(fw::SelfReferentialMatrix<float, D, D>(d, d));
+}
+
 template <template <int, int> class Memory, class Map, int D> void check_behind(Index d, Map map) {
   using M = Memory<D, Map::template fixed_features<D>>;
   check(fw::FeatureMapped<M, Map, D>(M(d, map.features(d)), d, map));
@@ -202,6 +209,21 @@ template <class M, class Map> void check_model(const M& m) {
     for (int t = 0; t < 10000; ++t) read(t % 63);
   });
   report("LanguageModel around " + std::string(M::name), streaming, 0);
+}
+
+void check_self_referential_layer() {
+  fw::SelfReferentialLayer<float> layer({.d_model = 32, .heads = 2});
+  fw::Random random(1);
+  fw::initialise(layer, random);
+  auto state = layer.initial_state();
+  fw::SelfReferentialLayer<float>::Trace trace;
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(32, tokens);
+  Eigen::MatrixXf y(32, tokens);
+  layer.forward(state, x.col(0), y.col(0), trace);
+  const long streaming = allocations_of([&] {
+    for (Index t = 0; t < tokens; ++t) layer.forward(state, x.col(t), y.col(t), trace);
+  });
+  report("SelfReferentialLayer", streaming, 0);
 }
 
 // The same for a layer that is no memory's, before and after its window is full; and a sequence
@@ -359,6 +381,8 @@ int main() {
   check_memories<64>(64);
   for (const Index d : {3, 64, 256}) check_memories<Dynamic>(d);
   check(fw::Programmer1991<float, 3, 3, fw::Tanh>(3, 3), "tanh");
+  check_recurrent<3>(3);
+  for (const Index d : {3, 64}) check_recurrent<Dynamic>(d);
   check_feature_mapped<3>(3);
   check_feature_mapped<16>(16);
   for (const Index d : {3, 64}) check_feature_mapped<Dynamic>(d);
@@ -366,6 +390,9 @@ int main() {
   check_model<fw::GatedDeltaRule<float>, fw::L2Normalise>(fw::GatedDeltaRule<float>(16, 16));
   check_model<fw::KeyValueCache<float>, fw::IdentityMap>(
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
+  check_model<fw::DeltaRnn<float>, fw::SumNormalised<fw::EluPlusOne>>(fw::DeltaRnn<float>(16, 16));
+  check_model<fw::RecurrentDeltaNet<float>, fw::IdentityMap>(fw::RecurrentDeltaNet<float>(16, 16));
+  check_self_referential_layer();
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
   for (const Index hidden : {3, 20, 100}) {

@@ -130,5 +130,6 @@ std::map<std::string, Test> infformer_tests();
 std::map<std::string, Test> fast_weights_rnn_tests();
 std::map<std::string, Test> hypernetwork_tests();
 std::map<std::string, Test> synthetic_tests();
+std::map<std::string, Test> recurrent_programmer_tests();
 
 }  // namespace reference

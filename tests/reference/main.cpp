@@ -20,6 +20,7 @@ std::map<std::string, reference::Test> all_tests() {
   tests.merge(reference::fast_weights_rnn_tests());
   tests.merge(reference::hypernetwork_tests());
   tests.merge(reference::synthetic_tests());
+  tests.merge(reference::recurrent_programmer_tests());
   return tests;
 }
 

@@ -94,6 +94,13 @@ concept Chunkable = Memory<M> &&
   m.chunk(s, w, r, y);
 };
 
+/// Keeps slow weights among its state: a record `slow` that no write changes, so that its gradient
+/// is that of the initial state. A layer around the rule learns them.
+template <class M>
+concept KeepsSlowWeights = Memory<M> && requires(StateOf<M>& s) {
+  requires Record<decltype(s.slow)>;
+};
+
 /// Knows the vector-Jacobian products of one write and one read. `ds` enters as the gradient of the
 /// state after the action and leaves as that of the state before it; dw and dr accumulate. A rule
 /// whose read changes the state, and reads after it writes, is given the state after the read: what

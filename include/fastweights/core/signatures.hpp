@@ -12,11 +12,12 @@ namespace fw {
 
 /// What a member is for, by which a layer knows how to make it out of a projection.
 enum class Role {
-  key,       ///< met by the keys of the memory: goes through the feature map
-  value,     ///< stored or returned as it is
-  strength,  ///< a write strength in (0, 1): goes through a sigmoid
-  decay,     ///< how much of the past stays, in (0, 1]: goes through sigmoid^(1/16)
-  draw       ///< a number that the caller draws uniformly from [0, 1); has no gradient
+  key,           ///< met by the keys of the memory: goes through the feature map
+  value,         ///< stored or returned as it is
+  distribution,  ///< positive, of sum 1: goes through a softmax
+  strength,      ///< a write strength in (0, 1): goes through a sigmoid
+  decay,         ///< how much of the past stays, in (0, 1]: goes through sigmoid^(1/16)
+  draw           ///< a number that the caller draws uniformly from [0, 1); has no gradient
 };
 
 template <class... Roles> constexpr std::array<Role, sizeof...(Roles)> roles(Roles... each) {

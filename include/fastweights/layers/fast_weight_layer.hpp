@@ -8,6 +8,14 @@
 
 namespace fw {
 
+namespace detail {
+
+// The record of slow weights that a memory keeps, or an empty one.
+template <class M> struct SlowWeightsOf { using type = Nothing; };
+template <KeepsSlowWeights M> struct SlowWeightsOf<M> { using type = decltype(StateOf<M>::slow); };
+
+}  // namespace detail
+
 /// No normalisation of the heads' outputs.
 struct NoNorm {
   using Trace = Nothing;
@@ -31,9 +39,10 @@ struct FastWeightOptions {
 ///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = sigmoid(W_β x)     α = sigmoid(W_α x)^(1/16)
 ///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
 ///
-/// Shapes: x, y d_model×T; the heads are stacked rows. `norm` has one set of weights for all heads
-/// (NoNorm, RmsNorm, LayerNorm). Cost a token: 2 d_model times the rows of all projections, plus H
-/// steps of the memory. Throws std::invalid_argument when a size does not fit.
+/// Where the memory has slow weights of its own, as the recurrent delta net, `slow` are those of
+/// every head. Shapes: x, y d_model×T; the heads are stacked rows. `norm` has one set of weights
+/// for all heads (NoNorm, RmsNorm, LayerNorm). Cost a token: 2 d_model times the rows of all
+/// projections, plus H steps of the memory. Throws std::invalid_argument when a size does not fit.
 /// Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section 4; the output scale 1/√d_head is that
 /// of its language models, the output norm that of Yang et al. 2024, arXiv 2406.06484.
 template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
@@ -42,6 +51,7 @@ struct FastWeightLayer {
   using Signature = typename M::Signature;
   using Writes = detail::HeadInputs<Scalar, Signature::template Write>;
   using Reads = detail::HeadInputs<Scalar, Signature::template Read>;
+  using SlowWeights = typename detail::SlowWeightsOf<M>::type;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "FastWeightLayer";
   static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
@@ -50,14 +60,15 @@ struct FastWeightLayer {
   typename Reads::Maps read;
   OutputNorm norm;
   Linear<Scalar> output;
+  std::vector<SlowWeights> slow;
   M memory;
   KeyMap map;
   Index heads;
   Index d_key;
   double scale;
   bool parallel;
-  static constexpr auto names = fw::names("write", "read", "norm", "output", "memory", "map",
-                                          "heads", "d_key", "scale", "parallel");
+  static constexpr auto names = fw::names("write", "read", "norm", "output", "slow", "memory",
+                                          "map", "heads", "d_key", "scale", "parallel");
 
   struct State {
     std::vector<StateOf<M>> heads;
@@ -77,7 +88,7 @@ struct FastWeightLayer {
   /// Parameters are zero until initialised or loaded. Throws std::invalid_argument when the map
   /// does not give the features that the memory takes.
   FastWeightLayer(FastWeightOptions o, M m, KeyMap key_map = {})
-      : FastWeightLayer(checked(o), m, key_map, m.signature().read(), m.signature().out()) {}
+      : FastWeightLayer(checked(o), m, key_map, m.signature().out()) {}
 
   Index inputs() const { return output.outputs(); }
   Index outputs() const { return output.outputs(); }
@@ -115,7 +126,7 @@ struct FastWeightLayer {
                     detail::with_rows(dnormed, output.inputs()), grad.output);
     normalise_backward(trace, grad);
     if (scale != 1) trace.dout *= Scalar(scale);
-    heads_backward(trace);
+    heads_backward(trace, grad);
     dx.setZero();
     const auto signature = memory.signature();
     trace.write.backward(write, signature.write(), d_key, map, x, dx, grad.write);
@@ -125,12 +136,10 @@ struct FastWeightLayer {
  private:
   static constexpr bool normalises = !std::is_same_v<OutputNorm, NoNorm>;
 
-  // A key's size is that of the query, the only member that every signature has.
   FastWeightLayer(const FastWeightOptions& o, const M& m, const KeyMap& key_map,
-                  const typename Reads::Sizes& asked,
                   const typename Signature::template Out<Extents>& out)
-      : write(Writes::maps(m.signature().write(), o.d_model, o.heads, key_size(o, asked), o.bias)),
-        read(Reads::maps(asked, o.d_model, o.heads, key_size(o, asked), o.bias)),
+      : write(Writes::maps(m.signature().write(), o.d_model, o.heads, key_size(o, m), o.bias)),
+        read(Reads::maps(m.signature().read(), o.d_model, o.heads, key_size(o, m), o.bias)),
         norm(std::get<0>(members(out)).rows),
         output(o.heads * std::get<0>(members(out)).rows *
                    detail::per_token(std::get<0>(members(out))).width,
@@ -138,20 +147,27 @@ struct FastWeightLayer {
         memory(m),
         map(key_map),
         heads(o.heads),
-        d_key(key_size(o, asked)),
+        d_key(key_size(o, m)),
         scale(o.scale),
         parallel(o.parallel) {
-    if (map.features(d_key) != std::get<0>(members(asked)).rows)
-      detail::throw_mismatch(name, "the feature map", map.features(d_key), "features",
-                             std::get<0>(members(asked)).rows, "the memory");
+    if (map.features(d_key) != key_rows(m))
+      detail::throw_mismatch(name, "the feature map", map.features(d_key), "features", key_rows(m),
+                             "the memory");
+    if constexpr (KeepsSlowWeights<M>)
+      slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
   }
   static const FastWeightOptions& checked(const FastWeightOptions& o) {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);
     detail::check_size<Dynamic>(name, "heads", o.heads);
     return o;
   }
-  static Index key_size(const FastWeightOptions& o, const typename Reads::Sizes& asked) {
-    return o.d_key > 0 ? o.d_key : std::get<0>(members(asked)).rows;
+  // The size of the memory's keys, 0 where it takes none; and of the keys before the feature map.
+  static Index key_rows(const M& m) {
+    const Index rows = Reads::key_rows(m.signature().read());
+    return rows > 0 ? rows : Writes::key_rows(m.signature().write());
+  }
+  static Index key_size(const FastWeightOptions& o, const M& m) {
+    return o.d_key > 0 ? o.d_key : key_rows(m);
   }
 
   Extent out_size() const {
@@ -172,6 +188,7 @@ struct FastWeightLayer {
       const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), h);
       const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), h);
       const auto out = head_of<OutSequence<M>>(trace.out, h);
+      if constexpr (KeepsSlowWeights<M>) state.heads[i].slow = slow[i];
       if constexpr (Differentiable<M>) {
         if (pass == Pass::train) {
           fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
@@ -182,7 +199,7 @@ struct FastWeightLayer {
     });
   }
 
-  void heads_backward(Trace& trace) const {
+  void heads_backward(Trace& trace, [[maybe_unused]] FastWeightLayer& grad) const {
     const auto signature = memory.signature();
     trace.write.clear_gradient();
     trace.read.clear_gradient();
@@ -198,6 +215,7 @@ struct FastWeightLayer {
                    head_of<OutGradSequence<M>>(trace.dout, h), dstate,
                    trace.write.template gradient<WriteGradSequence<M>>(signature.write(), h),
                    trace.read.template gradient<ReadGradSequence<M>>(signature.read(), h));
+      if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[i], dstate.slow);
     });
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/layers/elementwise.hpp>
 #include <fastweights/layers/linear.hpp>
 
@@ -8,9 +9,10 @@
 /// How a layer makes the inputs of any memory: the memory's signature with a carrier of slow
 /// weights is a record of linear maps, {Linear key; Linear value; Linear beta} for the delta rule,
 /// and with a carrier of stacked heads it is the room for what they give. Each member's role says
-/// what happens on the way: keys go through the feature map, strengths through a sigmoid, decays
-/// through the 16th root of one, values as they are. The root is that of gated linear attention
-/// (Yang et al. 2023, arXiv 2312.06635, section 4): weights of zero forget 4 % a token.
+/// what happens on the way: keys go through the feature map, distributions through a softmax,
+/// strengths through a sigmoid, decays through the 16th root of one, values as they are. The root
+/// is that of gated linear attention (Yang et al. 2023, arXiv 2312.06635, section 4): weights of
+/// zero forget 4 % a token.
 
 namespace fw {
 
@@ -66,6 +68,17 @@ template <class S, template <class> class Inputs> class HeadInputs {
     return make(each);
   }
 
+  // The rows of the first key among members of `sizes`, 0 where there is none.
+  static Index key_rows(const Sizes& sizes) {
+    Index found = 0;
+    for_each_index(
+        [&](auto i) {
+          if (role<i> == Role::key && found == 0) found = extent<i>(sizes).rows;
+        },
+        each);
+    return found;
+  }
+
   // Fills the room for all heads from x.
   template <class Map>
   void forward(const Maps& slow, const Sizes& sizes, Index heads, Index d_key, const Map& map,
@@ -78,11 +91,11 @@ template <class S, template <class> class Inputs> class HeadInputs {
           raw.resize(heads * rows<i>(sizes, d_key), size.width * x.cols());
           Nothing none;
           slow_map.forward(none, x, with_rows(raw, slow_map.outputs()), none);
-          if constexpr (role<i> == Role::key) {
+          if constexpr (by_map<i>) {
             Matrix& features = std::get<i>(members(mapped_));
             features.resize(heads * size.rows, raw.cols());
             auto to = with_rows(features, size.rows);
-            map.map(with_rows(std::as_const(raw), d_key), to);
+            map_of<i>(map).map(with_rows(std::as_const(raw), rows<i>(sizes, d_key)), to);
           } else if constexpr (role<i> == Role::strength) {
             raw.array() = logistic(raw.array());
           } else if constexpr (role<i> == Role::decay) {
@@ -127,14 +140,14 @@ template <class S, template <class> class Inputs> class HeadInputs {
           const Linear<S>& slow_map = std::get<i>(members(slow));
           const Matrix& raw = std::get<i>(members(projected_));
           Matrix* draw = &std::get<i>(members(dgiven_));
-          if constexpr (role<i> == Role::key) {
-            const Index features = extent<i>(sizes).rows;
+          if constexpr (by_map<i>) {
+            const Index features = extent<i>(sizes).rows, raw_rows = rows<i>(sizes, d_key);
             const Matrix* dfeatures = draw;
             draw = &std::get<i>(members(dprojected_));
             draw->setZero(raw.rows(), raw.cols());
-            auto to = with_rows(*draw, d_key);
-            map.vjp(with_rows(raw, d_key), with_rows(given<i>(), features),
-                    with_rows(*dfeatures, features), to);
+            auto to = with_rows(*draw, raw_rows);
+            map_of<i>(map).vjp(with_rows(raw, raw_rows), with_rows(given<i>(), features),
+                               with_rows(*dfeatures, features), to);
           } else if constexpr (role<i> == Role::strength) {
             draw->array() *= raw.array() * (S(1) - raw.array());
           } else if constexpr (role<i> == Role::decay) {
@@ -149,6 +162,16 @@ template <class S, template <class> class Inputs> class HeadInputs {
  private:
   static constexpr auto each = std::make_index_sequence<member_count<Sizes>>{};
   template <std::size_t I> static constexpr Role role = Sizes::roles[I];
+  // Whether a member is a map's features of what was projected, and of which map.
+  template <std::size_t I>
+  static constexpr bool by_map = role<I> == Role::key || role<I> == Role::distribution;
+  template <std::size_t I, class Map> static const auto& map_of(const Map& map) {
+    static constexpr SoftmaxMap softmax{};
+    if constexpr (role<I> == Role::key)
+      return map;
+    else
+      return softmax;
+  }
 
   // A layer sees tokens; of a member for chunks each token gives one column.
   template <std::size_t I> static Extent extent(const Sizes& sizes) {
@@ -158,7 +181,7 @@ template <class S, template <class> class Inputs> class HeadInputs {
     return role<I> == Role::key ? d_key : extent<I>(sizes).rows;
   }
   template <std::size_t I> const Matrix& given() const {
-    return std::get<I>(members(role<I> == Role::key ? mapped_ : projected_));
+    return std::get<I>(members(by_map<I> ? mapped_ : projected_));
   }
 
   template <class View, class Storage>
@@ -167,9 +190,9 @@ template <class S, template <class> class Inputs> class HeadInputs {
   }
 
   Inputs<Stacked<S>> projected_;   // W x + b, strengths and decays after their sigmoid
-  Inputs<Stacked<S>> mapped_;      // keys after the feature map; the others stay empty
+  Inputs<Stacked<S>> mapped_;      // keys and distributions after their map; the others stay empty
   Inputs<Stacked<S>> dgiven_;      // gradients of what the memory takes
-  Inputs<Stacked<S>> dprojected_;  // gradients of the keys before the feature map
+  Inputs<Stacked<S>> dprojected_;  // gradients of these before the map
 };
 
 }  // namespace detail

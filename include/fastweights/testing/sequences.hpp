@@ -32,8 +32,8 @@ Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool posi
     for_each_member(
         [&](std::string_view, auto& array, const Extent& extent) {
           const Role role = R::roles[i++];
-          const double scale =
-              role == Role::key ? 1.0 / std::sqrt(static_cast<double>(extent.rows)) : 1.0;
+          const bool met = role == Role::key || role == Role::distribution;
+          const double scale = met ? 1.0 / std::sqrt(static_cast<double>(extent.rows)) : 1.0;
           const bool half = positive || role == Role::strength;
           array = array.unaryExpr([&](const S&) {
             if (role == Role::draw) return S(random.uniform());

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <fastweights/fastweights.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// \file
+/// The models that learn the algorithmic tasks: the same network around different memories, without
+/// positions, so that they differ in their memory alone.
+
+struct TaskModelOptions {
+  fw::Index symbols = 0;
+  fw::Index layers = 2, width = 64, heads = 4, hidden = 256;
+};
+
+template <class Mixer>
+using TaskBlock = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
+
+template <class Mixer>
+fw::LanguageModel<TaskBlock<Mixer>> task_model(const TaskModelOptions& o, const Mixer& mixer) {
+  return {o.symbols, o.layers, TaskBlock<Mixer>(mixer, fw::FeedForward<float>(o.width, o.hidden))};
+}
+
+/// What the models are called, on the command line and in tables.
+struct TaskModelKind {
+  std::string key, title;
+};
+inline const std::vector<TaskModelKind> task_model_kinds{
+    {"sum", "sum rule"},
+    {"delta", "delta rule"},
+    {"delta-rnn", "Delta RNN"},
+    {"delta-lstm", "Delta LSTM"},
+    {"recurrent-delta", "recurrent delta net"},
+    {"self-referential", "self-referential matrix"}};
+
+/// Calls f with a model of that kind, its parameters still zero. Throws std::invalid_argument where
+/// there is none.
+template <class F>
+auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F& f) {
+  using Map = fw::SumNormalised<fw::EluPlusOne>;
+  const fw::FastWeightOptions layer{.d_model = o.width, .heads = o.heads};
+  const fw::Index d = o.width / o.heads;
+  const auto around = [&]<class M>(const M& memory, auto map) {
+    return f(task_model(o, fw::FastWeightLayer<M, decltype(map)>(layer, memory, map)));
+  };
+  if (kind == "sum") {
+    using M = fw::LinearAttention<float, -1, -1, fw::AttentionNormaliser<float>>;
+    return around(M(d, d), fw::EluPlusOne());
+  }
+  if (kind == "delta") return around(fw::DeltaRule<float>(d, d), Map());
+  if (kind == "delta-rnn") return around(fw::DeltaRnn<float>(d, d), Map());
+  if (kind == "delta-lstm") return around(fw::DeltaLstm<float>(d, d), Map());
+  if (kind == "recurrent-delta")
+    return around(fw::RecurrentDeltaNet<float>(d, d), fw::IdentityMap());
+  if (kind == "self-referential")
+    return f(
+        task_model(o, fw::SelfReferentialLayer<float>({.d_model = o.width, .heads = o.heads})));
+  throw std::invalid_argument("there is no model '" + kind + "'");
+}
+
+inline std::string task_title(const std::string& kind) {
+  for (const TaskModelKind& k : task_model_kinds)
+    if (k.key == kind) return k.title;
+  return kind;
+}

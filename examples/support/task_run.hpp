@@ -1,0 +1,128 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "plot.hpp"
+#include "progress.hpp"
+#include "task_model.hpp"
+#include "task_trainer.hpp"
+
+/// \file
+/// What code_execution and listops share: their command line, training, table, CSV and picture.
+
+struct TaskSettings {
+  std::string output;
+  std::vector<std::string> models = {"sum", "delta", "delta-rnn"};
+  long steps = 0, batch = 32, test = 1000, validation = 100, every = 100, warmup = 100;
+  double rate = 1e-3, clip = 1;
+  std::uint64_t seed = 1;
+  TaskModelOptions sizes;
+  bool quick = false, smoke = false;
+};
+
+struct TaskResult {
+  std::string kind;
+  fw::Index parameters = 0;
+  double answers = 0, complete = 0, loss = 0, seconds = 0;  // a training step
+};
+
+using TaskDraw = std::function<TaskSequence(std::uint64_t, std::uint64_t)>;
+
+inline void add_task_options(CLI::App& app, TaskSettings& s) {
+  std::vector<std::string> kinds;
+  for (const TaskModelKind& kind : task_model_kinds) kinds.push_back(kind.key);
+  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
+  app.add_option("--models", s.models, "which to train")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kinds))
+      ->capture_default_str();
+  app.add_option("--steps", s.steps, "training steps")->capture_default_str();
+  app.add_option("--batch", s.batch, "sequences a step")->capture_default_str();
+  app.add_option("--rate", s.rate, "peak learning rate")->capture_default_str();
+  app.add_option("--test", s.test, "test sequences")->capture_default_str();
+  app.add_option("--seed", s.seed, "of weights and sequences")->capture_default_str();
+  app.add_option("--layers", s.sizes.layers, "blocks")->capture_default_str();
+  app.add_option("--width", s.sizes.width, "of the model")->capture_default_str();
+  app.add_option("--heads", s.sizes.heads, "of every memory")->capture_default_str();
+  app.add_option("--hidden", s.sizes.hidden, "of the feed-forward layers")->capture_default_str();
+  app.add_flag("--quick", s.quick, "an easier task, three minutes");
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
+}
+
+// Validation and test sequences are of seeds that no training uses.
+inline constexpr std::uint64_t validation_seed = 2'000'003, test_seed = 1'000'003;
+
+template <class Model>
+TaskResult train_task(const TaskSettings& s, const std::string& kind, Model model,
+                      const TaskDraw& draw, std::ofstream& curves) {
+  using Clock = std::chrono::steady_clock;
+  fw::Random random(s.seed);
+  fw::initialise(model, random);
+  TaskTrainer<Model> trainer(model, draw);
+  fw::AdamW<Model> optimiser(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
+  const fw::WarmupCosine rate{
+      .peak = s.rate, .warmup = std::min(s.warmup, s.steps / 4), .total = s.steps};
+  Progress progress(kind, s.steps);
+  std::chrono::duration<double> spent{};
+  for (long step = 0; step < s.steps; ++step) {
+    const auto start = Clock::now();
+    const auto score = trainer.gradient(model, s.seed, step * s.batch, s.batch);
+    optimiser.step(model, trainer.gradient(), rate(step));
+    spent += Clock::now() - start;
+    if ((step + 1) % s.every == 0 || step + 1 == s.steps) {
+      const auto held = trainer.evaluate(model, validation_seed, s.validation);
+      curves << kind << "," << step + 1 << "," << held.answers << "," << held.complete << ","
+             << held.loss << "\n"
+             << std::flush;
+    }
+    char note[64];
+    std::snprintf(note, sizeof note, "loss %.3f  right %.0f %%", score.loss, 100 * score.answers);
+    progress.show(step + 1, note);
+  }
+  const auto score = trainer.evaluate(model, test_seed, s.test);
+  return {kind,          fw::parameter_count(model),
+          score.answers, score.complete,
+          score.loss,    spent.count() / static_cast<double>(s.steps)};
+}
+
+/// Trains all models, and leaves curves.csv, results.csv and curves.png in the folder.
+inline std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& draw) {
+  Eigen::setNbThreads(1);  // the shards are what runs in parallel
+  const std::filesystem::path folder(s.output);
+  std::filesystem::create_directories(folder);
+  std::vector<TaskResult> results;
+  {
+    std::ofstream curves(folder / "curves.csv");
+    curves << "model,step,answers,complete,loss\n";
+    for (const std::string& kind : s.models)
+      with_task_model(kind, s.sizes, [&](auto model) {
+        results.push_back(train_task(s, kind, std::move(model), draw, curves));
+      });
+  }
+  std::ofstream csv(folder / "results.csv");
+  csv << "model,parameters,answers,complete,loss,steps,seconds_per_step,seed\n";
+  for (const TaskResult& r : results)
+    csv << r.kind << "," << r.parameters << "," << r.answers << "," << r.complete << "," << r.loss
+        << "," << s.steps << "," << r.seconds << "," << s.seed << "\n";
+  return results;
+}
+
+/// Draws the validation accuracy of all models against the step, and `lines`, name by height in %.
+inline void plot_task(const TaskSettings& s, const std::string& ylabel,
+                      const std::map<std::string, double>& lines) {
+  const auto folder = std::filesystem::path(s.output);
+  std::string curves;
+  for (const std::string& kind : s.models)
+    curves += quoted(folder / "curves.csv") + " using (strcol(1) eq '" + kind +
+              "' ? $2 : NaN):(100*$3) with lines lw 2 title '" + task_title(kind) + "', ";
+  for (const auto& [title, height] : lines)
+    curves += std::to_string(height) + " with lines dt 2 lc 'gray40' title '" + title + "', ";
+  plot(folder / "curves.png",
+       "set datafile separator ','\nset xlabel 'training step'\nset ylabel '" + ylabel +
+           "'\nset grid\nset key outside right\nplot [][0:100] " + curves + "\n");
+}

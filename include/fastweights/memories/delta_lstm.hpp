@@ -1,0 +1,158 @@
+#pragma once
+
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/recurrent_signatures.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/memories/delta_step.hpp>
+
+namespace fw {
+
+/// The Delta LSTM: a fast LSTM whose six matrices the delta rule programs. For each of the nets
+/// g = i (input gate), u (update), o (output gate), one a column of what a token brings,
+///
+///     W_g ← W_g + β_g (v_g − W_g k_g) k_gᵀ       R_g ← R_g + β'_g (v'_g − R_g k'_g) k'_gᵀ
+///     a_g = W_g q_g + R_g softmax(y_{t−1})
+///     c_t = σ(a_i) ⊙ a_u + (1 − σ(a_i)) ⊙ c_{t−1}       y_t = σ(a_o) ⊙ c_t
+///
+/// The forget gate is what the input gate leaves, and the update is not squashed. Shapes: W_g
+/// d_v×d_k, R_g d_v×d_v, k and q d_k×3 (feature-mapped already), k' d_v×3 (after its softmax), v
+/// and v' d_v×3, β and β' 3, c and y d_v. State: the matrices, c and y, all zero at first. Cost a
+/// token: 18 d_v (d_k + d_v) flops. A FastWeightLayer around it is the layer of the source.
+/// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version in its
+/// code, with which its language models were trained.
+template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
+ public:
+  using Scalar = S;
+  using Signature = RecurrentKeyValueBeta<Dv, Dk, 3>;
+  static constexpr std::string_view name = "DeltaLstm";
+
+  template <class C> struct Net {
+    mat<C, Dv, Dk> W;
+    mat<C, Dv, Dv> R;
+    static constexpr auto names = fw::names("W", "R");
+  };
+  template <class C> struct State {
+    Net<C> input_gate, update, output_gate;
+    vec<C, Dv> cell;
+    vec<C, Dv> output;
+    static constexpr auto names =
+        fw::names("input_gate", "update", "output_gate", "cell", "output");
+  };
+  using Kept = State<Owned<S>>;
+
+  explicit DeltaLstm(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const Index dv = signature_.dv;
+    const Net<Extents> net{{dv, signature_.dk}, {dv, dv}};
+    return {net, net, net, {dv, 1}, {dv, 1}};
+  }
+  template <class T> auto cast() const {
+    return DeltaLstm<T, Dv, Dk>(signature_.dv, signature_.dk);
+  }
+
+  void write(Kept& s, const WriteToken<DeltaLstm>& t) const {
+    scratch<S, Dv, 4>(signature_.dv, [&](auto& context, auto& in, auto& update, auto& out) {
+      SoftmaxMap().map(s.output, context);
+      in.setZero(), update.setZero(), out.setZero();
+      step_net(s.input_gate, t, 0, context, in);
+      step_net(s.update, t, 1, context, update);
+      step_net(s.output_gate, t, 2, context, out);
+      in = gate(in);
+      s.cell += in.cwiseProduct(update - s.cell);
+      s.output = gate(out).cwiseProduct(s.cell);
+    });
+  }
+
+  void read(const Kept& s, const ReadToken<DeltaLstm>&, OutToken<DeltaLstm> y) const {
+    y.output = s.output;
+  }
+
+  void write_vjp(const Kept& s, const WriteToken<DeltaLstm>& t, Kept& ds,
+                 WriteGradToken<DeltaLstm> dt) const {
+    scratch<S, Dv, 5>(signature_.dv,
+                      [&](auto& context, auto& in, auto& update, auto& out, auto& cell) {
+                        SoftmaxMap().map(s.output, context);
+                        in.setZero(), update.setZero(), out.setZero();
+                        read_net(s.input_gate, t, 0, context, in);
+                        read_net(s.update, t, 1, context, update);
+                        read_net(s.output_gate, t, 2, context, out);
+                        in = gate(in);
+                        out = gate(out);
+                        update -= s.cell;
+                        cell = s.cell + in.cwiseProduct(update);
+
+                        ds.cell += out.cwiseProduct(ds.output);
+                        out = gate_derivative(out).cwiseProduct(ds.output).cwiseProduct(cell);
+                        update = gate_derivative(in).cwiseProduct(ds.cell).cwiseProduct(update);
+                        cell = in.cwiseProduct(ds.cell);
+                        ds.cell -= cell;
+                        in.setZero();  // the gradient of the context
+                        net_vjp(s.input_gate, t, 0, context, update, ds.input_gate, dt, in);
+                        net_vjp(s.update, t, 1, context, cell, ds.update, dt, in);
+                        net_vjp(s.output_gate, t, 2, context, out, ds.output_gate, dt, in);
+                        ds.output.setZero();
+                        SoftmaxMap().vjp(s.output, context, in, ds.output);
+                      });
+  }
+
+  void read_vjp(const Kept&, const ReadToken<DeltaLstm>&, const OutGradToken<DeltaLstm>& dy,
+                Kept& ds, ReadGradToken<DeltaLstm>) const {
+    ds.output += dy.output;
+  }
+
+ private:
+  template <class X> static auto gate(const X& x) {
+    return x.unaryExpr([](const S& each) { return Sigmoid().value(each); });
+  }
+  // By the gate's value.
+  template <class Y> static auto gate_derivative(const Y& y) {
+    return y.unaryExpr([](const S& each) { return S(each * (S(1) - each)); });
+  }
+
+  template <class X, class Y>
+  static void step_net(Net<Owned<S>>& net, const WriteToken<DeltaLstm>& t, Index g,
+                       const X& context, Y& a) {
+    detail::delta_step(
+        net.W, detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)}, a);
+    detail::delta_step(net.R,
+                       detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g),
+                                          t.recurrent_beta[g], context},
+                       a);
+  }
+
+  // What step_net adds to a, and nothing written.
+  template <class X, class Y>
+  static void read_net(const Net<Owned<S>>& net, const WriteToken<DeltaLstm>& t, Index g,
+                       const X& context, Y& a) {
+    detail::delta_answer(
+        net.W, detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)}, a);
+    detail::delta_answer(net.R,
+                         detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g),
+                                            t.recurrent_beta[g], context},
+                         a);
+  }
+
+  template <class X, class Da, class DX>
+  static void net_vjp(const Net<Owned<S>>& net, const WriteToken<DeltaLstm>& t, Index g,
+                      const X& context, const Da& da, Net<Owned<S>>& dnet,
+                      WriteGradToken<DeltaLstm>& dt, DX& dcontext) {
+    auto dkey = dt.key.col(g), dvalue = dt.value.col(g), dquery = dt.query.col(g);
+    detail::delta_step_vjp(
+        net.W, detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)}, da,
+        dnet.W, detail::DeltaTokenGrad{dkey, dvalue, dt.beta[g], dquery});
+    auto drkey = dt.recurrent_key.col(g), drvalue = dt.recurrent_value.col(g);
+    detail::delta_step_vjp(net.R,
+                           detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g),
+                                              t.recurrent_beta[g], context},
+                           da, dnet.R,
+                           detail::DeltaTokenGrad{drkey, drvalue, dt.recurrent_beta[g], dcontext});
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <fastweights/core/recurrent_signatures.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/memories/delta_step.hpp>
+
+namespace fw {
+
+/// The Delta RNN: a fast net with a recurrent connection, both of whose matrices the delta rule
+/// programs.
+///
+///     W_t = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ       R_t = R_{t−1} + β'_t (v'_t − R_{t−1}
+///     k'_t) k'_tᵀ y_t = W_t q_t + R_t softmax(y_{t−1})
+///
+/// with recurrent_key = k' and so on. Shapes: W d_v×d_k, R d_v×d_v, k and q d_k (feature-mapped
+/// already), k' d_v (after its softmax), v, v' and y d_v. State: W, R and y, all zero at first, so
+/// that the first softmax is uniform. Cost a token: 6 d_v (d_k + d_v) flops; nothing can be done
+/// ahead of y_{t−1} but the update of W. Stable as the delta rule is; see there.
+/// A FastWeightLayer around it is the layer of the source.
+/// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
+template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
+ public:
+  using Scalar = S;
+  using Signature = RecurrentKeyValueBeta<Dv, Dk>;
+  static constexpr std::string_view name = "DeltaRnn";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    mat<C, Dv, Dv> R;
+    vec<C, Dv> output;
+    static constexpr auto names = fw::names("W", "R", "output");
+  };
+  using Kept = State<Owned<S>>;
+
+  explicit DeltaRnn(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} { signature_.check(name); }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const Index dv = signature_.dv;
+    return {{dv, signature_.dk}, {dv, dv}, {dv, 1}};
+  }
+  template <class T> auto cast() const { return DeltaRnn<T, Dv, Dk>(signature_.dv, signature_.dk); }
+
+  void write(Kept& s, const WriteToken<DeltaRnn>& t) const {
+    scratch<S, Dv>(signature_.dv, [&](auto& context) {
+      SoftmaxMap().map(s.output, context);
+      s.output.setZero();
+      detail::delta_step(s.W, detail::DeltaToken{t.key, t.value, t.beta, t.query}, s.output);
+      detail::delta_step(s.R, recurrent(t, context), s.output);
+    });
+  }
+
+  void read(const Kept& s, const ReadToken<DeltaRnn>&, OutToken<DeltaRnn> y) const {
+    y.output = s.output;
+  }
+
+  void write_vjp(const Kept& s, const WriteToken<DeltaRnn>& t, Kept& ds,
+                 WriteGradToken<DeltaRnn> dt) const {
+    scratch<S, Dv, 2>(signature_.dv, [&](auto& context, auto& dcontext) {
+      SoftmaxMap().map(s.output, context);
+      dcontext.setZero();
+      detail::delta_step_vjp(s.W, detail::DeltaToken{t.key, t.value, t.beta, t.query}, ds.output,
+                             ds.W, detail::DeltaTokenGrad{dt.key, dt.value, dt.beta, dt.query});
+      detail::delta_step_vjp(s.R, recurrent(t, context), ds.output, ds.R,
+                             detail::DeltaTokenGrad{dt.recurrent_key, dt.recurrent_value,
+                                                    dt.recurrent_beta, dcontext});
+      ds.output.setZero();
+      SoftmaxMap().vjp(s.output, context, dcontext, ds.output);
+    });
+  }
+
+  void read_vjp(const Kept&, const ReadToken<DeltaRnn>&, const OutGradToken<DeltaRnn>& dy, Kept& ds,
+                ReadGradToken<DeltaRnn>) const {
+    ds.output += dy.output;
+  }
+
+ private:
+  template <class Context>
+  static auto recurrent(const WriteToken<DeltaRnn>& t, const Context& context) {
+    return detail::DeltaToken{t.recurrent_key, t.recurrent_value, t.recurrent_beta, context};
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/recurrent_signatures.hpp>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+
+namespace fw {
+
+/// The self-referential weight matrix: one matrix that answers and programs itself, by the delta
+/// rule, with keys, queries and write strengths of its own.
+///
+///     [y_t; q_t; k_t; b_t] = W_{t−1} x_t       (read first)
+///     W_t = W_{t−1} + σ(b_t) ⊙ (W_{t−1} softmax(q_t) − W_{t−1} softmax(k_t)) softmax(k_t)ᵀ
+///
+/// where the four entries of b are the write strengths of the rows of y, q, k and b in turn.
+/// Shapes: W (d_v + 2 d_k + 4)×d_k with these rows in this order, x d_k (after its softmax in the
+/// source's layers), y d_v. State: W. Only the initial W is learned, see SelfReferentialLayer; a
+/// zero matrix remains one. Cost a token: 6 (d_v + 2 d_k) d_k flops. Irie, Schlag, Csordás,
+/// Schmidhuber 2022, arXiv 2202.05780, section 3.
+template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
+ public:
+  using Scalar = S;
+  using Signature = SelfReferential<Dv, Dk>;
+  static constexpr std::string_view name = "SelfReferentialMatrix";
+  static constexpr bool reads_first = true;
+  static constexpr int Rows = (Dv == Dynamic || Dk == Dynamic) ? Dynamic : Dv + 2 * Dk + 4;
+
+  template <class C> struct State {
+    mat<C, Rows, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using Kept = State<Owned<S>>;
+
+  explicit SelfReferentialMatrix(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{rows(), dk()}}; }
+  template <class T> auto cast() const { return SelfReferentialMatrix<T, Dv, Dk>(dv(), dk()); }
+
+  void write(Kept& s, const WriteToken<SelfReferentialMatrix>& t) const {
+    with_emitted(s, t,
+                 [&](const auto&, const auto& key, const auto& difference, const auto& strengths) {
+                   scratch<S, Rows>(rows(), [&](auto& update) {
+                     update.noalias() = s.W * difference;
+                     for_each_block([&](int i, Index first, Index count) {
+                       update.segment(first, count) *= strengths[i];
+                     });
+                     s.W.noalias() += update * key.transpose();
+                   });
+                 });
+  }
+
+  void read(const Kept& s, const ReadToken<SelfReferentialMatrix>& t,
+            OutToken<SelfReferentialMatrix> y) const {
+    y.output.noalias() = s.W.topRows(dv()) * t.query;
+  }
+
+  void write_vjp(const Kept& s, const WriteToken<SelfReferentialMatrix>& t, Kept& ds,
+                 WriteGradToken<SelfReferentialMatrix> dt) const {
+    with_emitted(
+        s, t,
+        [&](const auto& query, const auto& key, const auto& difference, const auto& strengths) {
+          scratch<S, Rows, 3>(rows(), [&](auto& change, auto& update, auto& demitted) {
+            scratch<S, Dk, 2>(dk(), [&](auto& dkey, auto& dquery) {
+              change.noalias() = s.W * difference;
+              update = change;
+              demitted.noalias() = ds.W * key;  // of the update, until its strengths are known
+              Strengths dstrengths;
+              for_each_block([&](int i, Index first, Index count) {
+                auto dupdate = demitted.segment(first, count);
+                dstrengths[i] = dupdate.cwiseProduct(change.segment(first, count)).sum() *
+                                strengths[i] * (S(1) - strengths[i]);
+                update.segment(first, count) *= strengths[i];
+                dupdate *= strengths[i];  // of W (q − k)
+              });
+              dkey.noalias() = ds.W.transpose() * update;
+              ds.W.noalias() += demitted * difference.transpose();
+              dquery.noalias() = s.W.transpose() * demitted;
+              dkey -= dquery;
+
+              demitted.setZero();
+              auto dq = demitted.segment(dv(), dk()), dk_raw = demitted.segment(dv() + dk(), dk());
+              SoftmaxMap().vjp(query, query, dquery, dq);
+              SoftmaxMap().vjp(key, key, dkey, dk_raw);
+              demitted.template tail<4>() = dstrengths;
+              ds.W.noalias() += demitted * t.input.transpose();
+              dt.input.noalias() += s.W.transpose() * demitted;
+            });
+          });
+        });
+  }
+
+  void read_vjp(const Kept& s, const ReadToken<SelfReferentialMatrix>& t,
+                const OutGradToken<SelfReferentialMatrix>& dy, Kept& ds,
+                ReadGradToken<SelfReferentialMatrix> dt) const {
+    ds.W.topRows(dv()).noalias() += dy.output * t.query.transpose();
+    dt.query.noalias() += s.W.topRows(dv()).transpose() * dy.output;
+  }
+
+ private:
+  using Strengths = Eigen::Matrix<S, 4, 1>;
+
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+  Index rows() const { return dv() + 2 * dk() + 4; }
+
+  // Calls f(i, first row, rows) for the rows of y, q, k and b.
+  template <class F> void for_each_block(const F& f) const {
+    f(0, 0, dv());
+    f(1, dv(), dk());
+    f(2, dv() + dk(), dk());
+    f(3, dv() + 2 * dk(), 4);
+  }
+
+  // Calls f(softmax(q), softmax(k), their difference, σ(b)).
+  template <class F>
+  void with_emitted(const Kept& s, const WriteToken<SelfReferentialMatrix>& t, const F& f) const {
+    scratch<S, Dk, 3>(dk(), [&](auto& query, auto& key, auto& difference) {
+      query.noalias() = s.W.middleRows(dv(), dk()) * t.input;
+      SoftmaxMap().map(query, query);
+      key.noalias() = s.W.middleRows(dv() + dk(), dk()) * t.input;
+      SoftmaxMap().map(key, key);
+      difference = query - key;
+      Strengths strengths;
+      strengths.noalias() = s.W.template bottomRows<4>() * t.input;
+      for (S& each : strengths) each = Sigmoid().value(each);
+      f(query, key, difference, strengths);
+    });
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw

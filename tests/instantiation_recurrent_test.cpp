@@ -1,0 +1,29 @@
+// As instantiation_test.cpp, for the recurrent fast weight programmers.
+
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/memories/delta_lstm.hpp>
+#include <fastweights/memories/delta_rnn.hpp>
+#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/memories/self_referential_matrix.hpp>
+
+namespace fw {
+
+template class DeltaRnn<float>;
+template class DeltaRnn<double>;
+template class DeltaRnn<float, 4, 3>;
+template class DeltaLstm<float>;
+template class DeltaLstm<double>;
+template class DeltaLstm<float, 4, 3>;
+template class RecurrentDeltaNet<float>;
+template class RecurrentDeltaNet<double>;
+template class RecurrentDeltaNet<float, 4, 3>;
+template class SelfReferentialMatrix<float>;
+template class SelfReferentialMatrix<double>;
+template class SelfReferentialMatrix<float, 4, 3>;
+
+template struct RecurrentKeyValueBeta<4, 3>;
+template struct RecurrentKeyValueBeta<Dynamic, Dynamic, 3>;
+template struct UnsquashedKeyValueBeta<4, 3>;
+template struct SelfReferential<Dynamic, Dynamic>;
+
+}  // namespace fw

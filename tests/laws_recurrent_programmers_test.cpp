@@ -1,0 +1,59 @@
+#include <fastweights/memories/delta_lstm.hpp>
+#include <fastweights/memories/delta_rnn.hpp>
+#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/memories/self_referential_matrix.hpp>
+
+#include "laws.hpp"
+#include "saves_its_state.hpp"
+
+namespace {
+
+using fw::Index;
+
+// The rule with an initial state drawn at random: a self-referential matrix of zeros remains one,
+// and recurrent weights of zero recall nothing.
+template <template <class, int, int> class Rule> struct Started {
+  template <class S, int Dv, int Dk> struct Memory : Rule<S, Dv, Dk> {
+    using Base = Rule<S, Dv, Dk>;
+    using Base::Base;
+    fw::StateOf<Base> initial_state() const {
+      auto state = fw::zero_gradient(static_cast<const Base&>(*this));
+      fw::Random random(5);
+      fw::for_each_leaf(
+          [&random](auto& leaf) {
+            leaf = leaf.unaryExpr([&random](const S&) { return S(random.uniform() - 0.5); });
+          },
+          state);
+      return state;
+    }
+    template <class T> auto cast() const {
+      return Memory<T, Dv, Dk>(this->signature().dv, this->signature().dk);
+    }
+  };
+};
+
+template <template <class, int, int> class Rule> void obeys_the_laws() {
+  using Dyn = typename Started<Rule>::template Memory<double, fw::Dynamic, fw::Dynamic>;
+  using Small = typename Started<Rule>::template Memory<double, 4, 3>;
+  using Tall = typename Started<Rule>::template Memory<double, 17, 3>;
+  laws::at_all_sizes([](Index dv, Index dk) { return Dyn(dv, dk); });
+  laws::gradients_are_exact(Small(), 9, false);
+  laws::fixed_is_dynamic(Tall(), Dyn(17, 3), false);
+  saves_its_state(Dyn(5, 3));
+  CHECK_THROWS_WITH(Dyn(0, 3), Catch::Matchers::ContainsSubstring("d_v is 0, expected at least 1"));
+  CHECK_THROWS_WITH(Small(4, 2), Catch::Matchers::ContainsSubstring("d_k is 2, expected 3"));
+}
+
+TEST_CASE("the Delta RNN obeys the laws", "[laws][recurrent]") { obeys_the_laws<fw::DeltaRnn>(); }
+
+TEST_CASE("the Delta LSTM obeys the laws", "[laws][recurrent]") { obeys_the_laws<fw::DeltaLstm>(); }
+
+TEST_CASE("the recurrent delta net obeys the laws", "[laws][recurrent]") {
+  obeys_the_laws<fw::RecurrentDeltaNet>();
+}
+
+TEST_CASE("the self-referential matrix obeys the laws", "[laws][recurrent]") {
+  obeys_the_laws<fw::SelfReferentialMatrix>();
+}
+
+}  // namespace
