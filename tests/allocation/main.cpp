@@ -204,17 +204,15 @@ template <class M, class Map> void check_model(const M& m) {
   report("LanguageModel around " + std::string(M::name), streaming, 0);
 }
 
-// The same for a layer that is no memory's, before and after its window is full; and a sequence
-// with its gradients, in a trace that has seen one.
-void check_relative_attention(Index d, Index window) {
-  using Layer = fw::RelativeAttention<float>;
-  Layer layer({.d_model = d, .heads = 2, .window = window});
+// The same for a layer that is no memory's; and a sequence with its gradients, in a trace that has
+// seen one.
+template <class Layer> void check_layer(Layer layer) {
   fw::Random random(1);
   fw::initialise(layer, random);
-  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(d, tokens);
-  Eigen::MatrixXf y(d, tokens), dx(d, tokens);
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(layer.inputs(), tokens);
+  Eigen::MatrixXf y(layer.outputs(), tokens), dx(layer.inputs(), tokens);
   auto state = layer.initial_state();
-  Layer::Trace streamed, trained;
+  typename Layer::Trace streamed, trained;
   Layer grad = layer;
   layer.forward(state, x.col(0), y.col(0), streamed);
   const long streaming = allocations_of([&] {
@@ -233,8 +231,14 @@ void check_relative_attention(Index d, Index window) {
   });
   Eigen::setNbThreads(0);
   std::printf("%-72s %ld in steps, %ld in training\n",
-              ("RelativeAttention d_model " + std::to_string(d)).c_str(), streaming, training);
+              (std::string(Layer::name) + " of " + std::to_string(layer.outputs())).c_str(),
+              streaming, training);
   if (streaming != 0 || training != 0) ++failures;
+}
+
+// Before and after the window is full.
+void check_relative_attention(Index d, Index window) {
+  check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
 }
 
 // Memories that take chunks: no heap after the first update of a size (and the second, which is the
@@ -336,6 +340,10 @@ int main() {
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
+  for (const Index units : {20, 100}) {
+    check_layer(fw::Rnn<float, fw::Relu>(100, units));
+    check_layer(fw::Lstm<float>(100, units));
+  }
   check_tiles(fw::AmxPrecision::bf16);
   check_tiles(fw::AmxPrecision::split);
   check_continuous<float>("float");
