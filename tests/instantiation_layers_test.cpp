@@ -24,6 +24,8 @@ template struct SwiGlu<float>;
 template struct SwiGlu<double>;
 template struct FeedForward<float>;
 template struct FeedForward<double>;
+template struct FastWeightsRnn<float>;
+template struct FastWeightsRnn<double, Tanh>;
 
 using Delta = DeltaRule<float, 4, 4>;
 using Cache = KeyValueCache<double>;

@@ -75,6 +75,7 @@
 #include <fastweights/layers/causal_conv.hpp>
 #include <fastweights/layers/embedding.hpp>
 #include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/fast_weights_rnn.hpp>
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/gelu.hpp>
 #include <fastweights/layers/joined_attention.hpp>

@@ -206,7 +206,7 @@ template <class M, class Map> void check_model(const M& m) {
 
 // The same for a layer that is no memory's; and a sequence with its gradients, in a trace that has
 // seen one.
-template <class Layer> void check_layer(Layer layer) {
+template <class Layer> void check_layer(Layer layer, const char* what = "") {
   fw::Random random(1);
   fw::initialise(layer, random);
   const Eigen::MatrixXf x = Eigen::MatrixXf::Random(layer.inputs(), tokens);
@@ -231,7 +231,7 @@ template <class Layer> void check_layer(Layer layer) {
   });
   Eigen::setNbThreads(0);
   std::printf("%-72s %ld in steps, %ld in training\n",
-              (std::string(Layer::name) + " of " + std::to_string(layer.outputs())).c_str(),
+              (std::string(Layer::name) + " of " + std::to_string(layer.outputs()) + what).c_str(),
               streaming, training);
   if (streaming != 0 || training != 0) ++failures;
 }
@@ -239,6 +239,17 @@ template <class Layer> void check_layer(Layer layer) {
 // Before and after the window is full.
 void check_relative_attention(Index d, Index window) {
   check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
+}
+
+void check_recurrent(Index units) {
+  check_layer(fw::Rnn<float, fw::Relu>(100, units));
+  check_layer(fw::Lstm<float>(100, units));
+  const auto fast = [&](fw::FastWeightsForm form) {
+    return fw::FastWeightsRnn<float>(
+        {.inputs = 50, .hidden = units, .inner = 2, .learn_rates = true, .form = form});
+  };
+  check_layer(fast(fw::FastWeightsForm::matrix), ", matrix");
+  check_layer(fast(fw::FastWeightsForm::attention), ", attention");
 }
 
 // Memories that take chunks: no heap after the first update of a size (and the second, which is the
@@ -340,10 +351,7 @@ int main() {
       fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
-  for (const Index units : {20, 100}) {
-    check_layer(fw::Rnn<float, fw::Relu>(100, units));
-    check_layer(fw::Lstm<float>(100, units));
-  }
+  for (const Index units : {3, 20, 100}) check_recurrent(units);
   check_tiles(fw::AmxPrecision::bf16);
   check_tiles(fw::AmxPrecision::split);
   check_continuous<float>("float");

@@ -124,5 +124,6 @@ std::map<std::string, Test> memory_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();
 std::map<std::string, Test> infformer_tests();
+std::map<std::string, Test> fast_weights_rnn_tests();
 
 }  // namespace reference

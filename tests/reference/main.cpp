@@ -17,6 +17,7 @@ std::map<std::string, reference::Test> all_tests() {
   tests.merge(reference::feature_map_tests());
   tests.merge(reference::layer_tests());
   tests.merge(reference::infformer_tests());
+  tests.merge(reference::fast_weights_rnn_tests());
   return tests;
 }
 

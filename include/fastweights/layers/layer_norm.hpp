@@ -41,32 +41,38 @@ template <class S> struct LayerNorm {
     detail::check_forward(*this, x, y);
     trace.mean.resize(x.cols());
     trace.inverse.resize(x.cols());
-    const S n = S(static_cast<double>(inputs()));
-    for (Index t = 0; t < x.cols(); ++t) {
-      const S mean = x.col(t).sum() / n;
-      const S variance = (x.col(t).array() - mean).square().sum() / n;
-      using std::sqrt;
-      const S inverse = S(1) / sqrt(variance + S(epsilon));
-      y.col(t).array() = (x.col(t).array() - mean) * inverse * weight.array() + bias.array();
-      trace.mean[t] = mean;
-      trace.inverse[t] = inverse;
-    }
+    for (Index t = 0; t < x.cols(); ++t)
+      normalise(x.col(t), y.col(t), trace.mean[t], trace.inverse[t]);
   }
 
   /// With x̂ = (x − μ)/√(σ² + ε) and g = w ⊙ dy: dx = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + ε).
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, LayerNorm& grad) const {
     detail::check_backward(*this, x, trace.mean.size(), dy, dx, grad);
+    for (Index t = 0; t < x.cols(); ++t)
+      normalise_vjp(x.col(t), trace.mean[t], trace.inverse[t], dy.col(t), dx.col(t), grad);
+  }
+
+  /// One token of forward, for layers that normalise inside a loop. Checks nothing.
+  template <class X, class Y> void normalise(const X& x, Y&& y, S& mean, S& inverse) const {
+    using std::sqrt;
     const S n = S(static_cast<double>(inputs()));
-    for (Index t = 0; t < x.cols(); ++t) {
-      const S inverse = trace.inverse[t];
-      const auto normalised = (x.col(t).array() - trace.mean[t]) * inverse;
-      const auto dyt = dy.col(t).array();
-      const S along_ones = (weight.array() * dyt).sum() / n;
-      const S along_x = (weight.array() * dyt * normalised).sum() / n;
-      grad.weight.array() += dyt * normalised;
-      grad.bias.array() += dyt;
-      dx.col(t).array() = (weight.array() * dyt - along_ones - normalised * along_x) * inverse;
-    }
+    mean = x.sum() / n;
+    const S variance = (x.array() - mean).square().sum() / n;
+    inverse = S(1) / sqrt(variance + S(epsilon));
+    y.array() = (x.array() - mean) * inverse * weight.array() + bias.array();
+  }
+
+  /// The same of backward.
+  template <class X, class Dy, class Dx>
+  void normalise_vjp(const X& x, const S& mean, const S& inverse, const Dy& dy, Dx&& dx,
+                     LayerNorm& grad) const {
+    const S n = S(static_cast<double>(inputs()));
+    const auto normalised = (x.array() - mean) * inverse;
+    const S along_ones = (weight.array() * dy.array()).sum() / n;
+    const S along_x = (weight.array() * dy.array() * normalised).sum() / n;
+    grad.weight.array() += dy.array() * normalised;
+    grad.bias.array() += dy.array();
+    dx.array() = (weight.array() * dy.array() - along_ones - normalised * along_x) * inverse;
   }
 };
 

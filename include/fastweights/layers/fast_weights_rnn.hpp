@@ -1,0 +1,266 @@
+#pragma once
+
+#include <fastweights/core/activations.hpp>
+#include <fastweights/layers/hebbian_forms.hpp>
+#include <fastweights/layers/layer_norm.hpp>
+#include <fastweights/layers/linear.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace fw {
+
+/// What FastWeightsRnn keeps its fast weights as during a sequence.
+enum class FastWeightsForm {
+  cheaper,   ///< whichever takes less time for the sequence at hand
+  matrix,    ///< A, rewritten by every token
+  attention  ///< the hidden states of before
+};
+
+struct FastWeightsRnnOptions {
+  Index inputs;
+  Index hidden;              ///< R
+  Index inner = 1;           ///< S; 0: a plain recurrent net, which leaves A and the norm alone
+  double decay = 0.95;       ///< λ
+  double rate = 0.5;         ///< η
+  bool learn_rates = false;  ///< λ and η are parameters, which start from the above
+  bool bias = false;         ///< of C
+  double identity = 0.05;    ///< W starts as that multiple of the identity
+  FastWeightsForm form = FastWeightsForm::cheaper;
+};
+
+/// A recurrent net whose hidden states are attended to by its next ones: fast weights A hold their
+/// fading sum of outer products, and every new state settles in S steps under the attraction of A.
+///
+///     u = W h(t) + C x(t) + b         h_0 = f(u)
+///     h_{s+1} = f(LN(u + A(t) h_s))   s = 0, …, S − 1       h(t+1) = h_S = y(t)
+///     A(t) = λ A(t−1) + η h(t) h(t)ᵀ
+///
+/// A(t) holds h(t) already; LN has one gain and bias for all s. f is any elementwise activation
+/// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
+/// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
+/// λᵗ times the matrix of the calls before: for sequences shorter than R, as a rule, the cheaper
+/// of the two. A batch is a loop over sequences, so that its size makes no difference to which is.
+///
+/// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
+/// and fixed; state h R and A R×R. Cost a token: 2 R (R + D) flops besides (3 + 2 S) R² by the
+/// matrix, and 4 S R times the tokens before it by attention; a train pass keeps (3 S + 3) R
+/// numbers a token, the matrix 2 √T R² besides. Parameters that are learned are not held to any
+/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit.
+/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1–4 and section 3.2.
+template <class S, class Activation = Relu> struct FastWeightsRnn {
+  using Scalar = S;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+  static constexpr std::string_view name = "FastWeightsRnn";
+
+  Linear<S> recurrent;  ///< W
+  Linear<S> input;      ///< C and b
+  LayerNorm<S> norm;
+  Vector decay;  ///< λ if learned, else of size 0
+  Vector rate;   ///< η if learned, else of size 0
+  double fixed_decay;
+  double fixed_rate;
+  Index inner;
+  double identity;
+  FastWeightsForm form;
+  Activation activation;
+  static constexpr auto names =
+      fw::names("recurrent", "input", "norm", "decay", "rate", "fixed_decay", "fixed_rate", "inner",
+                "identity", "form", "activation");
+
+  struct State {
+    Vector h;
+    Matrix A;
+    static constexpr auto names = fw::names("h", "A");
+  };
+  struct Trace {
+    Matrix drive;    ///< u
+    Matrix hidden;   ///< h of before, then h of every token
+    Matrix settled;  ///< h_0 … h_{S−1} of every token
+    Matrix sums;     ///< u + A h_s
+    Matrix normed;   ///< LN of that
+    Vector mean, inverse;
+    Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
+    bool attends = false;  ///< the form of the last pass
+    detail::HebbianMatrix<S> matrix;
+    detail::HebbianAttention<S> attention;
+    Matrix ddrive, dhidden;  ///< backward's room
+    Vector dh, dnormed, dsum;
+  };
+
+  /// Parameters are zero until initialised or loaded, but for those of the norm, λ and η.
+  explicit FastWeightsRnn(const FastWeightsRnnOptions& o, Activation f = {})
+      : recurrent(checked(o).hidden, o.hidden, false),
+        input(o.inputs, o.hidden, o.bias),
+        norm(o.hidden),
+        decay(Vector::Constant(o.learn_rates ? 1 : 0, S(o.decay))),
+        rate(Vector::Constant(o.learn_rates ? 1 : 0, S(o.rate))),
+        fixed_decay(o.decay),
+        fixed_rate(o.rate),
+        inner(o.inner),
+        identity(o.identity),
+        form(o.form),
+        activation(f) {}
+
+  Index inputs() const { return input.inputs(); }
+  Index outputs() const { return recurrent.outputs(); }
+  State initial_state() const {
+    return {Vector::Zero(outputs()), Matrix::Zero(outputs(), outputs())};
+  }
+
+  /// W a multiple of the identity, C and b uniform in ±1/√R, as in the paper.
+  template <class Generator> void initialise(Generator& random) {
+    recurrent.weight.setIdentity();
+    recurrent.weight *= S(identity);
+    fill_uniform(random, 1 / std::sqrt(static_cast<double>(outputs())), input.weight, input.bias);
+  }
+
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    check_state(state);
+    trace.trained = 0;
+    make_room(trace, x.cols());
+    Nothing none;
+    input.forward(none, x, trace.drive, none);
+    trace.hidden.col(0) = state.h;
+    trace.attends = attends(x.cols(), state.A);
+    with_form(trace, [&](auto& memory) { scan(memory, state.A, trace, pass == Pass::train); });
+    y = trace.hidden.rightCols(x.cols());
+    state.h = trace.hidden.col(x.cols());
+    if (pass == Pass::train) trace.trained = x.cols();
+  }
+
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FastWeightsRnn& grad) const {
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    const Index steps = x.cols();
+    trace.ddrive.resize(outputs(), steps);
+    trace.dhidden.resize(outputs(), steps);
+    trace.dhidden = dy;
+    with_form(trace, [&](auto& memory) { scan_backward(memory, trace, grad); });
+    grad.recurrent.weight.noalias() += trace.ddrive * trace.hidden.leftCols(steps).transpose();
+    Nothing none;
+    input.backward(x, none, trace.ddrive, dx, grad.input);
+  }
+
+ private:
+  static const FastWeightsRnnOptions& checked(const FastWeightsRnnOptions& o) {
+    detail::check_size<Dynamic>(name, "inputs", o.inputs);
+    detail::check_size<Dynamic>(name, "hidden", o.hidden);
+    if (o.inner < 0)
+      throw std::invalid_argument(std::string(name) + ": inner is " + std::to_string(o.inner) +
+                                  ", expected at least 0");
+    return o;
+  }
+  void check_state(const State& state) const {
+    const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {
+      if (given != expected) detail::throw_mismatch(name, what, given, unit, expected, "the layer");
+    };
+    check("h in the state", state.h.size(), "rows", outputs());
+    check("A in the state", state.A.rows(), "rows", outputs());
+    check("A in the state", state.A.cols(), "columns", outputs());
+  }
+
+  // Multiplications: S R² and R² a token against S t R, and R² where A is not zero.
+  bool attends(Index steps, const Matrix& A) const {
+    if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
+    if (steps >= 2 * outputs()) return false;
+    return (A.array() == S(0)).all();
+  }
+
+  template <class F> void with_form(Trace& trace, const F& f) const {
+    if (inner == 0) {
+      detail::NoFastWeights none;
+      f(none);
+    } else if (trace.attends)
+      f(trace.attention);
+    else
+      f(trace.matrix);
+  }
+
+  void make_room(Trace& trace, Index steps) const {
+    const Index r = outputs();
+    trace.drive.resize(r, steps);
+    trace.hidden.resize(r, steps + 1);
+    for (auto* each : {&trace.settled, &trace.sums, &trace.normed}) each->resize(r, steps * inner);
+    trace.mean.resize(steps * inner);
+    trace.inverse.resize(steps * inner);
+    for (auto* each : {&trace.dh, &trace.dnormed, &trace.dsum}) each->resize(r);
+  }
+
+  detail::HebbianWrites<S> writes(const Trace& trace) const {
+    const Index r = outputs();
+    const bool learned = decay.size() > 0;
+    return {learned ? decay[0] : S(fixed_decay),
+            learned ? rate[0] : S(fixed_rate),
+            learned,
+            {trace.hidden.data() + r, r, trace.hidden.cols() - 1}};
+  }
+
+  // h_s of token t; h_S is what it leaves.
+  auto settled(Trace& trace, Index t, Index s) const {
+    return s < inner ? trace.settled.col(t * inner + s) : trace.hidden.col(t + 1);
+  }
+
+  template <class Memory> void scan(Memory& memory, Matrix& A, Trace& trace, bool train) const {
+    const auto in = writes(trace);
+    memory.start(A, in, train);
+    for (Index t = 0; t < in.hidden.cols(); ++t) {
+      auto u = trace.drive.col(t);
+      u.noalias() += recurrent.weight * trace.hidden.col(t);
+      activate(u, settled(trace, t, 0));
+      for (Index s = 0; s < inner; ++s) settle(memory, A, in, t, s, trace);
+      memory.write(A, in, t);
+    }
+    memory.finish(A, in);
+  }
+  template <class Memory>
+  void settle(Memory& memory, const Matrix& A, const detail::HebbianWrites<S>& in, Index t, Index s,
+              Trace& trace) const {
+    const Index i = t * inner + s;
+    auto sum = trace.sums.col(i), normed = trace.normed.col(i);
+    sum = trace.drive.col(t);
+    memory.read(A, in, t, trace.settled.col(i), sum);
+    norm.normalise(sum, normed, trace.mean[i], trace.inverse[i]);
+    activate(normed, settled(trace, t, s + 1));
+  }
+
+  template <class Memory>
+  void scan_backward(Memory& memory, Trace& trace, FastWeightsRnn& grad) const {
+    const auto in = writes(trace);
+    const Index r = outputs(), steps = in.hidden.cols();
+    detail::HebbianGradients<S> out{S(0), S(0), {trace.dhidden.data(), r, steps}};
+    memory.start_backward(in);
+    for (Index t = steps - 1; t >= 0; --t) {
+      memory.write_vjp(in, t, out);
+      trace.dh = trace.dhidden.col(t);
+      auto du = trace.ddrive.col(t);
+      du.setZero();
+      for (Index s = inner - 1; s >= 0; --s) settle_vjp(memory, in, t, s, trace, out, grad);
+      du.array() += trace.dh.array() * slope(trace.drive.col(t));
+      if (t > 0) trace.dhidden.col(t - 1).noalias() += recurrent.weight.transpose() * du;
+    }
+    if (!in.learns_rates) return;
+    grad.decay[0] += out.decay;
+    grad.rate[0] += out.rate;
+  }
+  // dh is the gradient of h_{s+1} and becomes that of h_s.
+  template <class Memory>
+  void settle_vjp(Memory& memory, const detail::HebbianWrites<S>& in, Index t, Index s,
+                  Trace& trace, detail::HebbianGradients<S>& out, FastWeightsRnn& grad) const {
+    const Index i = t * inner + s;
+    trace.dnormed.array() = trace.dh.array() * slope(trace.normed.col(i));
+    norm.normalise_vjp(trace.sums.col(i), trace.mean[i], trace.inverse[i], trace.dnormed,
+                       trace.dsum, grad.norm);
+    trace.ddrive.col(t) += trace.dsum;
+    memory.read_vjp(in, t, trace.settled.col(i), trace.dsum, out, trace.dh);
+  }
+
+  template <class X, class Y> void activate(const X& x, Y y) const {
+    y.array() = detail::activated(activation, x.array());
+  }
+  template <class X> auto slope(const X& x) const {
+    return detail::activated_derivative(activation, x.array());
+  }
+};
+
+}  // namespace fw

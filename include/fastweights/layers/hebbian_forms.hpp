@@ -1,0 +1,212 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fastweights/core/products.hpp>
+#include <fastweights/core/views.hpp>
+#include <vector>
+
+/// \file
+/// Two forms of fast weights that a sequence of hidden states h_0, h_1, … writes into and reads
+/// while it comes into being, for FastWeightsRnn:
+///
+///     A_{t+1} = λ A_t + η h_t h_tᵀ             y = A_t x = λᵗ A_0 x + η Σ_{i<t} λ^{t−1−i} h_i
+///     (h_i·x)
+///
+/// HebbianMatrix keeps A, HebbianAttention the hidden states, which stand in the layer's trace
+/// anyway. `A` is the state's matrix, A_0 before the first token and A_T after finish. The backward
+/// members go from the last token to the first and see, of a token, the write before the reads.
+
+namespace fw::detail {
+
+/// λ and η, whether their gradients are asked for, and the columns of which column t is what token
+/// t writes.
+template <class S> struct HebbianWrites {
+  S decay, rate;
+  bool learns_rates;
+  Eigen::Map<const Eigen::Matrix<S, Dynamic, Dynamic>> hidden;
+};
+
+/// Their gradients.
+template <class S> struct HebbianGradients {
+  S decay, rate;
+  Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> hidden;
+};
+
+/// No fast weights: nothing is written and nothing read.
+struct NoFastWeights {
+  template <class... Args> void start(const Args&...) {}
+  template <class... Args> void read(const Args&...) {}
+  template <class... Args> void write(const Args&...) {}
+  template <class... Args> void finish(const Args&...) {}
+  template <class... Args> void start_backward(const Args&...) {}
+  template <class... Args> void write_vjp(const Args&...) {}
+  template <class... Args> void read_vjp(const Args&...) {}
+};
+
+/// The matrix form. A train pass keeps a matrix every √T tokens, the backward pass makes those in
+/// between again. Cost: 3 R² flops a write and 2 R² a read.
+template <class S> class HebbianMatrix {
+ public:
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Writes = HebbianWrites<S>;
+
+  void start(const Matrix&, const Writes& in, bool train) {
+    keeps_ = train;
+    if (!keeps_) return;
+    const Index steps = in.hidden.cols();
+    interval_ = std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(steps))));
+    kept_.resize(static_cast<std::size_t>((steps + interval_ - 1) / interval_));
+    between_.resize(static_cast<std::size_t>(interval_));
+  }
+  template <class X, class Y> void read(const Matrix& A, const Writes&, Index, const X& x, Y& y) {
+    y.noalias() += A * x;
+  }
+  void write(Matrix& A, const Writes& in, Index t) {
+    if (keeps_ && t % interval_ == 0) kept_[chunk(t)] = A;
+    write(A, A, in, t);
+  }
+  void finish(Matrix&, const Writes&) {}
+
+  void start_backward(const Writes& in) {
+    fades_ = false;
+    dA_.setZero(in.hidden.rows(), in.hidden.rows());
+    product_.resize(in.hidden.rows());
+  }
+  void write_vjp(const Writes& in, Index t, HebbianGradients<S>& out) {
+    if (t + 1 == in.hidden.cols()) return make_between(in, t);  // nobody has read it yet
+    const auto h = in.hidden.col(t);
+    product_.noalias() = dA_ * h;
+    if (in.learns_rates) out.rate += product_.cwiseProduct(h).sum();
+    product_.noalias() += dA_.transpose() * h;
+    out.hidden.col(t) += in.rate * product_;
+    if (t % interval_ == interval_ - 1) make_between(in, t);
+    if (in.learns_rates) out.decay += dA_.cwiseProduct(before(t)).sum();
+    fades_ = true;
+  }
+  template <class X, class Dy, class Dx>
+  void read_vjp(const Writes& in, Index t, const X& x, const Dy& dy, HebbianGradients<S>&, Dx& dx) {
+    const S decay = fades_ ? in.decay : S(1);
+    for (Index j = 0; j < dA_.cols(); ++j) dA_.col(j) = decay * dA_.col(j) + x[j] * dy;
+    fades_ = false;
+    dx.noalias() = before(t).transpose() * dy;
+  }
+
+ private:
+  std::size_t chunk(Index t) const { return static_cast<std::size_t>(t / interval_); }
+
+  static void write(const Matrix& before, Matrix& after, const Writes& in, Index t) {
+    const auto h = in.hidden.col(t);
+    for (Index j = 0; j < after.cols(); ++j)
+      after.col(j) = in.decay * before.col(j) + (in.rate * h[j]) * h;
+  }
+
+  // What token t reads.
+  const Matrix& before(Index t) const {
+    const Index i = t % interval_;
+    return i == 0 ? kept_[chunk(t)] : between_[static_cast<std::size_t>(i - 1)];
+  }
+  // Those of t's chunk, up to t.
+  void make_between(const Writes& in, Index t) {
+    for (Index i = t - t % interval_; i < t; ++i) {
+      auto& after = between_[static_cast<std::size_t>(i % interval_)];
+      after.resizeLike(dA_);
+      write(before(i), after, in, i);
+    }
+  }
+
+  bool keeps_ = false;  ///< the last pass was a train pass
+  bool fades_ = false;  ///< a write has yet to fade dA, which the next read does in passing
+  Index interval_ = 1;
+  std::vector<Matrix> kept_;     ///< A_0, A_C, A_2C, …
+  std::vector<Matrix> between_;  ///< inside one chunk of C tokens
+  Matrix dA_;                    ///< gradient of A_{t+1}, then of A_t
+  Eigen::Matrix<S, Dynamic, 1> product_;
+};
+
+/// The attention form. Cost: 4 t R flops a read of token t, 2 R² more where A_0 is not zero, and
+/// 2 R² a token for A_T.
+template <class S> class HebbianAttention {
+ public:
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+  using Writes = HebbianWrites<S>;
+
+  void start(const Matrix& A, const Writes& in, bool train) {
+    const Index steps = in.hidden.cols();
+    fresh_ = (A.array() == S(0)).all();
+    if (train && !fresh_) initial_ = A;
+    powers_.resize(steps + 1);
+    slopes_.resize(steps + 1);
+    weights_.resize(steps);
+    dweights_.resize(steps);
+    powers_[steps] = S(1);
+    slopes_[steps] = S(0);
+    for (Index k = 1; k <= steps; ++k) {
+      powers_[steps - k] = powers_[steps - k + 1] * in.decay;
+      slopes_[steps - k] = S(static_cast<double>(k)) * powers_[steps - k + 1];
+    }
+  }
+  template <class X, class Y>
+  void read(const Matrix& A, const Writes& in, Index t, const X& x, Y& y) {
+    if (!fresh_) y.noalias() += (power(t) * A) * x;
+    if (t == 0) return;
+    const auto h = in.hidden.leftCols(t);
+    auto weights = weights_.head(t);
+    weights.noalias() = h.transpose() * x;
+    weights.array() *= in.rate * powers_.tail(t).array();
+    y.noalias() += h * weights;
+  }
+  void write(Matrix&, const Writes&, Index) {}
+  void finish(Matrix& A, const Writes& in) {
+    const Index steps = in.hidden.cols();
+    if (!fresh_) A *= power(steps);
+    faded_.noalias() = in.hidden * (in.rate * powers_.tail(steps)).asDiagonal();
+    add_product(A, faded_, in.hidden.transpose());
+  }
+
+  void start_backward(const Writes&) {}
+  void write_vjp(const Writes&, Index, HebbianGradients<S>&) {}
+  template <class X, class Dy, class Dx>
+  void read_vjp(const Writes& in, Index t, const X& x, const Dy& dy, HebbianGradients<S>& out,
+                Dx& dx) {
+    if (fresh_)
+      dx.setZero();
+    else
+      initial_vjp(t, x, dy, out, dx);
+    if (t == 0) return;
+    const auto h = in.hidden.leftCols(t);
+    auto weights = weights_.head(t), dweights = dweights_.head(t);
+    weights.noalias() = h.transpose() * x;
+    dweights.noalias() = h.transpose() * dy;
+    if (in.learns_rates) rates_vjp(in, t, out);
+    const auto faded = in.rate * powers_.tail(t).array();
+    weights.array() *= faded;
+    dweights.array() *= faded;
+    dx.noalias() += h * dweights;
+    for (Index i = 0; i < t; ++i) out.hidden.col(i) += weights[i] * dy + dweights[i] * x;
+  }
+
+ private:
+  const S& power(Index k) const { return powers_[powers_.size() - 1 - k]; }
+
+  template <class X, class Dy, class Dx>
+  void initial_vjp(Index t, const X& x, const Dy& dy, HebbianGradients<S>& out, Dx& dx) const {
+    dx.noalias() = initial_.transpose() * dy;
+    out.decay += slopes_[slopes_.size() - 1 - t] * dx.cwiseProduct(x).sum();
+    dx *= power(t);
+  }
+  void rates_vjp(const Writes& in, Index t, HebbianGradients<S>& out) const {
+    const auto both = weights_.head(t).array() * dweights_.head(t).array();
+    out.rate += (both * powers_.tail(t).array()).sum();
+    out.decay += in.rate * (both * slopes_.tail(t).array()).sum();
+  }
+
+  bool fresh_ = true;          ///< A_0 is zero
+  Matrix initial_;             ///< A_0 where it is not
+  Vector powers_, slopes_;     ///< λ^T … λ⁰, and their derivatives
+  Vector weights_, dweights_;  ///< of one read
+  Matrix faded_;
+};
+
+}  // namespace fw::detail
