@@ -95,11 +95,13 @@
 #include <fastweights/layers/linear.hpp>
 #include <fastweights/layers/linear_transformer_block.hpp>
 #include <fastweights/layers/long_term_layer.hpp>
+#include <fastweights/layers/lstm.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/pre_norm_block.hpp>
 #include <fastweights/layers/reconstruction_loss.hpp>
 #include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/layers/rms_norm.hpp>
+#include <fastweights/layers/rnn.hpp>
 #include <fastweights/layers/self_referential_layer.hpp>
 #include <fastweights/layers/smoothing_gate.hpp>
 #include <fastweights/layers/strided_conv.hpp>

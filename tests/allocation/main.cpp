@@ -226,17 +226,15 @@ void check_self_referential_layer() {
   report("SelfReferentialLayer", streaming, 0);
 }
 
-// The same for a layer that is no memory's, before and after its window is full; and a sequence
-// with its gradients, in a trace that has seen one.
-void check_relative_attention(Index d, Index window) {
-  using Layer = fw::RelativeAttention<float>;
-  Layer layer({.d_model = d, .heads = 2, .window = window});
+// The same for a layer that is no memory's; and a sequence with its gradients, in a trace that has
+// seen one.
+template <class Layer> void check_layer(Layer layer, const char* what = "") {
   fw::Random random(1);
   fw::initialise(layer, random);
-  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(d, tokens);
-  Eigen::MatrixXf y(d, tokens), dx(d, tokens);
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(layer.inputs(), tokens);
+  Eigen::MatrixXf y(layer.outputs(), tokens), dx(layer.inputs(), tokens);
   auto state = layer.initial_state();
-  Layer::Trace streamed, trained;
+  typename Layer::Trace streamed, trained;
   Layer grad = layer;
   layer.forward(state, x.col(0), y.col(0), streamed);
   const long streaming = allocations_of([&] {
@@ -255,40 +253,25 @@ void check_relative_attention(Index d, Index window) {
   });
   Eigen::setNbThreads(0);
   std::printf("%-72s %ld in steps, %ld in training\n",
-              ("RelativeAttention d_model " + std::to_string(d)).c_str(), streaming, training);
+              (std::string(Layer::name) + " of " + std::to_string(layer.outputs()) + what).c_str(),
+              streaming, training);
   if (streaming != 0 || training != 0) ++failures;
 }
 
-// The same for the recurrent net of fast weights, in each of its forms.
-void check_fast_weights_rnn(Index hidden, fw::FastWeightsForm form, const char* what) {
-  using Layer = fw::FastWeightsRnn<float>;
-  Layer layer({.inputs = 50, .hidden = hidden, .inner = 2, .learn_rates = true, .form = form});
-  fw::Random random(1);
-  fw::initialise(layer, random);
-  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(50, tokens);
-  Eigen::MatrixXf y(hidden, tokens), dx(50, tokens);
-  auto state = layer.initial_state();
-  Layer::Trace streamed, trained;
-  Layer grad = layer;
-  layer.forward(state, x.col(0), y.col(0), streamed);
-  const long streaming = allocations_of([&] {
-    for (Index pass = 0; pass < passes; ++pass)
-      for (Index t = 0; t < tokens; ++t) layer.forward(state, x.col(t), y.col(t), streamed);
-  });
-  const auto train = [&] {
-    layer.forward(state, x, y, trained, fw::Pass::train);
-    layer.backward(x, trained, y, dx, grad);
+// Before and after the window is full.
+void check_relative_attention(Index d, Index window) {
+  check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
+}
+
+void check_recurrent(Index units) {
+  check_layer(fw::Rnn<float, fw::Relu>(100, units));
+  check_layer(fw::Lstm<float>(100, units));
+  const auto fast = [&](fw::FastWeightsForm form) {
+    return fw::FastWeightsRnn<float>(
+        {.inputs = 50, .hidden = units, .inner = 2, .learn_rates = true, .form = form});
   };
-  Eigen::setNbThreads(1);  // threads that share a product take heap for it
-  train();
-  const long training = allocations_of([&] {
-    for (int pass = 0; pass < 5; ++pass) train();
-  });
-  Eigen::setNbThreads(0);
-  std::printf("%-72s %ld in steps, %ld in training\n",
-              ("FastWeightsRnn " + std::string(what) + " R " + std::to_string(hidden)).c_str(),
-              streaming, training);
-  if (streaming != 0 || training != 0) ++failures;
+  check_layer(fast(fw::FastWeightsForm::matrix), ", matrix");
+  check_layer(fast(fw::FastWeightsForm::attention), ", attention");
 }
 
 // Memories that take chunks: no heap after the first update of a size (and the second, which is the
@@ -395,10 +378,7 @@ int main() {
   check_self_referential_layer();
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
-  for (const Index hidden : {3, 20, 100}) {
-    check_fast_weights_rnn(hidden, fw::FastWeightsForm::matrix, "matrix");
-    check_fast_weights_rnn(hidden, fw::FastWeightsForm::attention, "attention");
-  }
+  for (const Index units : {3, 20, 100}) check_recurrent(units);
   check_tiles(fw::AmxPrecision::bf16);
   check_tiles(fw::AmxPrecision::split);
   check_continuous<float>("float");

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sequence_classifier.hpp"
+
+/// \file
+/// The recurrent layers that associative_retrieval and glimpses compare, all of R hidden units.
+
+/// The delta rule with as many units: what is written and read at a token is made of it and the one
+/// before by a short convolution, as a memory by itself does not know the order of tokens.
+///
+///     u_t = ReLU(conv(W x)_t)        y_t = u_t + delta(u)_t
+///
+/// The memory is R×R, with keys of length 1. Yang et al. 2024, arXiv 2406.06484, section 3.3, has
+/// the convolution; there behind the projections of each head.
+struct DeltaLayer {
+  using Scalar = float;
+  using Matrix = Eigen::MatrixXf;
+  using Memory = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
+  static constexpr std::string_view name = "DeltaLayer";
+
+  fw::Linear<float> input;
+  fw::CausalConv<float> conv;
+  Memory memory;
+  static constexpr auto names = fw::names("input", "conv", "memory");
+
+  struct State {
+    fw::CausalConv<float>::State conv;
+    Memory::State memory;
+    static constexpr auto names = fw::names("conv", "memory");
+  };
+  struct Trace {
+    fw::CausalConv<float>::Trace conv;
+    Memory::Trace memory;
+    Matrix projected, units, dprojected, dunits;
+  };
+
+  DeltaLayer(fw::Index in, fw::Index units)
+      : input(in, units),
+        conv(units, 2),
+        memory({.d_model = units}, fw::DeltaRule<float>(units, units)) {}
+
+  fw::Index inputs() const { return input.inputs(); }
+  fw::Index outputs() const { return memory.outputs(); }
+  State initial_state() const { return {conv.initial_state(), memory.initial_state()}; }
+
+  void forward(State& state, fw::Input<float> x, fw::Output<float> y, Trace& trace,
+               fw::Pass pass = fw::Pass::infer) const {
+    fw::Nothing none;
+    for (Matrix* room : {&trace.projected, &trace.units}) room->resize(outputs(), x.cols());
+    input.forward(none, x, trace.projected, none);
+    conv.forward(state.conv, trace.projected, trace.units, trace.conv);
+    rectify(trace.units);
+    memory.forward(state.memory, trace.units, y, trace.memory, pass);
+    y += trace.units;
+  }
+
+  void backward(fw::Input<float> x, Trace& trace, fw::Input<float> dy, fw::Output<float> dx,
+                DeltaLayer& grad) const {
+    fw::Nothing none;
+    for (Matrix* room : {&trace.dprojected, &trace.dunits}) room->resize(outputs(), x.cols());
+    memory.backward(trace.units, trace.memory, dy, trace.dunits, grad.memory);
+    trace.dunits += dy;
+    rectify_backward(trace.units, trace.dunits);
+    conv.backward(trace.projected, trace.conv, trace.dunits, trace.dprojected, grad.conv);
+    input.backward(x, none, trace.dprojected, dx, grad.input);
+  }
+};
+
+/// What the models are called, on the command line and in tables.
+struct RecurrentKind {
+  std::string key, title;
+};
+inline const std::vector<RecurrentKind> recurrent_kinds{{"irnn", "IRNN"},
+                                                        {"lstm", "LSTM"},
+                                                        {"delta", "delta rule"},
+                                                        {"fast", "fast weights"},
+                                                        {"norm", "the same without fast weights"}};
+
+/// Calls f with the model of that kind around R units, its parameters drawn. The fast weights are
+/// those of the paper: f = ReLU, λ = 0.95, η = 0.5, S = 1, W from 0.05 I, C uniform in ±1/√R;
+/// "norm" is the same network with η = 0, which leaves the layer norm. The LSTM starts with forget
+/// gates that keep (a bias of 1: Jozefowicz, Zaremba, Sutskever 2015).
+template <class Encoder, class F>
+auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index units,
+                     std::uint64_t seed, F&& f) {
+  constexpr fw::Index hidden = 100, classes = 10;
+  fw::Random random(seed);
+  const auto with = [&](auto layer, const auto& adjust) {
+    SequenceClassifier<Encoder, decltype(layer)> model(encoder, std::move(layer), hidden, classes);
+    fw::initialise(model, random);
+    adjust(model.recurrent);
+    return f(std::move(model));
+  };
+  const auto as_drawn = [](auto&) {};
+  const fw::Index in = encoder.outputs();
+  if (kind == "irnn")
+    return with(fw::Rnn<float, fw::Relu>(in, units), [](auto& l) { l.start_at_identity(); });
+  if (kind == "lstm")
+    return with(fw::Lstm<float>(in, units),
+                [&](auto& l) { l.bias_ih.segment(units, units).setOnes(); });
+  if (kind == "delta") return with(DeltaLayer(in, units), as_drawn);
+  if (kind != "fast" && kind != "norm")
+    throw std::invalid_argument("there is no model '" + kind +
+                                "': expected irnn, lstm, delta, fast or norm");
+  return with(fw::FastWeightsRnn<float>(
+                  {.inputs = in, .hidden = units, .rate = kind == "fast" ? 0.5 : 0.0}),
+              as_drawn);
+}

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/core/products.hpp>
+#include <fastweights/core/random.hpp>
+#include <fastweights/layers/layer.hpp>
+
+namespace fw::detail {
+
+/// What recurrent layers of R hidden units have in common: the slow weights, with the names and
+/// shapes of PyTorch's recurrent modules of one layer, and the sums that need no order of tokens.
+///
+///     z_t = W_ih x_t + b_ih + b_hh        (and W_hh h_{t−1}, which the layer adds token by token)
+///
+/// Shapes: W_ih (gates·R)×D, W_hh (gates·R)×R, both biases gates·R (size 0 without them).
+template <class S> struct RecurrentWeights {
+  using Scalar = S;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+
+  Matrix weight_ih;
+  Matrix weight_hh;
+  Vector bias_ih;
+  Vector bias_hh;
+  static constexpr auto names =
+      fw::names("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0");
+
+  RecurrentWeights(std::string_view layer, Index in, Index hidden, Index gates, bool bias) {
+    check_size<Dynamic>(layer, "in", in);
+    check_size<Dynamic>(layer, "hidden", hidden);
+    weight_ih.setZero(gates * hidden, in);
+    weight_hh.setZero(gates * hidden, hidden);
+    bias_ih.setZero(bias ? gates * hidden : 0);
+    bias_hh.setZero(bias ? gates * hidden : 0);
+  }
+
+  Index inputs() const { return weight_ih.cols(); }
+  Index outputs() const { return weight_hh.cols(); }
+
+  /// Uniform in ±1/√R, weights and biases, as PyTorch does.
+  template <class Generator> void initialise(Generator& random) {
+    const double bound = 1 / std::sqrt(static_cast<double>(outputs()));
+    fill_uniform(random, bound, weight_ih, weight_hh, bias_ih, bias_hh);
+  }
+
+ protected:
+  void project(const Input<S>& x, Matrix& z) const {
+    z.resize(weight_ih.rows(), x.cols());
+    z.setZero();
+    if (bias_ih.size() > 0)
+      for (Index t = 0; t < z.cols(); ++t) z.col(t) = bias_ih + bias_hh;
+    add_product(z, weight_ih, x);
+  }
+
+  /// `before`: the hidden units that each token met, R×T.
+  template <class Before>
+  void project_backward(const Input<S>& x, const Matrix& dz, const Before& before, Output<S>& dx,
+                        RecurrentWeights& grad) const {
+    add_product(grad.weight_ih, dz, x.transpose());
+    add_product(grad.weight_hh, dz, before.transpose());
+    if (bias_ih.size() > 0)
+      for (Index t = 0; t < dz.cols(); ++t) {
+        grad.bias_ih += dz.col(t);
+        grad.bias_hh += dz.col(t);
+      }
+    dx.setZero();
+    add_product(dx, weight_ih.transpose(), dz);
+  }
+};
+
+}  // namespace fw::detail
