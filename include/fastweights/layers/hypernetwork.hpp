@@ -35,9 +35,10 @@ struct HypernetworkForm {
 /// | up, down of the MLP | I_h over the u block, A onto the y block |
 ///
 ///     const fw::Hypernetwork<double> net(theta, A);
-///     const auto block = net.block<fw::Elementwise<fw::Tanh>>(fw::DeltaRule<double>(net.hidden(),
-///     1)); Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2); block.forward(state, E, Y,
-///     trace);          // net.answer(Y) is A tanh(ω(z) x)
+///     const fw::DeltaRule<double> memory(net.hidden(), 1);
+///     const auto block = net.block<fw::Elementwise<fw::Tanh>>(memory);
+///     Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2);
+///     block.forward(state, E, Y, trace);  // net.answer(Y) is A tanh(ω(z) x)
 ///
 /// Shapes: Θ^(m) h×d, A o×h, x d, z M, the answer o. Throws std::invalid_argument when a size does
 /// not fit, and, with the reason, for what would compute something else: e2 before e1 under a

@@ -9,8 +9,9 @@ namespace fw {
 /// The Delta RNN: a fast net with a recurrent connection, both of whose matrices the delta rule
 /// programs.
 ///
-///     W_t = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ       R_t = R_{t−1} + β'_t (v'_t − R_{t−1}
-///     k'_t) k'_tᵀ y_t = W_t q_t + R_t softmax(y_{t−1})
+///     W_t = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ
+///     R_t = R_{t−1} + β'_t (v'_t − R_{t−1} k'_t) k'_tᵀ
+///     y_t = W_t q_t + R_t softmax(y_{t−1})
 ///
 /// with recurrent_key = k' and so on. Shapes: W d_v×d_k, R d_v×d_v, k and q d_k (feature-mapped
 /// already), k' d_v (after its softmax), v, v' and y d_v. State: W, R and y, all zero at first, so
