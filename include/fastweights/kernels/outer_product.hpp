@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/kernels/packet.hpp>
 
 /// \file
 /// Outer products added to a matrix whose columns, of n entries, lie one after the other: column by
-/// column in packets, without the numbers one by one that an expression starts with where
-/// a column is not aligned, which is most of the work for small n.
+/// column in packets, without the numbers one by one that an expression begins with where a column
+/// is not aligned, most of the work for small n.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

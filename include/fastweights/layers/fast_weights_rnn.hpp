@@ -43,11 +43,11 @@ struct FastWeightsRnnOptions {
 /// sequences, makes no difference to it.
 ///
 /// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
-/// and fixed; state h R and A R×R. Cost a token: 2 R (R + D) flops besides (3 + 2 S) R² by the
-/// matrix, and 4 S R times the tokens before it by attention; a train pass keeps (3 S + 3) R
-/// numbers a token, the matrix 2 √T R² besides. Parameters that are learned are not held to any
-/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit.
-/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1–4 and section 3.2.
+/// and fixed; state h R and A R×R. Cost a token: 2 R (R + D) flops, and (3 + 2 S) R² by the matrix,
+/// by attention 2 R² and 4 S R times the tokens before it. A train pass keeps (3 S + 5) R numbers a
+/// token, by the matrix 2 √T R² besides. Rates that are learned are not held to any range: λ > 1
+/// makes A grow without bound. Throws std::invalid_argument when a size does not fit.
+/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1; initial weights: appendix A.1.
 template <class S, class Activation = Relu> struct FastWeightsRnn {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -180,10 +180,11 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     if (inner == 0) {
       detail::NoFastWeights none;
       f(none);
-    } else if (trace.attends)
+    } else if (trace.attends) {
       f(trace.attention);
-    else
+    } else {
       f(trace.matrix);
+    }
   }
 
   void make_room(Trace& trace, Index steps) const {

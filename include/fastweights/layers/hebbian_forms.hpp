@@ -12,12 +12,20 @@
 /// Two forms of fast weights that a sequence of hidden states h_0, h_1, … writes into and reads
 /// while it comes into being, for FastWeightsRnn:
 ///
-///     A_{t+1} = λ A_t + η h_t h_tᵀ             y = A_t x = λᵗ A_0 x + η Σ_{i<t} λ^{t−1−i} h_i
-///     (h_i·x)
+///     A_{t+1} = λ A_t + η h_t h_tᵀ
+///     y = A_t x = λᵗ A_0 x + η Σ_{i<t} λ^{t−1−i} h_i (h_i·x)
 ///
 /// HebbianMatrix keeps A, HebbianAttention the hidden states, which stand in the layer's trace
-/// anyway. `A` is the state's matrix, A_0 before the first token and A_T after finish. The backward
-/// members go from the last token to the first and see, of a token, the write before the reads.
+/// anyway. Either does, as the layer calls them:
+///
+///     start(A, in, train)                 before the first token; A is the state's matrix, A_0
+///     read(A, in, t, x, y)                y += A_t x, any number of times a token
+///     write(A, in, t)                     after the reads of token t
+///     finish(A, in)                       A becomes A_T
+///     start_backward(in)                  of a train pass, from its last token to its first:
+///     write_vjp(in, t, out)               adds to the gradient of h_t
+///     read_vjp(in, t, x, dy, out, dx)     dx = A_tᵀ dy; the part of h_0 … h_{t−1} in A_t, now
+///                                         or in their write_vjp
 
 namespace fw::detail {
 
