@@ -81,7 +81,8 @@ double error(const Problem& p, const fw::Hypernetwork<S>& net, const Block& bloc
   for (Index i = 0; i < p.x.cols(); ++i) {
     auto state = block.initial_state();
     block.forward(state, net.tokens(p.x.col(i).cast<S>(), p.z.col(i).cast<S>()), Y, trace);
-    const auto difference = net.answer(Y).template cast<long double>() - exact.col(i);
+    const Matrix<long double> difference =
+        net.answer(Y).template cast<long double>() - exact.col(i);
     const auto apart = static_cast<double>(difference.cwiseAbs().maxCoeff());
     if (!(apart <= worst)) worst = apart;  // also when it is NaN
   }

@@ -60,8 +60,8 @@ template <Memory M> double hypernetwork_error(const M& memory) {
   auto asked = owned_sequence<OwnedReads<M>>(signature.read(), 2, S(-3));
   auto answered = owned_sequence<OwnedOuts<M>>(signature.out(), 2, S(0));
   auto& answer = std::get<0>(members(answered));
-  const Eigen::Matrix<S, Dynamic, 1> value =
-      Eigen::Matrix<S, Dynamic, 1>::LinSpaced(answer.rows(), S(1), S(-0.5));
+  Eigen::Matrix<S, Dynamic, 1> value(answer.rows());
+  for (Index i = 0; i < value.size(); ++i) value[i] = S(i % 2 == 0 ? 1.0 : -0.5);
   for_each_member(
       [&, i = std::size_t{0}](std::string_view, auto& array) mutable {
         const Role role = Roles::roles[i++];

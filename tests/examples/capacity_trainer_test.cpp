@@ -1,0 +1,134 @@
+#include "capacity_trainer.hpp"
+
+#include "catch.hpp"
+
+namespace {
+
+constexpr fw::Index symbols = 6, d_key = 4, length = 9;
+
+// A recall of random keys and queries, and gradients of its answers.
+Recall random_recall(fw::Index queries) {
+  fw::Random random(1);
+  Recall r;
+  r.keys.resize(d_key, length);
+  r.queries.resize(d_key, queries);
+  r.danswers.resize(symbols, queries);
+  r.answers.resize(symbols, queries);
+  for (Eigen::MatrixXf* each : {&r.keys, &r.queries, &r.danswers}) random.fill(*each);
+  for (fw::Index t = 0; t < length; ++t)
+    r.values.push_back(static_cast<int>(random.below(symbols)));
+  r.beta.setConstant(length, 0.7f);
+  r.clear_gradient();
+  return r;
+}
+
+Eigen::MatrixXf one_hot(const std::vector<int>& values) {
+  Eigen::MatrixXf v = Eigen::MatrixXf::Zero(symbols, static_cast<fw::Index>(values.size()));
+  for (std::size_t t = 0; t < values.size(); ++t) v(values[t], static_cast<fw::Index>(t)) = 1;
+  return v;
+}
+
+// By the library's memory: all pairs written, then each query read.
+template <class M>
+Eigen::MatrixXf by_memory(const M& m, const Eigen::MatrixXf& keys, const Eigen::MatrixXf& queries,
+                          const Recall& r) {
+  const Eigen::MatrixXf v = one_hot(r.values);
+  Eigen::MatrixXf y(symbols, queries.cols());
+  auto state = fw::initial_state(m);
+  for (fw::Index t = 0; t < keys.cols(); ++t) fw::write(m, state, {keys.col(t), v.col(t)});
+  for (fw::Index q = 0; q < queries.cols(); ++q)
+    fw::read(m, std::as_const(state), {queries.col(q)}, {y.col(q)});
+  return y;
+}
+
+// The gradient along a random direction, against a difference quotient in float.
+template <class Rule> void check_gradient(Rule rule, bool repeats) {
+  CapacityOptions o;
+  o.symbols = static_cast<int>(symbols);
+  o.d_key = d_key;
+  o.repeats = repeats;
+  CapacityTrainer<Rule> trainer(o, std::move(rule));
+  fw::Random random(2);
+  const RecallTask task(o.symbols, repeats);
+  std::vector<RecallSequence> batch;
+  for (int i = 0; i < 4; ++i) batch.push_back(task.training(random));
+  batch.push_back(task.evaluation(random));  // with many queries
+  trainer.loss(batch, true);
+  const CapacityNet gradient = trainer.gradient();
+  // Every parameter by itself, along its own gradient.
+  fw::for_each_parameter(
+      [&](const std::string& path, auto& p, const auto& g) {
+        const double length_of_g = static_cast<double>(g.norm());
+        if (length_of_g < 1e-4) return;
+        const auto before = p;
+        const float h = 5e-3f / g.norm();
+        p = before + h * g;
+        const double above = trainer.loss(batch, false);
+        p = before - h * g;
+        const double below = trainer.loss(batch, false);
+        p = before;
+        INFO(path);
+        CHECK((above - below) / 1e-2 == Catch::Approx(length_of_g).epsilon(0.02));
+      },
+      trainer.net(), gradient);
+}
+
+}  // namespace
+
+TEST_CASE("capacity: the sum rule by weights is the memory", "[examples]") {
+  using Map = fw::Dpfp<2>;
+  Recall r = random_recall(3);
+  SumRule<Map> rule(symbols, d_key, Map());
+  rule.forward(r);
+  Eigen::MatrixXf keys(Map().features(d_key), length), queries(keys.rows(), 3);
+  fw::apply(Map(), r.keys, keys);
+  fw::apply(Map(), r.queries, queries);
+  const fw::LinearAttention<float, -1, -1, fw::AttentionNormaliser<float>> m(symbols, keys.rows(),
+                                                                             {1e-6f});
+  CHECK((r.answers - by_memory(m, keys, queries, r)).cwiseAbs().maxCoeff() <= 1e-5f);
+}
+
+TEST_CASE("capacity: softmax attention by weights is the cache", "[examples]") {
+  Recall r = random_recall(3);
+  SoftmaxRule rule(symbols, d_key, {});
+  rule.forward(r);
+  const fw::KeyValueCache<float> m(symbols, d_key, {.capacity = length});
+  CHECK((r.answers - by_memory(m, r.keys, r.queries, r)).cwiseAbs().maxCoeff() <= 1e-5f);
+}
+
+TEST_CASE("capacity: the gated rule is (1 − β) W + β v kᵀ", "[examples]") {
+  using Gated = fw::GatedLinearAttention<float, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
+  Recall r = random_recall(2);
+  MemoryRule<Gated, fw::IdentityMap> rule(symbols, d_key, {});
+  rule.forward(r);
+  const Eigen::MatrixXf v = one_hot(r.values);
+  Eigen::MatrixXf W = Eigen::MatrixXf::Zero(symbols, d_key);
+  for (fw::Index t = 0; t < length; ++t)
+    W = ((1 - r.beta[t]) * W + r.beta[t] * v.col(t) * r.keys.col(t).transpose()).eval();
+  CHECK((r.answers - W * r.queries).cwiseAbs().maxCoeff() <= 1e-5f);
+}
+
+TEST_CASE("capacity: the gradients of the slow weights", "[examples]") {
+  using Normalised = fw::SumNormalised<fw::EluPlusOne>;
+  using Gated = fw::GatedLinearAttention<float, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
+  check_gradient(SumRule<fw::EluPlusOne>(symbols, d_key, {}), false);
+  check_gradient(SoftmaxRule(symbols, d_key, {}), true);
+  check_gradient(MemoryRule<fw::DeltaRule<float>, Normalised>(symbols, d_key, {}), true);
+  check_gradient(MemoryRule<Gated, Normalised>(symbols, d_key, {}), true);
+  check_gradient(MemoryRule<fw::FastWeightMemory<float>, fw::TanhMap>(symbols, d_key, {}), true);
+}
+
+TEST_CASE("capacity: a training learns, and again the same", "[examples]") {
+  using Normalised = fw::SumNormalised<fw::EluPlusOne>;
+  using Rule = MemoryRule<fw::DeltaRule<float>, Normalised>;
+  CapacityOptions o;
+  o.symbols = 5;
+  o.repeats = true;
+  o.d_key = 16;
+  o.steps = 2000;
+  const auto train = [&] { return CapacityTrainer<Rule>(o, Rule(5, 16, {})).train(); };
+  const CapacityResult first = train(), second = train();
+  CHECK(first.loss < 0.02);  // that of guessing is 0.4
+  CHECK(first.loss == second.loss);
+  CHECK(first.best == second.best);
+}
