@@ -122,6 +122,7 @@ inline void plot_task(const TaskSettings& s, const std::string& ylabel,
               "' ? $2 : NaN):(100*$3) with lines lw 2 title '" + task_title(kind) + "', ";
   for (const auto& [title, height] : lines)
     curves += std::to_string(height) + " with lines dt 2 lc 'gray40' title '" + title + "', ";
+  curves.resize(curves.size() - 2);  // the last comma
   plot(folder / "curves.png",
        "set datafile separator ','\nset xlabel 'training step'\nset ylabel '" + ylabel +
            "'\nset grid\nset key outside right\nplot [][0:100] " + curves + "\n");
