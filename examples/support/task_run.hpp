@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 
 #include "plot.hpp"
 #include "progress.hpp"
@@ -110,6 +111,16 @@ inline std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& d
     csv << r.kind << "," << r.parameters << "," << r.answers << "," << r.complete << "," << r.loss
         << "," << s.steps << "," << r.seconds << "," << s.seed << "\n";
   return results;
+}
+
+/// Throws std::runtime_error where a model's share of right answers is below `least`: what a quick
+/// run must reach.
+inline void expect_learned(const std::vector<TaskResult>& results, double least) {
+  for (const TaskResult& r : results)
+    if (!(r.answers >= least))
+      throw std::runtime_error(
+          "the " + task_title(r.kind) + " has " + std::to_string(100 * r.answers) +
+          " % of the answers right, at least " + std::to_string(100 * least) + " % expected");
 }
 
 /// Draws the validation accuracy of all models against the step, and `lines`, name by height in %.
