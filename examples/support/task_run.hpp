@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 
 #include "plot.hpp"
 #include "progress.hpp"
@@ -112,6 +113,16 @@ inline std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& d
   return results;
 }
 
+/// Throws std::runtime_error where a model's share of right answers is below `least`: what a quick
+/// run must reach.
+inline void expect_learned(const std::vector<TaskResult>& results, double least) {
+  for (const TaskResult& r : results)
+    if (!(r.answers >= least))
+      throw std::runtime_error(
+          "the " + task_title(r.kind) + " has " + std::to_string(100 * r.answers) +
+          " % of the answers right, at least " + std::to_string(100 * least) + " % expected");
+}
+
 /// Draws the validation accuracy of all models against the step, and `lines`, name by height in %.
 inline void plot_task(const TaskSettings& s, const std::string& ylabel,
                       const std::map<std::string, double>& lines) {
@@ -122,6 +133,7 @@ inline void plot_task(const TaskSettings& s, const std::string& ylabel,
               "' ? $2 : NaN):(100*$3) with lines lw 2 title '" + task_title(kind) + "', ";
   for (const auto& [title, height] : lines)
     curves += std::to_string(height) + " with lines dt 2 lc 'gray40' title '" + title + "', ";
+  curves.resize(curves.size() - 2);  // the last comma
   plot(folder / "curves.png",
        "set datafile separator ','\nset xlabel 'training step'\nset ylabel '" + ylabel +
            "'\nset grid\nset key outside right\nplot [][0:100] " + curves + "\n");

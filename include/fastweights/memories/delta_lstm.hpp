@@ -113,43 +113,33 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
     return y.unaryExpr([](const S& each) { return S(each * (S(1) - each)); });
   }
 
-  template <class X, class Y>
-  static void step_net(Net<Owned<S>>& net, const WriteToken<DeltaLstm>& t, Index g,
-                       const X& context, Y& a) {
-    detail::delta_step(
-        net.W, detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)}, a);
-    detail::delta_step(net.R,
-                       detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g),
-                                          t.recurrent_beta[g], context},
-                       a);
+  // What a token brings for the two matrices of net g, or the room for its gradients.
+  template <class T> static auto fast(T& t, Index g) {
+    return detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)};
+  }
+  template <class T, class X> static auto recurrent(T& t, Index g, X& context) {
+    return detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g), t.recurrent_beta[g],
+                              context};
+  }
+
+  template <class T, class X, class Y>
+  static void step_net(Net<Owned<S>>& net, const T& t, Index g, const X& context, Y& a) {
+    detail::delta_step(net.W, fast(t, g), a);
+    detail::delta_step(net.R, recurrent(t, g, context), a);
   }
 
   // What step_net adds to a, and nothing written.
-  template <class X, class Y>
-  static void read_net(const Net<Owned<S>>& net, const WriteToken<DeltaLstm>& t, Index g,
-                       const X& context, Y& a) {
-    detail::delta_answer(
-        net.W, detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)}, a);
-    detail::delta_answer(net.R,
-                         detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g),
-                                            t.recurrent_beta[g], context},
-                         a);
+  template <class T, class X, class Y>
+  static void read_net(const Net<Owned<S>>& net, const T& t, Index g, const X& context, Y& a) {
+    detail::delta_answer(net.W, fast(t, g), a);
+    detail::delta_answer(net.R, recurrent(t, g, context), a);
   }
 
-  template <class X, class Da, class DX>
-  static void net_vjp(const Net<Owned<S>>& net, const WriteToken<DeltaLstm>& t, Index g,
-                      const X& context, const Da& da, Net<Owned<S>>& dnet,
-                      WriteGradToken<DeltaLstm>& dt, DX& dcontext) {
-    auto dkey = dt.key.col(g), dvalue = dt.value.col(g), dquery = dt.query.col(g);
-    detail::delta_step_vjp(
-        net.W, detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)}, da,
-        dnet.W, detail::DeltaTokenGrad{dkey, dvalue, dt.beta[g], dquery});
-    auto drkey = dt.recurrent_key.col(g), drvalue = dt.recurrent_value.col(g);
-    detail::delta_step_vjp(net.R,
-                           detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g),
-                                              t.recurrent_beta[g], context},
-                           da, dnet.R,
-                           detail::DeltaTokenGrad{drkey, drvalue, dt.recurrent_beta[g], dcontext});
+  template <class T, class X, class Da, class DT, class DX>
+  static void net_vjp(const Net<Owned<S>>& net, const T& t, Index g, const X& context, const Da& da,
+                      Net<Owned<S>>& dnet, DT& dt, DX& dcontext) {
+    detail::delta_step_vjp(net.W, fast(t, g), da, dnet.W, fast(dt, g));
+    detail::delta_step_vjp(net.R, recurrent(t, g, context), da, dnet.R, recurrent(dt, g, dcontext));
   }
 
   Signature signature_;

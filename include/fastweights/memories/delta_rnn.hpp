@@ -46,7 +46,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
     scratch<S, Dv>(signature_.dv, [&](auto& context) {
       SoftmaxMap().map(s.output, context);
       s.output.setZero();
-      detail::delta_step(s.W, detail::DeltaToken{t.key, t.value, t.beta, t.query}, s.output);
+      detail::delta_step(s.W, fast(t), s.output);
       detail::delta_step(s.R, recurrent(t, context), s.output);
     });
   }
@@ -60,11 +60,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
     scratch<S, Dv, 2>(signature_.dv, [&](auto& context, auto& dcontext) {
       SoftmaxMap().map(s.output, context);
       dcontext.setZero();
-      detail::delta_step_vjp(s.W, detail::DeltaToken{t.key, t.value, t.beta, t.query}, ds.output,
-                             ds.W, detail::DeltaTokenGrad{dt.key, dt.value, dt.beta, dt.query});
-      detail::delta_step_vjp(s.R, recurrent(t, context), ds.output, ds.R,
-                             detail::DeltaTokenGrad{dt.recurrent_key, dt.recurrent_value,
-                                                    dt.recurrent_beta, dcontext});
+      detail::delta_step_vjp(s.W, fast(t), ds.output, ds.W, fast(dt));
+      detail::delta_step_vjp(s.R, recurrent(t, context), ds.output, ds.R, recurrent(dt, dcontext));
       ds.output.setZero();
       SoftmaxMap().vjp(s.output, context, dcontext, ds.output);
     });
@@ -76,8 +73,11 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
   }
 
  private:
-  template <class Context>
-  static auto recurrent(const WriteToken<DeltaRnn>& t, const Context& context) {
+  // What a token brings for each matrix, or the room for its gradients.
+  template <class T> static auto fast(T& t) {
+    return detail::DeltaToken{t.key, t.value, t.beta, t.query};
+  }
+  template <class T, class X> static auto recurrent(T& t, X& context) {
     return detail::DeltaToken{t.recurrent_key, t.recurrent_value, t.recurrent_beta, context};
   }
 

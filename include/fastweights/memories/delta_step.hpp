@@ -15,25 +15,16 @@
 
 namespace fw::detail {
 
-// What a token brings for one matrix.
-template <class K, class V, class S, class Q> struct DeltaToken {
-  const K& key;
-  const V& value;
-  const S& beta;
-  const Q& query;
+// What a token brings for one matrix, or the room for its gradients, all of which accumulate:
+// refers to what has a name, and holds what has none, such as a column.
+template <class K, class V, class B, class Q> struct DeltaToken {
+  K key;
+  V value;
+  B beta;
+  Q query;
 };
-template <class K, class V, class S, class Q>
-DeltaToken(const K&, const V&, const S&, const Q&) -> DeltaToken<K, V, S, Q>;
-
-// The room for its gradients, all of which accumulate.
-template <class K, class V, class S, class Q> struct DeltaTokenGrad {
-  K& key;
-  V& value;
-  S& beta;
-  Q& query;
-};
-template <class K, class V, class S, class Q>
-DeltaTokenGrad(K&, V&, S&, Q&) -> DeltaTokenGrad<K, V, S, Q>;
+template <class K, class V, class B, class Q>
+DeltaToken(K&&, V&&, B&&, Q&&) -> DeltaToken<K, V, B, Q>;
 
 template <class W, class T, class Y> void delta_step(W& w, const T& t, Y& y) {
   using S = typename W::Scalar;
@@ -59,7 +50,7 @@ template <class W, class T, class Y> void delta_answer(const W& w, const T& t, Y
 // `w` is the matrix before the step; dw enters as the gradient of the matrix after it and leaves as
 // that of `w`.
 template <class W, class T, class Dy, class DW, class DT>
-void delta_step_vjp(const W& w, const T& t, const Dy& dy, DW& dw, const DT& dt) {
+void delta_step_vjp(const W& w, const T& t, const Dy& dy, DW& dw, DT dt) {
   using S = typename W::Scalar;
   scratch<S, W::RowsAtCompileTime, 2>(w.rows(), [&](auto& error, auto& derror) {
     error.noalias() = w * t.key;

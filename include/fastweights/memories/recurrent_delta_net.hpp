@@ -89,7 +89,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
                       dkey.setZero(), dquery.setZero(), dvalue.setZero(), dcontext.setZero();
                       detail::delta_step_vjp(s.W, detail::DeltaToken{key, value, beta, query},
                                              ds.output, ds.W,
-                                             detail::DeltaTokenGrad{dkey, dvalue, dbeta, dquery});
+                                             detail::DeltaToken{dkey, dvalue, dbeta, dquery});
                       draw.setZero();
                       SoftmaxMap().vjp(key, key, dkey, draw);
                       dt.key += draw;
