@@ -9,13 +9,11 @@
 //
 // Every model is trained at each learning rate; the run that is best in validation counts.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
-#include <thread>
 
 #include "support/associative_retrieval_task.hpp"
-#include "support/classifier_experiment.hpp"
+#include "support/experiment_options.hpp"
 
 namespace {
 
@@ -36,40 +34,21 @@ struct Settings {
 Settings parse(int argc, char** argv) {
   Settings s;
   Experiment& e = s.experiment;
-  e = {"retrieval", "build/associative_retrieval", {}, {20, 50, 100}, {3e-3, 1e-3}, {}, 0,
-       published};
+  e.name = "retrieval";
+  e.output = "build/associative_retrieval";
+  e.models = {"irnn", "lstm", "delta", "fast"};
+  e.units = {20, 50, 100};
   e.plan.steps = 40000;
-  std::vector<std::string> kinds;
-  for (const RecurrentKind& kind : recurrent_kinds) kinds.push_back(kind.key);
+  e.published = published;
   CLI::App app("Associative retrieval by recurrent networks with and without fast weights");
-  app.add_option("--output", e.output, "folder of tables and picture")->capture_default_str();
-  app.add_option("--models", e.models, "which to train")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds));
-  app.add_option("--units", e.units, "hidden units R")->delimiter(',');
-  app.add_option("--rates", e.rates, "peak learning rates to choose from")->delimiter(',');
+  add_experiment_options(app, e);
   app.add_option("--pairs", s.pairs, "K")->check(CLI::Range(1, 26))->capture_default_str();
-  app.add_option("--steps", e.plan.steps, "training steps of a run")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--batch", e.plan.batch, "sequences a step")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--clip", e.plan.clip, "largest norm of a gradient")->capture_default_str();
-  app.add_option("--seed", e.plan.seed, "of weights and sequences")->capture_default_str();
-  app.add_option("--threads", e.threads, "runs at the same time, by default one a core");
   app.add_flag("--quick", s.quick, "R = 50, three minutes; fails where it does not learn");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_options(app, argc, argv, e);
   if (s.quick) e.units = {50}, e.plan.steps = 8000, e.rates = {3e-3}, s.target = 10;
   if (s.smoke) e.plan.steps = 4, e.units = {20}, e.rates = {1e-3};
   if (s.smoke) s.train = 500, s.validation = s.test = 200;
-  if (e.models.empty()) e.models = {"irnn", "lstm", "delta", "fast"};
-  if (e.threads < 1) e.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return s;
 }
 

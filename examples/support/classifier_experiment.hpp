@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "classifier_trainer.hpp"
+#include "denormals.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
 #include "recurrent_models.hpp"
@@ -27,9 +28,10 @@ struct Experiment {
   std::string name, output;
   std::vector<std::string> models;
   std::vector<fw::Index> units;
-  std::vector<double> rates;
+  std::vector<double> rates = {3e-3, 1e-3};
   TrainingPlan plan;
-  int threads = 2;
+  double eta = 0.5;  ///< of the fast weights
+  int threads = 0;
   PublishedErrors published;
 };
 
@@ -46,17 +48,23 @@ inline std::string title_of(const std::string& kind) {
   return kind;
 }
 
-/// All runs of an experiment, those that take longest first, as the last ones may run alone.
+/// All runs of an experiment, by model, units and rate.
 inline std::vector<Run> planned_runs(const Experiment& e) {
   std::vector<Run> runs;
   for (const std::string& kind : e.models)
     for (const fw::Index units : e.units)
       for (const double rate : e.rates) runs.push_back({kind, units, rate, {}});
-  const auto weight = [](const Run& run) {
-    return run.units * (run.kind == "lstm" || run.kind == "delta" ? 3 : 1);
-  };
-  std::ranges::stable_sort(runs, [&](const Run& a, const Run& b) { return weight(a) > weight(b); });
   return runs;
+}
+
+/// The numbers of the runs, those first that take longest, as the last ones may run alone.
+inline std::vector<std::size_t> longest_first(const std::vector<Run>& runs) {
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) {
+    return runs[i].units * (runs[i].kind == "lstm" || runs[i].kind == "delta" ? 3 : 1);
+  });
+  return order;
 }
 
 /// Calls f(0) … f(count − 1), the next one in whichever thread is free.
@@ -65,6 +73,7 @@ template <class F> void run_jobs(std::size_t count, int threads, F&& f) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::size_t i = 0; i < count; ++i) {
     try {
+      flush_denormals();
       f(i);
     } catch (...) {
 #pragma omp critical(run_jobs)
@@ -78,6 +87,7 @@ template <class F> void run_jobs(std::size_t count, int threads, F&& f) {
 template <class Encoder, class Data>
 std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Splits<Data>& data) {
   std::vector<Run> runs = planned_runs(e);
+  const std::vector<std::size_t> order = longest_first(runs);
   Progress progress(e.name, static_cast<long>(runs.size()) * e.plan.steps);
   std::mutex lock;
   long done = 0;
@@ -88,10 +98,10 @@ std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Sp
     progress.show(done += steps, note);
   };
   run_jobs(runs.size(), e.threads, [&](std::size_t i) {
-    Run& run = runs[i];
+    Run& run = runs[order[i]];
     TrainingPlan plan = e.plan;
     plan.rate = run.rate;
-    run.result = with_classifier(run.kind, encoder, run.units, plan.seed, [&](auto model) {
+    run.result = with_classifier(run.kind, encoder, run.units, e.eta, plan.seed, [&](auto model) {
       ClassifierTrainer<decltype(model), Data> trainer(model, data, plan);
       return trainer.train([&] { show(run, 1); });
     });
@@ -207,8 +217,10 @@ inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor
   }
   plot(
       folder / "errors.png",
-      "set datafile separator ','\nset multiplot layout 1,2\nset grid\nset logscale y\nset key "
-      "below maxcols 3\nset ylabel 'test error, %'\nset xlabel 'hidden units'\nset xtics (" +
+      "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset "
+      "grid\nset logscale y\nset key "
+      "below maxcols 4 font ',9'\nset ylabel 'test error, %'\nset xlabel 'hidden units'\nset xtics "
+      "(" +
           [&] {
             std::string tics;
             for (const fw::Index r : e.units) tics += (tics.empty() ? "" : ",") + std::to_string(r);
@@ -218,7 +230,7 @@ inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor
           "\nset xtics auto\nset xlabel 'training step'\nset ylabel "
           "'validation error, %'\nplot " +
           curves + "\nunset multiplot\n",
-      1400, 700);
+      1500, 700);
 }
 
 /// The exit code: 0 where the error of that model is at most `limit` % at every size, and says so.

@@ -78,14 +78,14 @@ inline const std::vector<RecurrentKind> recurrent_kinds{{"irnn", "IRNN"},
                                                         {"lstm", "LSTM"},
                                                         {"delta", "delta rule"},
                                                         {"fast", "fast weights"},
-                                                        {"norm", "the same without fast weights"}};
+                                                        {"norm", "without fast weights"}};
 
 /// Calls f with the model of that kind around R units, its parameters drawn. The fast weights are
-/// those of the paper: f = ReLU, λ = 0.95, η = 0.5, S = 1, W from 0.05 I, C uniform in ±1/√R;
-/// "norm" is the same network with η = 0, which leaves the layer norm. The LSTM starts with forget
-/// gates that keep (a bias of 1: Jozefowicz, Zaremba, Sutskever 2015).
+/// those of the paper, f = ReLU, λ = 0.95, S = 1, W from 0.05 I, C uniform in ±1/√R; "norm" is the
+/// same network with η = 0, which leaves the layer norm. The LSTM starts with forget gates that
+/// keep (a bias of 1: Jozefowicz, Zaremba, Sutskever 2015).
 template <class Encoder, class F>
-auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index units,
+auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index units, double eta,
                      std::uint64_t seed, F&& f) {
   constexpr fw::Index hidden = 100, classes = 10;
   fw::Random random(seed);
@@ -107,6 +107,6 @@ auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index 
     throw std::invalid_argument("there is no model '" + kind +
                                 "': expected irnn, lstm, delta, fast or norm");
   return with(fw::FastWeightsRnn<float>(
-                  {.inputs = in, .hidden = units, .rate = kind == "fast" ? 0.5 : 0.0}),
+                  {.inputs = in, .hidden = units, .rate = kind == "fast" ? eta : 0.0}),
               as_drawn);
 }

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <glimpse_task.hpp>
+
+#include "catch.hpp"
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+// A folder of its own that is gone afterwards.
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() /
+                               ("fastweights_glimpses_" + std::to_string(counter++));
+  static inline int counter = 0;
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(path / name, std::ios::binary) << content;
+    return (path / name).string();
+  }
+};
+
+std::string text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+// A line of the digits whose pixels are i % 17.
+std::string line(const std::string& last) {
+  std::string all;
+  for (int i = 0; i < 64; ++i) all += std::to_string(i % 17) + ",";
+  return all + last + "\n";
+}
+
+Images counting(int side) {
+  Images images{side, 100, {}, {}};
+  Bytes pixels(static_cast<std::size_t>(side * side));
+  std::iota(pixels.begin(), pixels.end(), std::uint8_t{0});
+  images.add(pixels, 7);
+  std::ranges::reverse(pixels);
+  images.add(pixels, 3);
+  return images;
+}
+
+}  // namespace
+
+TEST_CASE("Glimpses: each quarter coarse, in four, and coarse again", "[glimpses]") {
+  const std::vector<Glimpse> order = glimpse_order(28, 7);
+  REQUIRE(order.size() == 24);
+  CHECK(std::ranges::equal(
+      std::span(order).first(6),
+      std::array<Glimpse, 6>{{{0, 0, 2}, {0, 0, 1}, {0, 7, 1}, {7, 0, 1}, {7, 7, 1}, {0, 0, 2}}}));
+  CHECK((order[6] == Glimpse{0, 14, 2}));
+  CHECK((order[22] == Glimpse{21, 21, 1}));
+  std::array<int, 28 * 28> fine{}, coarse{};  // how often a pixel is seen
+  for (const Glimpse& g : order)
+    for (int r = 0; r < 7 * g.scale; ++r)
+      for (int c = 0; c < 7 * g.scale; ++c)
+        ++(g.scale == 1 ? fine : coarse)
+              .at(static_cast<std::size_t>((g.row + r) * 28 + g.column + c));
+  CHECK(std::ranges::all_of(fine, [](int n) { return n == 1; }));
+  CHECK(std::ranges::all_of(coarse, [](int n) { return n == 2; }));
+  CHECK((glimpse_order(8, 3)[18] == Glimpse{2, 2, 2}));
+  CHECK((glimpse_order(8, 3)[22] == Glimpse{5, 5, 1}));
+  CHECK_THROWS_WITH(glimpse_order(5, 3),
+                    "glimpses of 3 in images of 5: an image takes at least two abreast");
+}
+
+TEST_CASE("Glimpses: pixels, and means of four of them, from 0 to 1", "[glimpses]") {
+  const GlimpseSequences sequences(counting(4), 1);
+  CHECK(sequences.targets == std::vector{7, 3});
+  GlimpseSequences::Batch batch;
+  sequences.gather(std::vector{1, 0}, batch);
+  REQUIRE((batch.rows() == 1 && batch.cols() == 48));
+  const std::array expected{2.5, 0.0, 1.0, 4.0, 5.0, 2.5, 4.5, 2.0, 3.0, 6.0, 7.0, 4.5};
+  for (Eigen::Index i = 0; i < 12; ++i) {
+    CHECK(batch(0, 24 + i) == Catch::Approx(expected.at(static_cast<std::size_t>(i)) / 100));
+    CHECK(batch(0, i) == Catch::Approx((15 - expected.at(static_cast<std::size_t>(i))) / 100));
+  }
+  const GlimpseSequences wide(counting(4), 2);
+  wide.gather(std::vector{0}, batch);
+  CHECK((batch.col(1).cast<double>() * 100 - Eigen::Vector4d(0, 1, 4, 5)).norm() < 1e-5);
+}
+
+TEST_CASE("Digits: read from lines of 65 numbers, or refused", "[glimpses]") {
+  const Folder folder;
+  const Images images = read_digits(folder.write("two.csv", line("4") + line("9")));
+  CHECK(images.size() == 2);
+  CHECK(images.targets == std::vector{4, 9});
+  CHECK(images.at(1)[20] == 3);
+  const auto refused = [&](const std::string& content) {
+    CHECK_THROWS_WITH(read_digits(folder.write("bad.csv", content)),
+                      Catch::Matchers::ContainsSubstring("expected 64 pixels from 0 to 16"));
+  };
+  refused(line("10"));
+  refused(line("4,1"));
+  refused("17" + line("4").substr(1));
+  refused("1,2,3\n");
+  CHECK_THROWS_WITH(read_digits((folder.path / "none").string()),
+                    Catch::Matchers::ContainsSubstring("script/digits FILE writes them"));
+}
+
+TEST_CASE("MNIST: two IDX files become images, or are refused", "[glimpses]") {
+  const Folder folder;
+  const Bytes header{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2};
+  const Bytes labels{0, 0, 8, 1, 0, 0, 0, 2, 5, 8};
+  const std::string pixels = text({1, 2, 3, 4, 250, 251, 252, 253});
+  folder.write("train-images-idx3-ubyte", text(header) + pixels);
+  folder.write("train-labels-idx1-ubyte", text(labels));
+  const Images images = read_mnist(folder.path, "train");
+  CHECK(images.side == 2);
+  CHECK(images.targets == std::vector{5, 8});
+  CHECK(std::ranges::equal(images.at(1), Bytes{250, 251, 252, 253}));
+
+  using Catch::Matchers::ContainsSubstring;
+  folder.write("train-images-idx3-ubyte", text(header) + pixels + "x");
+  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("its size is not what"));
+  folder.write("train-images-idx3-ubyte", text(labels));
+  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("3 dimensions"));
+  CHECK_THROWS_WITH(read_mnist(folder.path, "t10k"), ContainsSubstring("cannot read"));
+}
+
+TEST_CASE("Warped images: the images themselves first, then others of the same digits",
+          "[glimpses]") {
+  const Images images = counting(4);
+  const Images still = warped(images, 3, 1, {0, 0}), moved = warped(images, 3, 1);
+  REQUIRE(still.size() == 6);
+  CHECK(still.targets == std::vector{7, 3, 7, 3, 7, 3});
+  CHECK(moved.targets == still.targets);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(std::ranges::equal(still.at(i), images.at(i % 2)));
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(std::ranges::equal(moved.at(i), images.at(i % 2)) == (i < 2));
+  CHECK(warped(images, 3, 1).pixels == moved.pixels);
+  CHECK(warped(images, 3, 2).pixels != moved.pixels);
+  const Bytes& pixels = images.pixels;
+  CHECK(interpolate(std::span(pixels).first(16), 4, 1.5, 2.25) == Catch::Approx(8.25));
+  CHECK(interpolate(std::span(pixels).first(16), 4, 3.5, 3) == Catch::Approx(7.5));
+  CHECK(interpolate(std::span(pixels).first(16), 4, -1, 0) == 0);
+}
