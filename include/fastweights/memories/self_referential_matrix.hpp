@@ -47,7 +47,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
                    scratch<S, Rows>(rows(), [&](auto& update) {
                      update.noalias() = s.W * difference;
                      for_each_block([&](int i, Index first, Index count) {
-                       update.segment(first, count) *= strengths[i];
+                       scale(update, first, count, strengths[i]);
                      });
                      s.W.noalias() += update * key.transpose();
                    });
@@ -74,8 +74,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
                 auto dupdate = demitted.segment(first, count);
                 dstrengths[i] = dupdate.cwiseProduct(change.segment(first, count)).sum() *
                                 strengths[i] * (S(1) - strengths[i]);
-                update.segment(first, count) *= strengths[i];
-                dupdate *= strengths[i];  // of W (q − k)
+                scale(update, first, count, strengths[i]);
+                scale(demitted, first, count, strengths[i]);  // of W (q − k)
               });
               dkey.noalias() = ds.W.transpose() * update;
               ds.W.noalias() += demitted * difference.transpose();
@@ -108,6 +108,10 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
   Index dk() const { return signature_.dk; }
   Index rows() const { return dv() + 2 * dk() + 4; }
 
+  // By a loop: of Eigen's for a part of a short vector GCC says that it leaves the vector.
+  template <class X> static void scale(X& x, Index first, Index count, S factor) {
+    for (Index i = first; i < first + count; ++i) x[i] *= factor;
+  }
   // Calls f(i, first row, rows) for the rows of y, q, k and b.
   template <class F> void for_each_block(const F& f) const {
     f(0, 0, dv());
