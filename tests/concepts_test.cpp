@@ -11,6 +11,8 @@
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/memories/compressive_memory.hpp>
 #include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/memories/delta_lstm.hpp>
+#include <fastweights/memories/delta_rnn.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>
@@ -19,6 +21,8 @@
 #include <fastweights/memories/key_value_cache.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 #include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/memories/self_referential_matrix.hpp>
 
 namespace {
 
@@ -90,6 +94,12 @@ static_assert(
 static_assert(in_all_scalars_and_sizes<Hebbian>(
     {.chunks = true, .merges = true, .kernels = true, .kernel_backward = true}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
+static_assert(in_all_scalars_and_sizes<fw::DeltaRnn>({}));
+static_assert(in_all_scalars_and_sizes<fw::DeltaLstm>({}));
+static_assert(in_all_scalars_and_sizes<fw::RecurrentDeltaNet>({}));
+static_assert(in_all_scalars_and_sizes<fw::SelfReferentialMatrix>({}));
+static_assert(fw::KeepsSlowWeights<fw::RecurrentDeltaNet<float>>);
+static_assert(!fw::KeepsSlowWeights<fw::DeltaRnn<float>>);
 static_assert(
     in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));
 static_assert(in_all_scalars_and_sizes<Mapped>({}));
