@@ -142,7 +142,8 @@ inline void print_errors(const Experiment& e, const std::vector<Run>& runs) {
       std::printf(" %.2f | %s |", 100 * best_run(runs, kind, r).result.test,
                   percent(e.published, title_of(kind), r).c_str());
   }
-  for (const auto& [title, errors] : e.published) {
+  for (const auto& published : e.published) {
+    const std::string& title = published.first;
     if (std::ranges::any_of(recurrent_kinds, [&](const auto& k) { return k.title == title; }))
       continue;
     std::printf("\n| %s |", title.c_str());
