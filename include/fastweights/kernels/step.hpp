@@ -2,6 +2,7 @@
 
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/kernels/pair.hpp>
+#include <fastweights/kernels/pass.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
