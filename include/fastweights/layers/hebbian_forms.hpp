@@ -165,6 +165,7 @@ template <class S> class HebbianAttention {
   void start(const Matrix& A, const Writes& in, bool train) {
     const Index steps = in.hidden.cols();
     fresh_ = is_zero(A);
+    if (train) initial_.resize(A.rows(), A.cols());  // room for a past before there is one
     if (train && !fresh_) initial_ = A;
     powers_.resize(steps + 1);
     slopes_.resize(steps + 1);
