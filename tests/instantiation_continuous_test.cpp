@@ -17,15 +17,10 @@ using Rectangles = RectangularBasis<float>;
 using Gaussians = GaussianBasis<double>;
 
 template class GaussianBasis<float>;
-template class GaussianBasis<double>;
 template class RectangularBasis<float>;
-template class RectangularBasis<double>;
 template class GibbsDensity<float>;
-template class GibbsDensity<double>;
 template struct LearnedLocation<float>;
-template struct LearnedLocation<double>;
 template struct DiscreteMoments<float>;
-template struct DiscreteMoments<double>;
 template struct LocatedDensity<float, LearnedLocation<float>>;
 template struct LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
 template struct LocatedDensity<double, DiscreteMoments<double>>;
@@ -45,12 +40,8 @@ template struct DrawnChunks<4>;
 template struct DrawnChunks<Dynamic>;
 
 template struct NoGate<float>;
-template struct NoGate<double>;
 template struct ConvGate<float>;
-template struct ConvGate<double>;
 template struct AffineGate<float>;
-template struct AffineGate<double>;
 template struct StridedConv<float>;
-template struct StridedConv<double>;
 
 }  // namespace fw

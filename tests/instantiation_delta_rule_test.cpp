@@ -9,8 +9,6 @@ using NormaliserF = AttentionNormaliser<float>;
 using NormaliserD = AttentionNormaliser<double>;
 
 template class DeltaRule<float>;
-template class DeltaRule<double>;
-template class DeltaRule<float, 4, 3>;
 template class DeltaRule<double, 4, 3>;
 // Before version 16 clang instantiates members whose constraints fail, which the merging of these
 // is.

@@ -15,7 +15,6 @@ namespace fw {
 template struct Dpfp<1>;
 template struct Dpfp<3>;
 template class FavorPlus<float>;
-template class FavorPlus<double>;
 template struct Chain<EluPlusOne, SumNormalise>;
 template struct Chain<Dpfp<2>, FavorPlus<float>, L2Normalise>;
 

@@ -10,14 +10,10 @@ namespace fw {
 template class GatedLinearAttention<float, Dynamic, Dynamic, KeyValueDecay>;
 template class GatedLinearAttention<double, 4, 3, KeyValueDecay>;
 template class GatedDeltaRule<float>;
-template class GatedDeltaRule<double>;
-template class GatedDeltaRule<float, 4, 3>;
 template class GatedDeltaRule<double, 4, 3>;
 // Before version 16 clang instantiates members whose constraints fail, which the chunk of these is.
 #if !defined(__clang__) || __clang_major__ >= 16
 template class GatedLinearAttention<float>;
-template class GatedLinearAttention<double>;
-template class GatedLinearAttention<float, 4, 3>;
 template class GatedLinearAttention<double, 4, 3>;
 template class GatedDeltaRule<float, 4, 3, KeyValueBetaVectorDecay>;
 template class GatedDeltaRule<double, Dynamic, Dynamic, KeyValueBetaVectorDecay>;

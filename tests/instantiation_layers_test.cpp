@@ -5,25 +5,16 @@
 namespace fw {
 
 template struct Linear<float>;
-template struct Linear<double>;
 template struct Embedding<float>;
-template struct Embedding<double>;
 template struct LayerNorm<float>;
-template struct LayerNorm<double>;
 template struct RmsNorm<float>;
-template struct RmsNorm<double>;
 template struct CausalConv<float>;
-template struct CausalConv<double>;
 template struct RelativeAttention<float>;
-template struct RelativeAttention<double>;
 template struct Rnn<float>;
 template struct Rnn<double, Relu>;
 template struct Lstm<float>;
-template struct Lstm<double>;
 template struct SwiGlu<float>;
-template struct SwiGlu<double>;
 template struct FeedForward<float>;
-template struct FeedForward<double>;
 template struct FastWeightsRnn<float>;
 template struct FastWeightsRnn<double, Tanh>;
 
@@ -31,7 +22,6 @@ template struct FastWeightLayer<DeltaRnn<float>, SumNormalised<EluPlusOne>>;
 template struct FastWeightLayer<DeltaLstm<double>, SumNormalised<EluPlusOne>>;
 template struct FastWeightLayer<RecurrentDeltaNet<float>>;
 template struct SelfReferentialLayer<float>;
-template struct SelfReferentialLayer<double>;
 
 using Delta = DeltaRule<float, 4, 4>;
 using Cache = KeyValueCache<double>;

@@ -9,17 +9,13 @@
 namespace fw {
 
 template class DeltaRnn<float>;
-template class DeltaRnn<double>;
-template class DeltaRnn<float, 4, 3>;
+template class DeltaRnn<double, 4, 3>;
 template class DeltaLstm<float>;
-template class DeltaLstm<double>;
-template class DeltaLstm<float, 4, 3>;
+template class DeltaLstm<double, 4, 3>;
 template class RecurrentDeltaNet<float>;
-template class RecurrentDeltaNet<double>;
-template class RecurrentDeltaNet<float, 4, 3>;
+template class RecurrentDeltaNet<double, 4, 3>;
 template class SelfReferentialMatrix<float>;
-template class SelfReferentialMatrix<double>;
-template class SelfReferentialMatrix<float, 4, 3>;
+template class SelfReferentialMatrix<double, 4, 3>;
 
 template struct RecurrentKeyValueBeta<4, 3>;
 template struct RecurrentKeyValueBeta<Dynamic, Dynamic, 3>;

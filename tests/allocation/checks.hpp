@@ -1,0 +1,83 @@
+#pragma once
+
+/// What the files of this folder check with, and the parts they make.
+
+#include <cstdio>
+#include <fastweights/algorithms/step.hpp>
+#include <fastweights/core/random.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/testing/sequences.hpp>
+#include <string>
+#include <tuple>
+
+#include "counter.hpp"
+
+using fw::Dynamic;
+using fw::Index;
+
+constexpr Index sequence_length = 100, passes = 100;  // 10⁴ steps: one sequence again and again
+inline int failures = 0;
+
+void check_fixed_memories();
+void check_dynamic_memories();
+void check_feature_mapped();
+void check_layers();
+void check_models();
+void check_chunked_memories();
+
+template <class F> long allocations_of(const F& f) {
+  const long before = allocations();
+  f();
+  return allocations() - before;
+}
+
+template <class M> auto token(const M& m, fw::testing::Sequences<M>& all, Index t) {
+  const auto signature = m.signature();
+  const auto at = [t]<class Token>(const auto& views, const auto& extents) {
+    return fw::detail::token_at<Token>(views, extents, t);
+  };
+  return std::make_tuple(at.template operator()<fw::WriteToken<M>>(
+                             fw::view<fw::WriteSequence<M>>(all.inputs), signature.write()),
+                         at.template operator()<fw::ReadToken<M>>(
+                             fw::view<fw::ReadSequence<M>>(all.queries), signature.read()),
+                         at.template operator()<fw::OutToken<M>>(
+                             fw::view<fw::OutSequence<M>>(all.outputs), signature.out()));
+}
+
+template <class M> std::string label(const M& m, const char* variant) {
+  const auto signature = m.signature();
+  const bool fixed = decltype(fw::OutToken<M>::output)::RowsAtCompileTime != Dynamic;
+  return std::string(M::name) + " " + variant + " d_v " + std::to_string(signature.dv) + " d_k " +
+         std::to_string(signature.dk) + (fixed ? " fixed" : " dynamic");
+}
+
+// Calls f(state, t) for every token of every pass.
+template <class M, class F> long allocations_of_passes(const M& m, const F& f) {
+  auto state = fw::initial_state(m);
+  return allocations_of([&] {
+    for (Index pass = 0; pass < passes; ++pass) {
+      fw::set_zero(state);
+      for (Index t = 0; t < sequence_length; ++t) f(state, t);
+    }
+  });
+}
+
+inline void report(const std::string& what, long stepping, long apart) {
+  std::printf("%-72s %ld in steps, %ld in writes and reads\n", what.c_str(), stepping, apart);
+  if (stepping != 0 || apart != 0) ++failures;
+}
+
+template <class M> void check(const M& m, const char* variant = "") {
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, sequence_length, random, /*positive=*/true);
+  const long stepping = allocations_of_passes(m, [&](auto& state, Index t) {
+    const auto [input, query, output] = token(m, all, t);
+    fw::step(m, state, input, query, output);
+  });
+  const long apart = allocations_of_passes(m, [&](auto& state, Index t) {
+    const auto [input, query, output] = token(m, all, t);
+    fw::write(m, state, input);
+    fw::read(m, state, query, output);
+  });
+  report(label(m, variant), stepping, apart);
+}

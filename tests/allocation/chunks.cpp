@@ -1,0 +1,99 @@
+#include <fastweights/fastweights.hpp>
+#include <fastweights/memories/amx_scan.hpp>
+#include <utility>
+
+#include "checks.hpp"
+#include "emulated_tiles.hpp"
+
+namespace {
+
+// Memories that take chunks: no heap after the first update of a size (and the second, which is the
+// first with a past), whichever memories of other sizes the thread runs in between.
+template <class M, class Other>
+void check_chunks(const M& m, const Other& other, const char* what) {
+  fw::Random random(1);
+  const auto make = [&](const auto& rule) {
+    return std::make_pair(fw::testing::random_sequences(rule, 2, random), fw::initial_state(rule));
+  };
+  auto mine = make(m);
+  auto others = make(other);
+  const auto run = [](const auto& rule, auto& some, bool apart) {
+    auto& s = some.second;
+    for (Index t = 0; t < 2; ++t) {
+      const auto [input, query, output] = token(rule, some.first, t);
+      if (apart) {
+        fw::write(rule, s, input);
+        fw::read(rule, s, query, output);
+      } else {
+        fw::step(rule, s, input, query, output);
+      }
+    }
+  };
+  run(m, mine, false);
+  run(other, others, false);
+  const auto rounds = [&](bool apart) {
+    return allocations_of([&] {
+      for (int i = 0; i < 3; ++i) {
+        run(m, mine, apart);
+        run(other, others, apart);
+      }
+    });
+  };
+  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  const long stepping = rounds(false), apart = rounds(true);
+  Eigen::setNbThreads(0);
+  report(std::string(M::name) + " " + what + " d " + std::to_string(m.options().d), stepping,
+         apart);
+}
+
+// The scan by tiles takes heap in the first call of a size only, whichever is run in between.
+void check_tiles(fw::AmxPrecision precision) {
+  const auto scan = [&](Index dv, Index dk, Index steps) {
+    using M = fw::DeltaRule<float>;
+    const M m(dv, dk);
+    fw::Random random(1);
+    auto all = fw::testing::random_sequences(m, steps, random);
+    auto state = fw::initial_state(m);
+    return allocations_of([&] {
+      fw::detail::tile_scan<EmulatedTiles>(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
+                                           fw::view<fw::ReadSequence<M>>(all.queries),
+                                           fw::view<fw::OutSequence<M>>(all.outputs), precision);
+    });
+  };
+  scan(70, 100, 100);
+  report(std::string("amx_scan ") + (precision == fw::AmxPrecision::bf16 ? "bf16" : "split"),
+         scan(70, 100, 200) + scan(1, 1, 70) + scan(64, 64, 1) + scan(70, 100, 64), 0);
+}
+
+template <class S, class Sampling>
+auto continuous(Index d, Index heads, Index functions, Index length) {
+  using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+  using M = fw::ContinuousMemory<S, Density, fw::GaussianBasis<S>, Sampling>;
+  typename M::Options o;
+  o.d = d;
+  o.heads = heads;
+  o.chunk = o.samples = length;
+  o.contraction = fw::Contraction::fixed(0.5);
+  return M(o, {functions, {0.01, 0.05}}, Density{fw::LearnedLocation<S>(functions)});
+}
+
+template <class S> void check_continuous(const char* scalar) {
+  using fw::EvenSampling, fw::StickySampling;
+  const auto even = std::string(scalar) + ", even,", sticky = std::string(scalar) + ", sticky,";
+  const auto small = continuous<S, EvenSampling>(32, 4, 64, 32);
+  check_chunks(small, small, even.c_str());
+  check_chunks(continuous<S, StickySampling>(32, 4, 64, 32), small, sticky.c_str());
+  check_chunks(continuous<S, EvenSampling>(300, 10, 512, 512), small, even.c_str());
+  check_chunks(continuous<S, StickySampling>(300, 10, 512, 512), small, sticky.c_str());
+  const fw::CompressiveMemory<S> slots({32, 4, 30, 50, 4}), more({300, 10, 512, 512, 4});
+  check_chunks(slots, more, scalar);
+}
+
+}  // namespace
+
+void check_chunked_memories() {
+  check_tiles(fw::AmxPrecision::bf16);
+  check_tiles(fw::AmxPrecision::split);
+  check_continuous<float>("float");
+  check_continuous<double>("double");
+}

@@ -1,0 +1,78 @@
+#include <fastweights/fastweights.hpp>
+
+#include "checks.hpp"
+
+namespace {
+
+void check_self_referential_layer() {
+  fw::SelfReferentialLayer<float> layer({.d_model = 32, .heads = 2});
+  fw::Random random(1);
+  fw::initialise(layer, random);
+  auto state = layer.initial_state();
+  fw::SelfReferentialLayer<float>::Trace trace;
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(32, sequence_length);
+  Eigen::MatrixXf y(32, sequence_length);
+  layer.forward(state, x.col(0), y.col(0), trace);
+  const long streaming = allocations_of([&] {
+    for (Index t = 0; t < sequence_length; ++t) layer.forward(state, x.col(t), y.col(t), trace);
+  });
+  report("SelfReferentialLayer", streaming, 0);
+}
+
+// The same for a layer that is no memory's; and a sequence with its gradients, in a trace that has
+// seen one.
+template <class Layer> void check_layer(Layer layer, const char* what = "") {
+  fw::Random random(1);
+  fw::initialise(layer, random);
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(layer.inputs(), sequence_length);
+  Eigen::MatrixXf y(layer.outputs(), sequence_length), dx(layer.inputs(), sequence_length);
+  auto state = layer.initial_state();
+  typename Layer::Trace streamed, trained;
+  Layer grad = layer;
+  layer.forward(state, x.col(0), y.col(0), streamed);
+  const long streaming = allocations_of([&] {
+    for (Index pass = 0; pass < passes; ++pass)
+      for (Index t = 0; t < sequence_length; ++t)
+        layer.forward(state, x.col(t), y.col(t), streamed);
+  });
+  const auto train = [&] {
+    layer.forward(state, x, y, trained, fw::Pass::train);
+    layer.backward(x, trained, y, dx, grad);
+  };
+  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  state = layer.initial_state();
+  train();
+  const long training = allocations_of([&] {
+    for (int pass = 0; pass < 5; ++pass) train();
+  });
+  Eigen::setNbThreads(0);
+  std::printf("%-72s %ld in steps, %ld in training\n",
+              (std::string(Layer::name) + " of " + std::to_string(layer.outputs()) + what).c_str(),
+              streaming, training);
+  if (streaming != 0 || training != 0) ++failures;
+}
+
+// Before and after the window is full.
+void check_relative_attention(Index d, Index window) {
+  check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
+}
+
+void check_recurrent(Index units) {
+  check_layer(fw::Rnn<float, fw::Relu>(100, units));
+  check_layer(fw::Lstm<float>(100, units));
+  const auto fast = [&](fw::FastWeightsForm form) {
+    return fw::FastWeightsRnn<float>(
+        {.inputs = 50, .hidden = units, .inner = 2, .learn_rates = true, .form = form});
+  };
+  check_layer(fast(fw::FastWeightsForm::matrix), ", matrix");
+  check_layer(fast(fw::FastWeightsForm::attention), ", attention");
+}
+
+}  // namespace
+
+void check_layers() {
+  check_self_referential_layer();
+  check_relative_attention(6, 10);
+  check_relative_attention(64, 128);
+  for (const Index units : {3, 20, 100}) check_recurrent(units);
+}

@@ -1,0 +1,60 @@
+#pragma once
+
+/// The memories of one size, D where it is fixed.
+
+#include <fastweights/fastweights.hpp>
+
+#include "checks.hpp"
+
+// As users write it: columns of matrices of their own, which turn into views on the way.
+template <class M> void check_columns(const M& m, Index d) {
+  const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length), V = K, Q = K;
+  const Eigen::VectorXf beta = Eigen::VectorXf::Constant(sequence_length, 0.5f);
+  Eigen::MatrixXf Y(d, sequence_length);
+  const long stepping = allocations_of_passes(m, [&](auto& state, Index t) {
+    fw::step(m, state, {K.col(t), V.col(t), beta[t]}, {Q.col(t)}, {Y.col(t)});
+  });
+  const long apart = allocations_of_passes(m, [&](auto& state, Index t) {
+    fw::write(m, state, {K.col(t), V.col(t), beta[t]});
+    fw::read(m, state, {Q.col(t)}, {Y.col(t)});
+  });
+  report(label(m, "columns"), stepping, apart);
+}
+
+template <int D> void check_deferred(Index d) {
+  using Delta = fw::DeltaRule<float, D, D>;
+  using Gated = fw::GatedDeltaRule<float, D, D, fw::KeyValueBetaVectorDecay>;
+  check(fw::Deferred(Delta(d, d)));
+  check(fw::Deferred<Delta, 8, Eigen::bfloat16>(Delta(d, d)), "bfloat16");
+  check(fw::Deferred(Gated(d, d)), "vector decay");
+}
+
+template <int D> void check_memories(Index d) {
+  using S = float;
+  using fw::KeyValueVectorBeta, fw::NoNormaliser, fw::WhenFull;
+  using Normaliser = fw::AttentionNormaliser<S>;
+  using Cache = fw::KeyValueCache<S, D, D>;
+  check(fw::LinearAttention<S, D, D>(d, d));
+  check(fw::LinearAttention<S, D, D, Normaliser>(d, d), "normalised");
+  check(fw::DeltaRule<S, D, D>(d, d));
+  check_columns(fw::DeltaRule<S, D, D>(d, d), d);
+  check(fw::DeltaRule<S, D, D, Normaliser>(d, d), "normalised");
+  check(fw::DeltaRule<S, D, D, NoNormaliser, KeyValueVectorBeta>(d, d), "vector beta");
+  check(fw::DeltaRule<S, D, D, Normaliser, KeyValueVectorBeta>(d, d), "normalised, vector beta");
+  check(fw::GatedLinearAttention<S, D, D>(d, d));
+  check(fw::GatedLinearAttention<S, D, D, fw::KeyValueDecay>(d, d), "one decay");
+  check(fw::GatedDeltaRule<S, D, D>(d, d));
+  check(fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>(d, d), "vector decay");
+  check(fw::HebbianMemory<S, D, D>(d, d));
+  check_deferred<D>(d);
+  check(fw::Programmer1991<S, D, D, fw::Relu>(d, d));
+  check(Cache(d, d, {sequence_length / 2, WhenFull::slide}), "sliding");
+  check(Cache(d, d, {sequence_length, WhenFull::refuse}), "refusing");
+}
+
+template <int D> void check_recurrent_memories(Index d) {
+  check(fw::DeltaRnn<float, D, D>(d, d));
+  check(fw::DeltaLstm<float, D, D>(d, d));
+  check(fw::RecurrentDeltaNet<float, D, D>(d, d));
+  check(fw::SelfReferentialMatrix<float, D, D>(d, d));
+}
