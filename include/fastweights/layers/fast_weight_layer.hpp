@@ -99,10 +99,7 @@ struct FastWeightLayer {
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    if (static_cast<Index>(state.heads.size()) != heads)
-      detail::throw_mismatch(name, "the state", static_cast<Index>(state.heads.size()), "heads",
-                             heads, "the layer");
-    for (const auto& head : state.heads) detail::check_state(M::name, head, memory.state_extents());
+    detail::check_heads(name, state.heads, heads, memory);
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, d_key, map, x);
     trace.read.forward(read, signature.read(), heads, d_key, map, x);

@@ -195,6 +195,14 @@ template <class S, template <class> class Inputs> class HeadInputs {
   Inputs<Stacked<S>> dprojected_;  // gradients of these before the map
 };
 
+// The states of a layer's heads, one a head, each such as the memory has.
+template <class States, class M>
+void check_heads(std::string_view layer, const States& states, Index heads, const M& memory) {
+  const auto given = static_cast<Index>(states.size());
+  if (given != heads) throw_mismatch(layer, "the state", given, "heads", heads, "the layer");
+  for (const auto& state : states) check_state(M::name, state, memory.state_extents());
+}
+
 }  // namespace detail
 
 }  // namespace fw

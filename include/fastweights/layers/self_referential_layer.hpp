@@ -75,11 +75,7 @@ template <class S> struct SelfReferentialLayer {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    if (state.heads.size() != initial.size())
-      detail::throw_mismatch(name, "the state", static_cast<Index>(state.heads.size()), "heads",
-                             static_cast<Index>(initial.size()), "the layer");
-    for (const auto& head : state.heads)
-      detail::check_state(Memory::name, head, memory.state_extents());
+    detail::check_heads(name, state.heads, static_cast<Index>(initial.size()), memory);
     trace.trained = 0;
     trace.from_start = state.tokens == 0;
     if (trace.from_start) state.heads = initial;
