@@ -13,6 +13,7 @@
 #include <iostream>
 
 #include "support/associative_retrieval_task.hpp"
+#include "support/classifier_report.hpp"
 #include "support/experiment_options.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 // distinct key; perfect addressing under the sum rule gives 0.108 there for S = 20 in setting 2
 // (0.268 at the 2S pairs of training, asked at a random position), drawn as a line.
 //
-//   build/release/examples/capacity [--quick] [--seed 2] [--threads 2]
+//   build/release/examples/capacity [--quick] [--seed 2] [--threads 2] [--resume]
 //
 // FAVOR+ is drawn anew for every batch of training, and evaluations go by the last draw; the
 // authors' code draws anew there as well. Fails where at S = 20 of setting 2 a delta rule with
@@ -39,7 +39,7 @@ struct Settings {
   int seeds = 3, threads = 0;  // 0: one a core
   std::uint64_t seed = 1;
   long steps = 100000;
-  bool smoke = false;
+  bool resume = false, smoke = false;
 };
 
 // Every training there is to do, the longest first, so that threads end together.
@@ -73,15 +73,32 @@ void train(const Settings& s, CapacityRun& run) {
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Gives the runs that a table has results of these, and puts them first; returns how many.
+long take_finished(std::vector<CapacityRun>& runs, const std::vector<CapacityRun>& finished) {
+  const auto known = [&](CapacityRun& run) {
+    const auto same = std::find_if(finished.begin(), finished.end(), [&](const auto& f) {
+      return f.setting == run.setting && f.model == run.model && f.symbols == run.symbols &&
+             f.seed == run.seed;
+    });
+    if (same == finished.end()) return false;
+    run = *same;
+    return true;
+  };
+  return std::stable_partition(runs.begin(), runs.end(), known) - runs.begin();
+}
+
 // Trainings at the same time, each in one thread and the same whatever the number of threads.
 void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
-  std::ofstream csv(std::filesystem::path(s.output) / "capacity.csv");
+  const auto file = std::filesystem::path(s.output) / "capacity.csv";
+  long done = s.resume ? take_finished(runs, read_runs(file)) : 0;
+  const auto first = static_cast<std::size_t>(done);
+  std::ofstream csv(file);
   csv << capacity_csv_header;
+  for (std::size_t i = 0; i < first; ++i) csv << csv_line(runs[i]);
   Progress progress("capacity", static_cast<long>(runs.size()));
-  long done = 0;
   std::exception_ptr thrown;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s.threads)
-  for (std::size_t i = 0; i < runs.size(); ++i) {
+  for (std::size_t i = first; i < runs.size(); ++i) {
     try {
       train(s, runs[i]);
     } catch (...) {
@@ -127,6 +144,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--seed", s.seed, "the first of them")->capture_default_str();
   app.add_option("--steps", s.steps, "of one training, at most")->capture_default_str();
   app.add_option("--threads", s.threads, "trainings at the same time; 0: one a core");
+  app.add_flag("--resume", s.resume, "keeps the trainings that the folder's table has");
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes");
   app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs");
   try {
@@ -180,8 +198,10 @@ int main(int argc, char** argv) try {
   print_updates(runs, published);
   draw_capacity(s.output, s.settings);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  std::printf("%zu trainings, %.1f minutes on %d threads\n", runs.size(), spent.count() / 60,
-              s.threads);
+  double each = 0;
+  for (const CapacityRun& r : runs) each += r.seconds;
+  std::printf("%zu trainings of %.1f minutes in all; %.1f minutes now on %d threads\n", runs.size(),
+              each / 60, spent.count() / 60, s.threads);
   return s.smoke || as_published(runs) ? 0 : 1;
 } catch (const std::exception& error) {
   std::cerr << "capacity: " << error.what() << "\n";

@@ -59,6 +59,24 @@ inline std::string csv_line(const CapacityRun& r) {
   return line.str();
 }
 
+/// The trainings in a file that csv_line wrote; none where there is no file.
+inline std::vector<CapacityRun> read_runs(const std::filesystem::path& file) {
+  std::vector<CapacityRun> runs;
+  std::ifstream csv(file);
+  std::string line;
+  std::getline(csv, line);
+  while (std::getline(csv, line)) {
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream cells(line);
+    CapacityRun r;
+    std::string loss;  // streams do not read "inf"
+    if (cells >> r.setting >> r.model >> r.symbols >> r.seed >> loss >> r.result.best >>
+        r.result.last >> r.result.diverged >> r.seconds)
+      r.result.loss = std::stod(loss), runs.push_back(r);
+  }
+  return runs;
+}
+
 /// The loss above which a memory counts as full.
 inline constexpr double capacity_limit = 0.005;
 

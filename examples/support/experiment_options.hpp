@@ -23,7 +23,9 @@ inline void add_experiment_options(CLI::App& app, Experiment& e) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--clip", e.plan.clip, "largest norm of a gradient")->capture_default_str();
-  app.add_option("--eta", e.eta, "how much the fast weights take in of a hidden state")
+  app.add_option("--etas", e.etas,
+                 "how much the fast weights take in of a hidden state, to choose from")
+      ->delimiter(',')
       ->capture_default_str();
   app.add_option("--seed", e.plan.seed, "of weights and data")->capture_default_str();
   app.add_option("--threads", e.threads, "runs at the same time, by default one a core");

@@ -27,12 +27,20 @@ struct TaskModelKind {
   std::string key, title;
 };
 inline const std::vector<TaskModelKind> task_model_kinds{
+    {"rnn", "plain RNN"},
     {"sum", "sum rule"},
     {"delta", "delta rule"},
     {"delta-rnn", "Delta RNN"},
     {"delta-lstm", "Delta LSTM"},
     {"recurrent-delta", "recurrent delta net"},
     {"self-referential", "self-referential matrix"}};
+
+/// The plain recurrent network in a memory's place, of as many units as the model is wide. What it
+/// has fewer parameters than a memory with its projections, its feed-forward layers have more.
+inline auto plain_rnn_model(TaskModelOptions o) {
+  o.hidden += o.width;
+  return task_model(o, fw::Rnn<float>(o.width, o.width));
+}
 
 /// Calls f with a model of that kind, its parameters still zero. Throws std::invalid_argument where
 /// there is none.
@@ -44,6 +52,7 @@ auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F
   const auto around = [&]<class M>(const M& memory, auto map) {
     return f(task_model(o, fw::FastWeightLayer<M, decltype(map)>(layer, memory, map)));
   };
+  if (kind == "rnn") return f(plain_rnn_model(o));
   if (kind == "sum") {
     using M = fw::LinearAttention<float, -1, -1, fw::AttentionNormaliser<float>>;
     return around(M(d, d), fw::EluPlusOne());

@@ -18,7 +18,7 @@
 
 struct TaskSettings {
   std::string output;
-  std::vector<std::string> models = {"sum", "delta", "delta-rnn"};
+  std::vector<std::string> models = {"rnn", "sum", "delta", "delta-rnn"};
   long steps = 0, batch = 32, test = 1000, validation = 100, every = 100, warmup = 100;
   double rate = 1e-3, clip = 1;
   std::uint64_t seed = 1;

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "classifier_experiment.hpp"
+#include "plot.hpp"
+
+/// \file
+/// Sets the errors of an experiment beside those of Ba et al. 2016: tables, CSV and picture.
+
+inline std::string percent(const PublishedErrors& errors, const std::string& title,
+                           fw::Index units) {
+  const auto model = errors.find(title);
+  if (model == errors.end() || !model->second.contains(units)) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", model->second.at(units));
+  return text;
+}
+
+/// A row a model, ours and the paper's error for every size; then what the paper alone has.
+inline void print_errors(const Experiment& e, const std::vector<Run>& runs) {
+  std::printf("| model |");
+  for (const fw::Index r : e.units) std::printf(" R = %ld | paper |", long{r});
+  std::printf("\n|---|");
+  for (std::size_t i = 0; i < e.units.size(); ++i) std::printf("---|---|");
+  for (const std::string& kind : e.models) {
+    std::printf("\n| %s |", title_of(kind).c_str());
+    for (const fw::Index r : e.units)
+      std::printf(" %.2f | %s |", 100 * best_run(runs, kind, r).result.test,
+                  percent(e.published, title_of(kind), r).c_str());
+  }
+  for (const auto& published : e.published) {
+    const std::string& title = published.first;
+    if (std::ranges::any_of(recurrent_kinds, [&](const auto& k) { return k.title == title; }))
+      continue;
+    std::printf("\n| %s |", title.c_str());
+    for (const fw::Index r : e.units)
+      std::printf(" | %s |", percent(e.published, title, r).c_str());
+  }
+  std::printf("\n\n");
+}
+
+inline std::string eta_of(const Run& run) {
+  char text[32] = "";
+  if (run.kind == "fast") std::snprintf(text, sizeof text, "%g", run.eta);
+  return text;
+}
+
+inline void print_runs(const Experiment& e, const std::vector<Run>& runs) {
+  std::printf("| model | R | parameters | rate | η | ms a step |\n|---|---|---|---|---|---|\n");
+  for (const std::string& kind : e.models)
+    for (const fw::Index r : e.units) {
+      const Run& run = best_run(runs, kind, r);
+      std::printf("| %s | %ld | %ld | %g | %s | %.2f |\n", title_of(kind).c_str(), long{r},
+                  long{run.result.parameters}, run.rate, eta_of(run).c_str(),
+                  1e3 * run.result.seconds / static_cast<double>(std::max(1L, run.result.steps)));
+    }
+  std::printf("\n");
+}
+
+inline void write_csv(const Experiment& e, const std::vector<Run>& runs) {
+  const auto folder = std::filesystem::path(e.output);
+  std::ofstream errors(folder / "errors.csv"), curves(folder / "curves.csv");
+  errors
+      << "model,units,rate,eta,seed,parameters,steps,validation_error,test_error,seconds,chosen\n";
+  curves << "model,units,rate,eta,step,loss,validation_error\n";
+  for (const Run& run : runs) {
+    const auto& r = run.result;
+    errors << run.kind << "," << run.units << "," << run.rate << "," << run.eta << ","
+           << e.plan.seed << "," << r.parameters << "," << r.steps << "," << r.validation << ","
+           << r.test << "," << r.seconds << "," << (&best_run(runs, run.kind, run.units) == &run)
+           << "\n";
+    for (const CurvePoint& p : r.curve)
+      curves << run.kind << "," << run.units << "," << run.rate << "," << run.eta << "," << p.step
+             << "," << p.loss << "," << p.validation << "\n";
+  }
+  std::ofstream published(folder / "published.csv");
+  published << "model,units,error\n";
+  for (const auto& [title, sizes] : e.published)
+    for (const auto& [units, error] : sizes)
+      published << title << "," << units << "," << error << "\n";
+}
+
+/// Test errors against R beside the published ones, and the validation errors of the chosen runs
+/// against training steps. `floor`: the error in % that one wrong sequence makes, drawn for none.
+inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor) {
+  const auto folder = std::filesystem::path(e.output);
+  const std::string low = std::to_string(floor);
+  const auto at_least = [&](const std::string& column) {
+    return "(" + column + " > " + low + " ? " + column + " : " + low + ")";
+  };
+  std::string sizes, curves;
+  int colour = 0;
+  for (const std::string& kind : e.models) {
+    const std::string look = " lc " + std::to_string(++colour) + " title ";
+    sizes += quoted(folder / "errors.csv") + " using (strcol(1) eq '" + kind +
+             "' && $11 == 1 ? $2 : NaN):" + at_least("100*$9") + " with linespoints pt 7 lw 2" +
+             look + "'" + title_of(kind) + "', ";
+    if (e.published.contains(title_of(kind)))
+      sizes += quoted(folder / "published.csv") + " using (strcol(1) eq '" + title_of(kind) +
+               "' ? $2 : NaN):" + at_least("$3") + " with linespoints pt 6 dt 2" + look +
+               "'paper: " + title_of(kind) + "', ";
+    int dash = 0;
+    for (const fw::Index units : e.units) {
+      const Run& best = best_run(runs, kind, units);
+      char condition[128];
+      std::snprintf(condition, sizeof condition,
+                    "strcol(1) eq '%s' && $2 == %ld && $3 == %g && $4 == %g", kind.c_str(),
+                    long{units}, best.rate, best.eta);
+      curves += quoted(folder / "curves.csv") + " using (" + condition +
+                " ? $5 : NaN):" + at_least("100*$7") + " with lines lw 2 dt " +
+                std::to_string(++dash) + " lc " + std::to_string(colour) + " title '" +
+                title_of(kind) + ", R = " + std::to_string(units) + "', ";
+    }
+  }
+  plot(
+      folder / "errors.png",
+      "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset "
+      "grid\nset logscale y\nset key "
+      "below maxcols 4 font ',9'\nset ylabel 'test error, %'\nset xlabel 'hidden units'\nset xtics "
+      "(" +
+          [&] {
+            std::string tics;
+            for (const fw::Index r : e.units) tics += (tics.empty() ? "" : ",") + std::to_string(r);
+            return tics;
+          }() +
+          ")\nplot [0:] " + sizes +
+          "\nset xtics auto\nset xlabel 'training step'\nset ylabel "
+          "'validation error, %'\nplot " +
+          curves + "\nunset multiplot\n",
+      1500, 700);
+}
+
+/// The exit code: 0 where the error of that model is at most `limit` % at every size, and says so.
+inline int assert_error(const Experiment& e, const std::vector<Run>& runs, const std::string& kind,
+                        double limit) {
+  bool all = true;
+  for (const fw::Index units : e.units) {
+    const double error = 100 * best_run(runs, kind, units).result.test;
+    const bool good = error <= limit;
+    std::printf("%s, R = %ld: %.2f %% error, at most %.2f expected: %s\n", title_of(kind).c_str(),
+                long{units}, error, limit, good ? "good" : "FAILED");
+    all = all && good;
+  }
+  return all ? 0 : 1;
+}
