@@ -3,7 +3,7 @@
 option(FASTWEIGHTS_TESTS "Build the tests" ON)
 option(FASTWEIGHTS_EXAMPLES "Build the examples" ON)
 option(FASTWEIGHTS_BENCHMARKS "Build the benchmarks" ON)
-option(FASTWEIGHTS_NATIVE "Compile for the processor of this machine, at -O3" OFF)
+option(FASTWEIGHTS_NATIVE "Compile for the processor of this machine" OFF)
 option(FASTWEIGHTS_SANITIZE "Compile with the address and undefined-behaviour sanitizers" OFF)
 option(FASTWEIGHTS_WERROR "Warnings are errors" OFF)
 
@@ -19,7 +19,7 @@ add_library(fastweights_development INTERFACE)
 target_compile_options(fastweights_development INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   $<$<BOOL:${FASTWEIGHTS_WERROR}>:-Werror>
-  "$<$<BOOL:${FASTWEIGHTS_NATIVE}>:-O3;-march=native>")
+  $<$<BOOL:${FASTWEIGHTS_NATIVE}>:-march=native>)
 if(FASTWEIGHTS_NATIVE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 finds fault with its own AVX-512 intrinsics (GCC bug 105593). The builds that are not for
   # this machine, and clang's, keep these warnings.

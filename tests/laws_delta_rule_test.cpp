@@ -11,13 +11,13 @@ using fw::Index;
 using Normaliser = fw::AttentionNormaliser<double>;
 template <int Dv, int Dk> using Plain = fw::DeltaRule<double, Dv, Dk>;
 template <int Dv, int Dk>
-using Vector = fw::DeltaRule<double, Dv, Dk, fw::NoNormaliser, fw::KeyValueVectorBeta>;
+using VectorBeta = fw::DeltaRule<double, Dv, Dk, fw::NoNormaliser, fw::KeyValueVectorBeta>;
 template <int Dv, int Dk> using Normalised = fw::DeltaRule<double, Dv, Dk, Normaliser>;
 template <int Dv, int Dk>
 using NormalisedVector = fw::DeltaRule<double, Dv, Dk, Normaliser, fw::KeyValueVectorBeta>;
 
 static_assert(fw::Mergeable<Plain<Dynamic, Dynamic>>);
-static_assert(!fw::Mergeable<Vector<Dynamic, Dynamic>>);
+static_assert(!fw::Mergeable<VectorBeta<Dynamic, Dynamic>>);
 static_assert(!fw::Mergeable<Normalised<Dynamic, Dynamic>>);
 
 TEST_CASE("delta rule obeys the laws", "[laws][delta_rule]") {
@@ -25,7 +25,7 @@ TEST_CASE("delta rule obeys the laws", "[laws][delta_rule]") {
 }
 
 TEST_CASE("delta rule with one write strength a row obeys the laws", "[laws][delta_rule]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Vector<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dv, Index dk) { return VectorBeta<Dynamic, Dynamic>(dv, dk); });
 }
 
 TEST_CASE("delta rule with attention normalisation obeys the laws", "[laws][delta_rule]") {
@@ -44,7 +44,7 @@ TEST_CASE("delta rule in fixed sizes", "[laws][delta_rule]") {
 
 TEST_CASE("a write strength a row, all the same, is one write strength", "[delta_rule]") {
   const Plain<Dynamic, Dynamic> one(5, 4);
-  const Vector<Dynamic, Dynamic> many(5, 4);
+  const VectorBeta<Dynamic, Dynamic> many(5, 4);
   fw::Random random(1);
   auto a = fw::testing::random_sequences(one, 12, random);
   Eigen::MatrixXd rows = a.inputs.beta.replicate(5, 1), y(5, 12);

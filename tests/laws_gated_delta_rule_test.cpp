@@ -9,30 +9,30 @@ using fw::Dynamic;
 using fw::Index;
 template <int Dv, int Dk> using Gated = fw::GatedDeltaRule<double, Dv, Dk>;
 template <int Dv, int Dk>
-using Vector = fw::GatedDeltaRule<double, Dv, Dk, fw::KeyValueBetaVectorDecay>;
+using VectorDecay = fw::GatedDeltaRule<double, Dv, Dk, fw::KeyValueBetaVectorDecay>;
 
 TEST_CASE("gated delta rule obeys the laws", "[laws][gated_delta_rule]") {
   laws::at_all_sizes([](Index dv, Index dk) { return Gated<Dynamic, Dynamic>(dv, dk); });
 }
 
 TEST_CASE("gated delta rule with one decay a key row obeys the laws", "[laws][gated_delta_rule]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Vector<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dv, Index dk) { return VectorDecay<Dynamic, Dynamic>(dv, dk); });
 }
 
 TEST_CASE("gated delta rule in fixed sizes", "[laws][gated_delta_rule]") {
   laws::all(Gated<17, 3>());
-  laws::all(Vector<3, 17>());
+  laws::all(VectorDecay<3, 17>());
   laws::gradients_are_exact(Gated<1, 4>(), 9, false);
-  laws::gradients_are_exact(Vector<4, 3>(), 9, false);
+  laws::gradients_are_exact(VectorDecay<4, 3>(), 9, false);
   laws::fixed_is_dynamic(Gated<1, 1>(), Gated<Dynamic, Dynamic>(1, 1), false);
   laws::fixed_is_dynamic(Gated<64, 64>(), Gated<Dynamic, Dynamic>(64, 64), false);
-  laws::fixed_is_dynamic(Vector<65, 63>(), Vector<Dynamic, Dynamic>(65, 63), false);
+  laws::fixed_is_dynamic(VectorDecay<65, 63>(), VectorDecay<Dynamic, Dynamic>(65, 63), false);
 }
 
 TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_delta_rule]") {
   const fw::DeltaRule<double> delta(5, 4);
   const Gated<Dynamic, Dynamic> gated(5, 4);
-  const Vector<Dynamic, Dynamic> vector(5, 4);
+  const VectorDecay<Dynamic, Dynamic> vector(5, 4);
   fw::Random random(2);
   auto a = fw::testing::random_sequences(delta, 20, random);
   const auto& in = a.inputs;
@@ -52,7 +52,7 @@ TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_d
 TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule",
           "[gated_delta_rule]") {
   const Gated<Dynamic, Dynamic> gated(5, 4);
-  const Vector<Dynamic, Dynamic> vector(5, 4);
+  const VectorDecay<Dynamic, Dynamic> vector(5, 4);
   fw::Random random(4);
   auto a = fw::testing::random_sequences(gated, 20, random);
   const auto& in = a.inputs;

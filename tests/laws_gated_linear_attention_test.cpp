@@ -8,12 +8,12 @@ namespace {
 
 using fw::Dynamic;
 using fw::Index;
-template <int Dv, int Dk> using Vector = fw::GatedLinearAttention<double, Dv, Dk>;
+template <int Dv, int Dk> using VectorGated = fw::GatedLinearAttention<double, Dv, Dk>;
 template <int Dv, int Dk>
 using Simple = fw::GatedLinearAttention<double, Dv, Dk, fw::KeyValueDecay>;
 
 TEST_CASE("gated linear attention obeys the laws", "[laws][gated_linear_attention]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Vector<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dv, Index dk) { return VectorGated<Dynamic, Dynamic>(dv, dk); });
 }
 
 TEST_CASE("gated linear attention with one decay a token obeys the laws",
@@ -22,19 +22,19 @@ TEST_CASE("gated linear attention with one decay a token obeys the laws",
 }
 
 TEST_CASE("gated linear attention in fixed sizes", "[laws][gated_linear_attention]") {
-  laws::all(Vector<3, 17>());
+  laws::all(VectorGated<3, 17>());
   laws::all(Simple<17, 3>());
-  laws::gradients_are_exact(Vector<4, 3>(), 9, false);
+  laws::gradients_are_exact(VectorGated<4, 3>(), 9, false);
   laws::gradients_are_exact(Simple<1, 4>(), 9, false);
-  laws::fixed_is_dynamic(Vector<1, 1>(), Vector<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Vector<64, 64>(), Vector<Dynamic, Dynamic>(64, 64), false);
+  laws::fixed_is_dynamic(VectorGated<1, 1>(), VectorGated<Dynamic, Dynamic>(1, 1), false);
+  laws::fixed_is_dynamic(VectorGated<64, 64>(), VectorGated<Dynamic, Dynamic>(64, 64), false);
   laws::fixed_is_dynamic(Simple<65, 63>(), Simple<Dynamic, Dynamic>(65, 63), false);
 }
 
 TEST_CASE("gated linear attention that never forgets is linear attention",
           "[gated_linear_attention]") {
   const fw::LinearAttention<double> sum(5, 4);
-  const Vector<Dynamic, Dynamic> vector(5, 4);
+  const VectorGated<Dynamic, Dynamic> vector(5, 4);
   const Simple<Dynamic, Dynamic> simple(5, 4);
   fw::Random random(2);
   auto a = fw::testing::random_sequences(sum, 20, random);
@@ -67,7 +67,7 @@ TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian 
 }
 
 TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attention]") {
-  const Vector<Dynamic, Dynamic> vector(5, 4);
+  const VectorGated<Dynamic, Dynamic> vector(5, 4);
   const Simple<Dynamic, Dynamic> simple(5, 4);
   fw::Random random(4);
   auto a = fw::testing::random_sequences(simple, 20, random);
@@ -81,7 +81,7 @@ TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attent
 }
 
 TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
-  const Vector<2, 2> m;
+  const VectorGated<2, 2> m;
   auto s = fw::initial_state(m);
   const Eigen::Vector2d ones(1, 1), none(0, 0), decay(0.5, 0.25);
   fw::write(m, s, {ones, ones, ones});

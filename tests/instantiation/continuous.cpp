@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for continuous signals, long-term memories and what stands around
+// As memories.cpp, for continuous signals, long-term memories and what stands around
 // them.
 
 #include <fastweights/continuous/density.hpp>

@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for the delta rule in all its forms.
+// As memories.cpp, for the delta rule in all its forms.
 
 #include <fastweights/memories/deferred.hpp>
 #include <fastweights/memories/delta_rule.hpp>

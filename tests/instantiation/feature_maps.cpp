@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for feature maps and memories behind them.
+// As memories.cpp, for feature maps and memories behind them.
 
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>

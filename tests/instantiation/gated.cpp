@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for the memories with a decay a token.
+// As memories.cpp, for the memories with a decay a token.
 
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/memories/feature_mapped.hpp>

@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for layers and what trains them.
+// As memories.cpp, for layers and what trains them.
 
 #include <fastweights/fastweights.hpp>
 

@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for long-term layers and what joins them to short-term ones.
+// As memories.cpp, for long-term layers and what joins them to short-term ones.
 
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/layers/joined_attention.hpp>

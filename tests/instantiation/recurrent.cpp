@@ -1,4 +1,4 @@
-// As instantiation_test.cpp, for the recurrent fast weight programmers.
+// As memories.cpp, for the recurrent fast weight programmers.
 
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/delta_lstm.hpp>
