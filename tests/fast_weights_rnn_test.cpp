@@ -300,6 +300,13 @@ TEST_CASE("FastWeightsRnn: what is refused", "[layers][rnn]") {
   CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
                     "FastWeightsRnn: A in the state has 5 columns, the layer expects 3");
   CHECK((y.array() == 1).all());
+  const Rnn twice({.inputs = 2, .hidden = 3, .inner = 2});
+  state = twice.initial_state();
+  twice.forward(state, x, y, trace, fw::Pass::train);
+  Matrix<double> dx(2, 4);
+  Rnn grad = layer;
+  CHECK_THROWS_WITH(layer.backward(x, trace, y, dx, grad),
+                    "FastWeightsRnn: the trace has 8 columns, the sequence expects 4");
 }
 
 TEST_CASE("FastWeightsRnn: a saved stream goes on with the same bits", "[layers][rnn]") {

@@ -6,6 +6,7 @@
 #include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>
 #include <fastweights/memories/hebbian.hpp>
+#include <fastweights/memories/programmer1991.hpp>
 
 #include "layer_checks.hpp"
 
@@ -156,6 +157,10 @@ TEST_CASE("hypernetwork: what breaks the construction is refused with the reason
   refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum(3, 1), 1), "not z times the value");
   refuses(fw::HebbianMemory<double>(3, 1), "HebbianMemory: what it answers is not z times");
   refuses(fw::GatedDeltaRule<double>(3, 1), "GatedDeltaRule: what the first token writes decays");
+  // Right for values from 0 to 1, but not below.
+  using Clipped = fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, fw::Relu>;
+  CHECK_THROWS_WITH(a_net(1).block<Tanh>(Clipped(1, 1)),
+                    ContainsSubstring("what it answers is not z times"));
   CHECK_THROWS_WITH((a_net().block<Tanh, fw::LayerNorm>(Sum(3, 1))),
                     ContainsSubstring("cannot be built with LayerNorm"));
   const auto order = fw::TokenOrder::z_first;

@@ -47,7 +47,7 @@ TEST_CASE("Rnn: two tokens by hand, under PyTorch's names", "[layers]") {
   CHECK_THROWS_WITH(fw::Rnn<double>(1, 0), "Rnn: hidden is 0, expected at least 1");
   fw::Rnn<double>::State other{Eigen::VectorXd::Zero(3)};
   CHECK_THROWS_WITH(layer.forward(other, x, y, trace),
-                    "Rnn: state has 3 rows, the layer expects 2");
+                    "Rnn: hidden in the state has 3 rows, the layer expects 2");
 }
 
 TEST_CASE("Rnn: from the identity, ReLU units add up what they are given", "[layers]") {
@@ -97,7 +97,27 @@ TEST_CASE("Lstm: two tokens by hand, the gates in PyTorch's order", "[layers]") 
   CHECK(parameter_names(layer) == pytorch_names);
   fw::Lstm<double>::State other{Eigen::VectorXd::Zero(1), Eigen::VectorXd::Zero(2)};
   CHECK_THROWS_WITH(layer.forward(other, x, y, trace),
-                    "Lstm: state has 2 rows, the layer expects 1");
+                    "Lstm: cell in the state has 2 rows, the layer expects 1");
+}
+
+// Of as many tokens, but of a larger layer.
+template <class Layer> void refuses_a_foreign_trace() {
+  const Layer layer(2, 3), larger(2, 5);
+  const Eigen::MatrixXd x = Eigen::MatrixXd::Random(2, 4);
+  Eigen::MatrixXd y(5, 4), dx(2, 4);
+  auto state = larger.initial_state();
+  typename Layer::Trace trace;
+  larger.forward(state, x, y, trace, fw::Pass::train);
+  Layer grad = layer;
+  const Eigen::MatrixXd dy = y.topRows(3);
+  CHECK_THROWS_WITH(
+      layer.backward(x, trace, dy, dx, grad),
+      Catch::Matchers::ContainsSubstring("the trace has 5 rows, the layer expects 3"));
+}
+
+TEST_CASE("Recurrent layers: a trace of another layer is refused", "[layers]") {
+  refuses_a_foreign_trace<fw::Rnn<double>>();
+  refuses_a_foreign_trace<fw::Lstm<double>>();
 }
 
 TEST_CASE("Recurrent layers: drawn uniformly from ±1/√R", "[layers]") {

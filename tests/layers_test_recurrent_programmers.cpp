@@ -2,8 +2,10 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/layers/fast_weight_layer.hpp>
 #include <fastweights/layers/self_referential_layer.hpp>
+#include <fastweights/layers/summed_heads.hpp>
 #include <fastweights/memories/delta_lstm.hpp>
 #include <fastweights/memories/delta_rnn.hpp>
+#include <fastweights/memories/delta_rule.hpp>
 #include <fastweights/memories/recurrent_delta_net.hpp>
 
 #include "layer_checks.hpp"
@@ -58,6 +60,10 @@ TEST_CASE("FastWeightLayer around the recurrent delta net learns its slow weight
   fw::Random random(1);
   fw::initialise(layer, random);
   CHECK(layer.slow[1].key.cwiseAbs().maxCoeff() > 0.1);
+  using Mapped = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>, fw::EluPlusOne>;
+  CHECK_THROWS_WITH(Mapped({.d_model = 6}, fw::RecurrentDeltaNet<double>(3, 4)),
+                    "FastWeightLayer: the feature map is EluPlusOne, expected IdentityMap, as "
+                    "RecurrentDeltaNet takes no keys to map");
 }
 
 TEST_CASE("SelfReferentialLayer", "[layers][recurrent]") {
@@ -68,6 +74,38 @@ TEST_CASE("SelfReferentialLayer", "[layers][recurrent]") {
   CHECK_THROWS_WITH(
       fw::SelfReferentialLayer<double>({.d_model = 7, .heads = 2}),
       ContainsSubstring("SelfReferentialLayer: d_model is 7, expected a multiple of 2 heads"));
+  CHECK_THROWS_WITH(fw::SelfReferentialLayer<double>({.d_model = 0}),
+                    "SelfReferentialLayer: d_model is 0, expected at least 1");
+}
+
+// The room of a trace is whatever the last layer made of it.
+template <class Layer> void check_trace_of(const Layer& first, const Layer& second) {
+  typename Layer::Trace used, fresh;
+  const auto gradient_of = [](const Layer& layer, typename Layer::Trace& trace) {
+    fw::Random random(4);
+    Layer drawn = layer, grad = layer;
+    layer_checks::randomise(drawn, random);
+    const auto x = layer_checks::random_matrix(drawn.inputs(), 5, random);
+    Matrix<double> y(drawn.outputs(), 5), dx(drawn.inputs(), 5);
+    auto state = drawn.initial_state();
+    drawn.forward(state, x, y, trace, fw::Pass::train);
+    drawn.backward(x, trace, y, dx, grad);
+    return dx;
+  };
+  gradient_of(first, used);
+  CHECK(gradient_of(second, used) == gradient_of(second, fresh));
+}
+
+TEST_CASE("Layers around memories: a trace serves a layer of another size", "[layers]") {
+  using Delta = fw::DeltaRule<double>;
+  const Delta small(2, 3), large(4, 5);
+  using Own = fw::FastWeightLayer<Delta>;
+  check_trace_of(Own({.d_model = 6, .heads = 2}, small), Own({.d_model = 6, .heads = 2}, large));
+  using Summed = fw::SummedHeads<Delta>;
+  check_trace_of(Summed({.d_model = 6, .heads = 2}, large),
+                 Summed({.d_model = 6, .heads = 2}, small));
+  using Self = fw::SelfReferentialLayer<double>;
+  check_trace_of(Self({.d_model = 4}), Self({.d_model = 6, .heads = 2}));
 }
 
 TEST_CASE("SelfReferentialLayer: a sequence from the start has the first matrices' gradient",

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <glimpse_task.hpp>
+#include <random>
 
 #include "catch.hpp"
 
@@ -10,8 +11,7 @@ using Bytes = std::vector<std::uint8_t>;
 // A folder of its own that is gone afterwards.
 struct Folder {
   std::filesystem::path path = std::filesystem::temp_directory_path() /
-                               ("fastweights_glimpses_" + std::to_string(counter++));
-  static inline int counter = 0;
+                               ("fastweights_glimpses_" + std::to_string(std::random_device{}()));
   Folder() { std::filesystem::create_directories(path); }
   ~Folder() { std::filesystem::remove_all(path); }
   Folder(const Folder&) = delete;
@@ -96,6 +96,9 @@ TEST_CASE("Digits: read from lines of 65 numbers, or refused", "[glimpses]") {
   refused(line("4,1"));
   refused("17" + line("4").substr(1));
   refused("1,2,3\n");
+  refused(line("4,10"));
+  refused(line("four"));
+  refused("");
   CHECK_THROWS_WITH(read_digits((folder.path / "none").string()),
                     Catch::Matchers::ContainsSubstring("script/digits FILE writes them"));
 }

@@ -34,7 +34,8 @@ template <TracedBackward M> struct TraceOf<M> { using type = typename M::Trace; 
 }  // namespace detail
 
 /// What the forward pass leaves for the backward pass, and the room the backward pass works in.
-/// Kept by the caller and used again, it is allocated once.
+/// Kept by the caller and used again, it is allocated once; a rule's own backward pass may take
+/// heap for a state more.
 template <Memory M> struct Checkpoints {
   Index asked = 0;                 ///< tokens between two states, set by the user; 0: √T. Not for
                                    ///< rules with a backward pass of their own

@@ -15,7 +15,8 @@ namespace fw {
 /// entries, 4 d_k² more flops a token, and its use 2 d_v d_k² flops a piece).
 ///
 /// Outputs must not overlap inputs. Agrees with scan up to rounding; the result depends on
-/// `pieces`, not on the number of threads.
+/// `pieces`, not on the number of threads. Throws std::invalid_argument when a size does not fit or
+/// pieces < 1; the state is as it was then.
 template <Mergeable M>
 void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
                    OutSequence<M> outputs, Index pieces) {
@@ -25,7 +26,7 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   const Index total = detail::steps_of(inputs, in);
   detail::check_size<Dynamic>("parallel_scan", "pieces", pieces);
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_sequence(M::name, outputs, out, total);
+  detail::check_outputs(m, queries, outputs, total);
   const auto begin = [&](Index piece) { return total * piece / pieces; };
 
   std::vector<typename M::Segment> segments(static_cast<std::size_t>(pieces), m.empty_segment());

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/algorithms/step.hpp>
-#include <vector>
+#include <stdexcept>
+#include <string>
 
 /// \file
 /// A whole sequence: `state` goes on from wherever it is, one token a column, y_t overwritten.

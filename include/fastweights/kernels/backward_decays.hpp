@@ -1,7 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
-#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/check.hpp>
 #include <fastweights/kernels/backward_rule.hpp>
 #include <fastweights/memories/decay.hpp>
 #include <vector>
@@ -16,7 +17,9 @@
 /// Summed up from the end of a stretch, where r is taken from the state and its gradient, and
 /// divided by α; for one decay a token its sum is. A stretch ends after some tokens, so that
 /// rounding does not add up, and before every token with a decay near 0, whose gradient is taken
-/// from the matrices. The forward pass leaves the states that this needs.
+/// from the matrices. The forward pass leaves the states that this needs. Where every token has a
+/// decay below 1/64, in any column, a stretch is one token: each copies the matrices in and out,
+/// and up to 512 states are kept.
 
 namespace fw::detail {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/core/products.hpp>
+#include <algorithm>
 #include <fastweights/kernels/pair.hpp>
 
 namespace fw::detail {

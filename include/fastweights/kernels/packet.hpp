@@ -106,8 +106,8 @@ using PacketWithin =
 template <class S, Index N>
 inline constexpr Index size_within = Eigen::internal::unpacket_traits<PacketWithin<S, N>>::size;
 
-/// Calls f.template operator()<P>(i) for packets P from entry i on that cover n entries once: as
-/// many large ones as fit, smaller ones for the rest, and plain numbers for the rest of that.
+/// Calls f.template operator()<P>(i) for packets P from entry i on that cover first … n − 1 once:
+/// as many large ones as fit, smaller ones for the rest, and plain numbers for the rest of that.
 template <class S, Index N = lanes<S>, class F>
 EIGEN_ALWAYS_INLINE void for_packets(Index n, const F& f, Index first = 0) {
   const Index end = first + (n - first) / N * N;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/core/products.hpp>
-#include <fastweights/kernels/ahead.hpp>
+#include <fastweights/kernels/packet.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

@@ -150,6 +150,10 @@ struct FastWeightLayer {
     if (map.features(d_key) != key_rows(m))
       detail::throw_mismatch(name, "the feature map", map.features(d_key), "features", key_rows(m),
                              "the memory");
+    if (key_rows(m) == 0 && !std::is_same_v<KeyMap, IdentityMap>)
+      throw std::invalid_argument(std::string(name) + ": the feature map is " +
+                                  std::string(KeyMap::name) + ", expected IdentityMap, as " +
+                                  std::string(M::name) + " takes no keys to map");
     if constexpr (KeepsSlowWeights<M>)
       slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
   }
@@ -201,7 +205,7 @@ struct FastWeightLayer {
     trace.write.clear_gradient();
     trace.read.clear_gradient();
     const auto states = static_cast<std::size_t>(parallel ? heads : 1);
-    if (trace.dstate.size() < states) trace.dstate.assign(states, zero_gradient(memory));
+    trace.dstate.assign(states, trace.kept[0].states[0]);  // of its size, in place
     for_each_head(heads, parallel, [&](Index h) {
       const auto i = static_cast<std::size_t>(h);
       auto& dstate = trace.dstate[parallel ? i : 0];

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <fastweights/core/activations.hpp>
+#include <fastweights/core/random.hpp>
 #include <fastweights/layers/hebbian_forms.hpp>
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/layers/linear.hpp>
@@ -133,6 +135,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FastWeightsRnn& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    detail::check_extent(name, "the trace", trace.settled, outputs(), inner * x.cols());
     const Index steps = x.cols();
     trace.ddrive.resize(outputs(), steps);
     trace.dhidden.resize(outputs(), steps);

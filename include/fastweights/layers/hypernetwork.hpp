@@ -1,9 +1,10 @@
 #pragma once
 
-#include <fastweights/core/owned.hpp>
 #include <fastweights/layers/hypernetwork_obstacles.hpp>
 #include <fastweights/layers/linear_transformer_block.hpp>
 #include <fastweights/memories/linear_attention.hpp>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,8 @@ struct HypernetworkForm {
 ///     Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2);
 ///     block.forward(state, E, Y, trace);  // net.answer(Y) is A tanh(ω(z) x)
 ///
-/// Shapes: Θ^(m) h×d, A o×h, x d, z M, the answer o. Throws std::invalid_argument when a size does
+/// Shapes: Θ^(m) h×d, A o×h, x d, z M, the answer o. Cost: that of the block with M heads, two
+/// tokens. Throws std::invalid_argument when a size does
 /// not fit, and, with the reason, for what would compute something else: e2 before e1 under a
 /// causal mask, a norm, and memories that do not give z^(m) times what was written (softmax,
 /// normalisers, ELU+1, decay; hypernetwork_obstacles.hpp).

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/owned.hpp>
+#include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
+#include <stdexcept>
+#include <string>
 
 /// \file
 /// Why a memory cannot be the attention of Hypernetwork: in a head one token writes v under key 1,
@@ -51,7 +54,7 @@ struct Obstacle<M> {
       "attention normalisation: it divides by z times a key, which takes z out again";
 };
 
-// How far the answer is from z v, with strengths of 1, on values up to 1.
+// How far the answer is from z v, with strengths of 1, on values up to 2.
 template <Memory M> double hypernetwork_error(const M& memory) {
   using S = typename M::Scalar;
   using Roles = typename M::Signature::template Write<Extents>;
@@ -61,7 +64,7 @@ template <Memory M> double hypernetwork_error(const M& memory) {
   auto answered = owned_sequence<OwnedOuts<M>>(signature.out(), 2, S(0));
   auto& answer = std::get<0>(members(answered));
   Eigen::Matrix<S, Dynamic, 1> value(answer.rows());
-  for (Index i = 0; i < value.size(); ++i) value[i] = S(i % 2 == 0 ? 1.0 : -0.5);
+  for (Index i = 0; i < value.size(); ++i) value[i] = S(i % 2 == 0 ? -2.0 : 0.5);
   for_each_member(
       [&, i = std::size_t{0}](std::string_view, auto& array) mutable {
         const Role role = Roles::roles[i++];
@@ -72,7 +75,8 @@ template <Memory M> double hypernetwork_error(const M& memory) {
   auto state = fw::initial_state(memory);
   fw::scan(memory, state, view<WriteSequence<M>>(written), view<ReadSequence<M>>(asked),
            view<OutSequence<M>>(answered));
-  return static_cast<double>((answer.col(1) + S(3) * value).cwiseAbs().maxCoeff());
+  return static_cast<double>(
+      (answer.col(1) + S(3) * value).cwiseAbs().template maxCoeff<Eigen::PropagateNaN>());
 }
 
 /// Throws std::invalid_argument, with the reason, for a memory that is no linear attention.

@@ -14,9 +14,9 @@ namespace fw {
 ///     E ← E + Σ_m Q_m K_mᵀ V_m W_P        E ← E + σ(E W_1) W_2
 ///
 /// M is the memory that is the attention: LinearAttention for the sum above, DeltaRule, or any
-/// other; causal as a recurrence, or full, as SummedHeadsOptions say. σ is elementwise:
-/// Elementwise<Tanh>, Gelu. Parameters: `mixer` (write, read, output = W_P), `ffn` (up = W_1, down
-/// = W_2, transposed, as tokens are columns here).
+/// other that is read with a query; causal as a recurrence, or full, as SummedHeadsOptions say. σ
+/// is elementwise: Elementwise<Tanh>, Gelu. Parameters: `mixer` (write, read, output = W_P), `ffn`
+/// (up = W_1, down = W_2, transposed, as tokens are columns here).
 ///
 ///     using Rule = fw::LinearAttention<double>;
 ///     fw::LinearTransformerBlock<Rule, fw::Elementwise<fw::Tanh>> block(

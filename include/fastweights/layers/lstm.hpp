@@ -45,8 +45,8 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_extent(name, "state", state.hidden, outputs(), 1);
-    detail::check_extent(name, "state", state.cell, outputs(), 1);
+    detail::check_extent(name, "hidden in the state", state.hidden, outputs(), 1);
+    detail::check_extent(name, "cell in the state", state.cell, outputs(), 1);
     this->project(x, trace.gates);
     for (Matrix* room : {&trace.hidden, &trace.cells}) room->resize(outputs(), x.cols() + 1);
     trace.squashed.resize(outputs(), x.cols());
@@ -61,6 +61,7 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Lstm& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    detail::check_extent(name, "the trace", trace.hidden, outputs(), x.cols() + 1);
     trace.draw.resize(4 * outputs(), x.cols());
     trace.across = weight_hh.transpose();  // for products along its columns
     trace.dhidden = dy.col(x.cols() - 1);

@@ -46,9 +46,10 @@ template <class S> struct RecurrentWeights {
  protected:
   void project(const Input<S>& x, Matrix& z) const {
     z.resize(weight_ih.rows(), x.cols());
-    z.setZero();
     if (bias_ih.size() > 0)
       for (Index t = 0; t < z.cols(); ++t) z.col(t) = bias_ih + bias_hh;
+    else
+      z.setZero();
     add_product(z, weight_ih, x);
   }
 

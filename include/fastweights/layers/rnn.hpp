@@ -50,7 +50,7 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_extent(name, "state", state.hidden, outputs(), 1);
+    detail::check_extent(name, "hidden in the state", state.hidden, outputs(), 1);
     auto& hidden = trace.hidden;
     hidden.resize(outputs(), x.cols() + 1);
     this->project(x, trace.raw);
@@ -67,6 +67,7 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
   /// With g_t the gradient of what f is of: g_t = f' ⊙ (dy_t + W_hhᵀ g_{t+1}).
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Rnn& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    detail::check_extent(name, "the trace", trace.hidden, outputs(), x.cols() + 1);
     trace.draw.resize(outputs(), x.cols());
     trace.across = weight_hh.transpose();  // for products along its columns
     trace.dhidden = dy.col(x.cols() - 1);

@@ -5,6 +5,8 @@
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/layers/head_inputs.hpp>
 #include <fastweights/memories/self_referential_matrix.hpp>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace fw {
@@ -39,7 +41,7 @@ template <class S> struct SelfReferentialLayer {
   static constexpr auto names = fw::names("initial", "output", "memory");
 
   struct State {
-    Index tokens = 0;  ///< read so far; before the first, `heads` hold nothing yet
+    Index tokens = 0;  ///< read so far; at 0 `heads` become the layer's first matrices
     std::vector<StateOf<Memory>> heads;
     static constexpr auto names = fw::names("tokens", "heads");
   };
@@ -55,7 +57,8 @@ template <class S> struct SelfReferentialLayer {
 
   /// Parameters are zero until initialised or loaded.
   explicit SelfReferentialLayer(const SelfReferentialOptions& o)
-      : output(o.d_model, o.d_model, o.bias), memory(head_size(o), head_size(o)) {
+      : output(checked(o).d_model, o.d_model, o.bias),
+        memory(o.d_model / o.heads, o.d_model / o.heads) {
     initial.assign(static_cast<std::size_t>(o.heads), zero_gradient(memory));
   }
 
@@ -105,12 +108,13 @@ template <class S> struct SelfReferentialLayer {
   }
 
  private:
-  static Index head_size(const SelfReferentialOptions& o) {
+  static const SelfReferentialOptions& checked(const SelfReferentialOptions& o) {
+    detail::check_size<Dynamic>(name, "d_model", o.d_model);
     detail::check_size<Dynamic>(name, "heads", o.heads);
     if (o.d_model % o.heads != 0)
       throw std::invalid_argument(std::string(name) + ": d_model is " + std::to_string(o.d_model) +
                                   ", expected a multiple of " + std::to_string(o.heads) + " heads");
-    return o.d_model / o.heads;
+    return o;
   }
   Index size() const { return memory.signature().dk; }
 
@@ -133,7 +137,7 @@ template <class S> struct SelfReferentialLayer {
   void heads_backward(Trace& trace, SelfReferentialLayer& grad) const {
     trace.dwritten.setZero(trace.input.rows(), trace.input.cols());
     trace.dread.setZero(trace.input.rows(), trace.input.cols());
-    if (trace.dstate.empty()) trace.dstate.push_back(zero_gradient(memory));
+    trace.dstate.assign(1, trace.kept[0].states[0]);  // of its size, in place
     auto& dstate = trace.dstate[0];
     for (std::size_t h = 0; h < initial.size(); ++h) {
       set_zero(dstate);

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <fastweights/layers/fast_weight_layer.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace fw {
@@ -13,7 +16,8 @@ struct SummedHeadsOptions {
   bool parallel = false;  ///< heads at the same time, see for_each_head; not for real-time threads
 };
 
-/// Heads around any memory that share one output projection, so that their answers are summed:
+/// Heads around any memory that is read with a query, which share one output projection, so that
+/// their answers are summed:
 ///
 ///     k, q, v = W_k x, W_q x, W_v x   of every head      y = W_P Σ_h memory_h(k, v, q)
 ///
@@ -33,6 +37,8 @@ template <Memory M> struct SummedHeads {
   using Reads = typename FastWeightLayer<M>::Reads;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "SummedHeads";
+  static_assert(member_count<ReadSequence<M>> > 0,
+                "SummedHeads: the memory takes no query; FastWeightLayer is for recurrent ones");
 
   typename Writes::Maps write;
   typename Reads::Maps read;
@@ -55,7 +61,7 @@ template <Memory M> struct SummedHeads {
     std::vector<Checkpoints<M>> kept;  ///< one a head
     std::vector<StateOf<M>> written;   ///< what the full form read from
     Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dsum, none;                 ///< backward's room
+    Matrix dsum, zeros;                ///< backward's room
     std::vector<StateOf<M>> dstate;
   };
 
@@ -98,13 +104,13 @@ template <Memory M> struct SummedHeads {
     trace.write.clear_gradient();
     trace.read.clear_gradient();
     const auto states = static_cast<std::size_t>(parallel ? heads : 1);
-    if (trace.dstate.size() < states) trace.dstate.assign(states, zero_gradient(memory));
-    if (!causal) trace.none.setZero(value_rows(), x.cols());
+    trace.dstate.assign(states, trace.kept[0].states[0]);  // of its size, in place
+    if (!causal) trace.zeros.setZero(value_rows(), x.cols());
     for_each_head(heads, parallel, [&](Index h) {
       auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? h : 0)];
       set_zero(dstate);
       if (!causal) read_backward(trace, h, dstate);
-      head_backward(trace, h, causal ? trace.dsum : trace.none, dstate);
+      head_backward(trace, h, causal ? trace.dsum : trace.zeros, dstate);
     });
     dx.setZero();
     const auto signature = memory.signature();
@@ -160,7 +166,7 @@ template <Memory M> struct SummedHeads {
     if (pass == Pass::infer || !Differentiable<M>)
       fw::scan(memory, state.heads[i], inputs, queries, out);
     if constexpr (reads_apart)
-      for (Index t = 0; !causal && t < trace.out.cols(); ++t)
+      for (Index t = 0; !causal && t < detail::steps_of(queries, signature.read()); ++t)
         memory.read(std::as_const(state.heads[i]),
                     detail::token_at<ReadToken<M>>(queries, signature.read(), t),
                     detail::token_at<OutToken<M>>(out, signature.out(), t));
@@ -183,7 +189,7 @@ template <Memory M> struct SummedHeads {
       const auto out = memory.signature().out();
       const auto queries = trace.read.template sequence<ReadSequence<M>>(asked, h);
       const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(asked, h);
-      for (Index t = 0; t < trace.dsum.cols(); ++t)
+      for (Index t = 0; t < detail::steps_of(queries, asked); ++t)
         memory.read_vjp(trace.written[static_cast<std::size_t>(h)],
                         detail::token_at<ReadToken<M>>(queries, asked, t),
                         detail::token_at<OutGradToken<M>>(gradients(trace.dsum), out, t), dstate,

@@ -15,8 +15,8 @@ namespace fw {
 ///
 /// with recurrent_key = k' and so on. Shapes: W d_v×d_k, R d_v×d_v, k and q d_k (feature-mapped
 /// already), k' d_v (after its softmax), v, v' and y d_v. State: W, R and y, all zero at first, so
-/// that the first softmax is uniform. Cost a token: 6 d_v (d_k + d_v) flops; nothing can be done
-/// ahead of y_{t−1} but the update of W. Stable as the delta rule is; see there.
+/// that the first softmax is uniform. Cost a token: 6 d_v (d_k + d_v) flops; only
+/// R_t softmax(y_{t−1}) has to wait for y_{t−1}. Stable as the delta rule is; see there.
 /// A FastWeightLayer around it is the layer of the source.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
 template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {

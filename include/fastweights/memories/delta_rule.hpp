@@ -188,9 +188,11 @@ class DeltaRule {
       met *= -t.beta;
       g.A.noalias() += met * t.key.transpose();
     });
-    Kept as_state{std::move(g.B), {}};
-    write(as_state, t);
-    g.B = std::move(as_state.W);
+    scratch<S, Dv>(dv(), [&](auto& update) {
+      update.noalias() = g.B * t.key;
+      update = t.beta * (t.value - update);
+      g.B.noalias() += update * t.key.transpose();
+    });
   }
   void merge(Segment& g, const Segment& later) const requires mergeable {
     g.B = (g.B * later.A + later.B).eval();

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <fastweights/core/products.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
 
 /// \file
 /// One token of the delta rule on a matrix, written and then read, and its gradients: what the
-/// recurrent memories are made of, which program one or more matrices at every token and can't
-/// leave the next token before the answer to this one is known.
+/// recurrent memories are made of, which program one or more matrices at every token.
 ///
 ///     u = β (v − W k)     W ← W + u kᵀ     y ← y + W q
 ///

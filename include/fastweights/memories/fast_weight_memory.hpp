@@ -13,8 +13,9 @@ namespace fw {
 ///     y_t = (r − mean(r)) / √(var(r) + ε),  r = W_t q_t
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1. Cost a token:
-/// 9 d_v d_k flops. What is stored fades whenever something makes ‖P‖ exceed 1, and the norm of
-/// what is read is that of √d_v, whatever was written. d_v = 1 always reads 0.
+/// 9 d_v d_k flops. What is stored fades whenever something makes ‖P‖ exceed 1, and what is
+/// read has length √d_v (less where ε counts), whatever was written. d_v = 1 always reads 0. ‖P‖²
+/// must not overflow: in float, entries of P below 1e19 / √(d_v d_k).
 /// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key where they have
 /// the product of two; in this form in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section
 /// 6.1. The code of the latter leaves the first P of a sequence as it is.
