@@ -4,8 +4,6 @@
 #include <array>
 #include <cstddef>
 
-#include "machine.hpp"
-
 /// \file
 /// Two ways to do the same, against each other.
 

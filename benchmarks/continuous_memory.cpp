@@ -142,6 +142,7 @@ template <class Which> void read(benchmark::State& state, const Sizes& s) {
 
 void layer_read(benchmark::State& state, const Sizes& s) {
   Even subject(s);
+  subject.state.tokens = s.read;
   for (auto _ : state) subject.layer_read();
   report<float>(state, s, layer_read_flops(s));
 }
@@ -149,6 +150,7 @@ void layer_read(benchmark::State& state, const Sizes& s) {
 void layer_step(benchmark::State& state, const Sizes& s) {
   Even subject(s);
   for (auto _ : state) {
+    subject.state.tokens = s.read;
     subject.write();
     subject.layer_read();
   }

@@ -22,6 +22,7 @@ template <class Of, class Stored> struct Deferred {
     return fw::Deferred<M, 8, Stored>(M(d, d));
   }
   static double flops(double d) { return 6 * d * d; }
+  static constexpr double passes = 1.125;  // read by every step, written by one of 8
 };
 struct DeferredDelta : Deferred<Delta, float> {
   static constexpr const char* name = "deferred_delta_rule";

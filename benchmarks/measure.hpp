@@ -10,6 +10,7 @@
 ///       static constexpr const char* name = "delta_rule";
 ///       template <class S, int D> static auto make(fw::Index d);  // D: d or Dynamic
 ///       static double flops(double d);                            // of one token
+///       static constexpr double passes = 2;  // of a step over the state; 2 where it is not there
 ///       // Optional, see rivals.hpp:
 ///       template <class All, class W> static void naive(All& all, W& w);
 ///       template <class S, int D> static auto ungated(fw::Index d);
@@ -18,11 +19,13 @@
 /// Every iteration takes all heads through T tokens. Counters, where they apply:
 ///
 /// - ns_per_token_head;
-/// - fma_peak_fraction: the flops of the recurrent form against what the core can do;
-/// - bandwidth_fraction of a step: its states read and written once against scaling as many bytes
-///   in place;
+/// - fma_peak_fraction: the flops of the recurrent form, without fading, against what the core can
+///   do;
+/// - bandwidth_fraction of a step: the bytes of its states that are read and written against
+///   scaling as many in place;
 /// - speedup_over_eigen, speedup_over_dynamic_eigen: against the kind's naive expression in sizes
-///   fixed at compile time and in dynamic ones, on the same data;
+///   fixed at compile time and in dynamic ones, on the same data; for scans one head of at most
+///   2·10⁸ flops, for steps all heads;
 /// - time_over_fixed of a dynamic memory, time_over_ungated of a gated one;
 /// - backward_over_scan: a backward pass against the scan that answers and keeps nothing;
 /// - speedup_over_one_thread, and what two threads that need nothing but their core get,

@@ -19,9 +19,6 @@ void scan_in(benchmark::State& state, const M& m, const Shape& shape) {
   report.flops();
   report.scans();
 }
-template <class Kind, class M> void scan(benchmark::State& state, const M& m) {
-  scan_in<Kind>(state, m, {});
-}
 
 template <class Kind, class M, int Size = size_of<M>>
 void step_in(benchmark::State& state, const M& m, const Shape& shape) {
@@ -58,9 +55,6 @@ void backward_in(benchmark::State& state, const M& m, const Shape& shape) {
   Head<M> head(m, tokens_for(1e9, report.each(), shape.steps)), forward = head;
   head.prepare_backward(m);
   report.set("backward_over_scan", ratio([&] { forward.scan(m); }, [&] { head.backward(m); }));
-}
-template <class Kind, class M> void backward(benchmark::State& state, const M& m) {
-  backward_in<Kind>(state, m, {});
 }
 
 /// Heads in parallel, by the clock on the wall.

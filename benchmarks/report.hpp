@@ -47,6 +47,10 @@ template <class Kind, class M, int Size = size_of<M>> struct Report {
   void flops() const {
     per_second(state, "fma_peak_fraction", tokens() * each() / machine::fma_peak<S>());
   }
+  static constexpr double passes() {
+    if constexpr (requires { Kind::passes; }) return Kind::passes;
+    return 2;  // read and written
+  }
   void bandwidth(const fw::StateOf<M>& one) const {
     std::size_t bytes = 0;
     fw::for_each_leaf(
@@ -57,7 +61,7 @@ template <class Kind, class M, int Size = size_of<M>> struct Report {
         one);
     bytes *= static_cast<std::size_t>(count);
     per_second(state, "bandwidth_fraction",
-               2 * static_cast<double>(bytes) / machine::in_place_bandwidth(bytes));
+               passes() * static_cast<double>(bytes) / machine::in_place_bandwidth(bytes));
   }
 
   /// A scan of one head against the rivals' of it.
@@ -66,6 +70,7 @@ template <class Kind, class M, int Size = size_of<M>> struct Report {
     if constexpr (Naive<Kind, M>) {
       Head<M> head(m, t);
       assert_same<Kind, Dynamic>(m, head);
+      if constexpr (Size != Dynamic) assert_same<Kind, Size>(m, head);
       naive([&] { head.scan(m); }, [&]<int D> { run_naive<Kind, D>(head); });
     }
     against([&](const auto& memory) { return scanning(memory, t); });

@@ -5,6 +5,7 @@
 
 #include "compare.hpp"
 #include "head.hpp"
+#include "machine.hpp"
 
 /// \file
 /// What a memory is compared with: a kind's naive expression in Eigen, of sizes fixed at compile

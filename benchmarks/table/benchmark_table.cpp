@@ -28,7 +28,7 @@ constexpr Column columns[] = {
     {"time_over_ungated", "time over ungated", "%.2f"},
     {"backward_over_scan", "backward over scan", "%.2f"},
     {"speedup_over_one_thread", "speed-up over one thread", "%.2f"},
-    {"fma_peak_over_one_thread", "of the FMA peak", "%.2f"},
+    {"fma_peak_over_one_thread", "FMA peak over one thread", "%.2f"},
 };
 
 /// Those that some row has a value for.
