@@ -54,8 +54,12 @@ int main(int argc, char** argv) try {
   bool repaired = false;
   CLI::App app("Executing programs with recurrent fast weights");
   add_task_options(app, s);
-  app.add_option("--variables", o.variables, "of a program, up to 5")->capture_default_str();
-  app.add_option("--statements", o.statements, "of a program")->capture_default_str();
+  app.add_option("--variables", o.variables, "of a program")
+      ->check(CLI::Range(1, 5))
+      ->capture_default_str();
+  app.add_option("--statements", o.statements, "of a program")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str();
   app.add_flag("--repaired", repaired,
                "a true `if` assigns to any variable, where the paper's programs leave a variable "
                "that has a value as it is");

@@ -41,7 +41,9 @@ int main(int argc, char** argv) try {
   s.sizes.symbols = static_cast<fw::Index>(list_words.size());
   CLI::App app("Evaluating nested lists with recurrent fast weights");
   add_task_options(app, s);
-  app.add_option("--depth", o.depth, "of the lists")->capture_default_str();
+  app.add_option("--depth", o.depth, "of the lists")
+      ->check(CLI::Range(1, 30))  // deeper ones are too rare to be drawn
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (s.quick) o.depth = 4, s.steps = 800, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.depth = 3;

@@ -81,7 +81,8 @@ template <class Model, class Data> class ClassifierTrainer {
       result.steps = step + 1;
       if (result.steps % interval == 0 || result.steps == plan_.steps) {
         const double validation = error(model_, data_.validation);
-        result.curve.push_back({result.steps, loss / static_cast<double>(interval), validation});
+        const long since = (step % interval) + 1;
+        result.curve.push_back({result.steps, loss / static_cast<double>(since), validation});
         loss = 0;
         if (validation < result.validation) result.validation = validation, best = model_;
       }

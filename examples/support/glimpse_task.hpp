@@ -1,7 +1,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <fastweights/core/random.hpp>
@@ -52,16 +54,20 @@ inline Images read_digits(const std::string& path) {
     std::string value;
     std::size_t count = 0;
     int number = 0;
-    for (; std::getline(values, value, ','); ++count) {
-      number = std::stoi(value);
-      if (number < 0 || number > (count < 64 ? 16 : 9)) break;
-      if (count < 64) image.at(count) = static_cast<std::uint8_t>(number);
+    bool good = true;
+    for (; good && std::getline(values, value, ','); count += good) {
+      const char* end = value.data() + value.size();
+      good = std::from_chars(value.data(), end, number).ptr == end && !value.empty() &&
+             number >= 0 && number <= (count < 64 ? 16 : 9);
+      if (good && count < 64) image.at(count) = static_cast<std::uint8_t>(number);
     }
-    if (count != 65 || !values.eof())
+    if (count != 65 || !good)
       throw std::runtime_error(path + ", line " + std::to_string(images.size() + 1) +
                                ": expected 64 pixels from 0 to 16 and a digit");
     images.add(image, number);
   }
+  if (images.size() == 0)
+    throw std::runtime_error(path + ": expected 64 pixels from 0 to 16 and a digit a line");
   return images;
 }
 
@@ -107,6 +113,8 @@ inline Images read_mnist(const std::filesystem::path& folder, const std::string&
   const auto labels = detail::read_idx(folder / (part + "-labels-idx1-ubyte"), count);
   if (sizes[0] != count[0] || sizes[1] != sizes[2])
     throw std::runtime_error(file.string() + ": expected square images, as many as labels");
+  if (!std::ranges::all_of(labels, [](std::uint8_t label) { return label < 10; }))
+    throw std::runtime_error(file.string() + ": expected labels from 0 to 9");
   images.side = static_cast<int>(sizes[1]);
   images.targets.assign(labels.begin(), labels.end());
   return images;

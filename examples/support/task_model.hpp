@@ -46,6 +46,10 @@ inline auto plain_rnn_model(TaskModelOptions o) {
 /// there is none.
 template <class F>
 auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F& f) {
+  if (o.width % o.heads != 0)
+    throw std::invalid_argument("the width is " + std::to_string(o.width) +
+                                ", expected a multiple of the " + std::to_string(o.heads) +
+                                " heads");
   using Map = fw::SumNormalised<fw::EluPlusOne>;
   const fw::FastWeightOptions layer{.d_model = o.width, .heads = o.heads};
   const fw::Index d = o.width / o.heads;

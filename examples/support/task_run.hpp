@@ -34,6 +34,9 @@ struct TaskResult {
 
 using TaskDraw = std::function<TaskSequence(std::uint64_t, std::uint64_t)>;
 
+// Validation and test sequences are of seeds that no training uses.
+inline constexpr std::uint64_t test_seed = 1'000'003, validation_seed = 2'000'003;
+
 inline void add_task_options(CLI::App& app, TaskSettings& s) {
   std::vector<std::string> kinds;
   for (const TaskModelKind& kind : task_model_kinds) kinds.push_back(kind.key);
@@ -42,21 +45,24 @@ inline void add_task_options(CLI::App& app, TaskSettings& s) {
       ->delimiter(',')
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
-  app.add_option("--steps", s.steps, "training steps")->capture_default_str();
-  app.add_option("--batch", s.batch, "sequences a step")->capture_default_str();
-  app.add_option("--rate", s.rate, "peak learning rate")->capture_default_str();
-  app.add_option("--test", s.test, "test sequences")->capture_default_str();
-  app.add_option("--seed", s.seed, "of weights and sequences")->capture_default_str();
-  app.add_option("--layers", s.sizes.layers, "blocks")->capture_default_str();
-  app.add_option("--width", s.sizes.width, "of the model")->capture_default_str();
-  app.add_option("--heads", s.sizes.heads, "of every memory")->capture_default_str();
-  app.add_option("--hidden", s.sizes.hidden, "of the feed-forward layers")->capture_default_str();
-  app.add_flag("--quick", s.quick, "an easier task, three minutes");
+  const auto number = [&app](const char* option, auto& value, const char* what) {
+    app.add_option(option, value, what)->check(CLI::PositiveNumber)->capture_default_str();
+  };
+  number("--steps", s.steps, "training steps");
+  number("--batch", s.batch, "sequences a step");
+  number("--rate", s.rate, "peak learning rate");
+  number("--test", s.test, "test sequences");
+  app.add_option("--seed", s.seed, "of weights and sequences")
+      ->check(CLI::Range(std::uint64_t{0}, test_seed - 1))
+      ->capture_default_str();
+  number("--layers", s.sizes.layers, "blocks");
+  number("--width", s.sizes.width, "of the model");
+  number("--heads", s.sizes.heads, "of every memory");
+  number("--hidden", s.sizes.hidden, "of the feed-forward layers");
+  app.add_flag("--quick", s.quick, "an easier task, three minutes at most")
+      ->excludes("--steps", "--rate", "--test");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
 }
-
-// Validation and test sequences are of seeds that no training uses.
-inline constexpr std::uint64_t validation_seed = 2'000'003, test_seed = 1'000'003;
 
 template <class Model>
 TaskResult train_task(const TaskSettings& s, const std::string& kind, Model model,
@@ -97,19 +103,18 @@ inline std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& d
   const std::filesystem::path folder(s.output);
   std::filesystem::create_directories(folder);
   std::vector<TaskResult> results;
-  {
-    std::ofstream curves(folder / "curves.csv");
-    curves << "model,step,answers,complete,loss\n";
-    for (const std::string& kind : s.models)
-      with_task_model(kind, s.sizes, [&](auto model) {
-        results.push_back(train_task(s, kind, std::move(model), draw, curves));
-      });
-  }
-  std::ofstream csv(folder / "results.csv");
+  std::ofstream curves(folder / "curves.csv"), csv(folder / "results.csv");
+  curves << "model,step,answers,complete,loss\n";
   csv << "model,parameters,answers,complete,loss,steps,seconds_per_step,seed\n";
-  for (const TaskResult& r : results)
+  for (const std::string& kind : s.models) {
+    const TaskResult r = with_task_model(kind, s.sizes, [&](auto model) {
+      return train_task(s, kind, std::move(model), draw, curves);
+    });
     csv << r.kind << "," << r.parameters << "," << r.answers << "," << r.complete << "," << r.loss
-        << "," << s.steps << "," << r.seconds << "," << s.seed << "\n";
+        << "," << s.steps << "," << r.seconds << "," << s.seed << "\n"
+        << std::flush;  // what ends the next training leaves this one
+    results.push_back(r);
+  }
   return results;
 }
 
