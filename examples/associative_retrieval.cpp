@@ -9,7 +9,6 @@
 //
 // Every model is trained at each learning rate; the run that is best in validation counts.
 
-#include <cstdio>
 #include <iostream>
 
 #include "support/associative_retrieval_task.hpp"
@@ -44,7 +43,8 @@ Settings parse(int argc, char** argv) {
   CLI::App app("Associative retrieval by recurrent networks with and without fast weights");
   add_experiment_options(app, e);
   app.add_option("--pairs", s.pairs, "K")->check(CLI::Range(1, 26))->capture_default_str();
-  app.add_flag("--quick", s.quick, "R = 50, three minutes; fails where it does not learn");
+  app.add_flag("--quick", s.quick, "R = 50, a minute; fails where the fast weights do not learn")
+      ->excludes("--models", "--units", "--steps", "--rates");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
   parse_options(app, argc, argv, e);
   if (s.pairs != 4) e.published.clear();
@@ -65,23 +65,10 @@ Splits<SymbolSequences> draw_data(const Settings& s) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  const Experiment& e = s.experiment;
-  Eigen::setNbThreads(1);  // the runs are what is parallel
-  std::filesystem::create_directories(e.output);
-  const auto start = std::chrono::steady_clock::now();
-  const auto data = draw_data(s);
-  const auto runs = train_all(e, SymbolEncoder(retrieval_symbols, 50, 100), data);
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  std::printf(
-      "\nAssociative retrieval, K = %d: test error in %% beside the paper's (a guess: 90), %ld "
-      "steps of %ld, seed %llu\n\n",
-      s.pairs, e.plan.steps, e.plan.batch, static_cast<unsigned long long>(e.plan.seed));
-  print_errors(e, runs);
-  print_runs(e, runs);
-  std::printf("%.1f minutes with %d threads\n", spent.count() / 60, e.threads);
-  write_csv(e, runs);
-  draw(e, runs, 100.0 / static_cast<double>(s.test));
-  if (s.target > 0) return assert_error(e, runs, "fast", s.target);
+  const std::string heading = "Associative retrieval, K = " + std::to_string(s.pairs) +
+                              ": test error in % beside the paper's (a guess: 90)";
+  return run_experiment(s.experiment, SymbolEncoder(retrieval_symbols, 50, 100), draw_data(s),
+                        heading, s.target);
 } catch (const std::exception& error) {
   std::cerr << "associative_retrieval: " << error.what() << "\n";
   return 1;

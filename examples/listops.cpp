@@ -51,7 +51,7 @@ int main(int argc, char** argv) try {
       s, [&](std::uint64_t seed, std::uint64_t index) { return draw_list(o, seed, index); });
   const double guess = most_frequent(o, s.test);
   print_table(s, o, results, guess);
-  plot_task(s, "lists right, %", {{"most frequent value", 100 * guess}});
+  plot_task(s, "lists right, %", false, {{"most frequent value", 100 * guess}});
   if (s.quick && !s.smoke) expect_learned(results, 0.5);  // more than twice what guessing gives
 } catch (const std::exception& error) {
   std::cerr << "listops: " << error.what() << "\n";

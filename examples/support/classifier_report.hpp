@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -146,4 +147,24 @@ inline int assert_error(const Experiment& e, const std::vector<Run>& runs, const
     all = all && good;
   }
   return all ? 0 : 1;
+}
+
+/// Trains all models, prints `heading` and the tables below it, and leaves CSV and picture. The
+/// exit code: 1 where the fast weights' error is above `target` %, if that is not 0.
+template <class Encoder, class Data>
+int run_experiment(const Experiment& e, const Encoder& encoder, const Splits<Data>& data,
+                   const std::string& heading, double target) {
+  Eigen::setNbThreads(1);  // the runs are what is parallel
+  std::filesystem::create_directories(e.output);
+  const auto start = std::chrono::steady_clock::now();
+  const auto runs = train_all(e, encoder, data);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  std::printf("\n%s, %ld steps of %ld, seed %llu\n\n", heading.c_str(), e.plan.steps, e.plan.batch,
+              static_cast<unsigned long long>(e.plan.seed));
+  print_errors(e, runs);
+  print_runs(e, runs);
+  std::printf("%.1f minutes with %d threads\n", spent.count() / 60, e.threads);
+  write_csv(e, runs);
+  draw(e, runs, 100.0 / static_cast<double>(data.test.size()));
+  return target > 0 ? assert_error(e, runs, "fast", target) : 0;
 }

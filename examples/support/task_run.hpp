@@ -118,24 +118,27 @@ inline std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& d
   return results;
 }
 
-/// Throws std::runtime_error where a model's share of right answers is below `least`: what a quick
-/// run must reach.
+/// Throws std::runtime_error where the share of right answers of a model with fast weights is below
+/// `least`: what a quick run must reach.
 inline void expect_learned(const std::vector<TaskResult>& results, double least) {
   for (const TaskResult& r : results)
-    if (!(r.answers >= least))
+    if (r.kind != "rnn" && !(r.answers >= least))
       throw std::runtime_error(
           "the " + task_title(r.kind) + " has " + std::to_string(100 * r.answers) +
           " % of the answers right, at least " + std::to_string(100 * least) + " % expected");
 }
 
-/// Draws the validation accuracy of all models against the step, and `lines`, name by height in %.
-inline void plot_task(const TaskSettings& s, const std::string& ylabel,
+/// Draws the validation accuracy of all models against the step, of answers or of sequences all of
+/// whose answers are right, and `lines`, name by height in %.
+inline void plot_task(const TaskSettings& s, const std::string& ylabel, bool of_sequences,
                       const std::map<std::string, double>& lines) {
+  const std::string column = of_sequences ? "$4" : "$3";
   const auto folder = std::filesystem::path(s.output);
   std::string curves;
   for (const std::string& kind : s.models)
     curves += quoted(folder / "curves.csv") + " using (strcol(1) eq '" + kind +
-              "' ? $2 : NaN):(100*$3) with lines lw 2 title '" + task_title(kind) + "', ";
+              "' ? $2 : NaN):(100*" + column + ") with lines lw 2 title '" + task_title(kind) +
+              "', ";
   for (const auto& [title, height] : lines)
     curves += std::to_string(height) + " with lines dt 2 lc 'gray40' title '" + title + "', ";
   curves.resize(curves.size() - 2);  // the last comma

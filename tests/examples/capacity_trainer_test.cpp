@@ -1,6 +1,7 @@
 #include "capacity_trainer.hpp"
 
 #include "catch.hpp"
+#include "examples/float_gradient.hpp"
 
 namespace {
 
@@ -41,8 +42,6 @@ Eigen::MatrixXf by_memory(const M& m, const Eigen::MatrixXf& keys, const Eigen::
   return y;
 }
 
-// The gradient of every parameter by itself, against a difference quotient in float: along itself,
-// or, where it is all but 0, along a random direction.
 template <class Rule> void check_gradient(Rule rule, bool repeats) {
   CapacityOptions o;
   o.symbols = static_cast<int>(symbols);
@@ -56,24 +55,7 @@ template <class Rule> void check_gradient(Rule rule, bool repeats) {
   batch.push_back(task.evaluation(random));  // with many queries
   trainer.loss(batch, true);
   const CapacityNet gradient = trainer.gradient();
-  fw::for_each_parameter(
-      [&](const std::string& path, auto& p, const auto& g) {
-        const bool flat = g.norm() < 1e-4f;
-        auto along = p;
-        along = g;
-        if (flat) random.fill(along);
-        along *= 5e-3f / along.norm();
-        const auto before = p;
-        p = before + along;
-        const double above = trainer.loss(batch, false);
-        p = before - along;
-        const double below = trainer.loss(batch, false);
-        p = before;
-        INFO(path);
-        const double expected = flat ? 0 : static_cast<double>(g.norm());
-        CHECK((above - below) / 1e-2 == Catch::Approx(expected).epsilon(0.02).margin(1e-3));
-      },
-      trainer.net(), gradient);
+  check_gradient_in_float(trainer.net(), gradient, [&] { return trainer.loss(batch, false); });
 }
 
 }  // namespace
