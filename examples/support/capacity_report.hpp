@@ -158,11 +158,13 @@ std::string capacity_curves(int setting, const Models& models, const std::filesy
     ++colour;
     const std::string rows =
         "(column(1)==" + std::to_string(setting) + " && strcol(2) eq '" + m.key + "' ? $3 : NaN)";
+    const bool again = colour > 8;  // gnuplot has eight colours
     const std::string style = " lc " + std::to_string(colour);
     curves += (curves.empty() ? "" : ", ") + quoted(published_file()) + " using " + rows +
-              ":(column(4)) skip 1 with lines lw 1.5" + style + " title '" + m.title + "', " +
-              quoted(ours) + " using " + rows + ":(column(5)) skip 1 with points pt 7 ps 0.7" +
-              style + " notitle";
+              ":(column(4)) skip 1 with lines lw 1.5" + (again ? " dt 2" : "") + style +
+              " title '" + m.title + "', " + quoted(ours) + " using " + rows +
+              ":(column(5)) skip 1 with points ps 0.7 pt " + (again ? "5" : "7") + style +
+              " notitle";
   }
   return curves;
 }
