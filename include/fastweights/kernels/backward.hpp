@@ -48,10 +48,10 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
         dv_(dv),
         dk_(dk),
         answered_(thread_room<S, Answered>(4 * ((steps + 1) / 2))),
-        transposed_(dk, dv) {}
+        transposed_(dk, dv, is_low(dv)) {}
 
   template <class Matrix> void back(Matrix& G) {
-    Panels<S, Errors> errors(dv_, dk_);
+    Panels<S, Errors, packets> errors(dv_, dk_, is_low(dk_));
     errors.copy_in(G.data(), G.colStride());
     transposed_.copy_in_transposed(G.data(), G.colStride());
     Fades fades(tokens_, dk_);
@@ -102,6 +102,15 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
   using Pair = BackwardPair<S>;
   using Fades = PairFades<S, fading>;
   static constexpr Index most = Fades::most;  // pairs at a time
+  // Columns that fade by themselves take a register more for every packet.
+  static constexpr int packets = tall_panel(Corrects && fading != Fade::columns);
+
+  // Four updates for two products: here loads and stores count, and tall panels are to stay in the
+  // first-level cache beside what goes by.
+  static bool is_low(Index columns) {
+    constexpr Index room = 16384 / sizeof(S);
+    return packets * lanes<S> * columns > room;
+  }
 
   // add(token) for the tokens of the pair at `at`, if there is one.
   template <class F> void look_ahead(AheadOf<S>& ahead, Index at, const F& add) const {
@@ -111,10 +120,10 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
     for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
   }
   template <template <class, int, bool, Fade> class Visit, class Use>
-  static void run(const Panels<S, Use>& panels, const Pair* pairs, Index count) {
-    panels.each([&](auto packets, const auto& p) {
-      using At = Visit<S, packets, Corrects, fading>;
-      Visits<At, S, packets, Corrects, fading>::run(p, panels.columns(), pairs, count);
+  static void run(const Panels<S, Use, packets>& panels, const Pair* pairs, Index count) {
+    panels.each([&](auto height, const auto& p) {
+      using At = Visit<S, height, Corrects, fading>;
+      Visits<At, S, height, Corrects, fading>::run(p, panels.columns(), pairs, count);
     });
   }
 
@@ -137,7 +146,7 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
   const BackwardTokens<S>& tokens_;
   Index steps_, dv_, dk_;
   S* answered_;
-  Panels<S, Transposed> transposed_;
+  Panels<S, Transposed, packets> transposed_;
 };
 
 /// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the

@@ -15,16 +15,25 @@ template <class S> struct Panel {
   Index first_column, columns;
 };
 
+/// How many packets tall panels are that rules which look up what a key retrieves go through: four
+/// where there are registers for their sums and updates, so that less is loaded, stored and counted
+/// for a multiply-add.
+constexpr int tall_panel(bool corrects) {
+  return corrects && EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+}
+
 /// A matrix cut into panels of some rows, each contiguous and padded with zeros to whole packets,
 /// so that it stays in the first-level cache while tokens go through it. The room is the thread's;
-/// `Use` tells apart matrices that are needed at the same time.
-template <class S, class Use> class Panels {
+/// `Use` tells apart matrices that are needed at the same time. A panel is of `tallest`
+/// packets, of two where it is to be `low`, and of fewer where the rows end.
+template <class S, class Use, int tallest> class Panels {
  public:
   using Panel = detail::Panel<S>;
 
-  Panels(Index rows, Index columns)
+  Panels(Index rows, Index columns, bool low = false)
       : rows_(rows),
         columns_(columns),
+        low_(low),
         room_(thread_room<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
 
   /// From and to a matrix with columns `stride` apart, times a factor on the way out.
@@ -58,26 +67,35 @@ template <class S, class Use> class Panels {
 
   /// f(packets a column, as a constant, and the panel) for all of them.
   template <class F> void each(const F& f) const {
-    for (Index first = 0; first < rows_; first += tall) {
-      const Panel p = panel(first);
-      if (p.rows <= lanes<S>)
-        f(std::integral_constant<int, 1>{}, p);
+    for (Index first = 0; first < rows_;) {
+      const Index left = rows_ - first;
+      if (left <= lanes<S>)
+        first += visit<1>(f, first);
+      else if (low_ || left <= 3 * lanes<S>)
+        first += visit<2>(f, first);
       else
-        f(std::integral_constant<int, 2>{}, p);
+        first += visit<tallest>(f, first);
     }
   }
   Index columns() const { return columns_; }
 
  private:
-  static constexpr Index tall = 2 * lanes<S>;
+  static constexpr Index tall = tallest * lanes<S>;
 
-  Panel panel(Index first) const {
-    const Index rows = std::min(tall, rows_ - first);
+  // As many rows as f has been given, padding included.
+  template <int R, class F> Index visit(const F& f, Index first) const {
+    f(std::integral_constant<int, R>{}, panel(first, R * lanes<S>));
+    return R * lanes<S>;
+  }
+
+  Panel panel(Index first, Index most) const {
+    const Index rows = std::min(most, rows_ - first);
     const Index column = first * columns_ / rows_, end = (first + rows) * columns_ / rows_;
     return {room_ + first * columns_, first, rows, column, end - column};
   }
 
   Index rows_, columns_;
+  bool low_;
   S* room_;
 };
 

@@ -136,7 +136,7 @@ template <class S, Fade fading, bool Corrects> class Pairs {
 template <Fade fading, bool Corrects, class Matrix, class S, class Weights>
 void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& weights) {
   struct Use;
-  Panels<S, Use> panels(W.rows(), W.cols());
+  Panels<S, Use, tall_panel(Corrects)> panels(W.rows(), W.cols());
   panels.copy_in(W.data(), W.colStride());
   Pairs<S, fading, Corrects> pairs(tokens, W.cols());
   for (Index t = 0; t < steps;) {
