@@ -48,7 +48,7 @@ Settings parse(int argc, char** argv) {
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
   parse_options(app, argc, argv, e);
   if (s.pairs != 4) e.published.clear();
-  if (s.quick) e.units = {50}, e.plan.steps = 8000, e.rates = {3e-3}, s.target = 10;
+  if (s.quick) e.units = {50}, e.plan.steps = 5000, e.rates = {3e-3}, s.target = 10;
   if (s.smoke) e.plan.steps = 4, e.units = {20}, e.rates = {1e-3};
   if (s.smoke) s.train = 500, s.validation = s.test = 200;
   return s;
