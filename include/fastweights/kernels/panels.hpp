@@ -15,17 +15,17 @@ template <class S> struct Panel {
   Index first_column, columns;
 };
 
-/// How many packets tall panels are that rules which look up what a key retrieves go through: four
-/// where there are registers for their sums and updates, so that less is loaded, stored and counted
-/// for a multiply-add.
+/// How many packets the tallest panels have. `corrects`: the rule looks up what a key retrieves,
+/// and four leave room for its sums and updates in 32 registers, so that less is loaded and counted
+/// for a multiply-add. Others have two.
 constexpr int tall_panel(bool corrects) {
   return corrects && EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
 }
 
 /// A matrix cut into panels of some rows, each contiguous and padded with zeros to whole packets,
 /// so that it stays in the first-level cache while tokens go through it. The room is the thread's;
-/// `Use` tells apart matrices that are needed at the same time. A panel is of `tallest`
-/// packets, of two where it is to be `low`, and of fewer where the rows end.
+/// `Use` tells apart matrices that are needed at the same time. A panel is of `tallest` packets, of
+/// two where all are to be `low`, and of fewer where the rows end.
 template <class S, class Use, int tallest> class Panels {
  public:
   using Panel = detail::Panel<S>;
