@@ -17,6 +17,7 @@
 #include <unsupported/Eigen/AutoDiff>
 
 #include "catch.hpp"
+#include "sizes.hpp"
 
 /// \file
 /// All feature maps, and what the tests of feature maps compare.

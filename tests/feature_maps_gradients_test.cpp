@@ -4,7 +4,7 @@ using namespace feature_map_checks;
 
 TEMPLATE_LIST_TEST_CASE("gradients equal the complex step", "[feature_maps]", Maps) {
   static_assert(fw::FeatureMap<TestType>);
-  for (const Index d : {1, 3, 17, 63, 64, 65, 100}) {
+  for (const Index d : sizes({1, 3, 17, 63, 64, 65, 100}, {1, 3, 17})) {
     if (d < fewest_rows<TestType>) continue;
     CAPTURE(TestType::name, d);
     const auto map = make<TestType>(d);

@@ -1,6 +1,7 @@
 #include <fastweights/layers/relative_attention.hpp>
 
 #include "layer_checks.hpp"
+#include "sizes.hpp"
 
 using fw::Index;
 using layer_checks::check_layer;
@@ -107,7 +108,7 @@ TEST_CASE("RelativeAttention: gradients, streaming, refusals at odd sizes", "[la
 }
 
 TEST_CASE("RelativeAttention: gradients over several blocks of queries", "[layers]") {
-  for (Index window : {3, 30, 67, 150}) {
+  for (const Index window : sizes({3, 30, 67, 150}, {30})) {
     const Options o{6, 2, window, true};
     INFO("window " << window);
     layer_checks::check_gradients(random_layer(o), Attention<Complex>(o), 131);
