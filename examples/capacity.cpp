@@ -44,19 +44,21 @@ struct Settings {
 };
 
 // Every training there is to do, the longest first, so that threads end together.
-std::vector<CapacityRun> runs_of(const Settings& s) {
+std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& published) {
   std::vector<CapacityRun> runs;
-  const auto add = [&](int setting, const auto& models, const std::vector<int>& sizes) {
+  const auto add = [&](int setting, const auto& models, const auto& sizes_of) {
     if (std::find(s.settings.begin(), s.settings.end(), setting) == s.settings.end()) return;
     for (const CapacityModel& m : models)
-      for (const int size : sizes)
+      for (const int size : sizes_of(m.key))
         for (int i = 0; i < s.seeds; ++i)
           if (s.models.empty() ||
               std::find(s.models.begin(), s.models.end(), m.key) != s.models.end())
             runs.push_back({setting, m.key, size, s.seed + static_cast<std::uint64_t>(i)});
   };
-  add(1, capacity_models, s.sizes);
-  add(2, update_models, s.update_sizes);
+  add(1, capacity_models, [&](const std::string& model) {
+    return s.sizes.empty() ? capacity_sizes(published, model) : s.sizes;
+  });
+  add(2, update_models, [&](const std::string&) { return s.update_sizes; });
   if (runs.empty())
     throw std::invalid_argument("none of the models belongs to the settings asked for");
   std::stable_sort(runs.begin(), runs.end(),
@@ -129,7 +131,6 @@ Settings parse(int argc, char** argv) {
   std::vector<std::string> kinds;
   for (const auto& m : capacity_models) kinds.push_back(m.key);
   for (const auto& m : update_models) kinds.push_back(m.key);
-  for (int size = 20; size <= 600; size += 20) s.sizes.push_back(size);
   CLI::App app("Capacity and update rules of fast weight memories");
   app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
   app.add_option("--settings", s.settings, "1: capacity, 2: update rules")
@@ -138,7 +139,8 @@ Settings parse(int argc, char** argv) {
   app.add_option("--models", s.models, "which to train, all by default")
       ->delimiter(',')
       ->check(CLI::IsMember(kinds));
-  app.add_option("--sizes", s.sizes, "S of setting 1, 20 to 600 by default")
+  app.add_option("--sizes", s.sizes,
+                 "S of setting 1; 20 to 600 by default, fewer where all are too many")
       ->delimiter(',')
       ->check(CLI::Range(2, 100000));
   app.add_option("--update-sizes", s.update_sizes, "S of setting 2, 20 by default")
@@ -198,10 +200,10 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   Eigen::setNbThreads(1);  // trainings are what runs in parallel
   std::filesystem::create_directories(s.output);
-  std::vector<CapacityRun> runs = runs_of(s);
+  const PublishedLosses published = published_losses();
+  std::vector<CapacityRun> runs = runs_of(s, published);
   const auto start = std::chrono::steady_clock::now();
   train_all(s, runs);
-  const PublishedLosses published = published_losses();
   print_capacity(runs, published);
   print_updates(runs, published);
   draw_capacity(s.output, s.settings);
