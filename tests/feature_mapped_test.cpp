@@ -33,7 +33,6 @@ TEST_CASE("fixed and dynamic sizes behind a feature map agree", "[laws][feature_
   const FeatureMapped<FixedDelta<4>, EluPlusOne, 4> fixed(FixedDelta<4>(), 4);
   const FeatureMapped<FixedDelta<4>, EluPlusOne> fixed_memory(FixedDelta<4>(), 4);
   const FeatureMapped<Delta, EluPlusOne, 4> fixed_keys(Delta(3, 4), 4);
-  laws::gradients_are_exact(fixed, 9, false);
   laws::fixed_is_dynamic(fixed, dynamic, false);
   laws::fixed_is_dynamic(fixed_memory, dynamic, false);
   laws::fixed_is_dynamic(fixed_keys, dynamic, false);
@@ -88,7 +87,7 @@ TEST_CASE("behind a feature map every feature has its decay", "[feature_mapped]"
   CHECK(dynamic.signature().write().decay.rows == 16);
   static_assert(decltype(fw::WriteToken<decltype(fixed)>::key)::RowsAtCompileTime == 4);
   static_assert(decltype(fw::WriteToken<decltype(fixed)>::decay)::RowsAtCompileTime == 16);
-  laws::gradients_are_exact(fixed, 9, false);
+  laws::gradients_are_exact(dynamic, 9, false);
   laws::wrong_sizes_are_refused(dynamic, false);
   laws::fixed_is_dynamic(fixed, dynamic, false);
 

@@ -19,8 +19,7 @@ TEST_CASE("Hebbian memory obeys the laws", "[laws][hebbian]") {
 
 TEST_CASE("Hebbian memory in fixed sizes", "[laws][hebbian]") {
   laws::all(Hebbian<3, 17>());
-  laws::gradients_are_exact(Hebbian<4, 3>(), 9, false);
-  laws::fixed_is_dynamic(Hebbian<64, 64>(), Hebbian<Dynamic, Dynamic>(64, 64), false);
+  laws::fixed_is_dynamic(Hebbian<3, 17>(), Hebbian<Dynamic, Dynamic>(3, 17), false);
 }
 
 TEST_CASE("Hebbian memory fades by its decay", "[hebbian]") {
@@ -42,7 +41,7 @@ TEST_CASE("the programmer of 1991 obeys the laws", "[laws][programmer1991]") {
 
 TEST_CASE("the programmer of 1991 in fixed sizes", "[laws][programmer1991]") {
   laws::all(Programmer<fw::Sigmoid, 3, 17>());
-  laws::fixed_is_dynamic(Programmer<fw::Tanh, 17, 3>(), Programmer<fw::Tanh>(17, 3), false);
+  laws::fixed_is_dynamic(Programmer<fw::Sigmoid, 3, 17>(), Programmer<fw::Sigmoid>(3, 17), false);
 }
 
 struct Cube {  // an activation of the user's own

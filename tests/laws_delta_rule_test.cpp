@@ -36,9 +36,8 @@ TEST_CASE("delta rule with attention normalisation obeys the laws", "[laws][delt
 
 TEST_CASE("delta rule in fixed sizes", "[laws][delta_rule]") {
   laws::all(Plain<17, 3>());
-  laws::gradients_are_exact(Normalised<3, 4>(), 9, true);
+  laws::fixed_is_dynamic(Plain<17, 3>(), Plain<Dynamic, Dynamic>(17, 3), false);
   laws::fixed_is_dynamic(Plain<1, 1>(), Plain<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Plain<64, 64>(), Plain<Dynamic, Dynamic>(64, 64), false);
   laws::fixed_is_dynamic(Normalised<65, 63>(), Normalised<Dynamic, Dynamic>(65, 63), true);
 }
 

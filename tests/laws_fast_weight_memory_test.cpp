@@ -15,8 +15,7 @@ TEST_CASE("fast weight memory obeys the laws", "[laws][fast_weight_memory]") {
 
 TEST_CASE("fast weight memory in fixed sizes", "[laws][fast_weight_memory]") {
   laws::all(Rule<17, 3>());
-  laws::gradients_are_exact(Rule<4, 3>(), 9, false);
-  laws::fixed_is_dynamic(Rule<65, 63>(), Rule<>(65, 63), false);
+  laws::fixed_is_dynamic(Rule<17, 3>(), Rule<>(17, 3), false);
 }
 
 TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_weight_memory]") {

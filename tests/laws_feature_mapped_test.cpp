@@ -31,21 +31,16 @@ template <class M, class Map, class Check> void at_some_sizes(const Check& check
 
 TEST_CASE("a memory behind a feature map obeys the laws", "[laws][feature_mapped]") {
   const auto obeys_the_laws = [](const auto& m) { laws::all(m); };
-  at_some_sizes<Delta, fw::EluPlusOne>(obeys_the_laws);
   at_some_sizes<Delta, DpfpSum>(obeys_the_laws);
-  at_some_sizes<Sum, L2>(obeys_the_laws);
-  at_some_sizes<Gated, DpfpSum>(obeys_the_laws);
+  at_some_sizes<Sum, fw::EluPlusOne>(obeys_the_laws);
   at_some_sizes<GatedDelta, L2>(obeys_the_laws);
 }
 
 TEST_CASE("gradients of a memory go through its feature map", "[laws][feature_mapped]") {
   const auto has_exact_gradients = [](const auto& m) { laws::gradients_are_exact(m, 9, false); };
-  at_some_sizes<Delta, fw::EluPlusOne>(has_exact_gradients);
   at_some_sizes<Delta, DpfpSum>(has_exact_gradients);
   at_some_sizes<Delta, L2>(has_exact_gradients);
   at_some_sizes<Sum, fw::EluPlusOne>(has_exact_gradients);
-  at_some_sizes<Sum, DpfpSum>(has_exact_gradients);
-  at_some_sizes<Sum, L2>(has_exact_gradients);
   at_some_sizes<Gated, DpfpSum>(has_exact_gradients);
   at_some_sizes<GatedDelta, L2>(has_exact_gradients);
   laws::takes_autodiff(fw::FeatureMapped<Delta, L2>(Delta(3, 4), 4), false);

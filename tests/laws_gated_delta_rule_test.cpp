@@ -22,11 +22,9 @@ TEST_CASE("gated delta rule with one decay a key row obeys the laws", "[laws][ga
 TEST_CASE("gated delta rule in fixed sizes", "[laws][gated_delta_rule]") {
   laws::all(Gated<17, 3>());
   laws::all(VectorDecay<3, 17>());
-  laws::gradients_are_exact(Gated<1, 4>(), 9, false);
-  laws::gradients_are_exact(VectorDecay<4, 3>(), 9, false);
   laws::fixed_is_dynamic(Gated<1, 1>(), Gated<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Gated<64, 64>(), Gated<Dynamic, Dynamic>(64, 64), false);
-  laws::fixed_is_dynamic(VectorDecay<65, 63>(), VectorDecay<Dynamic, Dynamic>(65, 63), false);
+  laws::fixed_is_dynamic(Gated<17, 3>(), Gated<Dynamic, Dynamic>(17, 3), false);
+  laws::fixed_is_dynamic(VectorDecay<3, 17>(), VectorDecay<Dynamic, Dynamic>(3, 17), false);
 }
 
 TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_delta_rule]") {

@@ -23,10 +23,8 @@ TEST_CASE("normalised linear attention obeys the laws", "[laws][linear_attention
 
 TEST_CASE("linear attention in fixed sizes", "[laws][linear_attention]") {
   laws::all(Normalised<3, 17>(), true);
-  laws::gradients_are_exact(Normalised<3, 4>(), 9, true);
   laws::fixed_is_dynamic(Sum<1, 1>(), Sum<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Sum<64, 64>(), Sum<Dynamic, Dynamic>(64, 64), false);
-  laws::fixed_is_dynamic(Normalised<65, 63>(), Normalised<Dynamic, Dynamic>(65, 63), true);
+  laws::fixed_is_dynamic(Normalised<3, 17>(), Normalised<Dynamic, Dynamic>(3, 17), true);
 }
 
 TEST_CASE(

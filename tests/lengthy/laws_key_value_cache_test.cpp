@@ -28,8 +28,7 @@ TEST_CASE("sliding key-value cache obeys the laws", "[laws][key_value_cache]") {
 
 TEST_CASE("key-value cache in fixed sizes", "[laws][key_value_cache]") {
   laws::all(Cache<3, 17>({7}));
-  laws::gradients_are_exact(Cache<3, 4>({7}), 9, false);
-  laws::fixed_is_dynamic(Cache<17, 3>({9}), Cache<Dynamic, Dynamic>(17, 3, {9}), false);
+  laws::fixed_is_dynamic(Cache<3, 17>({9}), Cache<Dynamic, Dynamic>(3, 17, {9}), false);
 }
 
 TEST_CASE("key-value cache is softmax attention", "[key_value_cache]") {
