@@ -1,17 +1,20 @@
 // Programs of a few variables, executed statement by statement: the code execution task of Irie et
 // al. 2021 (arXiv 2106.06295, section 4.1). The same model around the sum rule, the delta rule and
-// recurrent fast weight programmers; prints which share of the printed values each gets right, and
-// of whole programs, beside what the paper has for the latter at its larger sizes (a width of 256,
-// 4 layers).
+// recurrent fast weight programmers; prints which share of the prints each gets right, and of whole
+// programs, beside what the paper has for the latter.
 //
 //   build/release/examples/code_execution [--quick] [--variables 5] [--seed 2]
+//
+// The paper's models are larger (a width of 256, 4 layers of 16 heads) and see 10,000 programs 200
+// times; ours see 48,000 programs once and have a convolution over four tokens before each memory,
+// without which they would need far more. The paper's sum rule has no normaliser.
 
 #include "support/code_execution_task.hpp"
 #include "support/task_run.hpp"
 
 namespace {
 
-// The best that knows only how often each value is printed.
+// The best that knows only how often each answer is right.
 double most_frequent(const CodeExecutionOptions& o, long programs) {
   std::vector<long> counts(code_answers, 0);
   long all = 0;
@@ -21,29 +24,52 @@ double most_frequent(const CodeExecutionOptions& o, long programs) {
   return static_cast<double>(*std::ranges::max_element(counts)) / static_cast<double>(all);
 }
 
-// Table 1 of the paper, in % of programs of 100 statements, by model; what it prints of these.
-std::map<std::string, double> published(const CodeExecutionOptions& o) {
-  if (o.statements != 100 || !o.keeps_assigned) return {};
-  if (o.variables == 3) return {{"sum", 0.0}};
-  if (o.variables == 5) return {{"sum", 0.0}, {"delta", 61.4}, {"delta-rnn", 85.1}};
-  return {};
+// Table 1 of the paper, whole programs in %, of 3 and of 5 variables; -1 where it has none.
+struct Published {
+  std::string kind, title;
+  double three, five;
+};
+const std::vector<Published> published{{"lstm", "LSTM", 99.0, 93.2},
+                                       {"sum", "sum rule", 0, 0},
+                                       {"delta", "delta rule", -1, 61.4},
+                                       {"delta-rnn", "Delta RNN", -1, 85.1}};
+
+// As "99.0 | 93.2", two cells of a table.
+std::string published_cells(const std::string& kind) {
+  const auto found = std::ranges::find(published, kind, &Published::kind);
+  if (found == published.end()) return "|";
+  const auto cell = [](double percent) {
+    char text[16] = "";
+    if (percent >= 0) std::snprintf(text, sizeof text, "%.1f", percent);
+    return std::string(text);
+  };
+  return cell(found->three) + " | " + cell(found->five);
 }
 
 void print_table(const TaskSettings& s, const CodeExecutionOptions& o,
                  const std::vector<TaskResult>& results, double guess) {
   std::printf(
-      "\nAccuracy in %%, %ld test programs of %ld statements and %d variables, %ld steps of %ld, "
-      "seed %llu\n\n| model | parameters | printed values | whole programs | the same, published | "
-      "seconds a step |\n|---|---|---|---|---|---|\n",
+      "\nRight in %%, %ld test programs of %ld statements and %d variables, %ld steps of %ld, seed "
+      "%llu\n\n| model | parameters | prints | whole programs | the paper's, 3 variables | 5 "
+      "variables | seconds a step |\n|---|---|---|---|---|---|---|\n",
       s.test, o.statements, o.variables, s.steps, s.batch, static_cast<unsigned long long>(s.seed));
-  for (const TaskResult& r : results) {
-    std::printf("| %s | %ld | %.1f | %.1f | ", task_title(r.kind).c_str(), long{r.parameters},
-                100 * r.answers, 100 * r.complete);
-    const auto theirs = published(o);
-    if (const auto one = theirs.find(r.kind); one != theirs.end()) std::printf("%.1f", one->second);
-    std::printf(" | %.3f |\n", r.seconds);
+  for (const TaskResult& r : results)
+    std::printf("| %s | %ld | %.1f | %.1f | %s | %.3f |\n", task_title(r.kind).c_str(),
+                long{r.parameters}, 100 * r.answers, 100 * r.complete,
+                published_cells(r.kind).c_str(), r.seconds);
+  std::printf("| LSTM | | | | %s | |\n| always the most frequent answer | | %.1f | | | | |\n\n",
+              published_cells("lstm").c_str(), 100 * guess);
+}
+
+// The paper's as lines in the picture, of the same number of variables where it has that.
+std::map<std::string, double> published_lines(const CodeExecutionOptions& o) {
+  std::map<std::string, double> lines;
+  for (const Published& p : published) {
+    const double percent = o.variables == 3 ? p.three : p.five;
+    if (percent >= 0 && (o.variables == 3 || o.variables == 5))
+      lines["paper: " + p.title] = percent;
   }
-  std::printf("| always the most frequent value | | %.1f | | | |\n\n", 100 * guess);
+  return lines;
 }
 
 }  // namespace
@@ -52,8 +78,10 @@ int main(int argc, char** argv) try {
   TaskSettings s;
   CodeExecutionOptions o;
   s.output = "build/code_execution";
-  s.steps = 6000;
-  s.rate = 2e-3;
+  s.steps = 3000;
+  s.batch = 16;
+  s.rate = 3e-3;
+  s.sizes.convolution = 4;
   s.sizes.symbols = code_answers;  // as many as there are words, and one more
   bool repaired = false;
   CLI::App app("Executing programs with recurrent fast weights");
@@ -75,13 +103,10 @@ int main(int argc, char** argv) try {
       s, [&](std::uint64_t seed, std::uint64_t index) { return draw_program(o, seed, index); });
   const double guess = most_frequent(o, s.test);
   print_table(s, o, results, guess);
-  std::map<std::string, double> lines;
-  for (const auto& [kind, percent] : published(o)) lines["paper: " + task_title(kind)] = percent;
-  if (lines.empty())
-    plot_task(s, "printed values right, %", false, {{"most frequent value", 100 * guess}});
-  else
-    plot_task(s, "programs all of whose values are right, %", true, lines);
-  if (s.quick && !s.smoke) expect_learned(results, 0.35);  // three times what guessing gives
+  plot_task(s, {{"prints right, %", false, {{"most frequent answer", 100 * guess}}},
+                {"programs all of whose prints are right, %", true, published_lines(o)}});
+  if (s.quick && !s.smoke)
+    expect_learned(results, 0.6);  // guessing gives 0.11, a plain RNN less than 0.5
 } catch (const std::exception& error) {
   std::cerr << "code_execution: " << error.what() << "\n";
   return 1;

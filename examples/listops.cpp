@@ -1,6 +1,7 @@
 // The value of nested lists, read from left to right: the sequential ListOps task of Irie et al.
 // 2021 (arXiv 2106.06295, section 4.1). The same model around the sum rule, the delta rule and
-// recurrent fast weight programmers; prints the share of lists each gets right.
+// recurrent fast weight programmers; prints the share of lists each gets right. The sum rule has a
+// normaliser here, and the paper's has none.
 //
 //   build/release/examples/listops [--quick] [--depth 15] [--seed 2]
 
@@ -51,7 +52,7 @@ int main(int argc, char** argv) try {
       s, [&](std::uint64_t seed, std::uint64_t index) { return draw_list(o, seed, index); });
   const double guess = most_frequent(o, s.test);
   print_table(s, o, results, guess);
-  plot_task(s, "lists right, %", false, {{"most frequent value", 100 * guess}});
+  plot_task(s, {{"lists right, %", false, {{"most frequent value", 100 * guess}}}});
   if (s.quick && !s.smoke) expect_learned(results, 0.5);  // more than twice what guessing gives
 } catch (const std::exception& error) {
   std::cerr << "listops: " << error.what() << "\n";

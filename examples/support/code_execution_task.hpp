@@ -14,7 +14,8 @@
 ///
 ///     x = 4 ; x ++ ; if x > 2 : y = 1 ; print y ;
 ///
-/// The answer is asked for at the `;` of a print.
+/// The answer is asked for at the `;` of every print: the value, or that nothing is printed where a
+/// condition does not hold. Between prints the authors' models have to answer that, too.
 
 inline constexpr std::array<std::string_view, 24> code_words{
     "x", "y", "z", "a", "b", "0", "1", "2", "3",  "4",  "5",     "6",
@@ -25,8 +26,9 @@ inline constexpr int code_digit = 5, code_assign = 15, code_end = 16, code_then 
 
 /// A step that would lead out of this range is taken the other way.
 inline constexpr int code_lowest = -8, code_highest = 16;
-/// Answers are counted from code_lowest.
-inline constexpr int code_answers = code_highest - code_lowest + 1;
+/// Values are answered as what they are above code_lowest.
+inline constexpr int code_nothing = code_highest - code_lowest + 1;  ///< that nothing is printed
+inline constexpr int code_answers = code_nothing + 1;
 
 struct CodeExecutionOptions {
   int variables = 3;  ///< up to 5
@@ -96,7 +98,7 @@ class CodeWriter {
     const int variable = some_known();
     sequence_.add(code_print);
     sequence_.add(variable);
-    sequence_.add(code_end, runs ? value_of(variable) - code_lowest : no_answer);
+    sequence_.add(code_end, runs ? value_of(variable) - code_lowest : code_nothing);
   }
 
   void conditional() {
@@ -130,10 +132,12 @@ inline std::string code_text(const TaskSequence& sequence) {
     text += std::string(code_words.at(static_cast<std::size_t>(token))) + " ";
   return text;
 }
-/// Its answers as text: a number, or `_` where nothing is asked.
+/// Its answers as text: a number, or `_` where nothing is printed or asked.
 inline std::string code_answer_text(const TaskSequence& sequence) {
   std::string text;
   for (const int target : sequence.targets)
-    text += (target == no_answer ? "_" : std::to_string(target + code_lowest)) + " ";
+    text += (target == no_answer || target == code_nothing ? "_"
+                                                           : std::to_string(target + code_lowest)) +
+            " ";
   return text;
 }

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <fastweights/fastweights.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "convolved.hpp"
 
 /// \file
 /// The models that learn the algorithmic tasks: the same network around different memories, without
@@ -12,14 +13,17 @@
 struct TaskModelOptions {
   fw::Index symbols = 0;
   fw::Index layers = 2, width = 64, heads = 4, hidden = 256;
+  fw::Index convolution = 0;  ///< over how many tokens, before each memory; 0: none
 };
 
 template <class Mixer>
-using TaskBlock = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
+using TaskBlock = fw::PreNormBlock<fw::LayerNorm<float>, Convolved<Mixer>, fw::FeedForward<float>>;
 
 template <class Mixer>
 fw::LanguageModel<TaskBlock<Mixer>> task_model(const TaskModelOptions& o, const Mixer& mixer) {
-  return {o.symbols, o.layers, TaskBlock<Mixer>(mixer, fw::FeedForward<float>(o.width, o.hidden))};
+  return {
+      o.symbols, o.layers,
+      TaskBlock<Mixer>(Convolved(mixer, o.convolution), fw::FeedForward<float>(o.width, o.hidden))};
 }
 
 /// What the models are called, on the command line and in tables.

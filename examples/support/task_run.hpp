@@ -56,6 +56,10 @@ inline void add_task_options(CLI::App& app, TaskSettings& s) {
   number("--width", s.sizes.width, "of the model");
   number("--heads", s.sizes.heads, "of every memory");
   number("--hidden", s.sizes.hidden, "of the feed-forward layers");
+  app.add_option("--convolution", s.sizes.convolution,
+                 "over how many tokens, before each memory; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_flag("--quick", s.quick, "an easier task, three minutes at most")
       ->excludes("--steps", "--rate", "--test");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
@@ -74,21 +78,35 @@ inline void expect_learned(const std::vector<TaskResult>& results, double least)
           " % of the answers right, at least " + std::to_string(100 * least) + " % expected");
 }
 
-/// Draws the validation accuracy of all models against the step, of answers or of sequences all of
-/// whose answers are right, and `lines`, name by height in %.
-inline void plot_task(const TaskSettings& s, const std::string& ylabel, bool of_sequences,
-                      const std::map<std::string, double>& lines) {
-  const std::string column = of_sequences ? "$4" : "$3";
-  const auto folder = std::filesystem::path(s.output);
+/// A picture of the validation accuracy: of answers, or of sequences all of whose answers are
+/// right, and of `lines`, name by height in %.
+struct TaskPanel {
+  std::string ylabel;
+  bool of_sequences;
+  std::map<std::string, double> lines;
+};
+
+inline std::string panel_commands(const TaskSettings& s, const TaskPanel& panel) {
   std::string curves;
   for (const std::string& kind : s.models)
-    curves += quoted(folder / "curves.csv") + " using (strcol(1) eq '" + kind +
-              "' ? $2 : NaN):(100*" + column + ") with lines lw 2 title '" + task_title(kind) +
-              "', ";
-  for (const auto& [title, height] : lines)
-    curves += std::to_string(height) + " with lines dt 2 lc 'gray40' title '" + title + "', ";
+    curves += quoted(std::filesystem::path(s.output) / "curves.csv") + " using (strcol(1) eq '" +
+              kind + "' ? $2 : NaN):(100*" + (panel.of_sequences ? "$4" : "$3") +
+              ") with lines lw 2 title '" + task_title(kind) + "', ";
+  int dash = 1;
+  for (const auto& [title, height] : panel.lines)
+    curves += std::to_string(height) + " with lines lw 2 lc 'gray40' dt " + std::to_string(++dash) +
+              " title '" + title + "', ";
   curves.resize(curves.size() - 2);  // the last comma
-  plot(folder / "curves.png",
-       "set datafile separator ','\nset xlabel 'training step'\nset ylabel '" + ylabel +
-           "'\nset grid\nset key outside right\nplot [][0:100] " + curves + "\n");
+  return "set ylabel '" + panel.ylabel + "'\nplot [][0:100] " + curves + "\n";
+}
+
+/// Draws panels of all models against the step side by side, into curves.png.
+inline void plot_task(const TaskSettings& s, const std::vector<TaskPanel>& panels) {
+  const auto count = static_cast<int>(panels.size());
+  std::string commands = "set multiplot layout 1," + std::to_string(count) +
+                         "\nset datafile separator ','\nset xlabel 'training step'\nset grid\nset "
+                         "key below maxcols 3\n";
+  for (const TaskPanel& panel : panels) commands += panel_commands(s, panel);
+  plot(std::filesystem::path(s.output) / "curves.png", commands + "unset multiplot\n", 800 * count,
+       600);
 }

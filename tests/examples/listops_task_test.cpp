@@ -1,3 +1,4 @@
+#include <fstream>
 #include <listops_task.hpp>
 #include <sstream>
 
@@ -43,6 +44,21 @@ TEST_CASE("The evaluation of the tests", "[listops]") {
   CHECK(evaluate("[MIN 2 9 [MIN 4 7 ] 0 ]").value == 0);
   CHECK(evaluate("[FIRST [MAX 3 [FIRST 8 1 ] ] 9 ]").value == 8);
   CHECK(evaluate("[FIRST [MAX 3 [FIRST 8 1 ] ] 9 ]").depth == 3);
+}
+
+TEST_CASE("The paper's lists have the value and the depth they say", "[listops]") {
+  for (const long depth : {10, 15}) {
+    std::ifstream samples(FASTWEIGHTS_REFERENCE_DIR "/listops_depth" + std::to_string(depth) +
+                          ".txt");
+    int tokens = 0, expected = 0, lists = 0;
+    for (std::string text; samples >> tokens >> expected && std::getline(samples, text); ++lists) {
+      const Value value = evaluate(text);
+      CHECK(value.value == expected);
+      CHECK(value.depth == depth);
+      CHECK(tokens == std::ranges::count(text, ' '));
+    }
+    CHECK(lists > 5);
+  }
 }
 
 TEST_CASE("Lists have the value and the depth they say", "[listops]") {

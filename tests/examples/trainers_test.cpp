@@ -63,9 +63,11 @@ const TaskModelOptions tiny{
 }  // namespace
 
 TEST_CASE("Tasks: the gradient of every model", "[examples]") {
+  TaskModelOptions convolved = tiny;
+  convolved.convolution = 3;
   for (const TaskModelKind& kind : task_model_kinds) {
     INFO(kind.title);
-    with_task_model(kind.key, tiny, [&](auto model) {
+    with_task_model(kind.key, convolved, [&](auto model) {
       fw::Random random(2);
       fw::initialise(model, random);
       TaskTrainer<decltype(model)> trainer(model, draw);

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <fastweights/fastweights.hpp>
+#include <string_view>
+#include <utility>
+
+/// A layer behind a short causal convolution: a memory by itself does not know the order of tokens,
+/// and what belongs together is often side by side. Yang et al. 2024, arXiv 2406.06484, section
+/// 3.3, has one behind every projection. Over 0 tokens it is the layer alone.
+template <fw::Layer Mixer> struct Convolved {
+  using Scalar = float;
+  using Conv = fw::CausalConv<float>;
+  static constexpr std::string_view name = "Convolved";
+
+  Conv conv;
+  Mixer mixer;
+  static constexpr auto names = fw::names("conv", "mixer");
+
+  struct State {
+    Conv::State conv;
+    typename Mixer::State mixer;
+    static constexpr auto names = fw::names("conv", "mixer");
+  };
+  struct Trace {
+    Conv::Trace conv;
+    typename Mixer::Trace mixer;
+    Eigen::MatrixXf convolved, dconvolved;
+  };
+
+  Convolved(Mixer layer, fw::Index tokens)
+      : conv(layer.inputs(), std::max<fw::Index>(tokens, 1), tokens > 0), mixer(std::move(layer)) {
+    conv.weight.setZero(inputs(), tokens);
+  }
+
+  fw::Index inputs() const { return mixer.inputs(); }
+  fw::Index outputs() const { return mixer.outputs(); }
+  bool convolves() const { return conv.weight.size() > 0; }
+  State initial_state() const {
+    return {convolves() ? conv.initial_state() : Conv::State(), mixer.initial_state()};
+  }
+
+  void forward(State& state, fw::Input<float> x, fw::Output<float> y, Trace& trace,
+               fw::Pass pass = fw::Pass::infer) const {
+    if (!convolves()) return mixer.forward(state.mixer, x, y, trace.mixer, pass);
+    trace.convolved.resize(inputs(), x.cols());
+    conv.forward(state.conv, x, trace.convolved, trace.conv, pass);
+    mixer.forward(state.mixer, trace.convolved, y, trace.mixer, pass);
+  }
+  void backward(fw::Input<float> x, Trace& trace, fw::Input<float> dy, fw::Output<float> dx,
+                Convolved& grad) const {
+    if (!convolves()) return mixer.backward(x, trace.mixer, dy, dx, grad.mixer);
+    trace.dconvolved.resize(inputs(), x.cols());
+    mixer.backward(trace.convolved, trace.mixer, dy, trace.dconvolved, grad.mixer);
+    conv.backward(x, trace.conv, trace.dconvolved, dx, grad.conv);
+  }
+};
