@@ -10,13 +10,15 @@
 // weight memory with tanh: 1e-4, 128). As in the authors' code, sequences to evaluate by are 20 of
 // S pairs in both settings, with one query for every distinct key; perfect addressing under the sum
 // rule gives 0.108 there for S = 20 in setting 2 (0.268 at the 2S pairs of training, asked at a
-// random position), drawn as a line.
+// random position), drawn as a line. The loss is the mean over all queries, where theirs is that of
+// means over 32 queries each, the last of fewer (0.111 instead of 0.108).
 //
 //   build/release/examples/capacity [--quick] [--seed 2] [--threads 2] [--resume]
 //
 // FAVOR+ is drawn anew for every batch of training, and evaluations go by the last draw; the
 // authors' code draws anew there as well. Fails where at S = 20 of setting 2 a delta rule with
-// ELU+1 or DPFP-1 is not below 0.002 with every seed, or the sum rule not between 0.08 and 0.14.
+// ELU+1 or DPFP is not below 0.002 with every seed, or the sum rule with DPFP-1 not between 0.08
+// and 0.14.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -35,7 +37,7 @@ namespace {
 
 struct Settings {
   std::string output = "build/capacity";
-  std::vector<int> settings = {1, 2}, sizes, update_sizes = {20};
+  std::vector<int> settings = {1, 2}, sizes, update_sizes = {20, 60, 100};
   std::vector<std::string> models;
   int seeds = 3, threads = 0;  // 0: one a core
   std::uint64_t seed = 1;
@@ -143,8 +145,9 @@ Settings parse(int argc, char** argv) {
                  "S of setting 1; 20 to 600 by default, fewer where all are too many")
       ->delimiter(',')
       ->check(CLI::Range(2, 100000));
-  app.add_option("--update-sizes", s.update_sizes, "S of setting 2, 20 by default")
+  app.add_option("--update-sizes", s.update_sizes, "S of setting 2")
       ->delimiter(',')
+      ->capture_default_str()
       ->check(CLI::Range(2, 100000));
   app.add_option("--seeds", s.seeds, "how many seeds")
       ->capture_default_str()
@@ -164,6 +167,7 @@ Settings parse(int argc, char** argv) {
   }
   if (quick) {
     s.sizes = {20, 40, 60, 100, 120, 140};
+    s.update_sizes = {20};
     s.seeds = 1;
     s.models = {"linear_sum",  "dpfp1_sum",  "softmax_cat",
                 "linear_ours", "dpfp1_ours", "dpfp1_gated"};
@@ -183,7 +187,8 @@ bool as_published(const std::vector<CapacityRun>& runs) {
   for (const CapacityRun& r : runs) {
     if (r.setting != 2 || r.symbols != 20) continue;
     const double loss = r.result.loss;
-    const bool delta = r.model == "dpfp1_ours" || r.model == "linear_ours";
+    const bool delta =
+        r.model == "linear_ours" || r.model == "dpfp1_ours" || r.model == "dpfp2_ours";
     const bool wrong =
         (delta && !(loss < 0.002)) || (r.model == "dpfp1_sum" && !(loss >= 0.08 && loss <= 0.14));
     if (wrong)

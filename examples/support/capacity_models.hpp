@@ -22,9 +22,12 @@ inline const std::array<CapacityModel, 8> capacity_models{{{"linear_sum", "ELU+1
                                                            {"favor512_sum", "FAVOR+, m = 512"},
                                                            {"softmax_cat", "softmax"}}};
 
-/// Setting 2: update rules. The gated rule is in the text of the paper, not in its figures.
-inline const std::array<CapacityModel, 10> update_models{
-    {{"dpfp1_sum", "sum, DPFP-1"},
+/// Setting 2: update rules. The gated rule is in the text of the paper, not in its figures. The
+/// fast weight memory is brought into the unit ball by its first write too, which the authors leave
+/// out.
+inline const std::array<CapacityModel, 12> update_models{
+    {{"linear_sum", "sum, ELU+1"},
+     {"dpfp1_sum", "sum, DPFP-1"},
      {"linear_ours", "delta, ELU+1"},
      {"dpfp1_ours", "delta, DPFP-1"},
      {"dpfp2_ours", "delta, DPFP-2"},
@@ -32,6 +35,7 @@ inline const std::array<CapacityModel, 10> update_models{
      {"favor128_ours", "delta, FAVOR+, m = 128"},
      {"linear_gated", "gated, ELU+1"},
      {"dpfp1_gated", "gated, DPFP-1"},
+     {"dpfp2_gated", "gated, DPFP-2"},
      {"dpfp1_fwm", "fast weight memory, DPFP-1"},
      {"tanh_fwm", "fast weight memory, tanh"}}};
 
@@ -52,7 +56,10 @@ inline CapacityResult train_capacity(const std::string& model, CapacityOptions o
   const auto train = [&o]<class Rule>(Rule rule) {
     return CapacityTrainer<Rule>(o, std::move(rule)).train();
   };
-  if (model == "softmax_cat") return train(SoftmaxRule(o.symbols, o.d_key, {}));
+  if (model == "softmax_cat") {
+    o.fan = true;
+    return train(SoftmaxRule(o.symbols, o.d_key, {}));
+  }
   const auto split = model.find('_');
   const std::string rule = model.substr(split + 1);
   if (model == "tanh_fwm") o.rate = 1e-4, o.batch = 128;  // as the authors did

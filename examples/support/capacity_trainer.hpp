@@ -17,7 +17,9 @@ struct CapacityNet {
       fw::names("embedding", "key", "key_of_value", "query", "strength", "strength_of_value",
                 "key_bias", "query_bias", "strength_bias");
 
-  CapacityNet(fw::Index symbols, fw::Index d_key, std::uint64_t seed) {
+  /// `fan`: W_K and W_Q start by what goes into them and comes out (Glorot, Bengio 2010), as the
+  /// authors' softmax model does, otherwise by d_key alone.
+  CapacityNet(fw::Index symbols, fw::Index d_key, std::uint64_t seed, bool fan = false) {
     const fw::Index width = 22 * symbols / 10;
     embedding.resize(width, symbols);
     key.resize(d_key, width);
@@ -31,7 +33,9 @@ struct CapacityNet {
     fw::Random random(seed);
     random.fill(embedding);
     const auto root = [](fw::Index n) { return 1 / std::sqrt(static_cast<double>(n)); };
-    fw::fill_uniform(random, root(d_key), key, key_of_value, query);
+    const double of_keys = fan ? std::sqrt(6.0) * root(width + symbols + d_key) : root(d_key);
+    fw::fill_uniform(random, of_keys, key, key_of_value);
+    fw::fill_uniform(random, fan ? std::sqrt(6.0) * root(width + d_key) : root(d_key), query);
     fw::fill_uniform(random, root(width), query_bias);
     fw::fill_uniform(random, root(width + symbols), key_bias, strength, strength_of_value,
                      strength_bias);
@@ -41,6 +45,7 @@ struct CapacityNet {
 struct CapacityOptions {
   int symbols = 20;
   bool repeats = false;  // setting 2
+  bool fan = false;      // how the slow weights start
   long d_key = 64, batch = 32, steps = 100000, every = 100, patience = 10, test = 20;
   double rate = 1e-3, enough = 1e-3;
   std::uint64_t seed = 1;
@@ -60,7 +65,7 @@ template <class Rule> class CapacityTrainer {
       : o_(options),
         task_(options.symbols, options.repeats),
         rule_(std::move(rule)),
-        net_(options.symbols, options.d_key, options.seed),
+        net_(options.symbols, options.d_key, options.seed, options.fan),
         grad_(net_),
         random_(options.seed * 7919 + static_cast<std::uint64_t>(options.symbols)) {
     for (Eigen::MatrixXf* one : {&keys_, &dkeys_}) one->resize(o_.d_key, o_.symbols);
