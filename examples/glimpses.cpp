@@ -1,7 +1,8 @@
 // Which digit is it, seen as 24 small glimpses one after the other? The glimpse task of Ba, Hinton,
 // Mnih, Leibo, Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258,
-// section 4.2, with the same networks as associative_retrieval: of every quarter of the image the
-// whole at half the resolution, then its four quarters, then the whole again.
+// section 4.2, with the same networks as associative_retrieval. The paper has 24 glimpses on two
+// levels in a fixed order; here these are of every quarter of the image the whole at half the
+// resolution, then its four quarters, then the whole again.
 //
 // On MNIST where its files are given, glimpses of 7x7 as in the paper; otherwise on the handwritten
 // digits of 8x8 pixels that scikit-learn ships, glimpses of 3x3: other images and fewer, so that
@@ -40,10 +41,11 @@ Settings parse(int argc, char** argv) {
   Experiment& e = s.experiment;
   e.name = "glimpses";
   e.output = "build/glimpses";
-  e.models = {"irnn", "lstm", "norm", "fast"};
+  e.models = {"irnn", "lstm", "delta", "norm", "fast"};
   e.etas = {0.5, 0.1, 0.02};
   e.plan.steps = 0;
   e.published = published;
+  e.source = "paper, MNIST";
   CLI::App app("Digits seen in glimpses by recurrent networks with and without fast weights");
   app.add_option("--digits", s.digits, "the digits of 8x8 pixels")
       ->envname("FASTWEIGHTS_DIGITS")

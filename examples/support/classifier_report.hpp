@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
 
 #include "classifier_experiment.hpp"
@@ -51,12 +53,13 @@ inline std::string eta_of(const Run& run) {
 }
 
 inline void print_runs(const Experiment& e, const std::vector<Run>& runs) {
-  std::printf("| model | R | parameters | rate | η | ms a step |\n|---|---|---|---|---|---|\n");
+  std::printf(
+      "| model | R | parameters | steps | rate | η | ms a step |\n|---|---|---|---|---|---|---|\n");
   for (const std::string& kind : e.models)
     for (const fw::Index r : e.units) {
       const Run& run = best_run(runs, kind, r);
-      std::printf("| %s | %ld | %ld | %g | %s | %.2f |\n", title_of(kind).c_str(), long{r},
-                  long{run.result.parameters}, run.rate, eta_of(run).c_str(),
+      std::printf("| %s | %ld | %ld | %ld | %g | %s | %.2f |\n", title_of(kind).c_str(), long{r},
+                  long{run.result.parameters}, run.result.steps, run.rate, eta_of(run).c_str(),
                   1e3 * run.result.seconds / static_cast<double>(std::max(1L, run.result.steps)));
     }
   std::printf("\n");
@@ -85,25 +88,49 @@ inline void write_csv(const Experiment& e, const std::vector<Run>& runs) {
       published << title << "," << units << "," << error << "\n";
 }
 
-/// Test errors against R beside the published ones, and the validation errors of the chosen runs
-/// against training steps. `floor`: the error in % that one wrong sequence makes, drawn for none.
-inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor) {
+// The number of units where our runs or the paper have an error, as gnuplot's tics.
+inline std::string tics_of(const Experiment& e) {
+  std::set<fw::Index> units(e.units.begin(), e.units.end());
+  for (const auto& [title, errors] : e.published)
+    for (const auto& [size, error] : errors) units.insert(size);
+  std::string tics;
+  for (const fw::Index size : units) tics += (tics.empty() ? "" : ",") + std::to_string(size);
+  return "(" + tics + ")";
+}
+
+// gnuplot's column where it is more than `low`, otherwise that.
+inline std::string at_least(const std::string& low, const std::string& column) {
+  return "(" + column + " > " + low + " ? " + column + " : " + low + ")";
+}
+
+// Ours with full points and the paper's with empty ones, in the same colour where it is one model.
+inline std::string size_curves(const Experiment& e, const std::string& low) {
   const auto folder = std::filesystem::path(e.output);
-  const std::string low = std::to_string(floor);
-  const auto at_least = [&](const std::string& column) {
-    return "(" + column + " > " + low + " ? " + column + " : " + low + ")";
-  };
-  std::string sizes, curves;
+  std::string curves;
+  std::map<std::string, int> colours;
+  for (const std::string& kind : e.models) {
+    const int colour = colours[title_of(kind)] = static_cast<int>(colours.size()) + 1;
+    curves += quoted(folder / "errors.csv") + " using (strcol(1) eq '" + kind +
+              "' && $11 == 1 ? $2 : NaN):" + at_least(low, "100*$9") +
+              " with linespoints pt 7 lw 2 lc " + std::to_string(colour) + " title '" +
+              title_of(kind) + "', ";
+  }
+  for (const auto& published : e.published) {
+    const std::string& title = published.first;
+    const auto own = colours.try_emplace(title, static_cast<int>(colours.size()) + 1).first;
+    curves += quoted(folder / "published.csv") + " using (strcol(1) eq '" + title +
+              "' ? $2 : NaN):" + at_least(low, "$3") + " with linespoints pt 6 dt 2 lc " +
+              std::to_string(own->second) + " title '" + e.source + ": " + title + "', ";
+  }
+  return curves;
+}
+
+inline std::string training_curves(const Experiment& e, const std::vector<Run>& runs,
+                                   const std::string& low) {
+  std::string curves;
   int colour = 0;
   for (const std::string& kind : e.models) {
-    const std::string look = " lc " + std::to_string(++colour) + " title ";
-    sizes += quoted(folder / "errors.csv") + " using (strcol(1) eq '" + kind +
-             "' && $11 == 1 ? $2 : NaN):" + at_least("100*$9") + " with linespoints pt 7 lw 2" +
-             look + "'" + title_of(kind) + "', ";
-    if (e.published.contains(title_of(kind)))
-      sizes += quoted(folder / "published.csv") + " using (strcol(1) eq '" + title_of(kind) +
-               "' ? $2 : NaN):" + at_least("$3") + " with linespoints pt 6 dt 2" + look +
-               "'paper: " + title_of(kind) + "', ";
+    ++colour;
     int dash = 0;
     for (const fw::Index units : e.units) {
       const Run& best = best_run(runs, kind, units);
@@ -111,28 +138,27 @@ inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor
       std::snprintf(condition, sizeof condition,
                     "strcol(1) eq '%s' && $2 == %ld && $3 == %g && $4 == %g", kind.c_str(),
                     long{units}, best.rate, best.eta);
-      curves += quoted(folder / "curves.csv") + " using (" + condition +
-                " ? $5 : NaN):" + at_least("100*$7") + " with lines lw 2 dt " +
+      curves += quoted(std::filesystem::path(e.output) / "curves.csv") + " using (" + condition +
+                " ? $5 : NaN):" + at_least(low, "100*$7") + " with lines lw 2 dt " +
                 std::to_string(++dash) + " lc " + std::to_string(colour) + " title '" +
                 title_of(kind) + ", R = " + std::to_string(units) + "', ";
     }
   }
-  plot(
-      folder / "errors.png",
-      "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset "
-      "grid\nset logscale y\nset key "
-      "below maxcols 4 font ',9'\nset ylabel 'test error, %'\nset xlabel 'hidden units'\nset xtics "
-      "(" +
-          [&] {
-            std::string tics;
-            for (const fw::Index r : e.units) tics += (tics.empty() ? "" : ",") + std::to_string(r);
-            return tics;
-          }() +
-          ")\nplot [0:] " + sizes +
-          "\nset xtics auto\nset xlabel 'training step'\nset ylabel "
-          "'validation error, %'\nplot " +
-          curves + "\nunset multiplot\n",
-      1500, 700);
+  return curves;
+}
+
+/// Test errors against R beside the published ones, and the validation errors of the chosen runs
+/// against training steps. `floor`: the error in % that one wrong sequence makes, drawn for none.
+inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor) {
+  const std::string low = std::to_string(floor);
+  plot(std::filesystem::path(e.output) / "errors.png",
+       "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset grid\n"
+       "set logscale y\nset key below maxcols 4 font ',9'\nset ylabel 'test error, %'\nset xlabel "
+       "'hidden units'\nset xtics " +
+           tics_of(e) + "\nplot [0:] " + size_curves(e, low) +
+           "\nset xtics auto\nset xlabel 'training step'\nset ylabel 'validation error, %'\nplot " +
+           training_curves(e, runs, low) + "\nunset multiplot\n",
+       1500, 700);
 }
 
 /// The exit code: 0 where the error of that model is at most `limit` % at every size, and says so.
@@ -159,7 +185,7 @@ int run_experiment(const Experiment& e, const Encoder& encoder, const Splits<Dat
   const auto start = std::chrono::steady_clock::now();
   const auto runs = train_all(e, encoder, data);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  std::printf("\n%s, %ld steps of %ld, seed %llu\n\n", heading.c_str(), e.plan.steps, e.plan.batch,
+  std::printf("\n%s, batches of %ld, seed %llu\n\n", heading.c_str(), e.plan.batch,
               static_cast<unsigned long long>(e.plan.seed));
   print_errors(e, runs);
   print_runs(e, runs);

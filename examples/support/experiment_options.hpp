@@ -1,7 +1,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <thread>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "classifier_experiment.hpp"
 
@@ -18,7 +21,8 @@ inline void add_experiment_options(CLI::App& app, Experiment& e) {
   app.add_option("--rates", e.rates, "peak learning rates to choose from")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--steps", e.plan.steps, "training steps of a run")->check(CLI::PositiveNumber);
+  app.add_option("--steps", e.plan.steps, "training steps of every run")
+      ->check(CLI::PositiveNumber);
   app.add_option("--batch", e.plan.batch, "sequences a step")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -38,5 +42,9 @@ inline void parse_options(CLI::App& app, int argc, char** argv, Experiment& e) {
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }
-  if (e.threads < 1) e.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+#ifdef _OPENMP
+  if (e.threads < 1) e.threads = omp_get_max_threads();
+#else
+  e.threads = 1;
+#endif
 }
