@@ -37,7 +37,7 @@ namespace {
 
 struct Settings {
   std::string output = "build/capacity";
-  std::vector<int> settings = {1, 2}, sizes, update_sizes = {20, 60, 100};
+  std::vector<int> settings = {1, 2}, sizes, update_sizes;
   std::vector<std::string> models;
   int seeds = 3, threads = 0;  // 0: one a core
   std::uint64_t seed = 1;
@@ -60,7 +60,9 @@ std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& publi
   add(1, capacity_models, [&](const std::string& model) {
     return s.sizes.empty() ? capacity_sizes(published, model) : s.sizes;
   });
-  add(2, update_models, [&](const std::string&) { return s.update_sizes; });
+  add(2, update_models, [&](const std::string& model) {
+    return s.update_sizes.empty() ? update_sizes(model) : s.update_sizes;
+  });
   if (runs.empty())
     throw std::invalid_argument("none of the models belongs to the settings asked for");
   std::stable_sort(runs.begin(), runs.end(),
@@ -145,9 +147,8 @@ Settings parse(int argc, char** argv) {
                  "S of setting 1; 20 to 600 by default, fewer where all are too many")
       ->delimiter(',')
       ->check(CLI::Range(2, 100000));
-  app.add_option("--update-sizes", s.update_sizes, "S of setting 2")
+  app.add_option("--update-sizes", s.update_sizes, "S of setting 2; 20, 60, 100 by default")
       ->delimiter(',')
-      ->capture_default_str()
       ->check(CLI::Range(2, 100000));
   app.add_option("--seeds", s.seeds, "how many seeds")
       ->capture_default_str()

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "capacity_trainer.hpp"
 
@@ -38,6 +39,13 @@ inline const std::array<CapacityModel, 12> update_models{
      {"dpfp2_gated", "gated, DPFP-2"},
      {"dpfp1_fwm", "fast weight memory, DPFP-1"},
      {"tanh_fwm", "fast weight memory, tanh"}}};
+
+/// The sizes of setting 2 unless told. The fast weight memory with tanh trains for tens of
+/// thousands of steps of 128, hours beyond the first.
+inline std::vector<int> update_sizes(const std::string& model) {
+  if (model == "tanh_fwm") return {20};
+  return {20, 60, 100};
+}
 
 /// Calls f(map) with the feature map of that name, "dpfp2" or "favor64".
 template <class F> auto with_map(const std::string& name, fw::Index d_key, const F& f) {
