@@ -293,7 +293,7 @@ TEST_CASE("FastWeightsRnn: what is refused", "[layers][rnn]") {
   auto state = larger.initial_state();
   CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
                     "FastWeightsRnn: h in the state has 4 rows, the layer expects 3");
-  state.h.setZero(3);
+  state.h.setZero(3, 1);
   CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
                     "FastWeightsRnn: A in the state has 4 rows, the layer expects 3");
   state.A.setZero(3, 5);

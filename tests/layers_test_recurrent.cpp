@@ -45,7 +45,7 @@ TEST_CASE("Rnn: two tokens by hand, under PyTorch's names", "[layers]") {
   CHECK(parameter_names(fw::Rnn<double>(1, 2, false)) == "weight_ih_l0\nweight_hh_l0\n");
   CHECK_THROWS_WITH(fw::Rnn<double>(0, 2), "Rnn: in is 0, expected at least 1");
   CHECK_THROWS_WITH(fw::Rnn<double>(1, 0), "Rnn: hidden is 0, expected at least 1");
-  fw::Rnn<double>::State other{Eigen::VectorXd::Zero(3)};
+  fw::Rnn<double>::State other{Eigen::MatrixXd::Zero(3, 1)};
   CHECK_THROWS_WITH(layer.forward(other, x, y, trace),
                     "Rnn: hidden in the state has 3 rows, the layer expects 2");
 }
@@ -93,9 +93,9 @@ TEST_CASE("Lstm: two tokens by hand, the gates in PyTorch's order", "[layers]") 
   double h = 0, c = 0;
   CHECK(y(0, 0) == Catch::Approx(step(1, h, c)).epsilon(1e-15));
   CHECK(y(0, 1) == Catch::Approx(step(-0.5, h, c)).epsilon(1e-15));
-  CHECK(state.cell[0] == Catch::Approx(c).epsilon(1e-15));
+  CHECK(state.cell(0, 0) == Catch::Approx(c).epsilon(1e-15));
   CHECK(parameter_names(layer) == pytorch_names);
-  fw::Lstm<double>::State other{Eigen::VectorXd::Zero(1), Eigen::VectorXd::Zero(2)};
+  fw::Lstm<double>::State other{Eigen::MatrixXd::Zero(1, 1), Eigen::MatrixXd::Zero(2, 1)};
   CHECK_THROWS_WITH(layer.forward(other, x, y, trace),
                     "Lstm: cell in the state has 2 rows, the layer expects 1");
 }

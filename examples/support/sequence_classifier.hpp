@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/fastweights.hpp>
 #include <vector>
 
@@ -91,6 +92,12 @@ struct VectorEncoder {
   }
 };
 
+/// A recurrent layer that reads several sequences at once.
+template <class L>
+concept ReadsSeveral = requires(const L& layer, fw::Index sequences) {
+  layer.initial_state(sequences);
+};
+
 /// Encoder, recurrent layer, 100 ReLU, logits of the classes.
 template <class Encoder, fw::Layer Recurrent> struct SequenceClassifier {
   using Matrix = Eigen::MatrixXf;
@@ -104,10 +111,9 @@ template <class Encoder, fw::Layer Recurrent> struct SequenceClassifier {
 
   struct Trace {
     typename Encoder::Trace encoder;
-    std::vector<typename Recurrent::Trace> recurrent;  ///< one a sequence
-    Matrix x, y, last, rectified;  ///< y of one sequence; last: its last column, of all sequences
+    std::vector<typename Recurrent::Trace> recurrent;  ///< one a group of sequences
+    Matrix x, y, last, rectified;  ///< y of a group; last: the last column of every sequence
     Matrix dx, dy, dlast, drectified;
-    std::vector<typename Recurrent::State> state;  ///< initial and present
   };
 
   SequenceClassifier(Encoder e, Recurrent r, fw::Index units, fw::Index classes)
@@ -143,30 +149,46 @@ template <class Encoder, fw::Layer Recurrent> struct SequenceClassifier {
   }
 
  private:
+  // So many sequences at a time: enough to fill a product, few enough for their states to stay in
+  // the cache.
+  static constexpr fw::Index group = ReadsSeveral<Recurrent> ? 32 : 1;
+
+  // Calls f(number of the group, its first sequence, how many it has).
+  template <class F> static void by_groups(fw::Index count, const F& f) {
+    for (fw::Index first = 0; first < count; first += group)
+      f(static_cast<std::size_t>(first / group), first, std::min(group, count - first));
+  }
+  auto initial_state([[maybe_unused]] fw::Index sequences) const {
+    if constexpr (ReadsSeveral<Recurrent>)
+      return recurrent.initial_state(sequences);
+    else
+      return recurrent.initial_state();
+  }
+
   void read(fw::Index count, Trace& trace, fw::Pass pass) const {
     const fw::Index length = trace.x.cols() / count;
-    if (trace.recurrent.size() < static_cast<std::size_t>(count))
-      trace.recurrent.resize(static_cast<std::size_t>(count));
-    if (trace.state.empty()) trace.state.assign(2, recurrent.initial_state());
-    trace.y.resize(recurrent.outputs(), length);
+    const auto groups = static_cast<std::size_t>((count + group - 1) / group);
+    if (trace.recurrent.size() < groups) trace.recurrent.resize(groups);
     trace.last.resize(recurrent.outputs(), count);
-    for (fw::Index i = 0; i < count; ++i) {
-      trace.state[1] = trace.state[0];
-      recurrent.forward(trace.state[1], trace.x.middleCols(i * length, length), trace.y,
-                        trace.recurrent[static_cast<std::size_t>(i)], pass);
-      trace.last.col(i) = trace.y.col(length - 1);
-    }
+    by_groups(count, [&](std::size_t g, fw::Index first, fw::Index n) {
+      auto state = initial_state(n);
+      trace.y.resize(recurrent.outputs(), n * length);
+      recurrent.forward(state, trace.x.middleCols(first * length, n * length), trace.y,
+                        trace.recurrent[g], pass);
+      for (fw::Index i = 0; i < n; ++i)
+        trace.last.col(first + i) = trace.y.col((i + 1) * length - 1);
+    });
   }
 
   void read_backward(fw::Index count, Trace& trace, SequenceClassifier& grad) const {
     const fw::Index length = trace.x.cols() / count;
     trace.dx.resize(trace.x.rows(), trace.x.cols());
-    trace.dy.setZero(recurrent.outputs(), length);
-    for (fw::Index i = 0; i < count; ++i) {
-      trace.dy.col(length - 1) = trace.dlast.col(i);
-      recurrent.backward(trace.x.middleCols(i * length, length),
-                         trace.recurrent[static_cast<std::size_t>(i)], trace.dy,
-                         trace.dx.middleCols(i * length, length), grad.recurrent);
-    }
+    by_groups(count, [&](std::size_t g, fw::Index first, fw::Index n) {
+      trace.dy.setZero(recurrent.outputs(), n * length);
+      for (fw::Index i = 0; i < n; ++i)
+        trace.dy.col((i + 1) * length - 1) = trace.dlast.col(first + i);
+      recurrent.backward(trace.x.middleCols(first * length, n * length), trace.recurrent[g],
+                         trace.dy, trace.dx.middleCols(first * length, n * length), grad.recurrent);
+    });
   }
 };

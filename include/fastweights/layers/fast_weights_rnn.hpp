@@ -6,8 +6,11 @@
 #include <fastweights/layers/hebbian_forms.hpp>
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/layers/linear.hpp>
+#include <fastweights/layers/recurrent_weights.hpp>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace fw {
 
@@ -41,15 +44,17 @@ struct FastWeightsRnnOptions {
 /// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
 /// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
 /// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
-/// than about R (1 + 1/S), less R where they go on from a state; the batch, which is a loop over
-/// sequences, makes no difference to it.
+/// than about R (1 + 1/S), less R where they go on from a state; how many sequences there are makes
+/// no difference to it.
 ///
 /// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
-/// and fixed; state h R and A R×R. Cost a token: 2 R (R + D) flops, and (3 + 2 S) R² by the matrix,
-/// by attention 2 R² and 4 S R times the tokens before it. A train pass keeps (3 S + 5) R numbers a
-/// token, by the matrix 2 √T R² besides. Rates that are learned are not held to any range: λ > 1
-/// makes A grow without bound. Throws std::invalid_argument when a size does not fit.
-/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1; initial weights: appendix A.1.
+/// and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
+/// R×BT, and so do their A; W meets the tokens of a time in one product, state h R×B. Cost a token:
+/// 2 R (R + D) flops, and (3 + 2 S) R² by the matrix, by attention 2 R² and 4 S R times the tokens
+/// before it. A train pass keeps (3 S + 5) R numbers a token, by the matrix 2 √T R² besides. Rates
+/// that are learned are not held to any range: λ > 1 makes A grow without bound. Throws
+/// std::invalid_argument when a size does not fit. Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv
+/// 1610.06258, eq. 1; initial weights: appendix A.1.
 template <class S, class Activation = Relu> struct FastWeightsRnn {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -72,21 +77,23 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
                 "identity", "form", "activation");
 
   struct State {
-    Vector h;
-    Matrix A;
+    Matrix h;  ///< one column a sequence
+    Matrix A;  ///< R columns a sequence
     static constexpr auto names = fw::names("h", "A");
   };
   struct Trace {
     Matrix drive;    ///< u
-    Matrix hidden;   ///< h of before, then h of every token
+    Matrix before;   ///< h that every token met
+    Matrix hidden;   ///< h of every token
     Matrix settled;  ///< h_0 … h_{S−1} of every token
     Matrix sums;     ///< u + A h_s
     Matrix normed;   ///< LN of that
     Vector mean, inverse;
+    Index sequences = 1;   ///< B of the last pass
     Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
     bool attends = false;  ///< the form of the last pass
-    detail::HebbianMatrix<S> matrix;
-    detail::HebbianAttention<S> attention;
+    std::vector<detail::HebbianMatrix<S>> matrix;  ///< one a sequence
+    std::vector<detail::HebbianAttention<S>> attention;
     Matrix ddrive, dhidden;  ///< backward's room
     Vector dh, dnormed, dsum;
   };
@@ -107,8 +114,10 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   Index inputs() const { return input.inputs(); }
   Index outputs() const { return recurrent.outputs(); }
-  State initial_state() const {
-    return {Vector::Zero(outputs()), Matrix::Zero(outputs(), outputs())};
+  /// Of that many sequences at once.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {Matrix::Zero(outputs(), sequences), Matrix::Zero(outputs(), sequences * outputs())};
   }
 
   /// W a multiple of the identity, C and b uniform in ±1/√R, as in the paper.
@@ -121,15 +130,15 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     check_state(state);
+    const Index sequences = detail::check_sequences(name, state.h, x.cols());
     trace.trained = 0;
+    trace.sequences = sequences;
     make_room(trace, x.cols());
     Nothing none;
     input.forward(none, x, trace.drive, none);
-    trace.hidden.col(0) = state.h;
-    trace.attends = attends(x.cols(), state.A, pass == Pass::train);
-    with_form(trace, [&](auto& memory) { scan(memory, state.A, trace, pass == Pass::train); });
-    y = trace.hidden.rightCols(x.cols());
-    state.h = trace.hidden.col(x.cols());
+    trace.attends = attends(x.cols() / sequences, state.A, pass == Pass::train);
+    with_form(trace, [&](auto& memories) { scan(memories, state, trace, pass == Pass::train); });
+    y = trace.hidden;
     if (pass == Pass::train) trace.trained = x.cols();
   }
 
@@ -140,8 +149,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     trace.ddrive.resize(outputs(), steps);
     trace.dhidden.resize(outputs(), steps);
     trace.dhidden = dy;
-    with_form(trace, [&](auto& memory) { scan_backward(memory, trace, grad); });
-    grad.recurrent.weight.noalias() += trace.ddrive * trace.hidden.leftCols(steps).transpose();
+    with_form(trace, [&](auto& memories) { scan_backward(memories, trace, grad); });
+    grad.recurrent.weight.noalias() += trace.ddrive * trace.before.transpose();
     Nothing none;
     input.backward(x, none, trace.ddrive, dx, grad.input);
   }
@@ -159,9 +168,9 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {
       if (given != expected) detail::throw_mismatch(name, what, given, unit, expected, "the layer");
     };
-    check("h in the state", state.h.size(), "rows", outputs());
+    check("h in the state", state.h.rows(), "rows", outputs());
     check("A in the state", state.A.rows(), "rows", outputs());
-    check("A in the state", state.A.cols(), "columns", outputs());
+    check("A in the state", state.A.cols(), "columns", outputs() * state.h.cols());
   }
 
   // By multiplications a token, in units of R². Forward, the matrix takes 1 to be written and 1 a
@@ -181,7 +190,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   template <class F> void with_form(Trace& trace, const F& f) const {
     if (inner == 0) {
-      detail::NoFastWeights none;
+      const detail::NoFastWeights none;
       f(none);
     } else if (trace.attends) {
       f(trace.attention);
@@ -192,80 +201,126 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   void make_room(Trace& trace, Index steps) const {
     const Index r = outputs();
-    trace.drive.resize(r, steps);
-    trace.hidden.resize(r, steps + 1);
+    for (auto* each : {&trace.drive, &trace.before, &trace.hidden}) each->resize(r, steps);
     for (auto* each : {&trace.settled, &trace.sums, &trace.normed}) each->resize(r, steps * inner);
     trace.mean.resize(steps * inner);
     trace.inverse.resize(steps * inner);
     for (auto* each : {&trace.dh, &trace.dnormed, &trace.dsum}) each->resize(r);
   }
 
-  detail::HebbianWrites<S> writes(const Trace& trace) const {
-    const Index r = outputs();
+  // One of the sequences: what keeps its fast weights, what it writes into them, and its first
+  // token among all.
+  template <class Memory> struct Sequence {
+    Memory& memory;
+    detail::HebbianWrites<S> in;
+    Index first;
+  };
+  template <class Memories> auto sequence(Memories& memories, const Trace& trace, Index b) const {
+    const Index r = outputs(), steps = trace.hidden.cols() / trace.sequences;
     const bool learned = decay.size() > 0;
-    return {learned ? decay[0] : S(fixed_decay),
-            learned ? rate[0] : S(fixed_rate),
-            learned,
-            {trace.hidden.data() + r, r, trace.hidden.cols() - 1}};
+    auto& memory = memories[static_cast<std::size_t>(b)];
+    return Sequence<std::remove_reference_t<decltype(memory)>>{
+        memory,
+        {learned ? decay[0] : S(fixed_decay),
+         learned ? rate[0] : S(fixed_rate),
+         learned,
+         {trace.hidden.data() + b * steps * r, r, steps}},
+        b * steps};
+  }
+  Eigen::Map<Matrix> fast_weights(State& state, Index b) const {
+    const Index r = outputs();
+    return {state.A.data() + b * r * r, r, r};
   }
 
-  // h_s of token t; h_S is what it leaves.
-  auto settled(Trace& trace, Index t, Index s) const {
-    return s < inner ? trace.settled.col(t * inner + s) : trace.hidden.col(t + 1);
+  // h_s of a token; h_S is what it leaves.
+  auto settled(Trace& trace, Index token, Index s) const {
+    return s < inner ? trace.settled.col(token * inner + s) : trace.hidden.col(token);
   }
 
-  template <class Memory> void scan(Memory& memory, Matrix& A, Trace& trace, bool train) const {
-    const auto in = writes(trace);
-    memory.start(A, in, train);
-    for (Index t = 0; t < in.hidden.cols(); ++t) {
-      auto u = trace.drive.col(t);
-      u.noalias() += recurrent.weight * trace.hidden.col(t);
-      activate(u, settled(trace, t, 0));
-      for (Index s = 0; s < inner; ++s) settle(memory, A, in, t, s, trace);
-      memory.write(A, in, t);
+  template <class Memories>
+  void scan(Memories& memories, State& state, Trace& trace, bool train) const {
+    const Index n = trace.sequences, steps = trace.hidden.cols() / n;
+    if constexpr (requires { memories.resize(1); }) memories.resize(static_cast<std::size_t>(n));
+    for (Index b = 0; b < n; ++b) {
+      auto each = sequence(memories, trace, b);
+      each.memory.start(fast_weights(state, b), each.in, train);
     }
-    memory.finish(A, in);
+    for (Index t = 0; t < steps; ++t) {
+      auto drive = detail::token_of_each(trace.drive, t, n);
+      detail::token_of_each(trace.before, t, n) = state.h;
+      detail::add_weighted(drive, recurrent.weight, state.h);
+      for (Index b = 0; b < n; ++b) {
+        auto each = sequence(memories, trace, b);
+        take(each, fast_weights(state, b), t, trace);
+      }
+      state.h = detail::token_of_each(trace.hidden, t, n);
+    }
+    for (Index b = 0; b < n; ++b) {
+      auto each = sequence(memories, trace, b);
+      each.memory.finish(fast_weights(state, b), each.in);
+    }
   }
-  template <class Memory>
-  void settle(Memory& memory, const Matrix& A, const detail::HebbianWrites<S>& in, Index t, Index s,
-              Trace& trace) const {
-    const Index i = t * inner + s;
+  // Token t of a sequence whose drive is there.
+  template <class Each> void take(Each& each, Eigen::Map<Matrix> A, Index t, Trace& trace) const {
+    const Index token = each.first + t;
+    activate(trace.drive.col(token), settled(trace, token, 0));
+    for (Index s = 0; s < inner; ++s) settle(each, A, t, s, trace);
+    each.memory.write(A, each.in, t);
+  }
+  template <class Each>
+  void settle(Each& each, const Eigen::Map<Matrix>& A, Index t, Index s, Trace& trace) const {
+    const Index token = each.first + t, i = token * inner + s;
     auto sum = trace.sums.col(i), normed = trace.normed.col(i);
-    sum = trace.drive.col(t);
-    memory.read(A, in, t, trace.settled.col(i), sum);
+    sum = trace.drive.col(token);
+    each.memory.read(A, each.in, t, trace.settled.col(i), sum);
     norm.normalise(sum, normed, trace.mean[i], trace.inverse[i]);
-    activate(normed, settled(trace, t, s + 1));
+    activate(normed, settled(trace, token, s + 1));
   }
 
-  template <class Memory>
-  void scan_backward(Memory& memory, Trace& trace, FastWeightsRnn& grad) const {
-    const auto in = writes(trace);
-    const Index r = outputs(), steps = in.hidden.cols();
-    detail::HebbianGradients<S> out{S(0), S(0), {trace.dhidden.data(), r, steps}};
-    memory.start_backward(in);
-    for (Index t = steps - 1; t >= 0; --t) {
-      memory.write_vjp(in, t, out);
-      trace.dh = trace.dhidden.col(t);
-      auto du = trace.ddrive.col(t);
-      du.setZero();
-      for (Index s = inner - 1; s >= 0; --s) settle_vjp(memory, in, t, s, trace, out, grad);
-      du.array() += trace.dh.array() * slope(trace.drive.col(t));
-      if (t > 0) trace.dhidden.col(t - 1).noalias() += recurrent.weight.transpose() * du;
+  template <class Memories>
+  void scan_backward(Memories& memories, Trace& trace, FastWeightsRnn& grad) const {
+    const Index n = trace.sequences, steps = trace.hidden.cols() / n;
+    for (Index b = 0; b < n; ++b) {
+      auto each = sequence(memories, trace, b);
+      each.memory.start_backward(each.in);
     }
-    if (!in.learns_rates) return;
+    for (Index t = steps - 1; t >= 0; --t) {
+      for (Index b = 0; b < n; ++b) {
+        auto each = sequence(memories, trace, b);
+        take_vjp(each, t, trace, grad);
+      }
+      if (t > 0)
+        detail::add_weighted(detail::token_of_each(trace.dhidden, t - 1, n),
+                             recurrent.weight.transpose(),
+                             detail::token_of_each(trace.ddrive, t, n));
+    }
+  }
+  // From the gradient of h to those of the drive and of what is before.
+  template <class Each>
+  void take_vjp(Each& each, Index t, Trace& trace, FastWeightsRnn& grad) const {
+    const Index token = each.first + t, r = outputs();
+    detail::HebbianGradients<S> out{
+        S(0), S(0), {trace.dhidden.data() + each.first * r, r, each.in.hidden.cols()}};
+    each.memory.write_vjp(each.in, t, out);
+    trace.dh = trace.dhidden.col(token);
+    auto du = trace.ddrive.col(token);
+    du.setZero();
+    for (Index s = inner - 1; s >= 0; --s) settle_vjp(each, t, s, trace, out, grad);
+    du.array() += trace.dh.array() * slope(trace.drive.col(token));
+    if (!each.in.learns_rates) return;
     grad.decay[0] += out.decay;
     grad.rate[0] += out.rate;
   }
   // dh is the gradient of h_{s+1} and becomes that of h_s.
-  template <class Memory>
-  void settle_vjp(Memory& memory, const detail::HebbianWrites<S>& in, Index t, Index s,
-                  Trace& trace, detail::HebbianGradients<S>& out, FastWeightsRnn& grad) const {
-    const Index i = t * inner + s;
+  template <class Each>
+  void settle_vjp(Each& each, Index t, Index s, Trace& trace, detail::HebbianGradients<S>& out,
+                  FastWeightsRnn& grad) const {
+    const Index token = each.first + t, i = token * inner + s;
     trace.dnormed.array() = trace.dh.array() * slope(trace.normed.col(i));
     norm.normalise_vjp(trace.sums.col(i), trace.mean[i], trace.inverse[i], trace.dnormed,
                        trace.dsum, grad.norm);
-    trace.ddrive.col(t) += trace.dsum;
-    memory.read_vjp(in, t, trace.settled.col(i), trace.dsum, out, trace.dh);
+    trace.ddrive.col(token) += trace.dsum;
+    each.memory.read_vjp(each.in, t, trace.settled.col(i), trace.dsum, out, trace.dh);
   }
 
   template <class X, class Y> void activate(const X& x, Y y) const {

@@ -8,7 +8,9 @@
 /// \file
 /// A layer maps one sequence x (D_in×T) to y (D_out×T), one token a column. It is a record: its
 /// Eigen members and nested records are its parameters, arithmetic members its hyperparameters. A
-/// batch is a loop over sequences, which may run in parallel over one const layer.
+/// batch is a loop over sequences, which may run in parallel over one const layer. Rnn, Lstm and
+/// FastWeightsRnn also take B sequences at once, one behind the other (D×BT), with
+/// initial_state(B): their weights meet the B tokens of a time in one product.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;

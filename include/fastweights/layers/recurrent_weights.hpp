@@ -4,8 +4,41 @@
 #include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <string>
+#include <type_traits>
 
 namespace fw::detail {
+
+/// Token t of each of B sequences that lie one behind the other in the columns of x: a matrix of B
+/// columns.
+template <class X> auto token_of_each(X& x, Index t, Index sequences) {
+  using S = std::remove_pointer_t<decltype(x.data())>;
+  using Plain = Eigen::Matrix<std::remove_const_t<S>, Dynamic, Dynamic>;
+  using Each = std::conditional_t<std::is_const_v<S>, const Plain, Plain>;
+  const Index apart = x.colStride();
+  return Eigen::Map<Each, 0, Eigen::OuterStride<>>(
+      x.data() + t * apart, x.rows(), sequences,
+      Eigen::OuterStride<>(x.cols() / sequences * apart));
+}
+
+/// How many sequences x holds, by what a state has a column of for each.
+template <class State>
+Index check_sequences(std::string_view layer, const State& state, Index columns) {
+  const Index sequences = state.cols();
+  if (sequences < 1 || columns % sequences != 0)
+    throw std::invalid_argument(std::string(layer) + ": x has " + std::to_string(columns) +
+                                " columns, a state of " + std::to_string(sequences) +
+                                " sequences expects a multiple of that");
+  return sequences;
+}
+
+/// z += W h for the hidden units of one sequence or of several: without heap, whatever the size.
+template <class Z, class W, class H> void add_weighted(Z&& z, const W& weight, const H& h) {
+  if (h.cols() == 1)
+    z.col(0).noalias() += weight * h.col(0);
+  else
+    add_product(z, weight, h);
+}
 
 /// What recurrent layers of R hidden units have in common: the slow weights, with the names and
 /// shapes of PyTorch's recurrent modules of one layer, and the sums that need no order of tokens.

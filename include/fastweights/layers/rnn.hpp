@@ -10,8 +10,9 @@ namespace fw {
 ///     h_t = f(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh)        y_t = h_t        h_0 = 0
 ///
 /// f is an elementwise activation: Tanh, or Relu, which after start_at_identity() makes it the
-/// IRNN. Shapes: x D×T, y R×T, W_ih R×D, W_hh R×R, both biases R (size 0 without them). Cost a
-/// token: 2 R (D + R) flops, of which 2 R D in one product for all tokens. Throws
+/// IRNN. Shapes: x D×T, y R×T, W_ih R×D, W_hh R×R, both biases R (size 0 without them); B sequences
+/// at once, one behind the other, x D×BT and y R×BT. Cost a token: 2 R (D + R) flops, of which 2 R
+/// D in one product for all tokens and 2 R² in one for those of a time. Throws
 /// std::invalid_argument when a size does not fit. Elman 1990, Finding Structure in Time; IRNN: Le,
 /// Jaitly, Hinton 2015, arXiv 1504.00941.
 template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeights<S> {
@@ -24,21 +25,26 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
   static constexpr std::string_view name = "Rnn";
 
   struct State {
-    Vector hidden;  ///< h of the last token
+    Matrix hidden;  ///< h of the last token, one column a sequence
     static constexpr auto names = fw::names("hidden");
   };
   struct Trace {
     Matrix raw;           ///< what f is of
-    Matrix hidden;        ///< h before the first token, then after each
+    Matrix before;        ///< h that each token met
+    Index sequences = 1;  ///< B of the last pass
     Index trained = 0;    ///< tokens of the last pass if it was a train pass, else 0
     Matrix draw, across;  ///< backward's room: the gradient of `raw`, and W_hhᵀ
-    Vector dhidden;
+    Matrix dhidden;
   };
 
   /// Zero until initialised or loaded.
   Rnn(Index in, Index hidden, bool bias = true) : Base(name, in, hidden, 1, bias) {}
 
-  State initial_state() const { return {Vector::Zero(outputs())}; }
+  /// Of that many sequences at once.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {Matrix::Zero(outputs(), sequences)};
+  }
 
   /// W_hh = scale · I and no biases: with f = ReLU the hidden units keep what they hold, or let it
   /// fade slowly.
@@ -50,36 +56,38 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_extent(name, "hidden in the state", state.hidden, outputs(), 1);
-    auto& hidden = trace.hidden;
-    hidden.resize(outputs(), x.cols() + 1);
+    detail::check_extent(name, "hidden in the state", state.hidden, outputs(), state.hidden.cols());
+    const Index n = trace.sequences = detail::check_sequences(name, state.hidden, x.cols());
     this->project(x, trace.raw);
-    hidden.col(0) = state.hidden;
-    for (Index t = 0; t < x.cols(); ++t) {
-      trace.raw.col(t).noalias() += weight_hh * hidden.col(t);
-      hidden.col(t + 1).array() = detail::activated(Activation{}, trace.raw.col(t).array());
+    trace.before.resize(outputs(), x.cols());
+    for (Index t = 0; t < x.cols() / n; ++t) {
+      auto raw = detail::token_of_each(trace.raw, t, n);
+      detail::token_of_each(trace.before, t, n) = state.hidden;
+      detail::add_weighted(raw, weight_hh, state.hidden);
+      state.hidden.array() = detail::activated(Activation{}, raw.array());
+      detail::token_of_each(y, t, n) = state.hidden;
     }
-    state.hidden = hidden.col(x.cols());
-    y = hidden.rightCols(x.cols());
     trace.trained = pass == Pass::train ? x.cols() : 0;
   }
 
   /// With g_t the gradient of what f is of: g_t = f' ⊙ (dy_t + W_hhᵀ g_{t+1}).
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Rnn& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    detail::check_extent(name, "the trace", trace.hidden, outputs(), x.cols() + 1);
+    detail::check_extent(name, "the trace", trace.before, outputs(), x.cols());
+    const Index n = trace.sequences;
     trace.draw.resize(outputs(), x.cols());
     trace.across = weight_hh.transpose();  // for products along its columns
-    trace.dhidden = dy.col(x.cols() - 1);
-    for (Index t = x.cols() - 1; t >= 0; --t) {
-      trace.draw.col(t).array() =
-          trace.dhidden.array() *
-          detail::activated_derivative(Activation{}, trace.raw.col(t).array());
-      if (t == 0) break;
-      trace.dhidden = dy.col(t - 1);
-      trace.dhidden.noalias() += trace.across * trace.draw.col(t);
+    trace.dhidden.setZero(outputs(), n);
+    for (Index t = x.cols() / n - 1; t >= 0; --t) {
+      auto draw = detail::token_of_each(trace.draw, t, n);
+      const auto raw = detail::token_of_each(trace.raw, t, n);
+      trace.dhidden += detail::token_of_each(dy, t, n);
+      draw.array() =
+          trace.dhidden.array() * detail::activated_derivative(Activation{}, raw.array());
+      trace.dhidden.setZero();
+      if (t > 0) detail::add_weighted(trace.dhidden, trace.across, draw);
     }
-    this->project_backward(x, trace.draw, trace.hidden.leftCols(x.cols()), dx, grad);
+    this->project_backward(x, trace.draw, trace.before, dx, grad);
   }
 };
 

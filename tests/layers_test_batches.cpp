@@ -1,0 +1,104 @@
+#include <fastweights/layers/fast_weights_rnn.hpp>
+#include <fastweights/layers/lstm.hpp>
+#include <fastweights/layers/rnn.hpp>
+
+#include "layer_checks.hpp"
+
+using fw::FastWeightsForm;
+using fw::Index;
+using layer_checks::Matrix;
+using layer_checks::random_matrix;
+using layer_checks::relative_difference;
+
+namespace {
+
+// Two calls of several sequences at once, a train pass last, and its gradients.
+template <class Layer> struct Passes {
+  Matrix<double> before, y, dx;
+  Layer grad;
+  typename Layer::State state;
+
+  Passes(const Layer& layer, Index sequences, const Matrix<double>& first, const Matrix<double>& x,
+         const Matrix<double>& dy)
+      : before(Matrix<double>::Constant(layer.outputs(), first.cols(), NAN)),
+        y(Matrix<double>::Constant(layer.outputs(), x.cols(), NAN)),
+        dx(Matrix<double>::Constant(layer.inputs(), x.cols(), NAN)),
+        grad(layer),
+        state(layer.initial_state(sequences)) {
+    typename Layer::Trace trace;
+    fw::set_zero_parameters(grad);
+    layer.forward(state, first, before, trace);
+    layer.forward(state, x, y, trace, fw::Pass::train);
+    layer.backward(x, trace, dy, dx, grad);
+  }
+};
+
+// Sequence b of several that lie one behind the other.
+Matrix<double> one(const Matrix<double>& all, Index b, Index sequences) {
+  const Index steps = all.cols() / sequences;
+  return all.middleCols(b * steps, steps);
+}
+
+template <class Layer> void check_batch(Layer layer, Index sequences, Index steps) {
+  INFO(Layer::name << ", R " << layer.outputs() << ", B " << sequences << ", T " << steps);
+  fw::Random random(3);
+  fw::initialise(layer, random);
+  const auto first = random_matrix(layer.inputs(), sequences, random);
+  const auto x = random_matrix(layer.inputs(), sequences * steps, random);
+  const auto dy = random_matrix(layer.outputs(), sequences * steps, random);
+  const Passes at_once(layer, sequences, first, x, dy);
+  Layer sum = layer;
+  fw::set_zero_parameters(sum);
+  for (Index b = 0; b < sequences; ++b) {
+    const Passes alone(layer, 1, one(first, b, sequences), one(x, b, sequences),
+                       one(dy, b, sequences));
+    CHECK(relative_difference(one(at_once.before, b, sequences), alone.before) <= 1e-13);
+    CHECK(relative_difference(one(at_once.y, b, sequences), alone.y) <= 1e-13);
+    CHECK((one(at_once.dx, b, sequences) - alone.dx).norm() <= 1e-12 * at_once.dx.norm());
+    fw::for_each_parameter(
+        [&](const std::string& path, const auto& all, const auto& each) {
+          INFO(path);
+          CHECK(relative_difference(one(all, b, sequences), each) <= 1e-13);
+        },
+        at_once.state, alone.state);
+    fw::add_parameters(sum, alone.grad);
+  }
+  fw::for_each_parameter(
+      [](const std::string& path, const auto& all, const auto& each) {
+        INFO(path);
+        CHECK((all - each).norm() <= 1e-12 * (1 + each.norm()));
+      },
+      at_once.grad, sum);
+}
+
+}  // namespace
+
+TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[layers][rnn]") {
+  for (Index r : {1, 3, 17, 63})
+    for (Index sequences : {1, 2, 5})
+      for (Index steps : {1, 2, 9}) {
+        check_batch(fw::Rnn<double>(4, r), sequences, steps);
+        check_batch(fw::Lstm<double>(4, r, false), sequences, steps);
+        for (const auto form : {FastWeightsForm::matrix, FastWeightsForm::attention})
+          for (Index inner : {0, 1, 2})
+            check_batch(
+                fw::FastWeightsRnn<double>(
+                    {.inputs = 4, .hidden = r, .inner = inner, .learn_rates = true, .form = form}),
+                sequences, steps);
+      }
+}
+
+TEMPLATE_TEST_CASE("Recurrent layers: sequences that are not equally long are refused",
+                   "[layers][rnn]", fw::Rnn<double>, fw::Lstm<double>) {
+  const TestType layer(2, 3);
+  auto state = layer.initial_state(2);
+  typename TestType::Trace trace;
+  const Matrix<double> x = Matrix<double>::Ones(2, 7);
+  Matrix<double> y = Matrix<double>::Ones(3, 7);
+  CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
+                    Catch::Matchers::ContainsSubstring(
+                        "x has 7 columns, a state of 2 sequences expects a multiple of that"));
+  CHECK((y.array() == 1).all());
+  CHECK_THROWS_WITH(layer.initial_state(0),
+                    Catch::Matchers::ContainsSubstring("sequences is 0, expected at least 1"));
+}
