@@ -26,13 +26,10 @@ struct Experiment {
   std::vector<fw::Index> units;
   std::vector<double> rates = {3e-3, 1e-3};
   TrainingPlan plan;
-  long work = 0;                     ///< steps times units of a run whose plan has no steps
   std::vector<double> etas = {0.5};  ///< of the fast weights, to choose from
   int threads = 0;
   PublishedErrors published;
   std::string source = "paper";  ///< of the published errors, in the picture
-
-  long steps_of(fw::Index size) const { return plan.steps > 0 ? plan.steps : work / size; }
 };
 
 struct Run {
@@ -59,18 +56,17 @@ inline std::vector<Run> planned_runs(const Experiment& e) {
 }
 
 /// The numbers of the runs, those first that take longest, as the last ones may run alone.
-inline std::vector<std::size_t> longest_first(const Experiment& e, const std::vector<Run>& runs) {
+inline std::vector<std::size_t> longest_first(const std::vector<Run>& runs) {
   std::vector<std::size_t> order(runs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) {
-    const Run& run = runs[i];
-    return run.units * e.steps_of(run.units) * (run.kind == "lstm" || run.kind == "delta" ? 3 : 1);
+    return runs[i].units * (runs[i].kind == "lstm" || runs[i].kind == "delta" ? 3 : 1);
   });
   return order;
 }
 
 /// Calls f(0) … f(count − 1), the next one in whichever thread is free.
-template <class F> void run_jobs(std::size_t count, int threads, F&& f) {
+template <class F> void run_jobs(std::size_t count, [[maybe_unused]] int threads, F&& f) {
   std::exception_ptr thrown;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::size_t i = 0; i < count; ++i) {
@@ -89,10 +85,8 @@ template <class F> void run_jobs(std::size_t count, int threads, F&& f) {
 template <class Encoder, class Data>
 std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Splits<Data>& data) {
   std::vector<Run> runs = planned_runs(e);
-  const std::vector<std::size_t> order = longest_first(e, runs);
-  long planned = 0;
-  for (const Run& run : runs) planned += e.steps_of(run.units);
-  Progress progress(e.name, planned);
+  const std::vector<std::size_t> order = longest_first(runs);
+  Progress progress(e.name, static_cast<long>(runs.size()) * e.plan.steps);
   std::mutex lock;
   long done = 0;
   const auto show = [&](const Run& run, long steps) {
@@ -104,7 +98,6 @@ std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Sp
   run_jobs(runs.size(), e.threads, [&](std::size_t i) {
     Run& run = runs[order[i]];
     TrainingPlan plan = e.plan;
-    plan.steps = e.steps_of(run.units);
     plan.rate = run.rate;
     run.result = with_classifier(run.kind, encoder, run.units, run.eta, plan.seed, [&](auto model) {
       ClassifierTrainer<decltype(model), Data> trainer(model, data, plan);
