@@ -105,7 +105,7 @@ inline void plot_task(const TaskSettings& s, const std::vector<TaskPanel>& panel
   const auto count = static_cast<int>(panels.size());
   std::string commands = "set multiplot layout 1," + std::to_string(count) +
                          "\nset datafile separator ','\nset xlabel 'training step'\nset grid\nset "
-                         "key below maxcols 3\n";
+                         "key below maxcols 3\nset bmargin 7\n";
   for (const TaskPanel& panel : panels) commands += panel_commands(s, panel);
   plot(std::filesystem::path(s.output) / "curves.png", commands + "unset multiplot\n", 800 * count,
        600);
