@@ -71,6 +71,19 @@ template <class Layer> void check_batch(Layer layer, Index sequences, Index step
       at_once.grad, sum);
 }
 
+template <class Layer> void refuses_unequal_sequences(const Layer& layer) {
+  auto state = layer.initial_state(2);
+  typename Layer::Trace trace;
+  const Matrix<double> x = Matrix<double>::Ones(2, 7);
+  Matrix<double> y = Matrix<double>::Ones(3, 7);
+  CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
+                    Catch::Matchers::ContainsSubstring(
+                        "x has 7 columns, a state of 2 sequences expects a multiple of that"));
+  CHECK((y.array() == 1).all());
+  CHECK_THROWS_WITH(layer.initial_state(0),
+                    Catch::Matchers::ContainsSubstring("sequences is 0, expected at least 1"));
+}
+
 }  // namespace
 
 TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[layers][rnn]") {
@@ -88,17 +101,8 @@ TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[l
       }
 }
 
-TEMPLATE_TEST_CASE("Recurrent layers: sequences that are not equally long are refused",
-                   "[layers][rnn]", fw::Rnn<double>, fw::Lstm<double>) {
-  const TestType layer(2, 3);
-  auto state = layer.initial_state(2);
-  typename TestType::Trace trace;
-  const Matrix<double> x = Matrix<double>::Ones(2, 7);
-  Matrix<double> y = Matrix<double>::Ones(3, 7);
-  CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
-                    Catch::Matchers::ContainsSubstring(
-                        "x has 7 columns, a state of 2 sequences expects a multiple of that"));
-  CHECK((y.array() == 1).all());
-  CHECK_THROWS_WITH(layer.initial_state(0),
-                    Catch::Matchers::ContainsSubstring("sequences is 0, expected at least 1"));
+TEST_CASE("Recurrent layers: sequences that are not equally long are refused", "[layers][rnn]") {
+  refuses_unequal_sequences(fw::Rnn<double>(2, 3));
+  refuses_unequal_sequences(fw::Lstm<double>(2, 3));
+  refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));
 }

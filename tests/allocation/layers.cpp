@@ -19,28 +19,32 @@ void check_self_referential_layer() {
   report("SelfReferentialLayer", streaming, 0);
 }
 
-// The same for a layer that is no memory's; and a sequence with its gradients, in a trace that has
-// seen one.
-template <class Layer> void check_layer(Layer layer, const char* what = "") {
+// The same for a layer that is no memory's, with a token for each of the state's sequences a step;
+// and sequences with their gradients, in a trace that has seen some.
+template <class Layer>
+void check_layer_from(Layer layer, const typename Layer::State& initial, Index sequences,
+                      const std::string& what) {
   fw::Random random(1);
   fw::initialise(layer, random);
   const Eigen::MatrixXf x = Eigen::MatrixXf::Random(layer.inputs(), sequence_length);
   Eigen::MatrixXf y(layer.outputs(), sequence_length), dx(layer.inputs(), sequence_length);
-  auto state = layer.initial_state();
+  auto state = initial;
   typename Layer::Trace streamed, trained;
   Layer grad = layer;
-  layer.forward(state, x.col(0), y.col(0), streamed);
+  const auto step = [&](Index t) {
+    layer.forward(state, x.middleCols(t, sequences), y.middleCols(t, sequences), streamed);
+  };
+  step(0);
   const long streaming = allocations_of([&] {
     for (Index pass = 0; pass < passes; ++pass)
-      for (Index t = 0; t < sequence_length; ++t)
-        layer.forward(state, x.col(t), y.col(t), streamed);
+      for (Index t = 0; t < sequence_length; t += sequences) step(t);
   });
   const auto train = [&] {
     layer.forward(state, x, y, trained, fw::Pass::train);
     layer.backward(x, trained, y, dx, grad);
   };
   Eigen::setNbThreads(1);  // threads that share a product take heap for it
-  state = layer.initial_state();
+  state = initial;
   train();
   const long training = allocations_of([&] {
     for (int pass = 0; pass < 5; ++pass) train();
@@ -52,20 +56,29 @@ template <class Layer> void check_layer(Layer layer, const char* what = "") {
   if (streaming != 0 || training != 0) ++failures;
 }
 
+template <class Layer> void check_layer(const Layer& layer, const std::string& what = "") {
+  check_layer_from(layer, layer.initial_state(), 1, what);
+}
+// Several sequences at once, too.
+template <class Layer> void check_recurrent(const Layer& layer, const std::string& what = "") {
+  check_layer(layer, what);
+  check_layer_from(layer, layer.initial_state(5), 5, what + ", of 5 sequences");
+}
+
 // Before and after the window is full.
 void check_relative_attention(Index d, Index window) {
   check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
 }
 
-void check_recurrent(Index units) {
-  check_layer(fw::Rnn<float, fw::Relu>(100, units));
-  check_layer(fw::Lstm<float>(100, units));
+void check_recurrent_of(Index units) {
+  check_recurrent(fw::Rnn<float, fw::Relu>(100, units));
+  check_recurrent(fw::Lstm<float>(100, units));
   const auto fast = [&](fw::FastWeightsForm form) {
     return fw::FastWeightsRnn<float>(
         {.inputs = 50, .hidden = units, .inner = 2, .learn_rates = true, .form = form});
   };
-  check_layer(fast(fw::FastWeightsForm::matrix), ", matrix");
-  check_layer(fast(fw::FastWeightsForm::attention), ", attention");
+  check_recurrent(fast(fw::FastWeightsForm::matrix), ", matrix");
+  check_recurrent(fast(fw::FastWeightsForm::attention), ", attention");
 }
 
 }  // namespace
@@ -74,5 +87,5 @@ void check_layers() {
   check_self_referential_layer();
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
-  for (const Index units : {3, 20, 100}) check_recurrent(units);
+  for (const Index units : {3, 20, 100}) check_recurrent_of(units);
 }

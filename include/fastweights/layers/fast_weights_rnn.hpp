@@ -9,7 +9,6 @@
 #include <fastweights/layers/recurrent_weights.hpp>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace fw {
@@ -94,6 +93,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     bool attends = false;  ///< the form of the last pass
     std::vector<detail::HebbianMatrix<S>> matrix;  ///< one a sequence
     std::vector<detail::HebbianAttention<S>> attention;
+    std::vector<detail::NoFastWeights> nothing;
     Matrix ddrive, dhidden;  ///< backward's room
     Vector dh, dnormed, dsum;
   };
@@ -190,8 +190,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   template <class F> void with_form(Trace& trace, const F& f) const {
     if (inner == 0) {
-      const detail::NoFastWeights none;
-      f(none);
+      f(trace.nothing);
     } else if (trace.attends) {
       f(trace.attention);
     } else {
@@ -215,19 +214,21 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     detail::HebbianWrites<S> in;
     Index first;
   };
-  template <class Memories> auto sequence(Memories& memories, const Trace& trace, Index b) const {
+  // Calls f(sequence, its number).
+  template <class Memory, class F>
+  void for_each_sequence(std::vector<Memory>& memories, const Trace& trace, const F& f) const {
     const Index r = outputs(), steps = trace.hidden.cols() / trace.sequences;
     const bool learned = decay.size() > 0;
-    auto& memory = memories[static_cast<std::size_t>(b)];
-    return Sequence<std::remove_reference_t<decltype(memory)>>{
-        memory,
-        {learned ? decay[0] : S(fixed_decay),
-         learned ? rate[0] : S(fixed_rate),
-         learned,
-         {trace.hidden.data() + b * steps * r, r, steps}},
-        b * steps};
+    for (Index b = 0; b < trace.sequences; ++b)
+      f(Sequence<Memory>{memories[static_cast<std::size_t>(b)],
+                         {learned ? decay[0] : S(fixed_decay),
+                          learned ? rate[0] : S(fixed_rate),
+                          learned,
+                          {trace.hidden.data() + b * steps * r, r, steps}},
+                         b * steps},
+        b);
   }
-  Eigen::Map<Matrix> fast_weights(State& state, Index b) const {
+  detail::FastWeights<S> fast_weights(State& state, Index b) const {
     const Index r = outputs();
     return {state.A.data() + b * r * r, r, r};
   }
@@ -237,38 +238,37 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     return s < inner ? trace.settled.col(token * inner + s) : trace.hidden.col(token);
   }
 
-  template <class Memories>
-  void scan(Memories& memories, State& state, Trace& trace, bool train) const {
-    const Index n = trace.sequences, steps = trace.hidden.cols() / n;
-    if constexpr (requires { memories.resize(1); }) memories.resize(static_cast<std::size_t>(n));
-    for (Index b = 0; b < n; ++b) {
-      auto each = sequence(memories, trace, b);
+  template <class Memory>
+  void scan(std::vector<Memory>& memories, State& state, Trace& trace, bool train) const {
+    const Index n = trace.sequences;
+    memories.resize(static_cast<std::size_t>(n));
+    for_each_sequence(memories, trace, [&](const auto& each, Index b) {
       each.memory.start(fast_weights(state, b), each.in, train);
-    }
-    for (Index t = 0; t < steps; ++t) {
-      auto drive = detail::token_of_each(trace.drive, t, n);
+    });
+    for (Index t = 0; t < trace.hidden.cols() / n; ++t) {
       detail::token_of_each(trace.before, t, n) = state.h;
-      detail::add_weighted(drive, recurrent.weight, state.h);
-      for (Index b = 0; b < n; ++b) {
-        auto each = sequence(memories, trace, b);
+      detail::add_weighted(detail::token_of_each(trace.drive, t, n), recurrent.weight, state.h);
+      for_each_sequence(memories, trace, [&](const auto& each, Index b) {
         take(each, fast_weights(state, b), t, trace);
-      }
+      });
       state.h = detail::token_of_each(trace.hidden, t, n);
     }
-    for (Index b = 0; b < n; ++b) {
-      auto each = sequence(memories, trace, b);
-      each.memory.finish(fast_weights(state, b), each.in);
-    }
+    for_each_sequence(memories, trace, [&](const auto& each, Index b) {
+      auto A = fast_weights(state, b);
+      each.memory.finish(A, each.in);
+    });
   }
   // Token t of a sequence whose drive is there.
-  template <class Each> void take(Each& each, Eigen::Map<Matrix> A, Index t, Trace& trace) const {
+  template <class Each>
+  void take(const Each& each, detail::FastWeights<S> A, Index t, Trace& trace) const {
     const Index token = each.first + t;
     activate(trace.drive.col(token), settled(trace, token, 0));
     for (Index s = 0; s < inner; ++s) settle(each, A, t, s, trace);
     each.memory.write(A, each.in, t);
   }
   template <class Each>
-  void settle(Each& each, const Eigen::Map<Matrix>& A, Index t, Index s, Trace& trace) const {
+  void settle(const Each& each, const detail::FastWeights<S>& A, Index t, Index s,
+              Trace& trace) const {
     const Index token = each.first + t, i = token * inner + s;
     auto sum = trace.sums.col(i), normed = trace.normed.col(i);
     sum = trace.drive.col(token);
@@ -277,18 +277,14 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     activate(normed, settled(trace, token, s + 1));
   }
 
-  template <class Memories>
-  void scan_backward(Memories& memories, Trace& trace, FastWeightsRnn& grad) const {
-    const Index n = trace.sequences, steps = trace.hidden.cols() / n;
-    for (Index b = 0; b < n; ++b) {
-      auto each = sequence(memories, trace, b);
-      each.memory.start_backward(each.in);
-    }
-    for (Index t = steps - 1; t >= 0; --t) {
-      for (Index b = 0; b < n; ++b) {
-        auto each = sequence(memories, trace, b);
-        take_vjp(each, t, trace, grad);
-      }
+  template <class Memory>
+  void scan_backward(std::vector<Memory>& memories, Trace& trace, FastWeightsRnn& grad) const {
+    const Index n = trace.sequences;
+    for_each_sequence(memories, trace,
+                      [](const auto& each, Index) { each.memory.start_backward(each.in); });
+    for (Index t = trace.hidden.cols() / n - 1; t >= 0; --t) {
+      for_each_sequence(memories, trace,
+                        [&](const auto& each, Index) { take_vjp(each, t, trace, grad); });
       if (t > 0)
         detail::add_weighted(detail::token_of_each(trace.dhidden, t - 1, n),
                              recurrent.weight.transpose(),
@@ -297,7 +293,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   }
   // From the gradient of h to those of the drive and of what is before.
   template <class Each>
-  void take_vjp(Each& each, Index t, Trace& trace, FastWeightsRnn& grad) const {
+  void take_vjp(const Each& each, Index t, Trace& trace, FastWeightsRnn& grad) const {
     const Index token = each.first + t, r = outputs();
     detail::HebbianGradients<S> out{
         S(0), S(0), {trace.dhidden.data() + each.first * r, r, each.in.hidden.cols()}};
@@ -313,8 +309,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   }
   // dh is the gradient of h_{s+1} and becomes that of h_s.
   template <class Each>
-  void settle_vjp(Each& each, Index t, Index s, Trace& trace, detail::HebbianGradients<S>& out,
-                  FastWeightsRnn& grad) const {
+  void settle_vjp(const Each& each, Index t, Index s, Trace& trace,
+                  detail::HebbianGradients<S>& out, FastWeightsRnn& grad) const {
     const Index token = each.first + t, i = token * inner + s;
     trace.dnormed.array() = trace.dh.array() * slope(trace.normed.col(i));
     norm.normalise_vjp(trace.sums.col(i), trace.mean[i], trace.inverse[i], trace.dnormed,

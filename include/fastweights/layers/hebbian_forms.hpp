@@ -43,19 +43,21 @@ template <class S> struct HebbianGradients {
   Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> hidden;
 };
 
+/// The fast weights of one sequence in a state.
+template <class S> using FastWeights = Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>>;
+
 /// Whether nothing has been written to A; a NaN counts as something.
 template <class Matrix> bool is_zero(const Matrix& A) { return A.cwiseAbs().sum() == 0; }
 
-/// No fast weights, of any sequence: nothing is written and nothing read.
+/// No fast weights: nothing is written and nothing read.
 struct NoFastWeights {
-  const NoFastWeights& operator[](std::size_t) const { return *this; }
-  template <class... Args> void start(const Args&...) const {}
-  template <class... Args> void read(const Args&...) const {}
-  template <class... Args> void write(const Args&...) const {}
-  template <class... Args> void finish(const Args&...) const {}
-  template <class... Args> void start_backward(const Args&...) const {}
-  template <class... Args> void write_vjp(const Args&...) const {}
-  template <class... Args> void read_vjp(const Args&...) const {}
+  template <class... Args> void start(const Args&...) {}
+  template <class... Args> void read(const Args&...) {}
+  template <class... Args> void write(const Args&...) {}
+  template <class... Args> void finish(const Args&...) {}
+  template <class... Args> void start_backward(const Args&...) {}
+  template <class... Args> void write_vjp(const Args&...) {}
+  template <class... Args> void read_vjp(const Args&...) {}
 };
 
 /// The matrix form. A train pass keeps a matrix every √T tokens, the backward pass makes those in
@@ -63,9 +65,10 @@ struct NoFastWeights {
 template <class S> class HebbianMatrix {
  public:
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Weights = FastWeights<S>;
   using Writes = HebbianWrites<S>;
 
-  template <class A> void start(const A&, const Writes& in, bool train) {
+  void start(const Weights&, const Writes& in, bool train) {
     keeps_ = train;
     if (!keeps_) return;
     const Index steps = in.hidden.cols();
@@ -73,15 +76,14 @@ template <class S> class HebbianMatrix {
     kept_.resize(static_cast<std::size_t>((steps + interval_ - 1) / interval_));
     between_.resize(static_cast<std::size_t>(interval_));
   }
-  template <class A, class X, class Y>
-  void read(const A& before, const Writes&, Index, const X& x, Y& y) {
-    y.noalias() += before * x;
+  template <class X, class Y> void read(const Weights& A, const Writes&, Index, const X& x, Y& y) {
+    y.noalias() += A * x;
   }
-  template <class A> void write(A& before, const Writes& in, Index t) {
-    if (keeps_ && t % interval_ == 0) kept_[chunk(t)] = before;
-    write(before, before, in, t);
+  void write(Weights& A, const Writes& in, Index t) {
+    if (keeps_ && t % interval_ == 0) kept_[chunk(t)] = A;
+    write(A.data(), A.data(), in, t);
   }
-  template <class A> void finish(const A&, const Writes&) {}
+  void finish(Weights&, const Writes&) {}
 
   void start_backward(const Writes& in) {
     const Index r = in.hidden.rows();
@@ -122,13 +124,11 @@ template <class S> class HebbianMatrix {
  private:
   std::size_t chunk(Index t) const { return static_cast<std::size_t>(t / interval_); }
 
-  template <class Before, class After>
-  static void write(const Before& before, After& after, const Writes& in, Index t) {
+  static void write(const S* before, S* after, const Writes& in, Index t) {
     const auto h = in.hidden.col(t);
     scratch<S, Dynamic>(h.size(), [&](auto& scaled) {
       scaled = in.rate * h;
-      add_outer_product(after.data(), before.data(), in.decay, h.data(), scaled.data(), h.size(),
-                        h.size());
+      add_outer_product(after, before, in.decay, h.data(), scaled.data(), h.size(), h.size());
     });
   }
 
@@ -142,7 +142,7 @@ template <class S> class HebbianMatrix {
     for (Index i = t - t % interval_; i < t; ++i) {
       auto& after = between_[static_cast<std::size_t>(i % interval_)];
       after.resizeLike(dA_);
-      write(before(i), after, in, i);
+      write(before(i).data(), after.data(), in, i);
     }
   }
 
@@ -163,14 +163,14 @@ template <class S> class HebbianAttention {
  public:
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
+  using Weights = FastWeights<S>;
   using Writes = HebbianWrites<S>;
 
-  template <class A> void start(const A& before, const Writes& in, bool train) {
+  void start(const Weights& A, const Writes& in, bool train) {
     const Index steps = in.hidden.cols();
-    fresh_ = is_zero(before);
-    if (train)
-      initial_.resize(before.rows(), before.cols());  // room for a past before there is one
-    if (train && !fresh_) initial_ = before;
+    fresh_ = is_zero(A);
+    if (train) initial_.resize(A.rows(), A.cols());  // room for a past before there is one
+    if (train && !fresh_) initial_ = A;
     powers_.resize(steps + 1);
     slopes_.resize(steps + 1);
     weights_.resize(steps);
@@ -182,9 +182,9 @@ template <class S> class HebbianAttention {
       slopes_[steps - k] = S(static_cast<double>(k)) * powers_[steps - k + 1];
     }
   }
-  template <class A, class X, class Y>
-  void read(const A& before, const Writes& in, Index t, const X& x, Y& y) {
-    if (!fresh_) y.noalias() += (power(t) * before) * x;
+  template <class X, class Y>
+  void read(const Weights& A, const Writes& in, Index t, const X& x, Y& y) {
+    if (!fresh_) y.noalias() += (power(t) * A) * x;
     if (t == 0) return;
     const auto h = in.hidden.leftCols(t);
     auto weights = weights_.head(t);
@@ -192,12 +192,12 @@ template <class S> class HebbianAttention {
     weights.array() *= in.rate * powers_.tail(t).array();
     y.noalias() += h * weights;
   }
-  template <class A> void write(const A&, const Writes&, Index) {}
-  template <class A> void finish(A&& state, const Writes& in) {
+  void write(Weights&, const Writes&, Index) {}
+  void finish(Weights& A, const Writes& in) {
     const Index steps = in.hidden.cols();
-    if (!fresh_) state *= power(steps);
+    if (!fresh_) A *= power(steps);
     faded_.noalias() = in.hidden * (in.rate * powers_.tail(steps)).asDiagonal();
-    add_product(state, faded_, in.hidden.transpose());
+    add_product(A, faded_, in.hidden.transpose());
   }
 
   void start_backward(const Writes&) {}

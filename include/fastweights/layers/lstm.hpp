@@ -114,9 +114,8 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
     const auto gates = detail::token_of_each(trace.gates, t, n);
     const auto input = gate(gates, 0), forget = gate(gates, 1);
     const auto candidate = gate(gates, 2), output = gate(gates, 3);
-    const auto squashed_ = detail::token_of_each(trace.squashed, t, n);
-    const auto before_ = detail::token_of_each(trace.cells, t, n);
-    const auto squashed = squashed_.array(), before = before_.array();
+    const auto squashed = detail::token_of_each(trace.squashed, t, n).array();
+    const auto before = detail::token_of_each(trace.cells, t, n).array();
     const auto dh = trace.dhidden.array();
     auto dc = trace.dcell.array();
     dc += dh * output * (S(1) - squashed * squashed);

@@ -4,7 +4,9 @@
 #include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace fw::detail {

@@ -11,10 +11,10 @@ namespace fw {
 ///
 /// f is an elementwise activation: Tanh, or Relu, which after start_at_identity() makes it the
 /// IRNN. Shapes: x D×T, y R×T, W_ih R×D, W_hh R×R, both biases R (size 0 without them); B sequences
-/// at once, one behind the other, x D×BT and y R×BT. Cost a token: 2 R (D + R) flops, of which 2 R
-/// D in one product for all tokens and 2 R² in one for those of a time. Throws
-/// std::invalid_argument when a size does not fit. Elman 1990, Finding Structure in Time; IRNN: Le,
-/// Jaitly, Hinton 2015, arXiv 1504.00941.
+/// at once, one behind the other, x D×BT and y R×BT. Cost a token: 2 R (D + R) flops, W_ih for all
+/// tokens in one product and W_hh for those of a time. Throws std::invalid_argument when a size
+/// does not fit. Elman 1990, Finding Structure in Time; IRNN: Le, Jaitly, Hinton 2015, arXiv
+/// 1504.00941.
 template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeights<S> {
   using Base = detail::RecurrentWeights<S>;
   using Base::inputs;
@@ -56,8 +56,9 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_extent(name, "hidden in the state", state.hidden, outputs(), state.hidden.cols());
-    const Index n = trace.sequences = detail::check_sequences(name, state.hidden, x.cols());
+    const Index n = detail::check_sequences(name, state.hidden, x.cols());
+    detail::check_extent(name, "hidden in the state", state.hidden, outputs(), n);
+    trace.sequences = n;
     this->project(x, trace.raw);
     trace.before.resize(outputs(), x.cols());
     for (Index t = 0; t < x.cols() / n; ++t) {
