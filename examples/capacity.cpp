@@ -26,12 +26,9 @@
 #include <cstdio>
 #include <iostream>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "support/capacity_report.hpp"
 #include "support/progress.hpp"
+#include "support/threads.hpp"
 
 namespace {
 
@@ -174,11 +171,7 @@ Settings parse(int argc, char** argv) {
                 "linear_ours", "dpfp1_ours", "dpfp1_gated"};
   }
   if (s.smoke) s.sizes = {5, 6}, s.update_sizes = {5}, s.seeds = 1, s.steps = 10;
-#ifdef _OPENMP
-  if (s.threads < 1) s.threads = omp_get_max_threads();
-#else
-  s.threads = 1;
-#endif
+  s.threads = threads_or_all(s.threads);
   return s;
 }
 

@@ -2,11 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "classifier_experiment.hpp"
+#include "threads.hpp"
 
 /// The options that experiments have in common, with the values they have as defaults.
 inline void add_experiment_options(CLI::App& app, Experiment& e) {
@@ -42,9 +39,5 @@ inline void parse_options(CLI::App& app, int argc, char** argv, Experiment& e) {
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }
-#ifdef _OPENMP
-  if (e.threads < 1) e.threads = omp_get_max_threads();
-#else
-  e.threads = 1;
-#endif
+  e.threads = threads_or_all(e.threads);
 }
