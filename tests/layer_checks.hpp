@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "largest_entry.hpp"
 
 /// \file
 /// What every layer is held to: exact gradients, streaming in any split, sizes checked before
@@ -44,8 +45,7 @@ template <class L, class Z> void copy_parameters(const L& from, Z& to) {
 }
 
 template <class A, class B> double relative_difference(const A& a, const B& b) {
-  const double largest = b.size() > 0 ? b.cwiseAbs().maxCoeff() : 0;
-  const double difference = b.size() > 0 ? (a - b).cwiseAbs().maxCoeff() : 0;
+  const double largest = largest_entry(b), difference = largest_entry(a - b);
   return largest > 0 ? difference / largest : difference;
 }
 
@@ -129,7 +129,7 @@ template <class L> void check_streaming(const L& layer, Index steps) {
   }
 }
 
-/// Whether all parameters are the same, bit by bit.
+/// Whether all parameters of two layers or all arrays of two states are the same, bit by bit.
 template <class L> bool same_parameters(const L& a, const L& b) {
   bool same = true;
   fw::for_each_parameter(
@@ -137,7 +137,7 @@ template <class L> bool same_parameters(const L& a, const L& b) {
   return same;
 }
 
-/// Sizes that do not fit are refused by name, with y, dx and grad as they were.
+/// Sizes that do not fit are refused by name, with y, dx, grad and a used state as they were.
 template <class L> void check_refusals(const L& layer) {
   using Catch::Matchers::ContainsSubstring;
   const std::string name(L::name);
@@ -147,6 +147,9 @@ template <class L> void check_refusals(const L& layer) {
   Matrix<double> none(in, 0), nowhere(out, 0), dx = Matrix<double>::Ones(in, 4);
   auto state = layer.initial_state();
   typename L::Trace trace;
+  Matrix<double> y_before = y;
+  layer.forward(state, Matrix<double>::Constant(in, 4, 0.5).eval(), y_before, trace);
+  const auto before = state;
   CHECK_THROWS_WITH(layer.forward(state, tall, y, trace),
                     ContainsSubstring(name + ": x has " + std::to_string(in + 1) +
                                       " rows, the layer expects " + std::to_string(in)));
@@ -156,6 +159,7 @@ template <class L> void check_refusals(const L& layer) {
                     ContainsSubstring(name + ": x has no tokens, the layer expects at least 1"));
   CHECK((y.array() == 1).all());
   CHECK((wide.array() == 1).all());
+  CHECK(same_parameters(state, before));
 
   L grad = layer;
   layer.forward(state, x, y, trace, fw::Pass::train);

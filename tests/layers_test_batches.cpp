@@ -1,6 +1,12 @@
+#include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/layers/causal_conv.hpp>
+#include <fastweights/layers/fast_weight_layer.hpp>
 #include <fastweights/layers/fast_weights_rnn.hpp>
 #include <fastweights/layers/lstm.hpp>
+#include <fastweights/layers/rms_norm.hpp>
 #include <fastweights/layers/rnn.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/recurrent_delta_net.hpp>
 
 #include "layer_checks.hpp"
 
@@ -39,6 +45,25 @@ Matrix<double> one(const Matrix<double>& all, Index b, Index sequences) {
   return all.middleCols(b * steps, steps);
 }
 
+// A state is of several sequences by its columns, or by its heads.
+template <class State>
+void check_state(const State& at_once, const State& alone, Index b, Index sequences) {
+  const auto compare = [](const std::string& path, const auto& part, const auto& each) {
+    INFO(path);
+    CHECK(relative_difference(part, each) <= 1e-13);
+  };
+  if constexpr (requires { alone.heads; }) {
+    const auto heads = static_cast<std::ptrdiff_t>(alone.heads.size());
+    const auto first = at_once.heads.begin() + b * heads;
+    const State part{{first, first + heads}};
+    fw::for_each_parameter(compare, part, alone);
+  } else {
+    fw::for_each_parameter([&](const std::string& path, const auto& all,
+                               const auto& each) { compare(path, one(all, b, sequences), each); },
+                           at_once, alone);
+  }
+}
+
 template <class Layer> void check_batch(Layer layer, Index sequences, Index steps) {
   INFO(Layer::name << ", R " << layer.outputs() << ", B " << sequences << ", T " << steps);
   fw::Random random(3);
@@ -55,12 +80,7 @@ template <class Layer> void check_batch(Layer layer, Index sequences, Index step
     CHECK(relative_difference(one(at_once.before, b, sequences), alone.before) <= 1e-13);
     CHECK(relative_difference(one(at_once.y, b, sequences), alone.y) <= 1e-13);
     CHECK((one(at_once.dx, b, sequences) - alone.dx).norm() <= 1e-12 * at_once.dx.norm());
-    fw::for_each_parameter(
-        [&](const std::string& path, const auto& all, const auto& each) {
-          INFO(path);
-          CHECK(relative_difference(one(all, b, sequences), each) <= 1e-13);
-        },
-        at_once.state, alone.state);
+    check_state(at_once.state, alone.state, b, sequences);
     fw::add_parameters(sum, alone.grad);
   }
   fw::for_each_parameter(
@@ -72,14 +92,16 @@ template <class Layer> void check_batch(Layer layer, Index sequences, Index step
 }
 
 template <class Layer> void refuses_unequal_sequences(const Layer& layer) {
+  INFO(Layer::name);
   auto state = layer.initial_state(2);
   typename Layer::Trace trace;
-  const Matrix<double> x = Matrix<double>::Ones(2, 7);
-  Matrix<double> y = Matrix<double>::Ones(3, 7);
+  const Matrix<double> x = Matrix<double>::Ones(layer.inputs(), 7);
+  Matrix<double> y = Matrix<double>::Ones(layer.outputs(), 7);
   CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
                     Catch::Matchers::ContainsSubstring(
                         "x has 7 columns, a state of 2 sequences expects a multiple of that"));
   CHECK((y.array() == 1).all());
+  CHECK(layer_checks::same_parameters(state, layer.initial_state(2)));
   CHECK_THROWS_WITH(layer.initial_state(0),
                     Catch::Matchers::ContainsSubstring("sequences is 0, expected at least 1"));
 }
@@ -101,8 +123,34 @@ TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[l
       }
 }
 
-TEST_CASE("Recurrent layers: sequences that are not equally long are refused", "[layers][rnn]") {
+TEST_CASE("CausalConv: several sequences at once are each on its own", "[layers]") {
+  for (Index kernel : {1, 2, 4})
+    for (Index sequences : {1, 2, 5})
+      for (Index steps : {1, 2, 9}) {
+        INFO("K " << kernel);
+        check_batch(fw::CausalConv<double>(3, kernel), sequences, steps);
+      }
+}
+
+TEST_CASE("FastWeightLayer: several sequences at once are each on its own", "[layers]") {
+  using Delta = fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise, fw::RmsNorm<double>>;
+  using Net = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>;  // of slow weights a head
+  for (Index sequences : {1, 2, 5})
+    for (Index steps : {1, 2, 9})
+      for (bool parallel : {false, true}) {
+        const fw::FastWeightOptions options{
+            .d_model = 6, .heads = 2, .scale = 0.5, .bias = true, .parallel = parallel};
+        for (Index d : {1, 3, 17})
+          check_batch(Delta(options, fw::DeltaRule<double>(d, d)), sequences, steps);
+        check_batch(Net(options, fw::RecurrentDeltaNet<double>(3, 4)), sequences, steps);
+      }
+}
+
+TEST_CASE("Layers: sequences that are not equally long are refused", "[layers]") {
   refuses_unequal_sequences(fw::Rnn<double>(2, 3));
   refuses_unequal_sequences(fw::Lstm<double>(2, 3));
   refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));
+  refuses_unequal_sequences(fw::CausalConv<double>(3, 2));
+  refuses_unequal_sequences(fw::FastWeightLayer<fw::DeltaRule<double>>(
+      {.d_model = 3, .heads = 2}, fw::DeltaRule<double>(3, 3)));
 }

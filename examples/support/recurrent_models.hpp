@@ -45,7 +45,9 @@ struct DeltaLayer {
 
   fw::Index inputs() const { return input.inputs(); }
   fw::Index outputs() const { return memory.outputs(); }
-  State initial_state() const { return {conv.initial_state(), memory.initial_state()}; }
+  State initial_state(fw::Index sequences = 1) const {
+    return {conv.initial_state(sequences), memory.initial_state(sequences)};
+  }
 
   void forward(State& state, fw::Input<float> x, fw::Output<float> y, Trace& trace,
                fw::Pass pass = fw::Pass::infer) const {

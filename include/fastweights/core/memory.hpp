@@ -160,6 +160,15 @@ concept Interchangeable =
     Memory<A> && Memory<B> && std::same_as<typename A::Scalar, typename B::Scalar> &&
     std::same_as<typename A::Signature, typename B::Signature>;
 
+/// Whether nothing is ever written into a rule's zero state, so that a layer around it has to learn
+/// another one (`static constexpr bool learns_initial_state = true`).
+template <class M> constexpr bool learns_initial_state() {
+  if constexpr (requires { M::learns_initial_state; })
+    return M::learns_initial_state;
+  else
+    return false;
+}
+
 /// Whether a rule reads before it writes (`static constexpr bool reads_first = true`).
 template <class M> constexpr bool reads_first() {
   if constexpr (requires { M::reads_first; })

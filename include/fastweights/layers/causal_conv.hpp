@@ -12,8 +12,9 @@ namespace fw {
 ///
 /// Before the first token stand zeros. The order of the taps is that of PyTorch's Conv1d with
 /// groups = channels: the last is for the current token.
-/// Shapes: x, y d×T, weight d×K, bias d (size 0 without one); the state keeps the last K − 1
-/// tokens. Cost a token: 2 d K flops. Throws std::invalid_argument when a size does not fit.
+/// Shapes: x, y d×T, or d×BT of B sequences, one behind the other, weight d×K, bias d (size 0
+/// without one); the state keeps the last K − 1 tokens. Cost a token: 2 d K flops. Throws
+/// std::invalid_argument when a size does not fit.
 template <class S> struct CausalConv {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -24,11 +25,12 @@ template <class S> struct CausalConv {
   static constexpr auto names = fw::names("weight", "bias");
 
   struct State {
-    Matrix recent;  ///< the last K − 1 tokens
+    Matrix recent;  ///< the last K − 1 tokens; of several sequences those of the first, …
     static constexpr auto names = fw::names("recent");
   };
   struct Trace {
-    Matrix padded;  ///< the K − 1 tokens before x, then x
+    Matrix padded;        ///< of each sequence the K − 1 tokens before x, then x
+    Index sequences = 1;  ///< B of the last pass
   };
 
   /// Zero until initialised or loaded.
@@ -42,7 +44,11 @@ template <class S> struct CausalConv {
   Index inputs() const { return weight.rows(); }
   Index outputs() const { return weight.rows(); }
   Index kernel() const { return weight.cols(); }
-  State initial_state() const { return {Matrix::Zero(inputs(), kernel() - 1)}; }
+  /// Of that many sequences at once.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {Matrix::Zero(inputs(), sequences * (kernel() - 1))};
+  }
 
   /// Uniform in ±1/√K, weight and bias, as PyTorch does.
   template <class Generator> void initialise(Generator& random) {
@@ -52,32 +58,50 @@ template <class S> struct CausalConv {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_extent(name, "state", state.recent, inputs(), kernel() - 1);
-    const Index before = kernel() - 1;
-    auto& padded = trace.padded;
-    padded.resize(inputs(), before + x.cols());
-    padded.leftCols(before) = state.recent;
-    padded.rightCols(x.cols()) = x;
-    state.recent = padded.rightCols(before);
-    for (Index t = 0; t < x.cols(); ++t) {
-      y.col(t) = weight.col(0).cwiseProduct(padded.col(t));
-      for (Index j = 1; j < kernel(); ++j)
-        y.col(t) += weight.col(j).cwiseProduct(padded.col(t + j));
-      if (bias.size() > 0) y.col(t) += bias;
+    const Index n = check_state(state, x.cols());
+    const Index before = kernel() - 1, steps = x.cols() / n;
+    trace.sequences = n;
+    trace.padded.resize(inputs(), n * before + x.cols());
+    for (Index b = 0; b < n; ++b) {
+      auto recent = state.recent.middleCols(b * before, before);
+      auto padded = trace.padded.middleCols(b * (before + steps), before + steps);
+      padded.leftCols(before) = recent;
+      padded.rightCols(steps) = x.middleCols(b * steps, steps);
+      recent = padded.rightCols(before);
+      for (Index t = 0; t < steps; ++t)
+        convolve(padded.middleCols(t, kernel()), y.col(b * steps + t));
     }
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, CausalConv& grad) const {
-    const Index before = kernel() - 1;
-    detail::check_backward(*this, x, trace.padded.cols() - before, dy, dx, grad);
+    const Index n = trace.sequences, before = kernel() - 1;
+    detail::check_backward(*this, x, trace.padded.cols() - n * before, dy, dx, grad);
+    const Index steps = x.cols() / n;
     dx.setZero();
     for (Index t = 0; t < x.cols(); ++t) {
+      const Index b = t / steps;
       for (Index j = 0; j < kernel(); ++j) {
-        grad.weight.col(j) += dy.col(t).cwiseProduct(trace.padded.col(t + j));
-        if (t + j >= before) dx.col(t + j - before) += weight.col(j).cwiseProduct(dy.col(t));
+        grad.weight.col(j) += dy.col(t).cwiseProduct(trace.padded.col(t + b * before + j));
+        const Index from = t + j - before;
+        if (from >= b * steps) dx.col(from) += weight.col(j).cwiseProduct(dy.col(t));
       }
       if (bias.size() > 0) grad.bias += dy.col(t);
     }
+  }
+
+ private:
+  // How many sequences it is of: with a kernel of 1 nothing is kept, and all tokens are alike.
+  Index check_state(const State& state, Index columns) const {
+    const Index before = kernel() - 1;
+    const Index n = detail::sequences_of(state.recent.cols(), before);
+    detail::check_extent(name, "state", state.recent, inputs(), n * before);
+    return detail::check_sequences(name, n, columns);
+  }
+
+  template <class Window, class Y> void convolve(const Window& window, Y&& y) const {
+    y = weight.col(0).cwiseProduct(window.col(0));
+    for (Index j = 1; j < kernel(); ++j) y += weight.col(j).cwiseProduct(window.col(j));
+    if (bias.size() > 0) y += bias;
   }
 };
 

@@ -40,11 +40,12 @@ struct FastWeightOptions {
 ///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
 ///
 /// Where the memory has slow weights of its own, as the recurrent delta net, `slow` are those of
-/// every head. Shapes: x, y d_model×T; the heads are stacked rows. `norm` has one set of weights
-/// for all heads (NoNorm, RmsNorm, LayerNorm). Cost a token: 2 d_model times the rows of all
-/// projections, plus H steps of the memory. Throws std::invalid_argument when a size does not fit.
-/// Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section 4; the output scale 1/√d_head is that
-/// of its language models, the output norm that of Yang et al. 2024, arXiv 2406.06484.
+/// every head. Shapes: x, y d_model×T, or d_model×BT of B sequences, one behind the other; the
+/// heads are stacked rows. `norm` has one set of weights for all heads (NoNorm, RmsNorm,
+/// LayerNorm). Cost a token: 2 d_model times the rows of all projections, plus H steps of the
+/// memory. Throws std::invalid_argument when a size does not fit. Schlag, Irie, Schmidhuber 2021,
+/// arXiv 2102.11174, section 4; the output scale 1/√d_head is that of its language models, the
+/// output norm that of Yang et al. 2024, arXiv 2406.06484.
 template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
 struct FastWeightLayer {
   using Scalar = typename M::Scalar;
@@ -54,6 +55,9 @@ struct FastWeightLayer {
   using SlowWeights = typename detail::SlowWeightsOf<M>::type;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "FastWeightLayer";
+  static_assert(!learns_initial_state<M>(),
+                "FastWeightLayer: starts from a zero state, into which this memory writes nothing; "
+                "SelfReferentialLayer learns another");
   static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
 
   typename Writes::Maps write;
@@ -71,7 +75,7 @@ struct FastWeightLayer {
                                           "map", "heads", "d_key", "scale", "parallel");
 
   struct State {
-    std::vector<StateOf<M>> heads;
+    std::vector<StateOf<M>> heads;  ///< one a head; of several sequences those of the first, …
     static constexpr auto names = fw::names("heads");
   };
   struct Trace {
@@ -79,7 +83,8 @@ struct FastWeightLayer {
     Reads read;
     Matrix out, normed;  ///< what the heads answer, before and after the norm
     typename OutputNorm::Trace norm;
-    std::vector<Checkpoints<M>> kept;  ///< one a head
+    std::vector<Checkpoints<M>> kept;  ///< as the states
+    Index sequences = 1;               ///< B of the last pass
     Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
     Matrix dout, dnormed;              ///< backward's room
     std::vector<StateOf<M>> dstate;
@@ -92,19 +97,23 @@ struct FastWeightLayer {
 
   Index inputs() const { return output.outputs(); }
   Index outputs() const { return output.outputs(); }
-  State initial_state() const {
-    return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads), fw::initial_state(memory))};
+  /// Of that many sequences at once.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads * sequences),
+                                    fw::initial_state(memory))};
   }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_heads(name, state.heads, heads, memory);
+    const Index sequences = check_state(state, x.cols());
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, d_key, map, x);
     trace.read.forward(read, signature.read(), heads, d_key, map, x);
     trace.out.resize(heads * out_size().rows, out_size().width * x.cols());
     trace.trained = 0;
+    trace.sequences = sequences;
     scan_heads(state, trace, pass);
     if (scale != 1) trace.out *= Scalar(scale);
     Nothing none;
@@ -171,25 +180,40 @@ struct FastWeightLayer {
     return o.d_key > 0 ? o.d_key : key_rows(m);
   }
 
+  // How many sequences it is of.
+  Index check_state(const State& state, Index columns) const {
+    const Index sequences = detail::sequences_of(static_cast<Index>(state.heads.size()), heads);
+    detail::check_heads(name, state.heads, sequences * heads, memory);
+    return detail::check_sequences(name, sequences, columns);
+  }
+
   Extent out_size() const {
     const auto out = memory.signature().out();
     return detail::per_token(std::get<0>(members(out)));
   }
 
-  template <class SequenceRecord, class Stack> SequenceRecord head_of(Stack& stack, Index h) const {
-    const Index rows = out_size().rows;
-    return {member_t<SequenceRecord, 0>(stack.data() + h * rows, rows, stack.cols(), stack.rows())};
+  template <class SequenceRecord, class Stack>
+  SequenceRecord outputs_of(Stack& stack, const detail::HeadOf& of) const {
+    return {detail::part_of<member_t<SequenceRecord, 0>>(stack, out_size().rows, of)};
+  }
+
+  // Calls f(head of a sequence, the number of its state), the sequences of a head in order.
+  template <class F> void for_each_state(Index sequences, const F& f) const {
+    for_each_head(heads, parallel, [&](Index h) {
+      for (Index b = 0; b < sequences; ++b)
+        f(detail::HeadOf{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
+    });
   }
 
   void scan_heads(State& state, Trace& trace, Pass pass) const {
     const auto signature = memory.signature();
-    trace.kept.resize(static_cast<std::size_t>(heads));
-    for_each_head(heads, parallel, [&](Index h) {
-      const auto i = static_cast<std::size_t>(h);
-      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), h);
-      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), h);
-      const auto out = head_of<OutSequence<M>>(trace.out, h);
-      if constexpr (KeepsSlowWeights<M>) state.heads[i].slow = slow[i];
+    trace.kept.resize(state.heads.size());
+    for_each_state(trace.sequences, [&](const detail::HeadOf& of, std::size_t i) {
+      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), of);
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), of);
+      const auto out = outputs_of<OutSequence<M>>(trace.out, of);
+      if constexpr (KeepsSlowWeights<M>)
+        state.heads[i].slow = slow[static_cast<std::size_t>(of.head)];
       if constexpr (Differentiable<M>) {
         if (pass == Pass::train) {
           fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
@@ -206,17 +230,17 @@ struct FastWeightLayer {
     trace.read.clear_gradient();
     const auto states = static_cast<std::size_t>(parallel ? heads : 1);
     trace.dstate.assign(states, trace.kept[0].states[0]);  // of its size, in place
-    for_each_head(heads, parallel, [&](Index h) {
-      const auto i = static_cast<std::size_t>(h);
-      auto& dstate = trace.dstate[parallel ? i : 0];
+    for_each_state(trace.sequences, [&](const detail::HeadOf& of, std::size_t i) {
+      const auto h = static_cast<std::size_t>(of.head);
+      auto& dstate = trace.dstate[parallel ? h : 0];
       set_zero(dstate);
       fw::backward(memory, trace.kept[i],
-                   trace.write.template sequence<WriteSequence<M>>(signature.write(), h),
-                   trace.read.template sequence<ReadSequence<M>>(signature.read(), h),
-                   head_of<OutGradSequence<M>>(trace.dout, h), dstate,
-                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), h),
-                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), h));
-      if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[i], dstate.slow);
+                   trace.write.template sequence<WriteSequence<M>>(signature.write(), of),
+                   trace.read.template sequence<ReadSequence<M>>(signature.read(), of),
+                   outputs_of<OutGradSequence<M>>(trace.dout, of), dstate,
+                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), of),
+                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), of));
+      if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[h], dstate.slow);
     });
   }
 

@@ -43,17 +43,18 @@ struct FastWeightsRnnOptions {
 /// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
 /// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
 /// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
-/// than about R (1 + 1/S), less R where they go on from a state; how many sequences there are makes
-/// no difference to it.
+/// than about R (1 + 1/S), less R (in training 0.6 R) where they go on from a used state; how many
+/// sequences there are makes no difference to it.
 ///
 /// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
 /// and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
 /// R×BT, and so do their A; W meets the tokens of a time in one product, state h R×B. Cost a token:
 /// 2 R (R + D) flops, and (3 + 2 S) R² by the matrix, by attention 2 R² and 4 S R times the tokens
-/// before it. A train pass keeps (3 S + 5) R numbers a token, by the matrix 2 √T R² besides. Rates
-/// that are learned are not held to any range: λ > 1 makes A grow without bound. Throws
-/// std::invalid_argument when a size does not fit. Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv
-/// 1610.06258, eq. 1; initial weights: appendix A.1.
+/// before it, and 2 S R² more in a call that goes on from a used state. A train pass keeps (3 S +
+/// 5) R numbers a token, by the matrix 2 √T R² besides. Rates that are learned are not held to any
+/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit.
+/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and 2, and its layer norm;
+/// initial weights: appendix A.1.
 template <class S, class Activation = Relu> struct FastWeightsRnn {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -130,7 +131,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     check_state(state);
-    const Index sequences = detail::check_sequences(name, state.h, x.cols());
+    const Index sequences = detail::check_sequences(name, state.h.cols(), x.cols());
     trace.trained = 0;
     trace.sequences = sequences;
     make_room(trace, x.cols());

@@ -42,6 +42,19 @@ ConstMatrixMap<S> with_rows(const Eigen::Matrix<S, Dynamic, Dynamic>& m, Index r
   return ConstMatrixMap<S>(m.data(), rows, m.size() / rows);
 }
 
+/// A head, of one of several sequences that lie one behind the other.
+struct HeadOf {
+  Index head;
+  Index sequence = 0;
+  Index sequences = 1;
+};
+/// Its part of what is stacked, each head of `rows`.
+template <class View, class Storage> View part_of(Storage& stacked, Index rows, const HeadOf& of) {
+  const Index columns = stacked.cols() / of.sequences, apart = stacked.rows();
+  return View(stacked.data() + of.head * rows + of.sequence * columns * apart, rows, columns,
+              apart);
+}
+
 template <class F, std::size_t... I> void for_each_index(F&& f, std::index_sequence<I...>) {
   (f(std::integral_constant<std::size_t, I>{}), ...);
 }
@@ -105,19 +118,21 @@ template <class S, template <class> class Inputs> class HeadInputs {
         each);
   }
 
-  // What head h takes, as a record of sequences.
-  template <class SequenceRecord> SequenceRecord sequence(const Sizes& sizes, Index h) const {
+  // What a head takes, as a record of sequences.
+  template <class SequenceRecord>
+  SequenceRecord sequence(const Sizes& sizes, const HeadOf& of) const {
     const auto make = [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return SequenceRecord{head<member_t<SequenceRecord, I>>(given<I>(), extent<I>(sizes), h)...};
+      return SequenceRecord{
+          part_of<member_t<SequenceRecord, I>>(given<I>(), extent<I>(sizes).rows, of)...};
     };
     return make(each);
   }
 
   // The room for its gradient, which the memory adds to.
-  template <class SequenceRecord> SequenceRecord gradient(const Sizes& sizes, Index h) {
+  template <class SequenceRecord> SequenceRecord gradient(const Sizes& sizes, const HeadOf& of) {
     const auto make = [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return SequenceRecord{
-          head<member_t<SequenceRecord, I>>(std::get<I>(members(dgiven_)), extent<I>(sizes), h)...};
+      return SequenceRecord{part_of<member_t<SequenceRecord, I>>(std::get<I>(members(dgiven_)),
+                                                                 extent<I>(sizes).rows, of)...};
     };
     return make(each);
   }
@@ -182,11 +197,6 @@ template <class S, template <class> class Inputs> class HeadInputs {
   }
   template <std::size_t I> const Matrix& given() const {
     return std::get<I>(members(by_map<I> ? mapped_ : projected_));
-  }
-
-  template <class View, class Storage>
-  static View head(Storage& stacked, const Extent& size, Index h) {
-    return View(stacked.data() + h * size.rows, size.rows, stacked.cols(), stacked.rows());
   }
 
   Inputs<Stacked<S>> projected_;   // W x + b, strengths and decays after their sigmoid

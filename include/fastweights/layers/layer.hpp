@@ -8,9 +8,9 @@
 /// \file
 /// A layer maps one sequence x (D_in×T) to y (D_out×T), one token a column. It is a record: its
 /// Eigen members and nested records are its parameters, arithmetic members its hyperparameters. A
-/// batch is a loop over sequences, which may run in parallel over one const layer. Rnn, Lstm and
-/// FastWeightsRnn also take B sequences at once, one behind the other (D×BT), with
-/// initial_state(B): their weights meet the B tokens of a time in one product.
+/// batch is a loop over sequences, which may run in parallel over one const layer. Rnn, Lstm,
+/// FastWeightsRnn, FastWeightLayer and CausalConv also take B sequences at once, one behind the
+/// other (D×BT), with initial_state(B): slow weights meet what all of them bring in one product.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;
@@ -25,7 +25,7 @@
 ///   for a memory's own backward pass, such as the key-value cache has, and for a thread's first
 ///   sequence of a size through the kernels. T = 1 takes no heap.
 /// - backward belongs to the last train pass of its trace; the initial state counts as a constant.
-///   y must not overlap x, nor dx overlap dy.
+///   y must not overlap x, and dx neither x nor dy.
 ///
 /// All throw std::invalid_argument, naming the layer and the argument, when a size does not fit or
 /// when the trace is not of a train pass; nothing is changed then. (A layer of layers checks what
@@ -72,6 +72,21 @@ inline void check_not_empty(std::string_view layer, std::string_view argument, I
   if (steps < 1)
     throw std::invalid_argument(std::string(layer) + ": " + std::string(argument) +
                                 " has no tokens, the layer expects at least 1");
+}
+
+// How many sequences there are where a state has `given` of what one sequence has `each` of; 1
+// where it does not come out even, so that a check says what one needs.
+inline Index sequences_of(Index given, Index each) {
+  return each > 0 && given > 0 && given % each == 0 ? given / each : 1;
+}
+
+// How many sequences lie one behind the other in x: as many as the state is of.
+inline Index check_sequences(std::string_view layer, Index sequences, Index columns) {
+  if (sequences < 1 || columns % sequences != 0)
+    throw std::invalid_argument(std::string(layer) + ": x has " + std::to_string(columns) +
+                                " columns, a state of " + std::to_string(sequences) +
+                                " sequences expects a multiple of that");
+  return sequences;
 }
 
 template <class L, class S>

@@ -51,7 +51,7 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    const Index n = detail::check_sequences(name, state.hidden, x.cols());
+    const Index n = detail::check_sequences(name, state.hidden.cols(), x.cols());
     detail::check_extent(name, "hidden in the state", state.hidden, outputs(), n);
     detail::check_extent(name, "cell in the state", state.cell, outputs(), n);
     trace.sequences = n;

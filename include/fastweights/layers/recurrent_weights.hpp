@@ -23,17 +23,6 @@ template <class X> auto token_of_each(X& x, Index t, Index sequences) {
       Eigen::OuterStride<>(x.cols() / sequences * apart));
 }
 
-/// How many sequences x holds, by what a state has a column of for each.
-template <class State>
-Index check_sequences(std::string_view layer, const State& state, Index columns) {
-  const Index sequences = state.cols();
-  if (sequences < 1 || columns % sequences != 0)
-    throw std::invalid_argument(std::string(layer) + ": x has " + std::to_string(columns) +
-                                " columns, a state of " + std::to_string(sequences) +
-                                " sequences expects a multiple of that");
-  return sequences;
-}
-
 /// z += W h for the hidden units of one sequence or of several: without heap, whatever the size.
 template <class Z, class W, class H> void add_weighted(Z&& z, const W& weight, const H& h) {
   if (h.cols() == 1)

@@ -37,6 +37,12 @@ template <Memory M> struct SummedHeads {
   using Reads = typename FastWeightLayer<M>::Reads;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "SummedHeads";
+  static_assert(!learns_initial_state<M>(),
+                "SummedHeads: starts from a zero state, into which this memory writes nothing; "
+                "SelfReferentialLayer learns another");
+  static_assert(
+      !KeepsSlowWeights<M>,
+      "SummedHeads: the memory has slow weights of its own, which FastWeightLayer learns");
   static_assert(member_count<ReadSequence<M>> > 0,
                 "SummedHeads: the memory takes no query; FastWeightLayer is for recurrent ones");
 
@@ -157,8 +163,8 @@ template <Memory M> struct SummedHeads {
   void run_head(State& state, Trace& trace, Index h, Pass pass) const {
     const auto i = static_cast<std::size_t>(h);
     const auto signature = memory.signature();
-    const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), h);
-    const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), h);
+    const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), {h});
+    const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), {h});
     const auto out = answers(trace, h);
     if constexpr (Differentiable<M>)
       if (pass == Pass::train)
@@ -175,11 +181,11 @@ template <Memory M> struct SummedHeads {
   void head_backward(Trace& trace, Index h, const Matrix& dout, StateOf<M>& dstate) const {
     const auto signature = memory.signature();
     fw::backward(memory, trace.kept[static_cast<std::size_t>(h)],
-                 trace.write.template sequence<WriteSequence<M>>(signature.write(), h),
-                 trace.read.template sequence<ReadSequence<M>>(signature.read(), h),
+                 trace.write.template sequence<WriteSequence<M>>(signature.write(), {h}),
+                 trace.read.template sequence<ReadSequence<M>>(signature.read(), {h}),
                  gradients(dout), dstate,
-                 trace.write.template gradient<WriteGradSequence<M>>(signature.write(), h),
-                 trace.read.template gradient<ReadGradSequence<M>>(signature.read(), h));
+                 trace.write.template gradient<WriteGradSequence<M>>(signature.write(), {h}),
+                 trace.read.template gradient<ReadGradSequence<M>>(signature.read(), {h}));
   }
 
   // The reads of the full form, all of the state that all tokens have written.
@@ -187,8 +193,8 @@ template <Memory M> struct SummedHeads {
     if constexpr (reads_apart) {
       const auto asked = memory.signature().read();
       const auto out = memory.signature().out();
-      const auto queries = trace.read.template sequence<ReadSequence<M>>(asked, h);
-      const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(asked, h);
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(asked, {h});
+      const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(asked, {h});
       for (Index t = 0; t < detail::steps_of(queries, asked); ++t)
         memory.read_vjp(trace.written[static_cast<std::size_t>(h)],
                         detail::token_at<ReadToken<M>>(queries, asked, t),

@@ -25,6 +25,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
   using Signature = SelfReferential<Dv, Dk>;
   static constexpr std::string_view name = "SelfReferentialMatrix";
   static constexpr bool reads_first = true;
+  static constexpr bool learns_initial_state = true;
   static constexpr int Rows = (Dv == Dynamic || Dk == Dynamic) ? Dynamic : Dv + 2 * Dk + 4;
 
   template <class C> struct State {

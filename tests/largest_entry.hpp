@@ -1,0 +1,9 @@
+#pragma once
+
+#include <Eigen/Core>
+
+/// max|a|, NaN where one of the entries is: Eigen's maxCoeff() alone passes over most of them.
+template <class A> auto largest_entry(const A& a) {
+  using Scalar = typename A::Scalar;
+  return a.size() > 0 ? a.matrix().cwiseAbs().template maxCoeff<Eigen::PropagateNaN>() : Scalar(0);
+}
