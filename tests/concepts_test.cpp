@@ -14,6 +14,7 @@
 #include <fastweights/memories/delta_lstm.hpp>
 #include <fastweights/memories/delta_rnn.hpp>
 #include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/fast_weight_memory.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/gated_delta_rule.hpp>
 #include <fastweights/memories/gated_linear_attention.hpp>
@@ -93,6 +94,7 @@ static_assert(
     in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true, .kernels = true, .traced = true}));
 static_assert(in_all_scalars_and_sizes<Hebbian>(
     {.chunks = true, .merges = true, .kernels = true, .kernel_backward = true}));
+static_assert(in_all_scalars_and_sizes<fw::FastWeightMemory>({}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
 static_assert(in_all_scalars_and_sizes<fw::DeltaRnn>({}));
 static_assert(in_all_scalars_and_sizes<fw::DeltaLstm>({}));

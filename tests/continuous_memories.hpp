@@ -4,6 +4,7 @@
 #include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/memories/continuous_memory.hpp>
 
+#include "largest_entry.hpp"
 #include "laws.hpp"
 
 /// \file

@@ -15,7 +15,7 @@ MatrixXd random_matrix(Index rows, Index cols, fw::Random& random) {
 }
 
 double apart(const MatrixXd& a, const MatrixXd& b) {
-  return (a - b).cwiseAbs().maxCoeff() / std::max(1e-300, b.cwiseAbs().maxCoeff());
+  return largest_entry(a - b) / std::max(1e-300, b.cwiseAbs().maxCoeff());
 }
 
 // Writes of these lengths, and a read after each, by the header's equations.
@@ -194,11 +194,11 @@ TEST_CASE("a constant signal stays constant over thousands of writes", "[continu
     INFO("tau " << contraction.tau << ": signal from " << signal.minCoeff() << " to "
                 << signal.maxCoeff() << ", in float from " << float_signal.minCoeff() << " to "
                 << float_signal.maxCoeff());
-    CHECK((signal.array() - 0.7).abs().maxCoeff() <= 0.03);
+    CHECK(largest_entry(signal.array() - 0.7) <= 0.03);
     // A fixed contraction forgets the rounding of old writes; an even one forgets nothing, and
     // about 4e-7 a write, which depends on the instruction set, adds up over thousands.
     const double rounding = contraction.tau > 0 ? 1e-3 : std::max(1e-3, 1e-6 * thousands);
-    CHECK((float_signal - signal).cwiseAbs().maxCoeff() <= rounding);
+    CHECK(largest_entry(float_signal - signal) <= rounding);
   }
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("sticky positions invert the histogram", "[continuous][sticky]") {
   Positions expected(4);
   // Quarters 1/8, 3/8, 5/8, 7/8 of the mass: the first three within bin 1, the last within bin 3.
   expected << 0.25 + 0.25 / 6, 0.25 + 0.25 * 3 / 6, 0.25 + 0.25 * 5 / 6, 0.75 + 0.25 * 0.5;
-  CHECK((positions(histogram, draws, Draws::stratified) - expected).cwiseAbs().maxCoeff() <= 1e-15);
+  CHECK(largest_entry(positions(histogram, draws, Draws::stratified) - expected) <= 1e-15);
   draws << 0.9, 0.1, 0.76, 0.5;  // left edges, ascending
   expected << 0.25, 0.25, 0.75, 0.75;
   CHECK(positions(histogram, draws, Draws::published) == expected);
@@ -291,9 +291,8 @@ TEST_CASE("an empty histogram gives even positions", "[continuous][sticky]") {
   expected << 0.1, 0.3, 0.5, 0.7, 0.9;
   for (const Draws scheme : {Draws::stratified, Draws::published})
     for (const double each : {0.0, double(NAN)})
-      CHECK((positions(Eigen::RowVectorXd::Constant(7, each), draws, scheme) - expected)
-                .cwiseAbs()
-                .maxCoeff() <= 1e-15);
+      CHECK(largest_entry(positions(Eigen::RowVectorXd::Constant(7, each), draws, scheme) -
+                          expected) <= 1e-15);
 }
 
 TEST_CASE("sticky positions ascend within [0, 1], where the mass is", "[continuous][sticky]") {
@@ -356,7 +355,7 @@ TEST_CASE("a sticky memory samples where it was read, and forgets that when writ
   CHECK(state.histogram.sum() == Catch::Approx(4));
   Positions at(6);
   m.sample_positions(state, u, at);
-  CHECK((at.array() - 0.8).abs().maxCoeff() <= 1.0 / 16);
+  CHECK(largest_entry(at.array() - 0.8) <= 1.0 / 16);
 
   // The write takes exactly these positions.
   const auto& g = m.operator_for(4, 4);

@@ -1,5 +1,6 @@
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/summed_heads.hpp>
 #include <fastweights/memories/delta_rule.hpp>
 
 #include "layer_checks.hpp"
@@ -44,8 +45,7 @@ struct Answers {
   }
 };
 
-Answers run(bool parallel, int threads) {
-  using Layer = fw::FastWeightLayer<fw::DeltaRule<float>>;
+template <class Layer> Answers run(bool parallel, int threads) {
   const Threads used(threads);
   Layer layer({.d_model = 24, .heads = 8, .parallel = parallel}, fw::DeltaRule<float>(17, 5));
   fw::Random random(3);
@@ -58,19 +58,21 @@ Answers run(bool parallel, int threads) {
   a.y.setConstant(24, 70, NAN);
   a.dx.setConstant(24, 70, NAN);
   auto state = layer.initial_state();
-  Layer::Trace trace;
+  typename Layer::Trace trace;
   layer.forward(state, x, a.y, trace, fw::Pass::train);
   layer.backward(x, trace, a.y, a.dx, grad);
   a.gradient = grad.output.weight.reshaped();
   return a;
 }
 
-TEST_CASE("heads in parallel: the same bits for any number of threads", "[heads]") {
-  const Answers alone = run(false, 1);
+TEMPLATE_TEST_CASE("heads in parallel: the same bits for any number of threads", "[heads]",
+                   fw::FastWeightLayer<fw::DeltaRule<float>>,
+                   fw::SummedHeads<fw::DeltaRule<float>>) {
+  const Answers alone = run<TestType>(false, 1);
   CHECK(alone.y.allFinite());
   for (const int threads : {1, 2, 4, 8}) {
     INFO(threads << " threads");
-    CHECK(run(true, threads) == alone);
+    CHECK(run<TestType>(true, threads) == alone);
   }
 }
 

@@ -67,7 +67,7 @@ template <class F> void check_exact(const Problem& p, const F& f) {
   const double limit = 1e-12 * (1 + target.cwiseAbs().maxCoeff());
   const auto right = [&](const Net& net, const auto& memory) {
     const auto Y = run(net.template block<Activation>(memory), net.tokens(p.x, p.z));
-    CHECK((net.answer(Y) - target).cwiseAbs().maxCoeff() <= limit);
+    CHECK(largest_entry(net.answer(Y) - target) <= limit);
   };
   const auto all_memories = [&](const Net& net) {
     right(net, Sum(net.hidden(), 1));
@@ -79,7 +79,7 @@ template <class F> void check_exact(const Problem& p, const F& f) {
   all_memories(net);
   all_memories(Net(p.theta, p.a, {.causal = false}));
   all_memories(Net(p.theta, p.a, {.causal = false, .order = fw::TokenOrder::z_first}));
-  CHECK((net.evaluate<Activation>(p.x, p.z) - target).cwiseAbs().maxCoeff() <= limit);
+  CHECK(largest_entry(net.evaluate<Activation>(p.x, p.z) - target) <= limit);
 }
 
 struct Cosine {  // σ(0) is not 0
@@ -181,7 +181,7 @@ TEST_CASE("hypernetwork: what is refused would be wrong", "[hypernetwork]") {
   auto block = full.block<Tanh>();
   block.mixer.causal = true;
   const Eigen::VectorXd answer = full.answer(run(block, full.tokens(p.x, p.z)));
-  CHECK((answer - by_entries(p, fw::Tanh{})).cwiseAbs().maxCoeff() > 1e-3);
+  CHECK(largest_entry(answer - by_entries(p, fw::Tanh{})) > 1e-3);
 }
 
 TEST_CASE("hypernetwork: sizes that do not fit are refused by name", "[hypernetwork]") {

@@ -6,6 +6,7 @@
 #include <unsupported/Eigen/AutoDiff>
 
 #include "catch.hpp"
+#include "largest_entry.hpp"
 #include "sizes.hpp"
 
 /// \file

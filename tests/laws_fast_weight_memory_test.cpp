@@ -18,6 +18,13 @@ TEST_CASE("fast weight memory in fixed sizes", "[laws][fast_weight_memory]") {
   laws::fixed_is_dynamic(Rule<17, 3>(), Rule<>(17, 3), false);
 }
 
+TEST_CASE("fast weight memory: what would divide by 0 is refused", "[fast_weight_memory]") {
+  CHECK_THROWS_WITH(Rule<>(4, 3, 0), "FastWeightMemory: epsilon is 0, expected above 0");
+  CHECK_THROWS_WITH(Rule<>(4, 3, -0.5), "FastWeightMemory: epsilon is -0.5, expected above 0");
+  CHECK_THROWS_WITH(Rule<>(4, 3, std::nan("")),
+                    "FastWeightMemory: epsilon is nan, expected above 0");
+}
+
 TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_weight_memory]") {
   const Rule<> m(4, 3);
   auto s = fw::initial_state(m);
@@ -50,8 +57,7 @@ TEST_CASE("fast weight memory: inside the ball it is a delta rule, read through 
     REQUIRE(t.W.norm() < 1);
     CHECK((s.W - t.W).norm() <= 1e-15);
     const Eigen::ArrayXd centred = r.array() - r.mean();
-    CHECK((y.array() - centred / std::sqrt(centred.square().mean() + 0.25)).abs().maxCoeff() <=
-          1e-14);
+    CHECK(largest_entry(y.array() - centred / std::sqrt(centred.square().mean() + 0.25)) <= 1e-14);
   }
 }
 

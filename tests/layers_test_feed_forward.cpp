@@ -23,7 +23,7 @@ template <class F> std::pair<double, double> float_error() {
   F::value(rounded, y);
   F::vjp(rounded, dy);
   const Eigen::ArrayXXd error = (y.cast<double>() - exact).array() / exact.array().abs().max(1.0);
-  return {error.abs().maxCoeff(), (dy.cast<double>() - dexact).cwiseAbs().maxCoeff()};
+  return {largest_entry(error), largest_entry(dy.cast<double>() - dexact)};
 }
 
 template <class F> double value_at(double x) {

@@ -4,23 +4,8 @@
 
 namespace {
 
-void check_self_referential_layer() {
-  fw::SelfReferentialLayer<float> layer({.d_model = 32, .heads = 2});
-  fw::Random random(1);
-  fw::initialise(layer, random);
-  auto state = layer.initial_state();
-  fw::SelfReferentialLayer<float>::Trace trace;
-  const Eigen::MatrixXf x = Eigen::MatrixXf::Random(32, sequence_length);
-  Eigen::MatrixXf y(32, sequence_length);
-  layer.forward(state, x.col(0), y.col(0), trace);
-  const long streaming = allocations_of([&] {
-    for (Index t = 0; t < sequence_length; ++t) layer.forward(state, x.col(t), y.col(t), trace);
-  });
-  report("SelfReferentialLayer", streaming, 0);
-}
-
-// The same for a layer that is no memory's, with a token for each of the state's sequences a step;
-// and sequences with their gradients, in a trace that has seen some.
+// Steps of a layer, with a token for each of the state's sequences, and sequences with their
+// gradients, in a trace that has seen some.
 template <class Layer>
 void check_layer_from(Layer layer, const typename Layer::State& initial, Index sequences,
                       const std::string& what) {
@@ -81,10 +66,19 @@ void check_recurrent_of(Index units) {
   check_recurrent(fast(fw::FastWeightsForm::attention), ", attention");
 }
 
+void check_layers_around_memories() {
+  using Delta = fw::DeltaRule<float>;
+  check_recurrent(fw::FastWeightLayer<Delta, fw::L2Normalise, fw::RmsNorm<float>>(
+      {.d_model = 32, .heads = 2}, Delta(16, 16)));
+  check_layer(fw::SummedHeads<Delta>({.d_model = 32, .heads = 2}, Delta(16, 16)));
+  check_layer(fw::SelfReferentialLayer<float>({.d_model = 32, .heads = 2}));
+}
+
 }  // namespace
 
 void check_layers() {
-  check_self_referential_layer();
+  check_layers_around_memories();
+  check_recurrent(fw::CausalConv<float>(32, 4));
   check_relative_attention(6, 10);
   check_relative_attention(64, 128);
   for (const Index units : {3, 20, 100}) check_recurrent_of(units);

@@ -47,6 +47,7 @@ template <int D> void check_memories(Index d) {
   check(fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>(d, d), "vector decay");
   check(fw::HebbianMemory<S, D, D>(d, d));
   check_deferred<D>(d);
+  check(fw::FastWeightMemory<S, D, D>(d, d));
   check(fw::Programmer1991<S, D, D, fw::Relu>(d, d));
   check(Cache(d, d, {sequence_length / 2, WhenFull::slide}), "sliding");
   check(Cache(d, d, {sequence_length, WhenFull::refuse}), "refusing");

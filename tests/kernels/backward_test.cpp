@@ -7,6 +7,7 @@
 #include <fastweights/testing/sequences.hpp>
 
 #include "catch.hpp"
+#include "largest_entry.hpp"
 
 // The gradients of kernels, in double, against those of the rules' steps in long double, for which
 // there are no kernels.
@@ -65,7 +66,7 @@ template <class M> struct Run {
 
 template <class A, class B> double difference(const A& a, const B& b) {
   if (b.size() == 0) return 0;
-  const auto away = (a.template cast<long double>() - b).cwiseAbs().maxCoeff();
+  const auto away = largest_entry(a.template cast<long double>() - b);
   if (away == 0) return 0;  // before a decay of 0 all gradients are
   const auto worst = static_cast<double>(away / b.cwiseAbs().maxCoeff());
   return std::isnan(worst) ? 1e300 : worst;
@@ -112,6 +113,13 @@ TEST_CASE("kernels: gradients in every size", "[kernels]") {
 TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
   for (const Index steps : {0, 1, 2, 3, 63, 64, 65, 66, 127, 128, 129, 200})
     check_rules(9, 6, steps);
+}
+
+TEST_CASE("kernels: gradients by any decay that is the memory's own", "[kernels]") {
+  for (const double decay : {0.97, 0.5, 1e-8, 0.0, -0.3, 1.5})
+    for (const Index steps : {5, 65, 600})
+      check(fw::HebbianMemory<double>(9, 6, {decay, 0.5}),
+            fw::HebbianMemory<long double>(9, 6, {decay, 0.5}), steps);
 }
 
 // All four rules whose tokens bring decays.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "largest_entry.hpp"
 
 using Eigen::Index;
 
@@ -35,7 +36,7 @@ TEMPLATE_TEST_CASE("Outer products: as Eigen's, and nothing around them", "[kern
       const TestType after = product[n];
       const Matrix expected = fade * from + a * b.transpose();
       const auto difference = [&](const auto& x, const auto& y) {
-        return (x - y).cwiseAbs().maxCoeff() / TestType(columns);
+        return largest_entry(x - y) / TestType(columns);
       };
       INFO("n " << n << ", columns " << columns);
       fw::detail::add_outer_product(to.data(), from.data(), fade, a.data(), b.data(), n, columns);
