@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fastweights/core/check.hpp>
+#include <fastweights/core/decay.hpp>
 #include <fastweights/kernels/backward_rule.hpp>
-#include <fastweights/memories/decay.hpp>
 #include <vector>
 
 /// \file

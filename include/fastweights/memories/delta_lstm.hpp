@@ -85,17 +85,19 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
                         update -= s.cell;
                         cell = s.cell + in.cwiseProduct(update);
 
+                        // Gradients, each in a room that is free by then.
+                        auto &dout = out, &din = update, &dupdate = cell, &dcontext = in;
                         ds.cell += out.cwiseProduct(ds.output);
-                        out = gate_derivative(out).cwiseProduct(ds.output).cwiseProduct(cell);
-                        update = gate_derivative(in).cwiseProduct(ds.cell).cwiseProduct(update);
-                        cell = in.cwiseProduct(ds.cell);
-                        ds.cell -= cell;
-                        in.setZero();  // the gradient of the context
-                        net_vjp(s.input_gate, t, 0, context, update, ds.input_gate, dt, in);
-                        net_vjp(s.update, t, 1, context, cell, ds.update, dt, in);
-                        net_vjp(s.output_gate, t, 2, context, out, ds.output_gate, dt, in);
+                        dout = gate_derivative(out).cwiseProduct(ds.output).cwiseProduct(cell);
+                        din = gate_derivative(in).cwiseProduct(ds.cell).cwiseProduct(update);
+                        dupdate = in.cwiseProduct(ds.cell);
+                        ds.cell -= dupdate;
+                        dcontext.setZero();
+                        net_vjp(s.input_gate, t, 0, context, din, ds.input_gate, dt, dcontext);
+                        net_vjp(s.update, t, 1, context, dupdate, ds.update, dt, dcontext);
+                        net_vjp(s.output_gate, t, 2, context, dout, ds.output_gate, dt, dcontext);
                         ds.output.setZero();
-                        SoftmaxMap().vjp(s.output, context, in, ds.output);
+                        SoftmaxMap().vjp(s.output, context, dcontext, ds.output);
                       });
   }
 

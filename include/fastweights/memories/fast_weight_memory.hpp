@@ -3,6 +3,8 @@
 #include <cmath>
 #include <fastweights/core/activations.hpp>
 #include <fastweights/memories/normaliser.hpp>
+#include <sstream>
+#include <stdexcept>
 
 namespace fw {
 
@@ -15,7 +17,8 @@ namespace fw {
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1. Cost a token:
 /// 9 d_v d_k flops. What is stored fades whenever something makes ‖P‖ exceed 1, and what is
 /// read has length √d_v (less where ε counts), whatever was written. d_v = 1 always reads 0. ‖P‖²
-/// must not overflow: in float, entries of P below 1e19 / √(d_v d_k).
+/// must not overflow: in float, entries of P below 1e19 / √(d_v d_k). Throws std::invalid_argument
+/// when a size does not fit or ε is not above 0, as a constant r is divided by its root.
 /// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key where they have
 /// the product of two; in this form in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section
 /// 6.1. The code of the latter leaves the first P of a sequence as it is.
@@ -34,6 +37,11 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
   explicit FastWeightMemory(Index dv = Dv, Index dk = Dk, S epsilon = S(1e-5))
       : signature_{{dv, dk}}, epsilon_(epsilon) {
     signature_.check(name);
+    if (!(detail::real_part(epsilon) > 0)) {
+      std::ostringstream message;  // which takes any scalar
+      message << name << ": epsilon is " << epsilon << ", expected above 0";
+      throw std::invalid_argument(message.str());
+    }
   }
 
   Signature signature() const { return signature_; }
@@ -108,7 +116,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
   // From the gradient of P/‖P‖ to that of P = W + u kᵀ, u = β·error: (dW − P (P·dW)/‖P‖²) / ‖P‖.
   template <class R, class E, class Room>
   void shrink_vjp(const Kept& s, const WriteToken<FastWeightMemory>& t, const R& retrieved,
-                  const E& error, Kept& ds, Room& dkey) const {
+                  const E& error, Kept& ds, Room& room) const {
     const S along_key = t.key.cwiseProduct(t.key).sum();
     const S squares = s.W.cwiseProduct(s.W).sum() +
                       t.beta * (S(2) * error.cwiseProduct(retrieved).sum() +
@@ -116,12 +124,12 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
     if (!outside(squares)) return;
     using std::sqrt;
     const S inverse = S(1) / S(sqrt(squares));
-    dkey.noalias() = ds.W * t.key;
+    room.noalias() = ds.W * t.key;
     const S along =
-        (s.W.cwiseProduct(ds.W).sum() + t.beta * error.cwiseProduct(dkey).sum()) / squares;
+        (s.W.cwiseProduct(ds.W).sum() + t.beta * error.cwiseProduct(room).sum()) / squares;
     ds.W -= along * s.W;
-    dkey = (-along * t.beta) * error;
-    ds.W.noalias() += dkey * t.key.transpose();
+    room = (-along * t.beta) * error;
+    ds.W.noalias() += room * t.key.transpose();
     ds.W *= inverse;
   }
 

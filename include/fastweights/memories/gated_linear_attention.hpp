@@ -1,9 +1,9 @@
 #pragma once
 
+#include <fastweights/core/decay.hpp>
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/kernels/backward_decays.hpp>
 #include <fastweights/memories/causal.hpp>
-#include <fastweights/memories/decay.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
 namespace fw {
