@@ -20,13 +20,14 @@
 // ELU+1 or DPFP is not below 0.002 with every seed, or the sum rule with DPFP-1 not between 0.08
 // and 0.14.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <mutex>
 
 #include "support/capacity_report.hpp"
+#include "support/options.hpp"
 #include "support/progress.hpp"
 #include "support/threads.hpp"
 
@@ -104,26 +105,17 @@ void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
   for (const CapacityRun& run : kept) csv << csv_line(run);
   csv << std::flush;
   Progress progress("capacity", static_cast<long>(runs.size()));
-  std::exception_ptr thrown;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s.threads)
-  for (std::size_t i = first; i < runs.size(); ++i) {
-    try {
-      train(s, runs[i]);
-    } catch (...) {
-#pragma omp critical(capacity_thrown)
-      thrown = std::current_exception();
-      continue;
-    }
-#pragma omp critical(capacity_done)
-    {
-      csv << csv_line(runs[i]) << std::flush;
-      char note[96];
-      std::snprintf(note, sizeof note, "%s S = %d: %.4f", runs[i].model.c_str(), runs[i].symbols,
-                    runs[i].result.loss);
-      progress.show(++done, note);
-    }
-  }
-  if (thrown) std::rethrow_exception(thrown);
+  std::mutex lock;
+  run_jobs(runs.size() - first, s.threads, [&](std::size_t i) {
+    CapacityRun& run = runs[first + i];
+    train(s, run);
+    const std::lock_guard guard(lock);
+    csv << csv_line(run) << std::flush;
+    char note[96];
+    std::snprintf(note, sizeof note, "%s S = %d: %.4f", run.model.c_str(), run.symbols,
+                  run.result.loss);
+    progress.show(++done, note);
+  });
 }
 
 Settings parse(int argc, char** argv) {
@@ -147,9 +139,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--update-sizes", s.update_sizes, "S of setting 2; 20, 60, 100 by default")
       ->delimiter(',')
       ->check(CLI::Range(2, 100000));
-  app.add_option("--seeds", s.seeds, "how many seeds")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  positive(app, "--seeds", s.seeds, "how many seeds");
   app.add_option("--seed", s.seed, "the first of them")->capture_default_str();
   app.add_option("--steps", s.steps, "of one training, at most")->capture_default_str();
   app.add_option("--threads", s.threads, "trainings at the same time; 0: one a core");
@@ -158,11 +148,7 @@ Settings parse(int argc, char** argv) {
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes")
       ->excludes("--models", "--sizes", "--seeds");
   app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   if (quick) {
     s.sizes = {20, 40, 60, 100, 120, 140};
     s.update_sizes = {20};

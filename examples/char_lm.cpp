@@ -7,7 +7,6 @@
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -18,6 +17,7 @@
 
 #include "support/char_model.hpp"
 #include "support/generation.hpp"
+#include "support/options.hpp"
 #include "support/plot.hpp"
 #include "support/progress.hpp"
 #include "support/text.hpp"
@@ -209,26 +209,22 @@ Settings parse(int argc, char** argv) {
   app.add_option("--models", s.models, "which to train, all by default")
       ->delimiter(',')
       ->check(CLI::IsMember(kinds));
-  const auto* steps = app.add_option("--steps", s.steps, "training steps")->capture_default_str();
-  app.add_option("--batch", s.batch, "windows a step")->capture_default_str();
-  app.add_option("--length", s.length, "characters a window")->capture_default_str();
-  app.add_option("--layers", s.layers, "blocks")->capture_default_str();
-  app.add_option("--heads", s.heads, "heads of 32; the width is their sum")->capture_default_str();
-  app.add_option("--rate", s.rate, "peak learning rate")->capture_default_str();
+  const auto* steps = positive(app, "--steps", s.steps, "training steps");
+  positive(app, "--batch", s.batch, "windows a step");
+  positive(app, "--length", s.length, "characters a window");
+  positive(app, "--layers", s.layers, "blocks");
+  positive(app, "--heads", s.heads, "heads of 32; the width is their sum");
+  positive(app, "--rate", s.rate, "peak learning rate");
   app.add_option("--seed", s.seed, "of weights, windows and samples")->capture_default_str();
   app.add_option("--prompt", s.prompt, "what the models go on from")->capture_default_str();
-  app.add_option("--generate", s.generate, "characters they write")->capture_default_str();
-  app.add_option("--temperature", s.temperature, "of their writing")
-      ->check(CLI::PositiveNumber)
+  app.add_option("--generate", s.generate, "characters they write")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  positive(app, "--temperature", s.temperature, "of their writing");
   app.add_flag("--resume", s.resume, "go on from the checkpoints in the output folder");
-  app.add_flag("--quick", s.quick, "a demonstration of two minutes");
+  app.add_flag("--quick", s.quick, "a demonstration of two minutes: 800 steps by default");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   if (s.quick && steps->empty()) s.steps = 800;
   if (s.smoke) s.steps = 6, s.evaluate_every = 3, s.generate = 20;
   if (s.models.empty()) s.models = kinds;

@@ -93,6 +93,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--repaired", repaired,
                "a true `if` assigns to any variable, where the paper's programs leave a variable "
                "that has a value as it is");
+  app.get_option("--quick")->excludes("--statements");
   CLI11_PARSE(app, argc, argv);
   o.keeps_assigned = !repaired;
   if (s.quick) o.statements = 10, s.steps = 1000, s.rate = 5e-3, s.test = 500;

@@ -3,12 +3,12 @@
 //
 //   build/release/examples/generate build/char_lm/delta.safetensors --prompt "In the beginning"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 
 #include "support/char_model.hpp"
 #include "support/generation.hpp"
+#include "support/options.hpp"
 #include "support/text.hpp"
 
 namespace {
@@ -85,13 +85,12 @@ int main(int argc, char** argv) try {
   CLI::App app("Streams text from a checkpoint of char_lm");
   const auto* file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
   app.add_option("--prompt", s.prompt, "what to go on from")->capture_default_str();
-  app.add_option("--length", s.length, "characters to write")->capture_default_str();
-  app.add_option("--temperature", s.temperature, "the lower, the surer")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  positive(app, "--length", s.length, "characters to write");
+  positive(app, "--temperature", s.temperature, "the lower, the surer");
   app.add_option("--seed", s.seed, "of the draws")->capture_default_str();
   app.add_option("--check", s.check,
-                 "compare streamed and parallel logits over that many characters");
+                 "compare streamed and parallel logits over that many characters")
+      ->check(above_zero());
   const auto* is_smoke =
       app.add_flag("--smoke,--quick", s.smoke, "random weights, streaming check");
   CLI11_PARSE(app, argc, argv);

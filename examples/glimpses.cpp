@@ -51,9 +51,7 @@ Settings parse(int argc, char** argv) {
       ->envname("FASTWEIGHTS_DIGITS")
       ->capture_default_str();
   app.add_option("--mnist", s.mnist, "folder of MNIST's four IDX files, unpacked");
-  app.add_option("--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  positive(app, "--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on");
   add_experiment_options(app, e);
   app.add_flag("--quick", s.quick, "one size, a minute; fails where the fast weights do not learn")
       ->excludes("--models", "--units", "--steps", "--rates", "--etas");

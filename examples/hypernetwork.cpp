@@ -7,7 +7,6 @@
 //
 //   build/release/examples/hypernetwork [--quick] [--sizes 200] [--seed 2]
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <fastweights/fastweights.hpp>
@@ -16,6 +15,7 @@
 #include <iostream>
 #include <vector>
 
+#include "support/options.hpp"
 #include "support/plot.hpp"
 #include "support/progress.hpp"
 
@@ -159,7 +159,7 @@ void draw(const Settings& s) {
            file + size + "8 skip 1 with points pt 7 ps 0.6 title 'float', " + file + size +
            "7 skip 1 with points pt 7 ps 0.6 title 'double', 1e-5 with lines dt 2 lc 'gray40' "
            "title 'limit, float', 1e-12 with lines dt 3 lc 'gray40' title 'limit, double', "
-           "1.3e-15 with lines lc 'gray40' title 'published, double'\n");
+           "1.3e-15 with lines lc 'gray40' title 'the authors, double'\n");
 }
 
 Settings parse(int argc, char** argv) {
@@ -168,23 +168,13 @@ Settings parse(int argc, char** argv) {
   CLI::App app("A linear transformer block that computes what a hypernetwork computes");
   app.add_option("--output", s.output, "folder of the table and the picture")
       ->capture_default_str();
-  app.add_option("--sizes", s.sizes, "how many random sizes")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--largest", s.largest, "of d, M, h and o")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--batch", s.batch, "random (x, z) of each size")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  positive(app, "--sizes", s.sizes, "how many random sizes");
+  positive(app, "--largest", s.largest, "of d, M, h and o");
+  positive(app, "--batch", s.batch, "random (x, z) of each size");
   app.add_option("--seed", s.seed, "of sizes and entries")->capture_default_str();
-  app.add_flag("--quick", quick, "100 sizes up to 32");
+  app.add_flag("--quick", quick, "100 sizes up to 32")->excludes("--sizes", "--largest");
   app.add_flag("--smoke", smoke, "100 sizes up to 8, to see that it runs");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   if (quick) s.sizes = 100, s.largest = 32;
   if (smoke) s.sizes = 100, s.largest = 8;
   return s;

@@ -45,6 +45,7 @@ int main(int argc, char** argv) try {
   app.add_option("--depth", o.depth, "of the lists")
       ->check(CLI::Range(1, 30))  // deeper ones are too rare to be drawn
       ->capture_default_str();
+  app.get_option("--quick")->excludes("--depth");
   CLI11_PARSE(app, argc, argv);
   if (s.quick) o.depth = 4, s.steps = 800, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.depth = 3;

@@ -11,7 +11,6 @@
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/long_context --text build/text/kjv.txt [--quick]
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -24,6 +23,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "support/options.hpp"
 #include "support/plot.hpp"
 #include "support/progress.hpp"
 #include "support/signal_place.hpp"
@@ -357,38 +357,25 @@ Settings parse(int argc, char** argv) {
   CLI::App app("A text streamed through the long-term memory of the ∞-former");
   app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
   app.add_option("--output", s.output, "folder of tables and picture")->capture_default_str();
-  app.add_option("--repeat", s.repeat, "how many times the text is read")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  positive(app, "--repeat", s.repeat, "how many times the text is read");
   app.add_option("--tokens", s.tokens, "characters to read at most; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--tau", s.tau, "contraction; 0: even, a new regression every chunk, so slow")
       ->capture_default_str();
-  app.add_option("--d", s.d, "features of the signal")->capture_default_str();
-  app.add_option("--heads", s.heads, "of the layer")->capture_default_str();
-  app.add_option("--functions", s.functions, "of the basis, N")->capture_default_str();
+  positive(app, "--d", s.d, "features of the signal");
+  positive(app, "--heads", s.heads, "of the layer");
+  positive(app, "--functions", s.functions, "of the basis, N");
   app.add_option("--widths", s.widths, "of the functions")->delimiter(',')->capture_default_str();
-  app.add_option("--samples", s.samples, "of the old signal, M")->capture_default_str();
-  app.add_option("--chunk", s.chunk, "characters to a write, L")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--ridge", s.ridge, "penalty of the regression")->capture_default_str();
-  app.add_option("--windows", s.windows, "characters that errors are averaged over")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--oldest", s.oldest, "chunks to look back")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  positive(app, "--samples", s.samples, "of the old signal, M");
+  positive(app, "--chunk", s.chunk, "characters to a write, L");
+  positive(app, "--ridge", s.ridge, "penalty of the regression");
+  positive(app, "--windows", s.windows, "characters that errors are averaged over")->delimiter(',');
+  positive(app, "--oldest", s.oldest, "chunks to look back");
   app.add_option("--seed", s.seed, "of weights and vectors")->capture_default_str();
-  app.add_flag("--quick", s.quick, "the first million characters");
+  app.add_flag("--quick", s.quick, "the first million characters")->excludes("--tokens");
   app.add_flag("--smoke", s.smoke, "a small memory, to see that it runs and fades");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   if (s.quick) s.tokens = 1000000;
   if (s.smoke) {
     s.tokens = 100000, s.d = 16, s.functions = s.samples = s.chunk = 64;

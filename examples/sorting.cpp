@@ -12,11 +12,11 @@
 //
 //   build/release/examples/sorting [--quick] [--seed 2]
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 
+#include "support/options.hpp"
 #include "support/progress.hpp"
 #include "support/sorting_picture.hpp"
 #include "support/sorting_trainer.hpp"
@@ -153,25 +153,21 @@ void draw(const Settings& s) {
        "set datafile separator ','\nset logscale x 2\nset xlabel 'tokens to sort'\nset ylabel "
        "'token accuracy, %'\nset grid\nset key outside right\nplot [][0:100] " +
            curves + "for [i=2:6] " + quoted(folder / "counts.csv") +
-           " using 1:(100*column(i)) with lines dt 2 lc 'gray40' title (i == 2 ? 'any order' : "
+           " using 1:(100*column(i)) with lines dt i lc 'gray40' title (i == 2 ? 'any order' : "
            "'counts in the last '.columnheader(i))\n");
 }
 
 void add_sizes(CLI::App& app, SortingOptions& o) {
-  app.add_option("--layers", o.layers, "blocks")->capture_default_str();
-  app.add_option("--width", o.width, "of the model")->capture_default_str();
-  app.add_option("--heads", o.heads, "of every attention")->capture_default_str();
-  app.add_option("--hidden", o.hidden, "of the feed-forward layers")->capture_default_str();
-  app.add_option("--window", o.window, "tokens of a layer's short-term memory")
-      ->capture_default_str();
-  app.add_option("--chunk", o.chunk, "tokens remembered together")->capture_default_str();
-  app.add_option("--functions", o.functions, "N, and slots of the compressive memory")
-      ->capture_default_str();
-  app.add_option("--samples", o.samples, "M, of the old signal, taken evenly")
-      ->capture_default_str();
-  app.add_option("--sticky-samples", o.sticky, "M, taken where it was attended to")
-      ->capture_default_str();
-  app.add_option("--compression", o.rate, "tokens to a slot")->capture_default_str();
+  positive(app, "--layers", o.layers, "blocks");
+  positive(app, "--width", o.width, "of the model");
+  positive(app, "--heads", o.heads, "of every attention");
+  positive(app, "--hidden", o.hidden, "of the feed-forward layers");
+  positive(app, "--window", o.window, "tokens of a layer's short-term memory");
+  positive(app, "--chunk", o.chunk, "tokens remembered together");
+  positive(app, "--functions", o.functions, "N, and slots of the compressive memory");
+  positive(app, "--samples", o.samples, "M, of the old signal, taken evenly");
+  positive(app, "--sticky-samples", o.sticky, "M, taken where it was attended to");
+  positive(app, "--compression", o.rate, "tokens to a slot");
   app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly")->capture_default_str();
 }
 
@@ -184,23 +180,21 @@ Settings parse(int argc, char** argv) {
   app.add_option("--models", s.models, "which to train, all by default")
       ->delimiter(',')
       ->check(CLI::IsMember(kinds));
-  app.add_option("--lengths", s.lengths, "of the sequences, ascending")->delimiter(',');
-  app.add_option("--steps", s.steps, "training steps at the first length")->capture_default_str();
-  app.add_option("--more", s.more, "at each of the others")->capture_default_str();
-  app.add_option("--batch", s.batch, "sequences a step")->capture_default_str();
-  app.add_option("--rate", s.rate, "peak learning rate")->capture_default_str();
-  app.add_option("--later-rate", s.later_rate, "at the other lengths")->capture_default_str();
-  app.add_option("--test", s.test, "test sequences")->capture_default_str();
+  positive(app, "--lengths", s.lengths, "of the sequences, ascending")->delimiter(',');
+  positive(app, "--steps", s.steps, "training steps at the first length");
+  positive(app, "--more", s.more, "at each of the others");
+  positive(app, "--batch", s.batch, "sequences a step");
+  positive(app, "--rate", s.rate, "peak learning rate");
+  positive(app, "--later-rate", s.later_rate, "at the other lengths");
+  positive(app, "--test", s.test, "test sequences");
   app.add_option("--seed", s.seed, "of weights and sequences")->capture_default_str();
   add_sizes(app, s.sizes);
-  app.add_flag("--quick", s.quick, "the shortest length, two models, three minutes");
-  app.add_flag("--paper", s.paper, "the published sizes");
+  app.add_flag("--quick", s.quick, "the shortest length, two models, three minutes")
+      ->excludes("--lengths", "--steps", "--models");
+  app.add_flag("--paper", s.paper, "the published sizes")
+      ->excludes("--quick", "--lengths", "--steps", "--more", "--batch", "--rate", "--later-rate");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   if (s.quick) s.lengths = {512}, s.steps = 600, s.models = {"cache", "continuous"};
   if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
   if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;

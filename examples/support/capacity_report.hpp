@@ -178,9 +178,9 @@ std::string capacity_curves(int setting, const Models& models, const std::filesy
     const std::string style = " lc " + std::to_string(colour);
     curves += (curves.empty() ? "" : ", ") + quoted(published_file()) + " using " + rows +
               ":(column(4)) skip 1 with lines lw 1.5" + (again ? " dt 2" : "") + style +
-              " title '" + m.title + "', " + quoted(ours) + " using " + rows +
+              " notitle, " + quoted(ours) + " using " + rows +
               ":(column(5)) skip 1 with points ps 0.7 pt " + (again ? "5" : "7") + style +
-              " notitle";
+              " title '" + m.title + "'";
   }
   return curves;
 }

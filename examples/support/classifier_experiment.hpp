@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <string>
@@ -11,6 +10,7 @@
 #include "denormals.hpp"
 #include "progress.hpp"
 #include "recurrent_models.hpp"
+#include "threads.hpp"
 
 /// \file
 /// Trains several models of several sizes on one task, each in a thread of its own. Every model is
@@ -65,22 +65,6 @@ inline std::vector<std::size_t> longest_first(const std::vector<Run>& runs) {
   return order;
 }
 
-/// Calls f(0) … f(count − 1), the next one in whichever thread is free.
-template <class F> void run_jobs(std::size_t count, [[maybe_unused]] int threads, F&& f) {
-  std::exception_ptr thrown;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (std::size_t i = 0; i < count; ++i) {
-    try {
-      flush_denormals();
-      f(i);
-    } catch (...) {
-#pragma omp critical(run_jobs)
-      thrown = std::current_exception();
-    }
-  }
-  if (thrown) std::rethrow_exception(thrown);
-}
-
 /// The runs, trained. What comes out does not depend on the number of threads.
 template <class Encoder, class Data>
 std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Splits<Data>& data) {
@@ -96,6 +80,7 @@ std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Sp
     progress.show(done += steps, note);
   };
   run_jobs(runs.size(), e.threads, [&](std::size_t i) {
+    flush_denormals();
     Run& run = runs[order[i]];
     TrainingPlan plan = e.plan;
     plan.rate = run.rate;

@@ -153,9 +153,10 @@ inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor
   const std::string low = std::to_string(floor);
   plot(std::filesystem::path(e.output) / "errors.png",
        "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset grid\n"
-       "set logscale y\nset key below maxcols 4 font ',9'\nset ylabel 'test error, %'\nset xlabel "
-       "'hidden units'\nset xtics " +
-           tics_of(e) + "\nplot [0:] " + size_curves(e, low) +
+       "set logscale y\nset key below maxcols 4 font ',9'\nset bmargin 9\nset ylabel 'test error, "
+       "% (the lowest line: " +
+           low + " or less)'\nset xlabel 'hidden units'\nset xtics " + tics_of(e) + "\nplot [0:] " +
+           size_curves(e, low) +
            "\nset xtics auto\nset xlabel 'training step'\nset ylabel 'validation error, %'\nplot " +
            training_curves(e, runs, low) + "\nunset multiplot\n",
        1500, 700);

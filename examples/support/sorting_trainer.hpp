@@ -3,6 +3,7 @@
 #include <array>
 
 #include "sorting_model.hpp"
+#include "threads.hpp"
 
 /// Trains a model to sort. A sequence is read without gradients up to its last `window` tokens;
 /// from there on it is a train pass, so that a step costs little more than reading. The batch is
@@ -47,17 +48,15 @@ template <class Model> class SortingTrainer {
 
   Score run(const Model& model, std::uint64_t seed, long first, long count, long length,
             fw::Pass pass) {
-    const auto shards = static_cast<long>(shards_.size());
-#pragma omp parallel for schedule(static, 1)
-    for (long s = 0; s < shards; ++s) {
-      Shard& shard = shards_[static_cast<std::size_t>(s)];
+    run_jobs(shards_.size(), threads_or_all(), [&](std::size_t s) {
+      Shard& shard = shards_[s];
       shard.loss = 0;
       shard.hits = 0;
-      for (long i = s; i < count; i += shards)
+      for (auto i = static_cast<long>(s); i < count; i += static_cast<long>(shards_.size()))
         run_one(model, shard,
                 draw_sort_sequence(seed, static_cast<std::uint64_t>(first + i), length), count,
                 pass);
-    }
+    });
     Score score;
     for (const Shard& shard : shards_) {
       score.loss += shard.loss / static_cast<double>(count);

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <stdexcept>
 
+#include "options.hpp"
 #include "plot.hpp"
 #include "task_model.hpp"
 #include "task_sequence.hpp"
@@ -42,20 +42,17 @@ inline void add_task_options(CLI::App& app, TaskSettings& s) {
       ->delimiter(',')
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
-  const auto number = [&app](const char* option, auto& value, const char* what) {
-    app.add_option(option, value, what)->check(CLI::PositiveNumber)->capture_default_str();
-  };
-  number("--steps", s.steps, "training steps");
-  number("--batch", s.batch, "sequences a step");
-  number("--rate", s.rate, "peak learning rate");
-  number("--test", s.test, "test sequences");
+  positive(app, "--steps", s.steps, "training steps");
+  positive(app, "--batch", s.batch, "sequences a step");
+  positive(app, "--rate", s.rate, "peak learning rate");
+  positive(app, "--test", s.test, "test sequences");
   app.add_option("--seed", s.seed, "of weights and sequences")
       ->check(CLI::Range(std::uint64_t{0}, test_seed - 1))
       ->capture_default_str();
-  number("--layers", s.sizes.layers, "blocks");
-  number("--width", s.sizes.width, "of the model");
-  number("--heads", s.sizes.heads, "of every memory");
-  number("--hidden", s.sizes.hidden, "of the feed-forward layers");
+  positive(app, "--layers", s.sizes.layers, "blocks");
+  positive(app, "--width", s.sizes.width, "of the model");
+  positive(app, "--heads", s.sizes.heads, "of every memory");
+  positive(app, "--hidden", s.sizes.hidden, "of the feed-forward layers");
   app.add_option("--convolution", s.sizes.convolution,
                  "over how many tokens, before each memory; 0: none")
       ->check(CLI::NonNegativeNumber)

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "task_sequence.hpp"
+#include "threads.hpp"
 
 /// Trains a language model to answer where it is asked. The batch is cut into shards that may run
 /// at the same time, each with gradients of its own, summed up in order: the result is the same for
@@ -48,15 +49,13 @@ template <class Model> class TaskTrainer {
   };
 
   Score run(const Model& model, std::uint64_t seed, long first, long count, fw::Pass pass) {
-    const auto shards = static_cast<long>(shards_.size());
-#pragma omp parallel for schedule(static, 1)
-    for (long s = 0; s < shards; ++s) {
-      Shard& shard = shards_[static_cast<std::size_t>(s)];
+    run_jobs(shards_.size(), threads_or_all(), [&](std::size_t s) {
+      Shard& shard = shards_[s];
       shard.loss = 0;
       shard.answers = shard.right = shard.complete = 0;
-      for (long i = s; i < count; i += shards)
+      for (auto i = static_cast<long>(s); i < count; i += static_cast<long>(shards_.size()))
         run_one(model, shard, draw_(seed, static_cast<std::uint64_t>(first + i)), count, pass);
-    }
+    });
     Score score;
     double answers = 0, right = 0;
     for (const Shard& shard : shards_) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "text.hpp"
+#include "threads.hpp"
 
 /// Trains a language model on windows of a text. The batch is cut into shards that may run at the
 /// same time, each with gradients of its own, summed up in order: the result is the same for any
@@ -31,14 +32,13 @@ template <class Model> class Trainer {
     std::vector<std::size_t> starts;
     const auto room = text.training().size() - static_cast<std::size_t>(length_);
     for (long i = 0; i < batch_; ++i) starts.push_back(random.below(room));
-#pragma omp parallel for schedule(static)
-    for (std::size_t s = 0; s < shards_.size(); ++s) {
+    run_jobs(shards_.size(), threads_or_all(), [&](std::size_t s) {
       Shard& shard = shards_[s];
       fw::set_zero_parameters(shard.gradient);
       shard.loss = 0;
       for (std::size_t i = s; i < starts.size(); i += shards_.size())
         shard.loss += train_window(model, shard, text.training().subspan(starts[i]));
-    }
+    });
     for (std::size_t s = 1; s < shards_.size(); ++s) {
       fw::add_parameters(shards_[0].gradient, shards_[s].gradient);
       shards_[0].loss += shards_[s].loss;
@@ -56,11 +56,11 @@ template <class Model> class Trainer {
     const std::size_t all = (symbols.size() - 1) / length;
     const std::size_t used = std::min(windows, all);
     std::vector<double> losses(used);
-#pragma omp parallel for schedule(static)
-    for (std::size_t s = 0; s < shards_.size(); ++s)
+    run_jobs(shards_.size(), threads_or_all(), [&](std::size_t s) {
       for (std::size_t i = s; i < used; i += shards_.size())
         losses[i] = run_window(model, shards_[s], symbols.subspan(i * all / used * length),
                                fw::Pass::infer);
+    });
     double sum = 0;
     for (const double each : losses) sum += each;
     return sum / static_cast<double>(used);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <string>
+
+/// Parses the command line; prints help or an error and ends the program where there is one.
+inline void parse_or_exit(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+}
+
+/// Refuses what is not above 0; CLI11's own check speaks of the largest double there.
+inline CLI::Validator above_zero() {
+  const auto check = [](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : text + " is not above 0";
+  };
+  return {check, "above 0"};
+}
+
+/// An option that takes numbers above 0 and shows its default.
+template <class T>
+CLI::Option* positive(CLI::App& app, const std::string& option, T& value, const std::string& what) {
+  return app.add_option(option, value, what)->check(above_zero())->capture_default_str();
+}
