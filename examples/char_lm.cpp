@@ -29,7 +29,7 @@ constexpr double nats_per_bit = std::numbers::ln2;
 
 struct Settings {
   std::string text = "build/text/kjv.txt", output = "build/char_lm", prompt = "And God said";
-  std::vector<std::string> models;
+  std::vector<std::string> models = keys_of(model_kinds);
   long steps = 4000, batch = 16, length = 128, evaluate_every = 100, checkpoint_every = 400;
   fw::Index layers = 2, heads = 4;
   double rate = 2e-3, clip = 1, temperature = 0.7;
@@ -172,11 +172,9 @@ void print_table(const Settings& s, const Text& text, const std::vector<Result>&
   std::printf(
       "| model | parameters | bits per character | seconds per step |\n|---|---|---|---|\n");
   for (const Result& r : results)
-    for (const ModelKind& kind : model_kinds)
-      if (kind.key == r.kind)
-        std::printf("| %s | %lld | %.3f | %.4f |\n", kind.title.c_str(),
-                    static_cast<long long>(r.parameters), r.validation,
-                    r.seconds / static_cast<double>(s.steps));
+    std::printf("| %s | %lld | %.3f | %.4f |\n", title_of(model_kinds, r.kind).c_str(),
+                static_cast<long long>(r.parameters), r.validation,
+                r.seconds / static_cast<double>(s.steps));
   std::printf("| unigram entropy | | %.3f | |\n\n", unigram_entropy(text.validation()));
 }
 
@@ -186,10 +184,8 @@ void write_curves(const Settings& s, const Text& text, const std::vector<Result>
   for (const Result& r : results) {
     const auto file = folder / (r.kind + ".csv");
     std::ofstream(file) << to_csv(r.curve);
-    for (const ModelKind& kind : model_kinds)
-      if (kind.key == r.kind)
-        curves += quoted(file) + " using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title '" +
-                  kind.title + "', ";
+    curves += quoted(file) + " using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title '" +
+              title_of(model_kinds, r.kind) + "', ";
   }
   plot(folder / "curves.png",
        "set datafile separator ','\nset xlabel 'training step'\nset ylabel 'validation bits per "
@@ -204,11 +200,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
   app.add_option("--output", s.output, "folder of checkpoints, curves and picture")
       ->capture_default_str();
-  std::vector<std::string> kinds;
-  for (const ModelKind& kind : model_kinds) kinds.push_back(kind.key);
-  app.add_option("--models", s.models, "which to train, all by default")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds));
+  add_models(app, s.models, model_kinds);
   const auto* steps = positive(app, "--steps", s.steps, "training steps");
   positive(app, "--batch", s.batch, "windows a step");
   positive(app, "--length", s.length, "characters a window");
@@ -227,7 +219,6 @@ Settings parse(int argc, char** argv) {
   parse_or_exit(app, argc, argv);
   if (s.quick && steps->empty()) s.steps = 800;
   if (s.smoke) s.steps = 6, s.evaluate_every = 3, s.generate = 20;
-  if (s.models.empty()) s.models = kinds;
   return s;
 }
 

@@ -51,9 +51,9 @@ void print_table(const TaskSettings& s, const CodeExecutionOptions& o,
       "variables | 5 variables | seconds a step |\n|---|---|---|---|---|---|---|\n",
       s.test, o.statements, o.variables, s.steps, s.batch, static_cast<unsigned long long>(s.seed));
   for (const TaskResult& r : results)
-    std::printf("| %s | %ld | %.1f | %.1f | %s | %.3f |\n", task_title(r.kind).c_str(),
-                long{r.parameters}, 100 * r.answers, 100 * r.complete,
-                published_cells(r.kind).c_str(), r.seconds);
+    std::printf("| %s | %ld | %.1f | %.1f | %s | %.3f |\n",
+                title_of(task_model_kinds, r.kind).c_str(), long{r.parameters}, 100 * r.answers,
+                100 * r.complete, published_cells(r.kind).c_str(), r.seconds);
   std::printf("| LSTM | | | | %s | |\n| always the most frequent answer | | %.1f | | | | |\n\n",
               published_cells("LSTM").c_str(), 100 * guess);
 }
@@ -65,7 +65,7 @@ std::map<std::string, double> published_lines(const CodeExecutionOptions& o) {
     return lines;
   for (const Published& p : published) {
     const double percent = o.variables == 3 ? p.three : p.five;
-    if (percent >= 0) lines["paper: " + task_title(p.kind)] = percent;
+    if (percent >= 0) lines["paper: " + title_of(task_model_kinds, p.kind)] = percent;
   }
   return lines;
 }

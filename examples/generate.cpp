@@ -69,7 +69,7 @@ int run(const Settings& s, const std::string& kind, const std::string& alphabet,
 int smoke(Settings s) {
   int failures = 0;
   s.check = 300;
-  for (const ModelKind& kind : model_kinds)
+  for (const Kind& kind : model_kinds)
     failures += with_model(kind.key, {.symbols = 63}, [&](auto model) {
       fw::Random random(s.seed);
       fw::initialise(model, random);

@@ -26,8 +26,8 @@ void print_table(const TaskSettings& s, const ListOpsOptions& o,
       "parameters | right | seconds a step |\n|---|---|---|---|\n",
       s.test, o.depth, s.steps, s.batch, static_cast<unsigned long long>(s.seed));
   for (const TaskResult& r : results)
-    std::printf("| %s | %ld | %.1f | %.3f |\n", task_title(r.kind).c_str(), long{r.parameters},
-                100 * r.answers, r.seconds);
+    std::printf("| %s | %ld | %.1f | %.3f |\n", title_of(task_model_kinds, r.kind).c_str(),
+                long{r.parameters}, 100 * r.answers, r.seconds);
   std::printf("| always the most frequent value | | %.1f | |\n\n", 100 * guess);
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 struct Settings {
   std::string output = "build/sorting";
-  std::vector<std::string> models;
+  std::vector<std::string> models = keys_of(sorting_kinds);
   std::vector<long> lengths = {512, 1024, 2048, 4096};
   long steps = 1500, more = 400, batch = 32, test = 400, warmup = 100;
   double rate = 8e-3, later_rate = 2e-3, clip = 1;
@@ -95,12 +95,6 @@ std::vector<Result> train_all(const Settings& s, const std::string& kind, Model 
   return results;
 }
 
-std::string title_of(const std::string& kind) {
-  for (const SortingKind& k : sorting_kinds)
-    if (k.key == kind) return k.title;
-  return kind;
-}
-
 void print_table(const Settings& s, const std::vector<Result>& results) {
   std::printf(
       "\nToken accuracy in %% with teacher forcing, %ld test sequences, seed %llu; %ld "
@@ -113,7 +107,7 @@ void print_table(const Settings& s, const std::vector<Result>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Result& r = results[i];
     if (r.length == s.lengths.front())
-      std::printf("\n| %s | %ld |", title_of(r.kind).c_str(), long{r.parameters});
+      std::printf("\n| %s | %ld |", title_of(sorting_kinds, r.kind).c_str(), long{r.parameters});
     std::printf(" %.1f |", 100 * r.accuracy);
     if (r.length == s.lengths.back()) std::printf(" %.3f |", r.seconds);
   }
@@ -148,7 +142,8 @@ void draw(const Settings& s) {
   std::string curves;
   for (const std::string& kind : s.models)
     curves += quoted(folder / "accuracy.csv") + " using (strcol(1) eq '" + kind +
-              "' ? $2 : NaN):(100*$3) with linespoints pt 7 lw 2 title '" + title_of(kind) + "', ";
+              "' ? $2 : NaN):(100*$3) with linespoints pt 7 lw 2 title '" +
+              title_of(sorting_kinds, kind) + "', ";
   plot(folder / "accuracy.png",
        "set datafile separator ','\nset logscale x 2\nset xlabel 'tokens to sort'\nset ylabel "
        "'token accuracy, %'\nset grid\nset key outside right\nplot [][0:100] " +
@@ -173,13 +168,9 @@ void add_sizes(CLI::App& app, SortingOptions& o) {
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  std::vector<std::string> kinds;
-  for (const SortingKind& kind : sorting_kinds) kinds.push_back(kind.key);
   CLI::App app("Sorting symbols by frequency with a short-term and a long-term memory");
   app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
-  app.add_option("--models", s.models, "which to train, all by default")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds));
+  add_models(app, s.models, sorting_kinds);
   positive(app, "--lengths", s.lengths, "of the sequences, ascending")->delimiter(',');
   positive(app, "--steps", s.steps, "training steps at the first length");
   positive(app, "--more", s.more, "at each of the others");
@@ -205,7 +196,6 @@ Settings parse(int argc, char** argv) {
     s.batch = 8;
     s.rate = s.later_rate = 2e-4;
   }
-  if (s.models.empty()) s.models = kinds;
   return s;
 }
 

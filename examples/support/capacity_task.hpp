@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "shuffle.hpp"
+
 /// Pairs of a key and a value, and keys asked for afterwards with the value that was paired last.
 struct RecallSequence {
   std::vector<int> keys, values;
@@ -55,8 +57,7 @@ class RecallTask {
         each = static_cast<int>(random.below(static_cast<std::uint64_t>(symbols_)));
     } else {
       std::iota(symbols.begin(), symbols.end(), 0);
-      for (std::size_t i = symbols.size(); i > 1; --i)
-        std::swap(symbols[i - 1], symbols[static_cast<std::size_t>(random.below(i))]);
+      shuffle(symbols, random);
     }
     return symbols;
   }

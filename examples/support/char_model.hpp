@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kinds.hpp"
+
 /// \file
 /// The character models of char_lm and generate: the same network around four memories.
 
@@ -33,14 +35,10 @@ template <class M, class Map> Model<M, Map> make_model(const ModelOptions& o, co
                         fw::FeedForward<float>(width, 4 * width))};
 }
 
-/// What the models are called, on the command line and in tables.
-struct ModelKind {
-  std::string key, title;
-};
-inline const std::vector<ModelKind> model_kinds{{"sum", "sum rule, ELU+1"},
-                                                {"delta", "delta rule, L2 keys"},
-                                                {"delta-elu", "delta rule, ELU+1"},
-                                                {"softmax", "softmax attention"}};
+inline const Kinds model_kinds{{"sum", "sum rule, ELU+1"},
+                               {"delta", "delta rule, L2 keys"},
+                               {"delta-elu", "delta rule, ELU+1"},
+                               {"softmax", "softmax attention"}};
 
 /// Calls f with a model of that kind, its parameters still zero.
 template <class F> auto with_model(const std::string& kind, const ModelOptions& o, const F& f) {

@@ -39,12 +39,6 @@ struct Run {
   TrainingResult result;
 };
 
-inline std::string title_of(const std::string& kind) {
-  for (const RecurrentKind& k : recurrent_kinds)
-    if (k.key == kind) return k.title;
-  return kind;
-}
-
 /// All runs of an experiment, by model, units, η and rate.
 inline std::vector<Run> planned_runs(const Experiment& e) {
   std::vector<Run> runs;
@@ -75,7 +69,8 @@ std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Sp
   long done = 0;
   const auto show = [&](const Run& run, long steps) {
     char note[96];
-    std::snprintf(note, sizeof note, "%s R = %ld", title_of(run.kind).c_str(), long{run.units});
+    std::snprintf(note, sizeof note, "%s R = %ld", title_of(recurrent_kinds, run.kind).c_str(),
+                  long{run.units});
     const std::lock_guard guard(lock);
     progress.show(done += steps, note);
   };

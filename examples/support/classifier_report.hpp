@@ -30,10 +30,10 @@ inline void print_errors(const Experiment& e, const std::vector<Run>& runs) {
   std::printf("\n|---|");
   for (std::size_t i = 0; i < e.units.size(); ++i) std::printf("---|---|");
   for (const std::string& kind : e.models) {
-    std::printf("\n| %s |", title_of(kind).c_str());
+    std::printf("\n| %s |", title_of(recurrent_kinds, kind).c_str());
     for (const fw::Index r : e.units)
       std::printf(" %.2f | %s |", 100 * best_run(runs, kind, r).result.test,
-                  percent(e.published, title_of(kind), r).c_str());
+                  percent(e.published, title_of(recurrent_kinds, kind), r).c_str());
   }
   for (const auto& published : e.published) {
     const std::string& title = published.first;
@@ -58,8 +58,9 @@ inline void print_runs(const Experiment& e, const std::vector<Run>& runs) {
   for (const std::string& kind : e.models)
     for (const fw::Index r : e.units) {
       const Run& run = best_run(runs, kind, r);
-      std::printf("| %s | %ld | %ld | %ld | %g | %s | %.2f |\n", title_of(kind).c_str(), long{r},
-                  long{run.result.parameters}, run.result.steps, run.rate, eta_of(run).c_str(),
+      std::printf("| %s | %ld | %ld | %ld | %g | %s | %.2f |\n",
+                  title_of(recurrent_kinds, kind).c_str(), long{r}, long{run.result.parameters},
+                  run.result.steps, run.rate, eta_of(run).c_str(),
                   1e3 * run.result.seconds / static_cast<double>(std::max(1L, run.result.steps)));
     }
   std::printf("\n");
@@ -109,11 +110,12 @@ inline std::string size_curves(const Experiment& e, const std::string& low) {
   std::string curves;
   std::map<std::string, int> colours;
   for (const std::string& kind : e.models) {
-    const int colour = colours[title_of(kind)] = static_cast<int>(colours.size()) + 1;
+    const int colour = colours[title_of(recurrent_kinds, kind)] =
+        static_cast<int>(colours.size()) + 1;
     curves += quoted(folder / "errors.csv") + " using (strcol(1) eq '" + kind +
               "' && $11 == 1 ? $2 : NaN):" + at_least(low, "100*$9") +
               " with linespoints pt 7 lw 2 lc " + std::to_string(colour) + " title '" +
-              title_of(kind) + "', ";
+              title_of(recurrent_kinds, kind) + "', ";
   }
   for (const auto& published : e.published) {
     const std::string& title = published.first;
@@ -141,7 +143,7 @@ inline std::string training_curves(const Experiment& e, const std::vector<Run>& 
       curves += quoted(std::filesystem::path(e.output) / "curves.csv") + " using (" + condition +
                 " ? $5 : NaN):" + at_least(low, "100*$7") + " with lines lw 2 dt " +
                 std::to_string(++dash) + " lc " + std::to_string(colour) + " title '" +
-                title_of(kind) + ", R = " + std::to_string(units) + "', ";
+                title_of(recurrent_kinds, kind) + ", R = " + std::to_string(units) + "', ";
     }
   }
   return curves;
@@ -169,8 +171,9 @@ inline int assert_error(const Experiment& e, const std::vector<Run>& runs, const
   for (const fw::Index units : e.units) {
     const double error = 100 * best_run(runs, kind, units).result.test;
     const bool good = error <= limit;
-    std::printf("%s, R = %ld: %.2f %% error, at most %.2f expected: %s\n", title_of(kind).c_str(),
-                long{units}, error, limit, good ? "good" : "FAILED");
+    std::printf("%s, R = %ld: %.2f %% error, at most %.2f expected: %s\n",
+                title_of(recurrent_kinds, kind).c_str(), long{units}, error, limit,
+                good ? "good" : "FAILED");
     all = all && good;
   }
   return all ? 0 : 1;

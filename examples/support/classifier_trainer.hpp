@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sequence_classifier.hpp"
+#include "shuffle.hpp"
 
 /// \file
 /// Trains a SequenceClassifier in one thread: Adam, a learning rate that rises for some steps and
@@ -40,15 +41,14 @@ class Shuffled {
     std::iota(all_.begin(), all_.end(), 0);
   }
   int draw() {
-    if (next_ == all_.size()) shuffle();
+    if (next_ == all_.size()) {
+      shuffle(all_, random_);
+      next_ = 0;
+    }
     return all_[next_++];
   }
 
  private:
-  void shuffle() {
-    for (std::size_t i = all_.size(); i > 1; --i) std::swap(all_[i - 1], all_[random_.below(i)]);
-    next_ = 0;
-  }
   std::vector<int> all_;
   std::size_t next_;
   fw::Random random_;

@@ -6,13 +6,8 @@
 
 /// The options that experiments have in common, with the values they have as defaults.
 inline void add_experiment_options(CLI::App& app, Experiment& e) {
-  std::vector<std::string> kinds;
-  for (const RecurrentKind& kind : recurrent_kinds) kinds.push_back(kind.key);
   app.add_option("--output", e.output, "folder of tables and picture")->capture_default_str();
-  app.add_option("--models", e.models, "which to train")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds))
-      ->capture_default_str();
+  add_models(app, e.models, recurrent_kinds);
   positive(app, "--units", e.units, "hidden units R")->delimiter(',');
   positive(app, "--rates", e.rates, "peak learning rates to choose from")->delimiter(',');
   positive(app, "--steps", e.plan.steps, "training steps of every run");

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "shuffle.hpp"
+
 /// \file
 /// The glimpse task of Ba et al. 2016, arXiv 1610.06258, section 4.2: an image of a digit is seen
 /// as 24 small glimpses in a fixed order on two levels, and the digit is asked for after the last.
@@ -133,7 +135,7 @@ inline std::vector<int> shuffled(std::size_t count, std::uint64_t seed) {
   fw::Random random(seed);
   std::vector<int> all(count);
   std::iota(all.begin(), all.end(), 0);
-  for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+  shuffle(all, random);
   return all;
 }
 

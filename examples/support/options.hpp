@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "kinds.hpp"
+
 /// Parses the command line; prints help or an error and ends the program where there is one.
 inline void parse_or_exit(CLI::App& app, int argc, char** argv) {
   try {
@@ -11,6 +13,14 @@ inline void parse_or_exit(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }
+}
+
+/// Which of some kinds of models to train.
+inline void add_models(CLI::App& app, std::vector<std::string>& models, const Kinds& kinds) {
+  app.add_option("--models", models, "which to train")
+      ->delimiter(',')
+      ->check(CLI::IsMember(keys_of(kinds)))
+      ->capture_default_str();
 }
 
 /// Refuses what is not above 0; CLI11's own check speaks of the largest double there.

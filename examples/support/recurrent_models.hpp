@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kinds.hpp"
 #include "sequence_classifier.hpp"
 
 /// \file
@@ -72,15 +73,11 @@ struct DeltaLayer {
   }
 };
 
-/// What the models are called, on the command line and in tables.
-struct RecurrentKind {
-  std::string key, title;
-};
-inline const std::vector<RecurrentKind> recurrent_kinds{{"irnn", "IRNN"},
-                                                        {"lstm", "LSTM"},
-                                                        {"delta", "delta rule"},
-                                                        {"fast", "fast weights"},
-                                                        {"norm", "without fast weights"}};
+inline const Kinds recurrent_kinds{{"irnn", "IRNN"},
+                                   {"lstm", "LSTM"},
+                                   {"delta", "delta rule"},
+                                   {"fast", "fast weights"},
+                                   {"norm", "without fast weights"}};
 
 /// Calls f with the model of that kind around R units, its parameters drawn. The fast weights are
 /// those of the paper, f = ReLU, λ = 0.95, S = 1, W from 0.05 I, C uniform in ±1/√R; "norm" is the

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kinds.hpp"
 #include "sorting_task.hpp"
 
 /// \file
@@ -122,14 +123,10 @@ struct SortingOptions {
   fw::Index reach() const { return layers * window; }
 };
 
-/// What the models are called, on the command line and in tables.
-struct SortingKind {
-  std::string key, title;
-};
-inline const std::vector<SortingKind> sorting_kinds{{"cache", "cache only"},
-                                                    {"compressive", "compressive memory"},
-                                                    {"continuous", "infinite-former"},
-                                                    {"sticky", "infinite-former, sticky"}};
+inline const Kinds sorting_kinds{{"cache", "cache only"},
+                                 {"compressive", "compressive memory"},
+                                 {"continuous", "infinite-former"},
+                                 {"sticky", "infinite-former, sticky"}};
 
 using ShortTerm = fw::RelativeAttention<float>;
 template <class Mixer>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "convolved.hpp"
+#include "kinds.hpp"
 
 /// \file
 /// The models that learn the algorithmic tasks: the same network around different memories, without
@@ -26,18 +27,13 @@ fw::LanguageModel<TaskBlock<Mixer>> task_model(const TaskModelOptions& o, const 
       TaskBlock<Mixer>(Convolved(mixer, o.convolution), fw::FeedForward<float>(o.width, o.hidden))};
 }
 
-/// What the models are called, on the command line and in tables.
-struct TaskModelKind {
-  std::string key, title;
-};
-inline const std::vector<TaskModelKind> task_model_kinds{
-    {"rnn", "plain RNN"},
-    {"sum", "sum rule"},
-    {"delta", "delta rule"},
-    {"delta-rnn", "Delta RNN"},
-    {"delta-lstm", "Delta LSTM"},
-    {"recurrent-delta", "recurrent delta net"},
-    {"self-referential", "self-referential matrix"}};
+inline const Kinds task_model_kinds{{"rnn", "plain RNN"},
+                                    {"sum", "sum rule"},
+                                    {"delta", "delta rule"},
+                                    {"delta-rnn", "Delta RNN"},
+                                    {"delta-lstm", "Delta LSTM"},
+                                    {"recurrent-delta", "recurrent delta net"},
+                                    {"self-referential", "self-referential matrix"}};
 
 /// The plain recurrent network in a memory's place, of as many units as the model is wide. What it
 /// has fewer parameters than a memory with its projections, its feed-forward layers have more.
@@ -74,10 +70,4 @@ auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F
     return f(
         task_model(o, fw::SelfReferentialLayer<float>({.d_model = o.width, .heads = o.heads})));
   throw std::invalid_argument("there is no model '" + kind + "'");
-}
-
-inline std::string task_title(const std::string& kind) {
-  for (const TaskModelKind& k : task_model_kinds)
-    if (k.key == kind) return k.title;
-  return kind;
 }

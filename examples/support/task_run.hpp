@@ -35,13 +35,8 @@ using TaskDraw = std::function<TaskSequence(std::uint64_t, std::uint64_t)>;
 inline constexpr std::uint64_t test_seed = 1'000'003, validation_seed = 2'000'003;
 
 inline void add_task_options(CLI::App& app, TaskSettings& s) {
-  std::vector<std::string> kinds;
-  for (const TaskModelKind& kind : task_model_kinds) kinds.push_back(kind.key);
   app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
-  app.add_option("--models", s.models, "which to train")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds))
-      ->capture_default_str();
+  add_models(app, s.models, task_model_kinds);
   positive(app, "--steps", s.steps, "training steps");
   positive(app, "--batch", s.batch, "sequences a step");
   positive(app, "--rate", s.rate, "peak learning rate");
@@ -71,7 +66,7 @@ inline void expect_learned(const std::vector<TaskResult>& results, double least)
   for (const TaskResult& r : results)
     if (r.kind != "rnn" && !(r.answers >= least))
       throw std::runtime_error(
-          "the " + task_title(r.kind) + " has " + std::to_string(100 * r.answers) +
+          "the " + title_of(task_model_kinds, r.kind) + " has " + std::to_string(100 * r.answers) +
           " % of the answers right, at least " + std::to_string(100 * least) + " % expected");
 }
 
@@ -88,7 +83,7 @@ inline std::string panel_commands(const TaskSettings& s, const TaskPanel& panel)
   for (const std::string& kind : s.models)
     curves += quoted(std::filesystem::path(s.output) / "curves.csv") + " using (strcol(1) eq '" +
               kind + "' ? $2 : NaN):(100*" + (panel.of_sequences ? "$4" : "$3") +
-              ") with lines lw 2 title '" + task_title(kind) + "', ";
+              ") with lines lw 2 title '" + title_of(task_model_kinds, kind) + "', ";
   int dash = 1;
   for (const auto& [title, height] : panel.lines)
     curves += std::to_string(height) + " with lines lw 2 lc 'gray40' dt " + std::to_string(++dash) +

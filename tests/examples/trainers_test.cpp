@@ -12,7 +12,7 @@ TEST_CASE("Classifiers: the gradient of every model", "[examples]") {
   std::vector<int> which(data.size()), batch;
   std::iota(which.begin(), which.end(), 0);
   data.gather(which, batch);
-  for (const RecurrentKind& kind : recurrent_kinds) {
+  for (const Kind& kind : recurrent_kinds) {
     INFO(kind.title);
     with_classifier(kind.key, SymbolEncoder(retrieval_symbols, 5, 7), 6, 0.5, 3, [&](auto model) {
       using Model = decltype(model);
@@ -65,7 +65,7 @@ const TaskModelOptions tiny{
 TEST_CASE("Tasks: the gradient of every model", "[examples]") {
   TaskModelOptions convolved = tiny;
   convolved.convolution = 3;
-  for (const TaskModelKind& kind : task_model_kinds) {
+  for (const Kind& kind : task_model_kinds) {
     INFO(kind.title);
     with_task_model(kind.key, convolved, [&](auto model) {
       fw::Random random(2);
