@@ -91,8 +91,8 @@ void show_memory(const Model& model, const SortSequence& sequence, const std::st
              "'place in the signal'\nplot " +
              quoted(folder / "signal.csv") +
              " using 1:2 skip 1 with points pt 7 ps 0.2 lc 'gray70' title 'tokens', '' using 1:4 "
-             "skip 1 with "
-             "lines lc 'gray30' title 'mean of 32', '' using 1:3 skip 1 with lines lw 2 title "
+             "skip 1 with lines lc 'gray30' title 'mean of 32', '' using 1:3 skip 1 with lines lw "
+             "2 title "
              "'signal'\nunset multiplot\n");
   }
 }
