@@ -41,4 +41,12 @@ TEST_CASE("JoinedAttention: a gate for chunks of another length is refused", "[l
   CHECK_NOTHROW(Joined(short_term<Relative<double>>(), with_gate, window, chunk + 1));
 }
 
+TEST_CASE("JoinedAttention: a short-term memory of another window is refused", "[layers][joined]") {
+  using Joined = fw::JoinedAttention<Relative<double>, Even<double>>;
+  CHECK_THROWS_WITH(
+      Joined(short_term<Relative<double>>(), long_term<Even<double>>(), window + 1, chunk),
+      "JoinedAttention: the short-term memory has " + std::to_string(window) +
+          " tokens, the window expects " + std::to_string(window + 1));
+}
+
 }  // namespace

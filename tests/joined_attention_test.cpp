@@ -119,6 +119,11 @@ TEST_CASE("JoinedAttention: parts that do not fit are refused by name", "[layers
                     "JoinedAttention: state.recent has 4 columns, the sequence expects 5");
   CHECK(state.tokens == 0);
   CHECK(state.recent == before.recent);
+  state = layer.initial_state();
+  state.seed = -1;
+  CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
+                    "JoinedAttention: state.seed is -1, expected at least 0");
+  CHECK(state.tokens == 0);
   CHECK((y.array() == 1).all());
 }
 

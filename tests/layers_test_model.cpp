@@ -107,6 +107,8 @@ TEST_CASE("LanguageModel: names, initialisation, refusals", "[layers]") {
   CHECK(model.embedding.weight.cwiseAbs().maxCoeff() > 0);
   CHECK(model.blocks[1].ffn.down.bias.cwiseAbs().maxCoeff() > 0);
 
+  CHECK_THROWS_WITH(Model<double>(7, -1, block<double>(5)),
+                    "LanguageModel: layers is -1, expected at least 0");
   Model<double>::Trace trace;
   auto state = model.initial_state();
   Eigen::MatrixXd logits = Eigen::MatrixXd::Ones(7, steps), small(6, steps);

@@ -85,9 +85,16 @@ TEST_CASE("LongTermLayer: what does not fit is refused by name and changes nothi
   using L = fw::LongTermLayer<Memory<double, fw::StickySampling>, fw::AffineGate<double>>;
   const auto m = memory<double, fw::StickySampling>();
   CHECK_THROWS_WITH(L({.heads = 4}, m, fw::AffineGate<double>(4)),
-                    Catch::Matchers::ContainsSubstring("LongTermLayer: heads has 4 heads"));
+                    "LongTermLayer: d is 6, expected a multiple of 4 heads");
   CHECK_THROWS_WITH(L({.heads = 0}, m, fw::AffineGate<double>(4)),
                     "LongTermLayer: heads is 0, expected at least 1");
+  CHECK_THROWS_WITH(L({.heads = 2, .outputs = -1}, m, fw::AffineGate<double>(4)),
+                    Catch::Matchers::ContainsSubstring("is -1, expected at least 1"));
+  CHECK_THROWS_WITH(L({.heads = 2, .kl = {.sigma0 = 0}}, m, fw::AffineGate<double>(4)),
+                    "LongTermLayer: kl.sigma0 is 0, expected above 0");
+  using Gated = fw::LongTermLayer<Memory<double, fw::StickySampling>, fw::ConvGate<double>>;
+  CHECK_THROWS_WITH(Gated({.heads = 2}, m, fw::ConvGate<double>(3)),
+                    "LongTermLayer: the gate has 3 rows, the memory expects 6");
   const L layer({.heads = 2, .outputs = 5}, m, fw::AffineGate<double>(4));
   fw::Random random(5);
   Matrix<double> x = random_matrix(6, 4, random), tall = random_matrix(7, 4, random),

@@ -104,6 +104,10 @@ TEST_CASE("reconstruction loss refuses other sizes", "[compressive]") {
                   std::invalid_argument);
   CHECK_THROWS_AS(fw::attention_reconstruction(layer, none, x, 1.0, trace, grad),
                   std::invalid_argument);
+  Layer narrow = random_layer(2, 1);
+  CHECK_THROWS_WITH(fw::attention_reconstruction(layer, x, x, 1.0, trace, narrow),
+                    Catch::Matchers::ContainsSubstring(
+                        "attention_reconstruction: the parameters of grad differ"));
 }
 
 }  // namespace

@@ -138,6 +138,41 @@ TEST_CASE("gates: sizes out of range are refused, a chunk of another length too"
                     "AffineGate: x has 3 columns, the gate expects 4");
 }
 
+// What does not fit, of gates for 3 rows that make `columns` of 4.
+template <class Gate> void check_gate_refusals(const Gate& gate, Index columns) {
+  const std::string name(Gate::name);
+  Matrix<double> x = Matrix<double>::Ones(3, 4), tall = Matrix<double>::Ones(4, 4);
+  Matrix<double> y = Matrix<double>::Ones(3, columns), wide = Matrix<double>::Ones(3, columns + 1),
+                 low = Matrix<double>::Ones(2, columns), dx = x;
+  typename Gate::Trace trace;
+  Gate grad = gate;
+  CHECK_THROWS_WITH(
+      gate.backward(x, trace, y, dx, grad),
+      name + ": dy has " + std::to_string(columns) + " columns, the last pass expects 0");
+  CHECK_THROWS_WITH(gate.forward(x, wide, trace), name + ": y has " + std::to_string(columns + 1) +
+                                                      " columns, the gate expects " +
+                                                      std::to_string(columns));
+  CHECK_THROWS_WITH(gate.forward(x, low, trace), name + ": y has 2 rows, the gate expects 3");
+  CHECK(y.isOnes(0));
+  gate.forward(x, y, trace);
+  CHECK_THROWS_WITH(gate.backward(x, trace, low, dx, grad),
+                    name + ": dy has 2 rows, the gate expects 3");
+  CHECK_THROWS_WITH(gate.backward(x, trace, y, tall, grad),
+                    name + ": dx has 4 rows, the layer expects 3");
+  grad.weight.resize(1, 1);
+  CHECK_THROWS_WITH(gate.backward(x, trace, y, dx, grad),
+                    Catch::Matchers::ContainsSubstring(name + ": the parameters of grad differ"));
+  CHECK(dx.isOnes(0));
+  if constexpr (requires { gate.inputs(); })
+    CHECK_THROWS_WITH(gate.forward(tall, y, trace), name + ": x has 4 rows, the layer expects 3");
+}
+
+TEST_CASE("gates: views that do not fit are refused by name", "[layers][gate]") {
+  check_gate_refusals(fw::ConvGate<double>(3), 4);
+  check_gate_refusals(fw::AffineGate<double>(4), 4);
+  check_gate_refusals(fw::StridedConv<double>(3, 3), 2);
+}
+
 TEST_CASE("gates are between 0 and 1 once initialised", "[layers][gate]") {
   fw::Random random(8);
   fw::ConvGate<double> conv(4);

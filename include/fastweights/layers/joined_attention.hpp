@@ -47,7 +47,7 @@ template <Layer Short, class Long> struct JoinedAttention {
     Matrix recent;      ///< the last window + chunk tokens, token p in column p mod their number
     Index tokens = 0;   ///< seen so far
     Index written = 0;  ///< of these, in the long-term memory
-    Index seed = 0;     ///< set by the caller, for a memory that draws at random
+    Index seed = 0;     ///< at least 0; set by the caller, for a memory that draws at random
     static constexpr auto names =
         fw::names("short_term", "long_term", "recent", "tokens", "written", "seed");
   };
@@ -80,6 +80,10 @@ template <Layer Short, class Long> struct JoinedAttention {
         chunk(chunk_length) {
     detail::check_size<Dynamic>(name, "window", window);
     detail::check_size<Dynamic>(name, "chunk", chunk);
+    if constexpr (requires { short_term.window(); })
+      if (short_term.window() != window)
+        detail::throw_mismatch(name, "the short-term memory", short_term.window(), "tokens", window,
+                               "the window");
     if (long_term.inputs() != inputs())
       detail::throw_mismatch(name, "the long-term memory", long_term.inputs(), "rows", inputs(),
                              "the short-term one");
@@ -101,6 +105,9 @@ template <Layer Short, class Long> struct JoinedAttention {
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     detail::check_extent(name, "state.recent", state.recent, inputs(), window + chunk);
+    if (state.seed < 0)
+      throw std::invalid_argument(std::string(name) + ": state.seed is " +
+                                  std::to_string(state.seed) + ", expected at least 0");
     trace.trained = 0;
     trace.queries.resize(inputs(), x.cols());
     for (auto* room : {&trace.answers, &trace.short_out}) room->resize(outputs(), x.cols());
@@ -109,8 +116,8 @@ template <Layer Short, class Long> struct JoinedAttention {
     query.forward(none, x, trace.queries, none);
     trace.used = 0;
     for (Index done = 0; done < x.cols();) done += stretch(state, x, done, trace, pass);
-    const auto [near, far] = shares();
-    y = near * trace.short_out + far * trace.answers;
+    const auto [recent, distant] = shares();
+    y = recent * trace.short_out + distant * trace.answers;
     remember(state, x);
     if (pass == Pass::train) trace.trained = x.cols();
   }
@@ -118,12 +125,12 @@ template <Layer Short, class Long> struct JoinedAttention {
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
                 JoinedAttention& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    const auto [near, far] = shares();
+    const auto [recent, distant] = shares();
     if (mix.size() > 0)
-      grad.mix[0] += near * far * dy.cwiseProduct(trace.answers - trace.short_out).sum();
-    trace.danswers = near * dy;
+      grad.mix[0] += recent * distant * dy.cwiseProduct(trace.answers - trace.short_out).sum();
+    trace.danswers = recent * dy;
     short_term.backward(x, trace.short_term, trace.danswers, dx, grad.short_term);
-    trace.danswers = far * dy;
+    trace.danswers = distant * dy;
     trace.dqueries.resize(inputs(), x.cols());
     trace.dstate.assign(1, zero_gradient(long_term.memory));
     for (Index i = trace.used - 1; i >= 0; --i)

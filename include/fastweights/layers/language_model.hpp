@@ -41,7 +41,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   /// `layers` copies of a block; initialise() draws their parameters apart.
   LanguageModel(Index symbols, Index layers, const Block& block)
       : embedding(symbols, block.inputs()),
-        blocks(static_cast<std::size_t>(layers), block),
+        blocks(count_of(layers), block),
         norm(block.outputs()),
         head(block.outputs(), symbols) {}
 
@@ -93,6 +93,12 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   }
 
  private:
+  static std::size_t count_of(Index layers) {
+    if (layers < 0)
+      throw std::invalid_argument(std::string(name) + ": layers is " + std::to_string(layers) +
+                                  ", expected at least 0");
+    return static_cast<std::size_t>(layers);
+  }
   template <class View> void check(Symbols ids, std::string_view argument, const View& view) const {
     detail::check_not_empty(name, "ids", static_cast<Index>(ids.size()));
     detail::check_symbols(name, ids, symbols());

@@ -65,14 +65,19 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
       : gate(std::move(g)),
         key(m.options().d, m.options().d, false),
         value(m.options().d, m.options().d, false),
-        output(m.options().d, o.outputs > 0 ? o.outputs : m.options().d, false),
+        output(m.options().d, o.outputs != 0 ? o.outputs : m.options().d, false),
         density(m.density()),
         memory(std::move(m)),
         heads(o.heads),
         kl(o.kl) {
     detail::check_size<Dynamic>(name, "heads", heads);
+    detail::check_above_zero(name, "kl.sigma0", kl.sigma0);
     if (inputs() % heads != 0)
-      detail::throw_mismatch(name, "heads", heads, "heads", inputs(), "to divide d it");
+      throw std::invalid_argument(std::string(name) + ": d is " + std::to_string(inputs()) +
+                                  ", expected a multiple of " + std::to_string(heads) + " heads");
+    if (detail::gate_rows(gate, inputs()) != inputs())
+      detail::throw_mismatch(name, "the gate", detail::gate_rows(gate, 0), "rows", inputs(),
+                             "the memory");
   }
 
   Index inputs() const { return key.inputs(); }

@@ -7,11 +7,39 @@
 /// \file
 /// What a chunk goes through before it is remembered: gates, x ⊙ g(x) with g in (0, 1). A record
 /// like a layer, without a state: each chunk is padded for itself. `length` tells how many columns
-/// L tokens give.
+/// L tokens give, and `inputs`, of those that are made for one, the number of rows d. All throw
+/// std::invalid_argument when a size does not fit; nothing is changed then.
 
 namespace fw {
 
 namespace detail {
+
+// The rows of what a gate takes, any where it is not made for a number of them.
+template <class G> Index gate_rows(const G& gate, Index given) {
+  if constexpr (requires { gate.inputs(); })
+    return gate.inputs();
+  else
+    return given;
+}
+template <class G, class S>
+void check_gate(const G& gate, const Input<S>& x, std::string_view behind, const Index rows,
+                const Index columns) {
+  const Index expected = gate_rows(gate, x.rows());
+  check_extent(G::name, "x", x, expected, x.cols());
+  if (rows != expected) throw_mismatch(G::name, behind, rows, "rows", expected, "the gate");
+  if (columns != gate.length(x.cols()))
+    throw_mismatch(G::name, behind, columns, "columns", gate.length(x.cols()), "the gate");
+}
+// `traced`: the columns that the last forward pass gave.
+template <class G, class S>
+void check_gate_backward(const G& gate, const Input<S>& x, Index traced, const Input<S>& dy,
+                         const Output<S>& dx, const G& grad) {
+  check_gate(gate, x, "dy", dy.rows(), dy.cols());
+  if (dy.cols() != traced)
+    throw_mismatch(G::name, "dy", dy.cols(), "columns", traced, "the last pass");
+  check_extent(G::name, "dx", dx, x.rows(), x.cols());
+  check_same_shapes(G::name, gate, "grad", grad);
+}
 
 // The parts that all gates share: y = x ⊙ sigmoid(z), and back.
 template <class S, class X, class Z, class Y> void gate(const X& x, Z& z, Y& y) {
@@ -68,8 +96,10 @@ template <class S> struct ConvGate {
     fill_uniform(random, bound, weight, bias);
   }
 
+  Index inputs() const { return weight.rows(); }
   Index length(Index tokens) const { return tokens; }
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
+    detail::check_gate(*this, x, "y", y.rows(), y.cols());
     trace.neighbours.setZero(weight.cols(), x.cols());
     for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
       for (Index i = 0; i < x.rows(); ++i) trace.neighbours(3 * i + tap, to) = x(i, from);
@@ -81,6 +111,7 @@ template <class S> struct ConvGate {
 
   /// dx overwritten, grad accumulated.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, ConvGate& grad) const {
+    detail::check_gate_backward(*this, x, trace.gate.cols(), dy, dx, grad);
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);
@@ -139,7 +170,7 @@ template <class S> struct AffineGate {
     return tokens;
   }
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
-    length(x.cols());
+    detail::check_gate(*this, x, "y", y.rows(), y.cols());
     trace.gate = bias.transpose().replicate(x.rows(), 1);
     trace.gate.noalias() += x * weight.transpose();
     detail::gate<S>(x, trace.gate, y);
@@ -147,6 +178,7 @@ template <class S> struct AffineGate {
 
   /// dx overwritten, grad accumulated.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, AffineGate& grad) const {
+    detail::check_gate_backward(*this, x, trace.gate.cols(), dy, dx, grad);
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/layers/layer.hpp>
+#include <fastweights/layers/smoothing_gate.hpp>
 
 namespace fw {
 
@@ -11,7 +11,8 @@ namespace fw {
 ///     y_j = W [x_{cj}; …; x_{cj+c−1}] + b
 ///
 /// weight is d×cd, PyTorch's Conv1d weight [d, d, c] with its last two axes joined; bias d. A chunk
-/// that the rate does not divide is filled up with zeros.
+/// that the rate does not divide is filled up with zeros. Throws std::invalid_argument when a size
+/// does not fit.
 /// Rae et al. 2019, arXiv 1911.05507, section 3.1 ("1D convolution").
 template <class S> struct StridedConv {
   using Scalar = S;
@@ -34,6 +35,7 @@ template <class S> struct StridedConv {
     bias.setZero(d);
   }
 
+  Index inputs() const { return weight.rows(); }
   Index rate() const { return weight.cols() / weight.rows(); }
   Index length(Index tokens) const { return (tokens + rate() - 1) / rate(); }
 
@@ -47,6 +49,7 @@ template <class S> struct StridedConv {
   }
 
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
+    detail::check_gate(*this, x, "y", y.rows(), y.cols());
     trace.groups.setZero(weight.cols(), length(x.cols()));
     for (Index l = 0; l < x.cols(); ++l)
       for (Index i = 0; i < x.rows(); ++i) trace.groups(row(i, l), l / rate()) = x(i, l);
@@ -56,6 +59,7 @@ template <class S> struct StridedConv {
 
   /// dx overwritten, grad accumulated.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, StridedConv& grad) const {
+    detail::check_gate_backward(*this, x, trace.groups.cols(), dy, dx, grad);
     grad.weight.noalias() += dy * trace.groups.transpose();
     grad.bias += dy.rowwise().sum();
     trace.dgroups.resize(weight.cols(), dy.cols());
