@@ -48,6 +48,7 @@ TEST_CASE("Linear: drawn uniformly from ±1/√in", "[layers]") {
 TEST_CASE("LayerNorm: gradients, streaming, refusals at odd sizes", "[layers]") {
   for (Index d : {2, 3, 17, 65})
     check_layer(fw::LayerNorm<double>(d), fw::LayerNorm<Complex>(d), {1, 5});
+  CHECK_THROWS_WITH(fw::LayerNorm<double>(4, 0), "LayerNorm: epsilon is 0, expected above 0");
 }
 
 TEST_CASE("LayerNorm: the value of a worked example; one row gives the bias", "[layers]") {
@@ -82,6 +83,7 @@ TEST_CASE("LayerNorm: the mean is taken off before squaring", "[layers]") {
 TEST_CASE("RmsNorm: gradients, streaming, refusals at odd sizes", "[layers]") {
   for (Index d : {1, 3, 17, 65})
     check_layer(fw::RmsNorm<double>(d), fw::RmsNorm<Complex>(d), {1, 5});
+  CHECK_THROWS_WITH(fw::RmsNorm<double>(4, NAN), "RmsNorm: epsilon is nan, expected above 0");
 }
 
 TEST_CASE("RmsNorm: the value of a worked example; zero stays zero", "[layers]") {

@@ -1,5 +1,7 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/summed_heads.hpp>
+#include <fastweights/memories/compressive_memory.hpp>
 #include <fastweights/memories/linear_attention.hpp>
 
 #include "layer_checks.hpp"
@@ -9,6 +11,7 @@
 
 using fw::Dynamic;
 using fw::Index;
+using Catch::Matchers::ContainsSubstring;
 using layer_checks::check_layer;
 using layer_checks::Complex;
 using layer_checks::parameter_names;
@@ -89,6 +92,18 @@ TEST_CASE("FastWeightLayer: sum rule with its normaliser", "[layers]") {
   check_layer(sum_layer<double>(), sum_layer<Complex>(), {1, 9});
   CHECK(parameter_names(sum_layer<double>()) ==
         "write.key.weight\nwrite.value.weight\nread.query.weight\noutput.weight\n");
+}
+
+TEST_CASE("FastWeightLayer, SummedHeads: a memory that writes chunks is refused", "[layers]") {
+  using M = fw::CompressiveMemory<double>;
+  const std::string refused =
+      ": CompressiveMemory takes chunks of 4 tokens, expected one token at ";
+  CHECK_THROWS_WITH(fw::FastWeightLayer<M>({.d_model = 6}, M({.d = 3, .chunk = 4})),
+                    ContainsSubstring("FastWeightLayer" + refused));
+  CHECK_THROWS_WITH(fw::SummedHeads<M>({.d_model = 6}, M({.d = 3, .chunk = 4})),
+                    ContainsSubstring("SummedHeads" + refused));
+  // One token at a time the past alone is seen, whatever the sequence is cut into.
+  layer_checks::check_streaming(fw::FastWeightLayer<M>({.d_model = 6}, M({.d = 3})), 9);
 }
 
 TEST_CASE("FastWeightLayer: a memory of one's own that takes two keys a token", "[layers]") {

@@ -55,7 +55,7 @@ struct DeltaLayer {
     fw::Nothing none;
     for (Matrix* room : {&trace.projected, &trace.units}) room->resize(outputs(), x.cols());
     input.forward(none, x, trace.projected, none);
-    conv.forward(state.conv, trace.projected, trace.units, trace.conv);
+    conv.forward(state.conv, trace.projected, trace.units, trace.conv, pass);
     rectify(trace.units);
     memory.forward(state.memory, trace.units, y, trace.memory, pass);
     y += trace.units;

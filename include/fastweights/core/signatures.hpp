@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/carriers.hpp>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -40,6 +41,15 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
     throw std::invalid_argument(
         std::string(rule) + ": " + std::string(which) + " is " + std::to_string(given) +
         ", expected " + (Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)));
+}
+
+/// A hyperparameter of any scalar that a formula divides by.
+template <class T>
+void check_above_zero(std::string_view rule, std::string_view which, const T& given) {
+  if (Eigen::numext::real(given) > 0) return;
+  std::ostringstream message;
+  message << rule << ": " << which << " is " << given << ", expected above 0";
+  throw std::invalid_argument(message.str());
 }
 
 // What the signatures of one key a token read and return: y (d_v) for a query (d_k).

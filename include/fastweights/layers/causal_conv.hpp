@@ -31,6 +31,7 @@ template <class S> struct CausalConv {
   struct Trace {
     Matrix padded;        ///< of each sequence the K − 1 tokens before x, then x
     Index sequences = 1;  ///< B of the last pass
+    Index trained = 0;    ///< tokens of the last pass if it was a train pass, else 0
   };
 
   /// Zero until initialised or loaded.
@@ -56,11 +57,12 @@ template <class S> struct CausalConv {
     fill_uniform(random, bound, weight, bias);
   }
 
-  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     const Index n = check_state(state, x.cols());
     const Index before = kernel() - 1, steps = x.cols() / n;
     trace.sequences = n;
+    trace.trained = pass == Pass::train ? x.cols() : 0;
     trace.padded.resize(inputs(), n * before + x.cols());
     for (Index b = 0; b < n; ++b) {
       auto recent = state.recent.middleCols(b * before, before);
@@ -74,9 +76,8 @@ template <class S> struct CausalConv {
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, CausalConv& grad) const {
-    const Index n = trace.sequences, before = kernel() - 1;
-    detail::check_backward(*this, x, trace.padded.cols() - n * before, dy, dx, grad);
-    const Index steps = x.cols() / n;
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    const Index before = kernel() - 1, steps = x.cols() / trace.sequences;
     dx.setZero();
     for (Index t = 0; t < x.cols(); ++t) {
       const Index b = t / steps;

@@ -117,7 +117,7 @@ struct FastWeightLayer {
     scan_heads(state, trace, pass);
     if (scale != 1) trace.out *= Scalar(scale);
     Nothing none;
-    output.forward(none, detail::with_rows(normalise(trace), output.inputs()), y, none);
+    output.forward(none, detail::with_rows(normalise(trace, pass), output.inputs()), y, none);
     if (pass == Pass::train) trace.trained = x.cols();
   }
 
@@ -156,6 +156,7 @@ struct FastWeightLayer {
         d_key(key_size(o, m)),
         scale(o.scale),
         parallel(o.parallel) {
+    detail::check_one_a_token(name, m);
     if (map.features(d_key) != key_rows(m))
       detail::throw_mismatch(name, "the feature map", map.features(d_key), "features", key_rows(m),
                              "the memory");
@@ -177,7 +178,7 @@ struct FastWeightLayer {
     return rows > 0 ? rows : Writes::key_rows(m.signature().write());
   }
   static Index key_size(const FastWeightOptions& o, const M& m) {
-    return o.d_key > 0 ? o.d_key : key_rows(m);
+    return o.d_key != 0 ? o.d_key : key_rows(m);
   }
 
   // How many sequences it is of.
@@ -245,11 +246,11 @@ struct FastWeightLayer {
   }
 
   // The norm sees every head of every token as a token of its own.
-  Matrix& normalise(Trace& trace) const {
+  Matrix& normalise(Trace& trace, [[maybe_unused]] Pass pass) const {
     if constexpr (normalises) {
       trace.normed.resize(trace.out.rows(), trace.out.cols());
       Nothing none;
-      norm.forward(none, by_head(trace.out), by_head(trace.normed), trace.norm);
+      norm.forward(none, by_head(trace.out), by_head(trace.normed), trace.norm, pass);
       return trace.normed;
     } else {
       return trace.out;

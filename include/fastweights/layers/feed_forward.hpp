@@ -25,6 +25,7 @@ template <class S, class Activation = Gelu> struct FeedForward {
     Eigen::Matrix<S, Dynamic, Dynamic> raw;      ///< W₁ x + b₁
     Eigen::Matrix<S, Dynamic, Dynamic> hidden;   ///< f of it
     Eigen::Matrix<S, Dynamic, Dynamic> dhidden;  ///< backward's room
+    Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
   FeedForward(Index d, Index hidden, bool bias = true)
@@ -34,17 +35,18 @@ template <class S, class Activation = Gelu> struct FeedForward {
   Index outputs() const { return down.outputs(); }
   State initial_state() const { return {}; }
 
-  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     trace.raw.resize(up.outputs(), x.cols());
     trace.hidden.resize(up.outputs(), x.cols());
     up.forward(state, x, trace.raw, state);
     Activation::value(trace.raw, trace.hidden);
     down.forward(state, trace.hidden, y, state);
+    trace.trained = pass == Pass::train ? x.cols() : 0;
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FeedForward& grad) const {
-    detail::check_backward(*this, x, trace.raw.cols(), dy, dx, grad);
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     Nothing none;
     trace.dhidden.resize(up.outputs(), x.cols());
     down.backward(trace.hidden, none, dy, trace.dhidden, grad.down);

@@ -42,6 +42,21 @@ ConstMatrixMap<S> with_rows(const Eigen::Matrix<S, Dynamic, Dynamic>& m, Index r
   return ConstMatrixMap<S>(m.data(), rows, m.size() / rows);
 }
 
+// Layers that give every token an answer of its own refuse a memory that writes several at once:
+// each would be answered from what comes after it.
+template <class M> void check_one_a_token(std::string_view layer, const M& memory) {
+  auto write = memory.signature().write();
+  for_each_member(
+      [&](std::string_view, const Extent& e) {
+        if (e.chunks && e.width != 1)
+          throw std::invalid_argument(std::string(layer) + ": " + std::string(M::name) +
+                                      " takes chunks of " + std::to_string(e.width) +
+                                      " tokens, expected one token at a time; LongTermLayer and "
+                                      "JoinedAttention are for chunks");
+      },
+      write);
+}
+
 /// A head, of one of several sequences that lie one behind the other.
 struct HeadOf {
   Index head;

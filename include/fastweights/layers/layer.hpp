@@ -23,7 +23,8 @@
 /// - Trace is the room a forward pass works in and what it leaves for backward. Used again with the
 ///   same T, nothing is allocated, but for what Eigen packs in products of matrices above 128 KiB
 ///   for a memory's own backward pass, such as the key-value cache has, and for a thread's first
-///   sequence of a size through the kernels. T = 1 takes no heap.
+///   sequence of a size through the kernels. T = 1 takes no heap. (With OpenMP, call
+///   Eigen::setNbThreads(1): Eigen's own threads take heap in larger products.)
 /// - backward belongs to the last train pass of its trace; the initial state counts as a constant.
 ///   y must not overlap x, and dx neither x nor dy.
 ///

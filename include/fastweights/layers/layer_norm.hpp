@@ -11,7 +11,7 @@ namespace fw {
 ///     rows
 ///
 /// Shapes: x, y d×T, weight and bias d. Cost a token: O(d). Throws std::invalid_argument when a
-/// size does not fit. Ba, Kiros, Hinton 2016, arXiv 1607.06450, eq. 4.
+/// size does not fit or ε is not above 0. Ba, Kiros, Hinton 2016, arXiv 1607.06450, eq. 4.
 template <class S> struct LayerNorm {
   using Scalar = S;
   using State = Nothing;
@@ -25,10 +25,12 @@ template <class S> struct LayerNorm {
   struct Trace {
     Eigen::Matrix<S, Dynamic, 1> mean;     ///< of every token
     Eigen::Matrix<S, Dynamic, 1> inverse;  ///< 1/√(σ² + ε) of every token
+    Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
   explicit LayerNorm(Index d, double eps = 1e-5) : epsilon(eps) {
     detail::check_size<Dynamic>(name, "d", d);
+    detail::check_above_zero(name, "epsilon", eps);
     weight.setOnes(d);
     bias.setZero(d);
   }
@@ -37,17 +39,18 @@ template <class S> struct LayerNorm {
   Index outputs() const { return weight.size(); }
   State initial_state() const { return {}; }
 
-  void forward(State&, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {
+  void forward(State&, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     trace.mean.resize(x.cols());
     trace.inverse.resize(x.cols());
     for (Index t = 0; t < x.cols(); ++t)
       normalise(x.col(t), y.col(t), trace.mean[t], trace.inverse[t]);
+    trace.trained = pass == Pass::train ? x.cols() : 0;
   }
 
   /// With x̂ = (x − μ)/√(σ² + ε) and g = w ⊙ dy: dx = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + ε).
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, LayerNorm& grad) const {
-    detail::check_backward(*this, x, trace.mean.size(), dy, dx, grad);
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     for (Index t = 0; t < x.cols(); ++t)
       normalise_vjp(x.col(t), trace.mean[t], trace.inverse[t], dy.col(t), dx.col(t), grad);
   }

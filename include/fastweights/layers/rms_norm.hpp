@@ -10,7 +10,7 @@ namespace fw {
 ///     y = w ⊙ x / √(mean(x²) + ε)
 ///
 /// Shapes: x, y d×T, weight d. Cost a token: O(d). Throws std::invalid_argument when a size does
-/// not fit. Zhang, Sennrich 2019, arXiv 1910.07467, eq. 4.
+/// not fit or ε is not above 0. Zhang, Sennrich 2019, arXiv 1910.07467, eq. 4.
 template <class S> struct RmsNorm {
   using Scalar = S;
   using State = Nothing;
@@ -22,10 +22,12 @@ template <class S> struct RmsNorm {
 
   struct Trace {
     Eigen::Matrix<S, Dynamic, 1> inverse;  ///< 1/√(mean(x²) + ε) of every token
+    Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
   explicit RmsNorm(Index d, double eps = 1e-5) : epsilon(eps) {
     detail::check_size<Dynamic>(name, "d", d);
+    detail::check_above_zero(name, "epsilon", eps);
     weight.setOnes(d);
   }
 
@@ -33,7 +35,7 @@ template <class S> struct RmsNorm {
   Index outputs() const { return weight.size(); }
   State initial_state() const { return {}; }
 
-  void forward(State&, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {
+  void forward(State&, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     trace.inverse.resize(x.cols());
     const S n = S(static_cast<double>(inputs()));
@@ -43,11 +45,12 @@ template <class S> struct RmsNorm {
       y.col(t).array() = x.col(t).array() * inverse * weight.array();
       trace.inverse[t] = inverse;
     }
+    trace.trained = pass == Pass::train ? x.cols() : 0;
   }
 
   /// With x̂ = x/√(mean(x²) + ε) and g = w ⊙ dy: dx = (g − x̂ mean(g ⊙ x̂)) / √(mean(x²) + ε).
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, RmsNorm& grad) const {
-    detail::check_backward(*this, x, trace.inverse.size(), dy, dx, grad);
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     const S n = S(static_cast<double>(inputs()));
     for (Index t = 0; t < x.cols(); ++t) {
       const S inverse = trace.inverse[t];

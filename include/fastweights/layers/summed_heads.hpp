@@ -135,7 +135,9 @@ template <Memory M> struct SummedHeads {
         memory(m),
         heads(o.heads),
         causal(o.causal),
-        parallel(o.parallel) {}
+        parallel(o.parallel) {
+    detail::check_one_a_token(name, m);
+  }
   static const SummedHeadsOptions& checked(const SummedHeadsOptions& o) {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);
     detail::check_size<Dynamic>(name, "heads", o.heads);

@@ -27,6 +27,7 @@ template <class S> struct SwiGlu {
     Matrix gate, opened;         ///< W_gate x, silu of it
     Matrix up, hidden;           ///< W_up x, opened ⊙ up
     Matrix dgate, dup, dhidden;  ///< backward's room
+    Index trained = 0;           ///< tokens of the last pass if it was a train pass, else 0
   };
 
   SwiGlu(Index d, Index hidden, bool bias = false)
@@ -36,7 +37,7 @@ template <class S> struct SwiGlu {
   Index outputs() const { return down.outputs(); }
   State initial_state() const { return {}; }
 
-  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass = Pass::infer) const {
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     for (auto* room : {&trace.gate, &trace.opened, &trace.up, &trace.hidden})
       room->resize(up.outputs(), x.cols());
@@ -45,10 +46,11 @@ template <class S> struct SwiGlu {
     Silu::value(trace.gate, trace.opened);
     trace.hidden = trace.opened.cwiseProduct(trace.up);
     down.forward(state, trace.hidden, y, state);
+    trace.trained = pass == Pass::train ? x.cols() : 0;
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, SwiGlu& grad) const {
-    detail::check_backward(*this, x, trace.gate.cols(), dy, dx, grad);
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     Nothing none;
     trace.dhidden.resize(up.outputs(), x.cols());
     down.backward(trace.hidden, none, dy, trace.dhidden, grad.down);

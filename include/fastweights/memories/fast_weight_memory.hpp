@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fastweights/core/activations.hpp>
 #include <fastweights/memories/normaliser.hpp>
-#include <sstream>
 #include <stdexcept>
 
 namespace fw {
@@ -37,11 +36,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
   explicit FastWeightMemory(Index dv = Dv, Index dk = Dk, S epsilon = S(1e-5))
       : signature_{{dv, dk}}, epsilon_(epsilon) {
     signature_.check(name);
-    if (!(detail::real_part(epsilon) > 0)) {
-      std::ostringstream message;  // which takes any scalar
-      message << name << ": epsilon is " << epsilon << ", expected above 0";
-      throw std::invalid_argument(message.str());
-    }
+    detail::check_above_zero(name, "epsilon", epsilon);
   }
 
   Signature signature() const { return signature_; }
