@@ -153,7 +153,7 @@ TEST_CASE("a negative counter is refused by name", "[weights]") {
   fw::io::add_state(writer, state);
   auto loaded = fw::initial_state(cache);
   CHECK(error_of([&] { fw::io::load_state(loaded, written(writer)); }) ==
-        "tensor 'length': expected a count, the file has -5");
+        "safetensors: tensor \"length\": expected a count, is -5");
   CHECK(loaded.length == 0);
 }
 

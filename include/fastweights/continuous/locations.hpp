@@ -33,11 +33,11 @@ template <class S> S softplus(const S& x) {
   using std::exp;
   using std::log;
   const bool positive = real_part(x) > 0;
-  const S small = exp(positive ? S(-x) : x);
+  const S power = exp(positive ? S(-x) : x);
   if constexpr (std::is_floating_point_v<S>)
-    return std::log1p(small) + (positive ? x : S(0));
+    return std::log1p(power) + (positive ? x : S(0));
   else
-    return log(S(1) + small) + (positive ? x : S(0));
+    return log(S(1) + power) + (positive ? x : S(0));
 }
 
 // z ← softmax(z)

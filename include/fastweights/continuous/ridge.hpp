@@ -1,13 +1,14 @@
 #pragma once
 
 #include <Eigen/Cholesky>
-#include <atomic>
+#include <cmath>
 #include <fastweights/continuous/basis.hpp>
-#include <memory>
+#include <string>
+#include <vector>
 
 /// \file
-/// Ridge regression of a signal on a basis: the positions of the targets, the operator that takes
-/// targets to coefficients, and a cache of operators.
+/// Ridge regression of a signal on a basis: the positions of the targets, and the operator that
+/// takes targets to coefficients.
 
 namespace fw {
 

@@ -42,7 +42,8 @@ void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, 
   }
   const bool strata = scheme == Draws::stratified;
   for (Index m = 0; m < count; ++m) {
-    const auto u = static_cast<double>(real_part(draws[m]));
+    const auto drawn = static_cast<double>(real_part(draws[m]));
+    const double u = drawn >= 0 ? std::min(drawn, 1.0) : 0.0;  // NaN cannot be sorted
     to[m] = strata ? (static_cast<double>(m) + u) / static_cast<double>(count) : u;
   }
   std::sort(to.data(), to.data() + count);

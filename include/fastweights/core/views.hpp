@@ -12,6 +12,7 @@
 /// (or `width` columns, for rules that take several at a time), a sequence is D×T column-major with
 /// one token a column, which is NumPy's `[T, D]` without a copy. A view converts implicitly from
 /// any Eigen matrix, map or block with contiguous columns; an expression must be evaluated first.
+/// A view of a temporary ends with it, so evaluate in the call itself or into a matrix of its own.
 
 #if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
 #error "fastweights needs Eigen 3.4 or newer"
@@ -74,6 +75,9 @@ template <class S, class X> constexpr void check_view_source() {
   static_assert(std::is_const_v<S> || ((Plain::Flags & Eigen::LvalueBit) != 0 &&
                                        !std::is_const_v<std::remove_reference_t<X>>),
                 "fastweights: an output must be writable");
+  static_assert(std::is_const_v<S> || std::is_lvalue_reference_v<X> ||
+                    !std::is_base_of_v<Eigen::PlainObjectBase<Plain>, Plain>,
+                "fastweights: an output must outlive the call; give the matrix a name");
 }
 
 // The distance between the columns of x, whose columns must be contiguous.

@@ -145,6 +145,11 @@ class SafeTensors {
     }
   }
 
+  /// Throws SafeTensorsError: which file, which tensor, and what is wrong with it.
+  [[noreturn]] void fail(std::string_view name, const std::string& what) const {
+    throw SafeTensorsError(origin_ + ": " + detail::tensor_label(name) + ": " + what);
+  }
+
  private:
   SafeTensors(std::span<const std::byte> bytes, std::string origin) : origin_(std::move(origin)) {
     const std::size_t header_bytes = checked_header_bytes(bytes);
@@ -187,10 +192,6 @@ class SafeTensors {
   static Shape without_ones(Shape shape) {
     std::erase(shape, Eigen::Index{1});
     return shape;
-  }
-
-  [[noreturn]] void fail(std::string_view name, const std::string& what) const {
-    throw SafeTensorsError(origin_ + ": " + detail::tensor_label(name) + ": " + what);
   }
 
   template <class S> [[noreturn]] void fail_kind(std::string_view name, DType dtype) const {

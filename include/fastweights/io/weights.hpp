@@ -52,11 +52,9 @@ void load(R& record, const SafeTensors& file, const std::string& prefix) {
     } else {
       const auto values = file.template values<T>(name);
       if (values.size() != 1)
-        throw SafeTensorsError("tensor '" + name + "': expected one number, the file has " +
-                               std::to_string(values.size()));
+        file.fail(name, "expected one number, has " + std::to_string(values.size()));
       if (std::is_integral_v<T> && values[0] < 0)
-        throw SafeTensorsError("tensor '" + name + "': expected a count, the file has " +
-                               std::to_string(values[0]));
+        file.fail(name, "expected a count, is " + std::to_string(values[0]));
       leaf = values[0];
     }
     ++wanted;
@@ -69,7 +67,7 @@ void load(R& record, const SafeTensors& file, const std::string& prefix) {
       bool known = !name.starts_with(under);
       for_each_saved<scope>(loaded, prefix,
                             [&](const std::string& ours, auto&) { known = known || ours == name; });
-      if (!known) throw SafeTensorsError("tensor '" + name + "': in the file, but not expected");
+      if (!known) file.fail(name, "in the file, but not expected");
     }
   }
   record = std::move(loaded);
