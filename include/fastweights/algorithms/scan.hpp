@@ -13,7 +13,8 @@
 ///
 /// Outputs must not overlap inputs. A rule's own scan and chunked_scan agree with the steps for
 /// finite inputs; a NaN or infinity may reach outputs a block before it.
-/// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed.
+/// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed. A
+/// memory that was told to refuse when it is full throws std::length_error before the first token.
 
 namespace fw {
 

@@ -6,8 +6,14 @@
 /// \file
 /// One token at a time. After construction none of these allocates or locks (a dynamic rule whose
 /// temporaries exceed Eigen's EIGEN_STACK_ALLOCATION_LIMIT, 128 KiB together, takes heap for them;
-/// a fixed size may not exceed it in one matrix). An output must not overlap an input. All throw
-/// std::invalid_argument, naming the member, when a size does not fit; the state is then unchanged.
+/// a fixed size may not exceed it in one matrix). Two things are the program's: where Eigen knows
+/// no alloca (bare metal, and clang for Thumb) it takes heap for the temporaries of dynamic rules,
+/// so define EIGEN_ALLOCA there or take fixed sizes; and with OpenMP its larger products, as of a
+/// memory of chunks, start threads and take heap unless Eigen::setNbThreads(1) was called.
+///
+/// An output must not overlap an input. All throw std::invalid_argument, naming the member, when a
+/// size does not fit, and std::length_error when a memory is full that was told to refuse then; the
+/// state is unchanged.
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 

@@ -22,6 +22,8 @@ namespace fw {
 /// range, the exponent is formed before the exponential). For x far from every ω all features
 /// underflow to 0.
 ///
+/// Ω is no parameter: saving a layer does not save it. Who redraws keeps projection(), or the seed.
+///
 /// Throws std::invalid_argument for sizes below 1 and for x without the d rows of Ω.
 /// Choromanski et al. 2021, arXiv 2009.14794, lemma 1 (hyperbolic cosine form) and section 2.4.
 template <class S> class FavorPlus {

@@ -58,8 +58,8 @@ template <class S> struct Pair {
 
 /// Whether a matrix may still be kept as it is over `past`.
 template <class S> bool is_kept(S past) {
-  constexpr S small = S(1) / S(1 << 20);
-  return std::abs(past) >= small && std::abs(past) <= S(1) / small;
+  constexpr S least = S(1) / S(1 << 20);
+  return std::abs(past) >= least && std::abs(past) <= S(1) / least;
 }
 
 /// sums[i] = a[i]·b[i], of n entries each.

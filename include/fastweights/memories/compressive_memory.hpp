@@ -18,7 +18,8 @@ namespace fw {
 /// StridedConv in front of it. Reading an empty memory gives 0.
 ///
 /// Shapes: signal, query and output d×any; state d×(capacity + rate). `heads` split the rows. Cost
-/// of a write: d adds a token; of a read: 4 d flops for each slot that is filled. No heap.
+/// of a write: d adds a token; of a read: 4 d flops for each slot that is filled. No heap up to
+/// 16384 slots in float and 8192 in double, whose scores are on the stack.
 /// Rae, Potapenko, Jayakumar, Lillicrap 2019, arXiv 1911.05507, section 3.
 template <class S, int D = Dynamic> class CompressiveMemory {
  public:

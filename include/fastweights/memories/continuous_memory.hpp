@@ -15,7 +15,10 @@ struct Contraction {
   static Contraction fixed(double tau) { return {tau}; }
   /// τ = tokens read/(tokens read + L), which is k/(k+1) for chunks of equal length: every token
   /// has as much room on [0, 1] as any other. What every regression costs the older ones in
-  /// sharpness it costs them here too, the less the smaller the ridge.
+  /// sharpness it costs them here too, the less the smaller the ridge. As τ differs from write to
+  /// write, each needs an operator of its own: the first 128 are kept (128 N (N + L) numbers,
+  /// shared by copies of the memory and by its streams), later ones are computed at every write.
+  /// Where a write must cost the same always, take a fixed τ.
   static Contraction even() { return {0}; }
 };
 
@@ -47,10 +50,11 @@ struct StickySampling {
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
 /// of queries and signal. Cost of a write: 2 d N (L + N) flops, sticky 2 d N (L + 2 M) and N M
-/// exponentials; once more N² (P + M + N/3) for P targets at a chunk length or contraction not seen
-/// before; of a read: 4 d N flops and `heads` densities a query. No heap after the first write of a
-/// size, but for what a new operator takes. Reading an empty memory gives 0. A signal that is not
-/// finite stays so. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
+/// exponentials; N² (P + M + N/3) more, and heap, for P targets where the operator is a new one:
+/// for a fixed τ at the first two writes of a length, for an even contraction as it says. Cost of a
+/// read: 4 d N flops and `heads` densities a query. No heap otherwise. Reading an empty memory
+/// gives 0. A signal that is not finite stays so. Martins, Marinho, Martins 2022, arXiv 2109.00301,
+/// eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {
