@@ -49,7 +49,8 @@ template <class Model> double streaming_error(const Settings& s, const Model& mo
   typename Model::Trace trace;
   model.forward(state, std::span(symbols).first(static_cast<std::size_t>(s.check)), parallel,
                 trace);
-  return (streamed - parallel).cwiseAbs().maxCoeff() / parallel.cwiseAbs().maxCoeff();
+  return (streamed - parallel).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
+         parallel.cwiseAbs().maxCoeff();
 }
 
 template <class Model>

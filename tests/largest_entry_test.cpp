@@ -17,3 +17,13 @@ TEMPLATE_TEST_CASE("largest_entry: a NaN anywhere is seen", "[checks]", float, d
       CHECK_FALSE(largest_entry(m.array() + 1) <= 3);
     }
 }
+
+TEST_CASE("keep_worst: a NaN is kept, whatever follows", "[checks]") {
+  double worst = 0;
+  keep_worst(worst, 2);
+  keep_worst(worst, 1);
+  CHECK(worst == 2);
+  keep_worst(worst, NAN);
+  keep_worst(worst, 3);
+  CHECK_FALSE(worst <= 4);
+}

@@ -28,7 +28,7 @@ template <class A, class B> double difference(const A& a, const B& b) {
           for (Index j = 0; j < y.cols(); ++j)
             for (Index i = 0; i < y.rows(); ++i) {
               const double error = std::abs(double(x(i, j)) - double(y(i, j)));
-              if (!(error <= worst)) worst = error;  // also when it is NaN
+              keep_worst(worst, error);
               largest = std::max(largest, std::abs(double(y(i, j))));
             }
         } else if (x != y) {

@@ -62,8 +62,7 @@ double gradient_error(Array& array, const Gradient& given, const Loss& loss) {
     array(i, j) += Complex(0, h);
     const double exact = loss().imag() / h;
     array(i, j) = kept;
-    const double error = std::abs(given(i, j) - exact);
-    if (!(error <= difference)) difference = error;  // also when it is NaN
+    keep_worst(difference, std::abs(given(i, j) - exact));
     largest = std::max(largest, std::abs(exact));
   }
   return largest > 0 ? difference / largest : difference;

@@ -31,7 +31,7 @@ double complex_step_error(Eigen::MatrixXcd x, const Eigen::MatrixXd& given, cons
   for (Index n = 0; n < x.size(); ++n) {
     const std::complex<double> kept = x(n);
     x(n) += std::complex<double>(0, h);
-    worst = std::max(worst, std::abs(loss(x).imag() / h - given(n)));
+    keep_worst(worst, std::abs(loss(x).imag() / h - given(n)));
     x(n) = kept;
   }
   return worst;

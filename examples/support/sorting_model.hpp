@@ -10,6 +10,14 @@
 /// \file
 /// The models of the sorting task: the same transformer around four memories.
 
+/// What a model reads of a sequence: the outputs so far have embeddings of their own.
+inline std::vector<int> ids_of(const SortSequence& sequence) {
+  std::vector<int> ids = sequence.input;
+  for (std::size_t i = ids.size() - sort_symbols + 1; i < ids.size(); ++i)
+    ids[i] += sort_vocabulary;
+  return ids;
+}
+
 /// Blocks over a stream of symbols whose end is answered. Tokens have no positions; the separator
 /// and the outputs so far do, and the outputs have embeddings of their own.
 template <class Block> struct SortingModel {

@@ -68,8 +68,7 @@ template <class Model> class SortingTrainer {
 
   void run_one(const Model& model, Shard& shard, const SortSequence& sequence, long count,
                fw::Pass pass) {
-    std::vector<int> ids = sequence.input;
-    for (std::size_t i = ids.size() - outputs + 1; i < ids.size(); ++i) ids[i] += sort_vocabulary;
+    const std::vector<int> ids = ids_of(sequence);
     const std::span<const int> all = std::span<const int>(ids).last(std::min(reach_, ids.size()));
     const std::size_t read = all.size() - std::min(all.size(), tail_);
     auto state = model.initial_state();

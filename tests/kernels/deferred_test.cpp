@@ -37,8 +37,7 @@ void agrees(const M& plain, Index steps, double limit, bool positive = false) {
     CHECK(state.waiting == (t + 1) % N);
     const Eigen::MatrixXd W = flushed.W.template cast<double>();
     const Eigen::MatrixXd wanted = expected.W.template cast<double>();
-    const double apart = largest_entry(W - wanted) / wanted.cwiseAbs().maxCoeff();
-    if (!(apart <= worst)) worst = apart;
+    keep_worst(worst, largest_entry(W - wanted) / wanted.cwiseAbs().maxCoeff());
   }
   INFO(D::name << " N " << N << " d_v " << expected.W.rows() << " d_k " << expected.W.cols());
   CHECK(worst <= limit);

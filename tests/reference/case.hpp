@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "../largest_entry.hpp"
+
 /// \file
 /// One file of reference vectors: its arrays, and how far ours are from them. The axis orders are
 /// those of the libraries the vectors come from; all of them are views of the file's own layout.
@@ -107,12 +109,10 @@ class Case {
     const Array theirs = (*this)[name];
     double difference = 0, largest = at_least;
     for (std::size_t i = 0; i < theirs.values.size(); ++i) {
-      const double apart = std::abs(ours.values.at(i) - theirs.values[i]);
-      if (!(apart <= difference)) difference = apart;  // also when it is NaN
+      keep_worst(difference, std::abs(ours.values.at(i) - theirs.values[i]));
       largest = std::max(largest, std::abs(theirs.values[i]));
     }
-    const double relative = largest > 0 ? difference / largest : difference;
-    if (!(relative <= error)) error = relative;
+    keep_worst(error, largest > 0 ? difference / largest : difference);
   }
 
   fw::io::SafeTensors file_;
