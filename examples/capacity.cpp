@@ -53,7 +53,7 @@ std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& publi
         for (int i = 0; i < s.seeds; ++i)
           if (s.models.empty() ||
               std::find(s.models.begin(), s.models.end(), m.key) != s.models.end())
-            runs.push_back({setting, m.key, size, s.seed + static_cast<std::uint64_t>(i)});
+            runs.push_back({setting, m.key, size, s.seed + static_cast<std::uint64_t>(i), s.steps});
   };
   add(1, capacity_models, [&](const std::string& model) {
     return s.sizes.empty() ? capacity_sizes(published, model) : s.sizes;
@@ -73,7 +73,7 @@ void train(const Settings& s, CapacityRun& run) {
   CapacityOptions o;
   o.symbols = run.symbols;
   o.repeats = run.setting == 2;
-  o.steps = s.steps;
+  o.steps = run.steps;
   o.seed = run.seed;
   if (s.smoke) o.every = 5, o.test = 2, o.batch = 4;
   run.result = train_capacity(run.model, o);
@@ -85,7 +85,7 @@ long take_finished(std::vector<CapacityRun>& runs, const std::vector<CapacityRun
   const auto known = [&](CapacityRun& run) {
     const auto same = std::find_if(finished.begin(), finished.end(), [&](const auto& f) {
       return f.setting == run.setting && f.model == run.model && f.symbols == run.symbols &&
-             f.seed == run.seed;
+             f.seed == run.seed && f.steps == run.steps;
     });
     if (same == finished.end()) return false;
     run = *same;
@@ -98,6 +98,8 @@ long take_finished(std::vector<CapacityRun>& runs, const std::vector<CapacityRun
 void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
   const auto file = std::filesystem::path(s.output) / "capacity.csv";
   const auto kept = s.resume ? read_runs(file) : std::vector<CapacityRun>();
+  if (!s.resume && std::filesystem::exists(file))  // it may have taken hours
+    std::filesystem::rename(file, file.parent_path() / "capacity.previous.csv");
   long done = take_finished(runs, kept);
   const auto first = static_cast<std::size_t>(done);
   std::ofstream csv(file);
@@ -146,7 +148,7 @@ Settings parse(int argc, char** argv) {
   app.add_flag("--resume", s.resume,
                "goes on with the table in the folder: what it has is not trained again");
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes")
-      ->excludes("--models", "--sizes", "--seeds");
+      ->excludes("--models", "--sizes", "--update-sizes", "--seeds");
   app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs");
   parse_or_exit(app, argc, argv);
   if (quick) {

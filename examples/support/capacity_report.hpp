@@ -19,6 +19,7 @@ struct CapacityRun {
   std::string model;
   int symbols = 0;
   std::uint64_t seed = 1;
+  long steps = 0;  // at most
   CapacityResult result{};
   double seconds = 0;
 };
@@ -49,13 +50,13 @@ inline PublishedLosses published_losses() {
 }
 
 inline constexpr const char* capacity_csv_header =
-    "setting,model,S,seed,best_eval_loss,step_of_best,last_step,diverged,seconds\n";
+    "setting,model,S,seed,most_steps,best_eval_loss,step_of_best,last_step,diverged,seconds\n";
 
 inline std::string csv_line(const CapacityRun& r) {
   std::ostringstream line;
-  line << r.setting << "," << r.model << "," << r.symbols << "," << r.seed << "," << r.result.loss
-       << "," << r.result.best << "," << r.result.last << "," << r.result.diverged << ","
-       << r.seconds << "\n";
+  line << r.setting << "," << r.model << "," << r.symbols << "," << r.seed << "," << r.steps << ","
+       << r.result.loss << "," << r.result.best << "," << r.result.last << "," << r.result.diverged
+       << "," << r.seconds << "\n";
   return line.str();
 }
 
@@ -70,7 +71,7 @@ inline std::vector<CapacityRun> read_runs(const std::filesystem::path& file) {
     std::istringstream cells(line);
     CapacityRun r;
     std::string loss;  // streams do not read "inf"
-    if (cells >> r.setting >> r.model >> r.symbols >> r.seed >> loss >> r.result.best >>
+    if (cells >> r.setting >> r.model >> r.symbols >> r.seed >> r.steps >> loss >> r.result.best >>
         r.result.last >> r.result.diverged >> r.seconds)
       r.result.loss = std::stod(loss), runs.push_back(r);
   }
@@ -179,7 +180,7 @@ std::string capacity_curves(int setting, const Models& models, const std::filesy
     curves += (curves.empty() ? "" : ", ") + quoted(published_file()) + " using " + rows +
               ":(column(4)) skip 1 with lines lw 1.5" + (again ? " dt 2" : "") + style +
               " notitle, " + quoted(ours) + " using " + rows +
-              ":(column(5)) skip 1 with points ps 0.7 pt " + (again ? "5" : "7") + style +
+              ":(column(6)) skip 1 with points ps 0.7 pt " + (again ? "5" : "7") + style +
               " title '" + m.title + "'";
   }
   return curves;

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "plot.hpp"
+#include "signal_place.hpp"
 #include "sorting_model.hpp"
 
 /// \file
@@ -21,13 +22,17 @@ void write_signal(const Model& model, fw::Symbols ids, fw::Index written,
   fw::Nothing none;
   model.embedding.forward(tokens, x);
   model.blocks[0].norm1.forward(none, x, normed, trace);
-  const auto& basis = model.blocks[0].mixer.long_term.memory.basis();
+  const auto& memory = model.blocks[0].mixer.long_term.memory;
+  const auto& basis = memory.basis();
+  const fw::Index chunk = memory.options().chunk;
   Eigen::VectorXd psi(basis.size());
   std::ofstream csv(file);
   csv << "t,token,signal,mean\n";
   constexpr fw::Index around = 32;  // about as many tokens as a narrow basis function spans
   for (fw::Index i = 0; i < written; ++i) {
-    const double t = (static_cast<double>(i) + 0.5) / static_cast<double>(written);
+    const double within = (static_cast<double>(i % chunk) + 0.5) / static_cast<double>(chunk);
+    const double t = signal_place(memory.options().contraction, written / chunk,
+                                  (written - 1 - i) / chunk + 1, within);
     basis.evaluate(t, psi);
     const fw::Index from = std::max<fw::Index>(0, i - around / 2);
     const fw::Index count = std::min(around, written - from);
@@ -74,7 +79,7 @@ void show_memory(const Model& model, const SortSequence& sequence, const std::st
     typename Model::Trace trace;
     Eigen::MatrixXf logits;
     auto state = model.initial_state();
-    const fw::Symbols ids(sequence.input);
+    const std::vector<int> ids = ids_of(sequence);
     model.answer(state, ids, logits, trace, fw::Pass::infer);
     const auto& mixer = trace.blocks[0].mixer;
     const auto& last = mixer.stretches[static_cast<std::size_t>(mixer.used - 1)].trace;
