@@ -4,6 +4,7 @@
 #include <fastweights/continuous/basis.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>
+#include <fastweights/core/softmax.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -38,22 +39,6 @@ template <class S> S softplus(const S& x) {
     return std::log1p(power) + (positive ? x : S(0));
   else
     return log(S(1) + power) + (positive ? x : S(0));
-}
-
-// z ← softmax(z)
-template <class V> void softmax_in_place(V&& z) {
-  using S = typename std::remove_cvref_t<V>::Scalar;
-  S top = z[0];
-  for (Index i = 1; i < z.size(); ++i) top = later(top, S(z[i]));
-  z = (z.array() - S(real_part(top))).exp();
-  z /= z.sum();
-}
-
-// dz = p ⊙ (dp − p·dp), in place of dp
-template <class P, class V> void softmax_vjp_in_place(const P& p, V&& dp) {
-  using S = typename std::remove_cvref_t<V>::Scalar;
-  const S mean = (p.array() * dp.array()).sum();
-  dp = p.array() * (dp.array() - mean);
 }
 
 }  // namespace detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/softmax.hpp>
 #include <fastweights/feature_maps/feature_map.hpp>
 
 namespace fw {
@@ -15,11 +16,9 @@ struct SoftmaxMap : detail::KeepsRows {
   static constexpr std::string_view name = "SoftmaxMap";
 
   template <class X, class Y> void map(const X& x, Y& y) const {
-    using S = typename X::Scalar;
     for (Index t = 0; t < x.cols(); ++t) {
-      const S largest(x.col(t).real().maxCoeff());
-      y.col(t).array() = (x.col(t).array() - largest).exp();
-      y.col(t) /= S(y.col(t).sum());
+      y.col(t) = x.col(t);
+      detail::softmax_in_place(y.col(t));
     }
   }
   template <class X, class Y, class Dy, class Dx>

@@ -237,7 +237,7 @@ template <class S> struct RelativeAttention {
       by_distance.noalias() = distances.columns.rightCols(held).transpose() * absorbed;
       scores.head(newer) += by_distance.tail(newer);
       scores.tail(older) += by_distance.head(older);
-      detail::to_weights(scores);
+      detail::softmax_in_place(scores);
       absorbed.noalias() = tokens * scores;
       trace.joined.col(0).segment(row, d).noalias() = value.weight.middleRows(row, d) * absorbed;
     }

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <fastweights/core/softmax.hpp>
 
 /// \file
 /// The parts of relative attention: how distances are encoded, and what a block of queries does
@@ -29,14 +30,6 @@ template <class S> struct DistanceEncoding {
       }
   }
 };
-
-/// x ← softmax(x), for a view of a vector.
-template <class V> void to_weights(V x) {
-  using S = typename V::Scalar;
-  const S top = S(x.real().maxCoeff());
-  x = (x.array() - top).exp().matrix();
-  x /= x.sum();
-}
 
 /// Queries and what they attend to, heads stacked. The tokens are the sequence's and window − 1
 /// before it, of which the first `absent` stand for none.
@@ -117,7 +110,7 @@ struct RelativeBand {
       auto column = scores.col(i);
       auto visible = column.segment(begin(i), seen(i));
       visible += by_distance.col(i).tail(seen(i));
-      to_weights(visible);
+      softmax_in_place(visible);
       column.head(begin(i)).setZero();
       column.tail(length() - begin(i) - seen(i)).setZero();
     }
@@ -129,8 +122,7 @@ struct RelativeBand {
   void weigh_vjp(const Weights& weights, Gradients& dscores, Distant& dby_distance) const {
     for (Index i = 0; i < count; ++i) {
       auto dcolumn = dscores.col(i);
-      const auto mean = dcolumn.cwiseProduct(weights.col(i)).sum();
-      dcolumn = weights.col(i).cwiseProduct((dcolumn.array() - mean).matrix());
+      softmax_vjp_in_place(weights.col(i), dcolumn);
       dby_distance.col(i).head(reach() - seen(i)).setZero();
       dby_distance.col(i).tail(seen(i)) = dcolumn.segment(begin(i), seen(i));
     }

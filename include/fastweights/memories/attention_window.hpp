@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <fastweights/core/activations.hpp>
+#include <fastweights/core/softmax.hpp>
 
 /// \file
 /// Causal softmax attention over a window, 64 queries at a time in matrix form: the key-value
@@ -63,9 +64,7 @@ template <class S> struct Attention {
       auto column = weights.col(i);
       auto seen = column.segment(begin, end - begin);
       seen *= scale;
-      S top = S(0);
-      exponentiate(seen, top, true);
-      seen /= seen.sum();
+      softmax_in_place(seen);
       column.head(begin).setZero();
       column.tail(length - end).setZero();
     }
@@ -82,8 +81,8 @@ template <class S> struct Attention {
     dweights.noalias() = window.values.middleCols(first, length).transpose() * dout;
     for (Index i = 0; i < count; ++i) {
       auto dcolumn = dweights.col(i);
-      const S mean = dcolumn.cwiseProduct(weights.col(i)).sum();
-      dcolumn = scale * weights.col(i).cwiseProduct((dcolumn.array() - mean).matrix());
+      softmax_vjp_in_place(weights.col(i), dcolumn);
+      dcolumn *= scale;
     }
     dwindow.keys.middleCols(first, length).noalias() +=
         queries.middleCols(t, count) * dweights.transpose();

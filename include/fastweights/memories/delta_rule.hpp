@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/backward_rule.hpp>
+#include <fastweights/memories/affine_segment.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -173,32 +174,13 @@ class DeltaRule {
   static constexpr bool mergeable =
       !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
 
-  struct Segment {
-    detail::PlainArray<S, Dk, Dk> A;
-    detail::PlainArray<S, Dv, Dk> B;
-    static constexpr auto names = fw::names("A", "B");
-  };
-  Segment empty_segment() const requires mergeable {
-    return {detail::PlainArray<S, Dk, Dk>::Identity(dk(), dk()),
-            detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
-  }
+  using Segment = detail::AffineSegment<S, Dv, Dk>;
+  Segment empty_segment() const requires mergeable { return Segment::empty(dv(), dk()); }
   void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
-    scratch<S, Dk>(dk(), [&](auto& met) {
-      met.noalias() = g.A * t.key;
-      met *= -t.beta;
-      g.A.noalias() += met * t.key.transpose();
-    });
-    scratch<S, Dv>(dv(), [&](auto& update) {
-      update.noalias() = g.B * t.key;
-      update = t.beta * (t.value - update);
-      g.B.noalias() += update * t.key.transpose();
-    });
+    g.add(t.key, t.value, t.beta);
   }
-  void merge(Segment& g, const Segment& later) const requires mergeable {
-    g.B = (g.B * later.A + later.B).eval();
-    g.A = (g.A * later.A).eval();
-  }
-  void apply(const Segment& g, Kept& s) const requires mergeable { s.W = (s.W * g.A + g.B).eval(); }
+  void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
+  void apply(const Segment& g, Kept& s) const requires mergeable { g.apply(s.W); }
 
  private:
   // u = write · β (v − read · W k): 1 and 1 without a normaliser, w g and g with it.

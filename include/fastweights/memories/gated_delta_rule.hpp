@@ -3,6 +3,7 @@
 #include <fastweights/core/decay.hpp>
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/kernels/backward_decays.hpp>
+#include <fastweights/memories/affine_segment.hpp>
 #include <fastweights/memories/causal.hpp>
 #include <fastweights/memories/normaliser.hpp>
 
@@ -149,34 +150,15 @@ class GatedDeltaRule {
   }
 
   /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a stretch is W ← W A + B.
-  struct Segment {
-    detail::PlainArray<S, Dk, Dk> A;
-    detail::PlainArray<S, Dv, Dk> B;
-    static constexpr auto names = fw::names("A", "B");
-  };
-  Segment empty_segment() const {
-    return {detail::PlainArray<S, Dk, Dk>::Identity(dk(), dk()),
-            detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
-  }
+  using Segment = detail::AffineSegment<S, Dv, Dk>;
+  Segment empty_segment() const { return Segment::empty(dv(), dk()); }
   void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
     detail::fade(g.A, t.decay);
-    scratch<S, Dk>(dk(), [&](auto& met) {
-      met.noalias() = g.A * t.key;
-      met *= -t.beta;
-      g.A.noalias() += met * t.key.transpose();
-    });
     detail::fade(g.B, t.decay);
-    scratch<S, Dv>(dv(), [&](auto& update) {
-      update.noalias() = g.B * t.key;
-      update = t.beta * (t.value - update);
-      g.B.noalias() += update * t.key.transpose();
-    });
+    g.add(t.key, t.value, t.beta);
   }
-  void merge(Segment& g, const Segment& later) const {
-    g.B = (g.B * later.A + later.B).eval();
-    g.A = (g.A * later.A).eval();
-  }
-  void apply(const Segment& g, Kept& s) const { s.W = (s.W * g.A + g.B).eval(); }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void apply(const Segment& g, Kept& s) const { g.apply(s.W); }
 
  private:
   Index dv() const { return signature_.dv; }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <fastweights/core/activations.hpp>
+#include <type_traits>
+
+/// \file
+/// The softmax of one vector, for maps, densities and attention alike.
+
+namespace fw::detail {
+
+/// x ← softmax(x), for a vector or a view of one. The largest entry becomes exp(0), so that none
+/// overflows; of complex numbers it is the one with the largest real part.
+template <class V> void softmax_in_place(V&& x) {
+  using S = typename std::remove_cvref_t<V>::Scalar;
+  S top = x[0];
+  if constexpr (std::is_floating_point_v<S>) {
+    top = x.maxCoeff();
+  } else {
+    for (Eigen::Index i = 1; i < x.size(); ++i)
+      if (real_part(x[i]) > real_part(top)) top = x[i];
+  }
+  x.array() = (x.array() - S(real_part(top))).exp();
+  x /= S(x.sum());
+}
+
+/// dp ← p ⊙ (dp − p·dp): from the gradient of p = softmax(x) to that of x.
+template <class P, class V> void softmax_vjp_in_place(const P& p, V&& dp) {
+  using S = typename std::remove_cvref_t<V>::Scalar;
+  const S mean = (p.array() * dp.array()).sum();
+  dp.array() = p.array() * (dp.array() - mean);
+}
+
+}  // namespace fw::detail

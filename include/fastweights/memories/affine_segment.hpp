@@ -1,0 +1,39 @@
+#pragma once
+
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/state.hpp>
+
+namespace fw::detail {
+
+/// A stretch of delta-rule writes, W ← W A + B, as each of them, W (I − β k kᵀ) + β v kᵀ, is affine
+/// in W.
+template <class S, int Dv, int Dk> struct AffineSegment {
+  PlainArray<S, Dk, Dk> A;
+  PlainArray<S, Dv, Dk> B;
+  static constexpr auto names = fw::names("A", "B");
+
+  static AffineSegment empty(Index dv, Index dk) {
+    return {PlainArray<S, Dk, Dk>::Identity(dk, dk), PlainArray<S, Dv, Dk>::Zero(dv, dk)};
+  }
+
+  /// One write more.
+  template <class K, class V> void add(const K& key, const V& value, const S& beta) {
+    scratch<S, Dk>(A.rows(), [&](auto& met) {
+      met.noalias() = A * key;
+      met *= -beta;
+      A.noalias() += met * key.transpose();
+    });
+    scratch<S, Dv>(B.rows(), [&](auto& update) {
+      update.noalias() = B * key;
+      update = beta * (value - update);
+      B.noalias() += update * key.transpose();
+    });
+  }
+  void append(const AffineSegment& later) {
+    B = (B * later.A + later.B).eval();
+    A = (A * later.A).eval();
+  }
+  template <class W> void apply(W& w) const { w = (w * A + B).eval(); }
+};
+
+}  // namespace fw::detail
