@@ -152,7 +152,9 @@ inline std::string training_curves(const Experiment& e, const std::vector<Run>& 
 /// Test errors against R beside the published ones, and the validation errors of the chosen runs
 /// against training steps. `floor`: the error in % that one wrong sequence makes, drawn for none.
 inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor) {
-  const std::string low = std::to_string(floor);
+  char low_text[32];
+  std::snprintf(low_text, sizeof low_text, "%g", floor);
+  const std::string low = low_text;
   plot(std::filesystem::path(e.output) / "errors.png",
        "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset grid\n"
        "set logscale y\nset key below maxcols 4 font ',9'\nset bmargin 9\nset ylabel 'test error, "
