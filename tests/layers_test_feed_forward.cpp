@@ -94,9 +94,9 @@ TEST_CASE("FeedForward: float agrees with double", "[layers]") {
   fw::FeedForward<float>::Trace tracef;
   auto grad = exact;
   auto gradf = layer;
-  exact.forward(none, x, y, trace);
+  exact.forward(none, x, y, trace, fw::Pass::train);
   exact.backward(x, trace, y, dx, grad);
-  layer.forward(none, x.cast<float>().eval(), yf, tracef);
+  layer.forward(none, x.cast<float>().eval(), yf, tracef, fw::Pass::train);
   layer.backward(x.cast<float>().eval(), tracef, y.cast<float>().eval(), dxf, gradf);
   CHECK(layer_checks::relative_difference(yf.cast<double>(), y) <= 2e-6);
   CHECK(layer_checks::relative_difference(dxf.cast<double>(), dx) <= 2e-6);
