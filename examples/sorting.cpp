@@ -102,7 +102,7 @@ void print_table(const Settings& s, const std::vector<Result>& results) {
       s.test, static_cast<unsigned long long>(s.seed), long{s.sizes.layers}, long{s.sizes.width},
       long{s.sizes.window}, long{s.sizes.functions});
   for (const long n : s.lengths) std::printf(" n = %ld |", n);
-  std::printf(" seconds a step at n = %ld |\n|---|---|");
+  std::printf(" seconds a step at n = %ld |\n|---|---|", s.lengths.back());
   for (std::size_t i = 0; i <= s.lengths.size(); ++i) std::printf("---|");
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Result& r = results[i];
