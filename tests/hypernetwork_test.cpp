@@ -1,6 +1,6 @@
 #include <fastweights/core/random.hpp>
-#include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/feature_maps/tanh.hpp>
 #include <fastweights/layers/hypernetwork.hpp>
 #include <fastweights/layers/layer_norm.hpp>
 #include <fastweights/memories/delta_rule.hpp>
@@ -154,7 +154,9 @@ TEST_CASE("hypernetwork: what breaks the construction is refused with the reason
           "sum normalisation");
   refuses(fw::FeatureMapped<Sum, fw::SumNormalised<fw::EluPlusOne>>(Sum(3, 1), 1),
           "sum normalisation");
-  refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum(3, 1), 1), "not z times the value");
+  refuses(fw::FeatureMapped<Sum, fw::SoftmaxMap>(Sum(3, 1), 1), "a softmax of keys and queries");
+  refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum(3, 1), 1), "L2 normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::TanhMap>(Sum(3, 1), 1), "not z times the value");
   refuses(fw::HebbianMemory<double>(3, 1), "HebbianMemory: what it answers is not z times");
   refuses(fw::GatedDeltaRule<double>(3, 1), "GatedDeltaRule: what the first token writes decays");
   // Right for values from 0 to 1, but not below.

@@ -6,6 +6,7 @@
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/memories/feature_mapped.hpp>
 #include <fastweights/memories/key_value_cache.hpp>
 #include <stdexcept>
@@ -31,6 +32,10 @@ template <class Map> constexpr std::string_view map_obstacle() {
   using Last = typename LastMap<Map>::type;
   if (std::is_same_v<Last, SumNormalise>)
     return "sum normalisation: of one key row it makes 1, whatever z is";
+  if (std::is_same_v<Last, SoftmaxMap>)
+    return "a softmax of keys and queries: of one key row it makes 1, whatever z is";
+  if (std::is_same_v<Last, L2Normalise>)
+    return "L2 normalisation: of one key row it makes 1 or -1, which leaves of z its sign";
   if (std::is_same_v<Last, EluPlusOne>)
     return "ELU+1: it maps 0 to 1, so that every token writes and reads in every head, and is not "
            "linear in z";
