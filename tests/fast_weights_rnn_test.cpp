@@ -52,15 +52,10 @@ template <class A, class B> double apart(Index r, const A& a, const B& b) {
   return r > 1 ? relative_difference(a, b) : largest_entry(a - b);
 }
 
-template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
-  fw::Random random(5);
-  const auto x = layer_checks::random_matrix(layer.inputs(), steps, random);
-  const auto dy = layer_checks::random_matrix(layer.outputs(), steps, random);
-  const auto before = layer_checks::random_matrix(layer.inputs(), 4, random);
-  auto state = layer.initial_state();
-  typename Layer::Trace trace;
-  Matrix<double> y(layer.outputs(), 4);
-  if (used) layer.forward(state, before, y, trace);
+// Trains in both forms and in the one the layer picks, and compares everything.
+template <class Layer>
+void trained_alike(Layer layer, const typename Layer::State& state, const Matrix<double>& x,
+                   const Matrix<double>& dy) {
   layer.form = FastWeightsForm::matrix;
   const Trained by_matrix(layer, state, x, dy);
   layer.form = FastWeightsForm::attention;
@@ -68,7 +63,7 @@ template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
   layer.form = FastWeightsForm::cheaper;
   const Trained by_either(layer, state, x, dy);
 
-  INFO("R " << layer.outputs() << ", S " << layer.inner << ", T " << steps << ", used " << used);
+  INFO("R " << layer.outputs() << ", S " << layer.inner << ", T " << x.cols());
   for (const auto* other : {&by_attention, &by_either}) {
     CHECK(relative_difference(other->y, by_matrix.y) <= 1e-12);
     CHECK(apart(layer.outputs(), other->dx, by_matrix.dx) <= 1e-12);
@@ -82,6 +77,18 @@ template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
   }
 }
 
+template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
+  fw::Random random(5);
+  const auto x = layer_checks::random_matrix(layer.inputs(), steps, random);
+  const auto dy = layer_checks::random_matrix(layer.outputs(), steps, random);
+  const auto before = layer_checks::random_matrix(layer.inputs(), 4, random);
+  auto state = layer.initial_state();
+  typename Layer::Trace trace;
+  Matrix<double> y(layer.outputs(), 4);
+  if (used) layer.forward(state, before, y, trace);
+  INFO("used " << used);
+  trained_alike(layer, state, x, dy);
+}
 // The equations, one number at a time.
 struct Plain {
   const Rnn& layer;
@@ -143,22 +150,16 @@ TEST_CASE("FastWeightsRnn: the forms agree, forward and in every gradient", "[la
 }
 
 TEST_CASE("FastWeightsRnn: the forms agree where the state's A is not symmetric", "[layers][rnn]") {
-  Rnn layer({.inputs = 3, .hidden = 6, .inner = 2, .learn_rates = true});
-  draw(layer, 4);
-  fw::Random random(6);
-  auto state = layer.initial_state();
-  random.fill(state.h);
-  random.fill(state.A);
-  const auto x = layer_checks::random_matrix(3, 9, random);
-  const auto dy = layer_checks::random_matrix(6, 9, random);
-  layer.form = FastWeightsForm::matrix;
-  const Trained a(layer, state, x, dy);
-  layer.form = FastWeightsForm::attention;
-  const Trained b(layer, state, x, dy);
-  CHECK(relative_difference(b.y, a.y) <= 1e-12);
-  CHECK(relative_difference(b.dx, a.dx) <= 1e-12);
-  CHECK(relative_difference(b.grad.decay, a.grad.decay) <= 1e-12);
-  CHECK(relative_difference(b.grad.rate, a.grad.rate) <= 1e-12);
+  for (Index inner : {1, 2, 3}) {
+    Rnn layer({.inputs = 3, .hidden = 6, .inner = inner, .learn_rates = true, .bias = true});
+    draw(layer, 4);
+    fw::Random random(6);
+    auto state = layer.initial_state();
+    random.fill(state.h);
+    random.fill(state.A);
+    trained_alike(layer, state, layer_checks::random_matrix(3, 9, random),
+                  layer_checks::random_matrix(6, 9, random));
+  }
 }
 
 TEST_CASE("FastWeightsRnn: rates of zero", "[layers][rnn]") {
@@ -209,12 +210,13 @@ TEST_CASE("FastWeightsRnn: any split gives the same, in any mixture of forms", "
 }
 
 TEST_CASE("FastWeightsRnn: the form is as told, else by what it costs", "[layers][rnn]") {
-  const auto attends = [](FastWeightsForm form, Index steps, fw::Pass pass, bool used) {
+  const auto attends = [](FastWeightsForm form, Index steps, fw::Pass pass, bool used,
+                          Index sequences = 1) {
     const Rnn layer({.inputs = 2, .hidden = 20, .form = form});
-    auto state = layer.initial_state();
+    auto state = layer.initial_state(sequences);
     if (used) state.A(3, 5) = 1e-300;
-    const Matrix<double> x = Matrix<double>::Ones(2, steps);
-    Matrix<double> y(20, steps);
+    const Matrix<double> x = Matrix<double>::Ones(2, steps * sequences);
+    Matrix<double> y(20, steps * sequences);
     Rnn::Trace trace;
     layer.forward(state, x, y, trace, pass);
     return trace.attends;
@@ -232,6 +234,9 @@ TEST_CASE("FastWeightsRnn: the form is as told, else by what it costs", "[layers
   CHECK(!attends(cheaper, 1, fw::Pass::infer, false));
   CHECK(!attends(cheaper, 100, fw::Pass::infer, false));
   CHECK(!attends(cheaper, 100, fw::Pass::train, false));
+  CHECK(!attends(cheaper, 28, fw::Pass::train, false));
+  CHECK(attends(cheaper, 28, fw::Pass::train, false, 100));  // matrices of 320 kB
+  CHECK(!attends(cheaper, 50, fw::Pass::infer, false, 100));
 }
 
 TEST_CASE("FastWeightsRnn: float follows double", "[layers][rnn]") {
