@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fastweights/core/views.hpp>
@@ -87,10 +88,13 @@ class Case {
     forward_limit_ = forward;
     gradient_limit_ = gradient;
   }
-  /// Whether everything compared is within the limits, and something was.
+  /// Whether everything compared is within the limits, and something was: of the gradients, too,
+  /// where the file has any.
   bool right() const {
+    const auto names = file_.names();
+    const bool none = std::ranges::none_of(names, [](auto& n) { return n.starts_with("grad_"); });
     return forward_ >= 0 && forward_ <= forward_limit_ &&
-           (!has_gradient() || gradient_ <= gradient_limit_);
+           (has_gradient() ? gradient_ <= gradient_limit_ : none);
   }
 
   /// Compares with the array of that name: max|a − b| / max|b|. A gradient that is 0 but for
