@@ -204,6 +204,7 @@ inline void draw_capacity(const std::filesystem::path& folder, const std::vector
   std::ofstream lines(folder / "perfect.csv");
   for (int S = 10; S <= 200; S += 10)
     lines << S << "," << perfect_addressing(S, S, Asked::every_key) << ","
+          << perfect_addressing(S, S, Asked::random_position) << ","
           << perfect_addressing(S, 2 * S, Asked::random_position) << "\n";
   lines.close();
   plot(
@@ -211,7 +212,8 @@ inline void draw_capacity(const std::filesystem::path& folder, const std::vector
       start + "set logscale y\nplot [0:210][2e-4:3] " + capacity_curves(2, update_models, csv) +
           ", " + quoted(folder / "perfect.csv") +
           " using 1:2 with lines dt 2 lw 2 lc 'black' title 'sum, perfect: S pairs, every key', '' "
-          "using 1:3 with lines dt 3 lw 2 lc 'black' title 'sum, perfect: 2S pairs, random "
-          "position'\n",
+          "using 1:3 with lines dt 4 lw 2 lc 'black' title 'sum, perfect: S pairs, random "
+          "position', '' using 1:4 with lines dt 3 lw 2 lc 'black' title 'sum, perfect: 2S pairs, "
+          "random position'\n",
       1100);
 }

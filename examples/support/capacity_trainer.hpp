@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <limits>
 
 #include "capacity_rules.hpp"
@@ -49,6 +50,7 @@ struct CapacityOptions {
   long d_key = 64, batch = 32, steps = 100000, every = 100, patience = 10, test = 20;
   double rate = 1e-3, enough = 1e-3;
   std::uint64_t seed = 1;
+  std::function<void(long, double)> evaluated = [](long, double) {};  // is told step and loss
 };
 
 struct CapacityResult {
@@ -91,6 +93,7 @@ template <class Rule> class CapacityTrainer {
       adam.step(net_, grad_, o_.rate);
       if (step % o_.every != 0) continue;
       const double now = evaluate();
+      o_.evaluated(step, now);
       strikes = now < result.loss ? 0 : strikes + 1;
       if (now < result.loss) result.loss = now, result.best = step;
       if (now <= o_.enough || strikes > o_.patience) break;
