@@ -162,7 +162,9 @@ void draw(const Settings& s) {
        "grid\nset key outside right\nplot [][1e-17:1e-4] " +
            file + size + "8 skip 1 with points pt 7 ps 0.6 title 'float', " + file + size +
            "7 skip 1 with points pt 7 ps 0.6 title 'double', 1e-5 with lines dt 2 lc 'gray40' "
-           "title 'limit, float', 1e-12 with lines dt 3 lc 'gray40' title 'limit, double'\n");
+           "title 'limit, float', 1e-12 with lines dt 3 lc 'gray40' title 'limit, double', 1.3e-15 "
+           "with lines "
+           "dt 4 lc 'black' title 'the note, double'\n");
 }
 
 Settings parse(int argc, char** argv) {

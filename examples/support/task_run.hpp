@@ -1,9 +1,9 @@
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <iostream>
 #include <map>
-#include <stdexcept>
 
 #include "options.hpp"
 #include "plot.hpp"
@@ -53,21 +53,26 @@ inline void add_task_options(CLI::App& app, TaskSettings& s) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--quick", s.quick, "an easier task, three minutes at most")
-      ->excludes("--steps", "--rate", "--test");
+      ->excludes("--models", "--steps", "--rate", "--test");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
 }
 
 /// Trains all models, and leaves curves.csv, results.csv and curves.png in the folder.
 std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& draw);
 
-/// Throws std::runtime_error where the share of right answers of a model with fast weights is below
-/// `least`: what a quick run must reach.
-inline void expect_learned(const std::vector<TaskResult>& results, double least) {
-  for (const TaskResult& r : results)
-    if (r.kind != "rnn" && !(r.answers >= least))
-      throw std::runtime_error(
-          "the " + title_of(task_model_kinds, r.kind) + " has " + std::to_string(100 * r.answers) +
-          " % of the answers right, at least " + std::to_string(100 * least) + " % expected");
+/// Whether the share of right answers of every model with fast weights is at least that: what a
+/// quick run must reach, and says.
+inline bool learned(const std::vector<TaskResult>& results, double least) {
+  bool all = true;
+  for (const TaskResult& r : results) {
+    if (r.kind == "rnn") continue;
+    const bool good = r.answers >= least;
+    std::printf("%s: %.1f %% of the answers right, at least %.0f %% expected: %s\n",
+                title_of(task_model_kinds, r.kind).c_str(), 100 * r.answers, 100 * least,
+                good ? "good" : "FAILED");
+    all = all && good;
+  }
+  return all;
 }
 
 /// A picture of the validation accuracy: of answers, or of sequences all of whose answers are
