@@ -40,8 +40,9 @@ Settings parse(int argc, char** argv) {
   Experiment& e = s.experiment;
   e.name = "glimpses";
   e.output = "build/glimpses";
-  e.models = {"irnn", "lstm", "delta", "norm", "fast"};
-  e.etas = {0.02};  // the best of 0.02 to 0.5 in validation, with seed 4
+  e.models = {"rnn", "irnn", "lstm", "delta", "norm", "fast"};
+  e.rates = {1e-2, 3e-3};
+  e.etas = {0.02};  // of 0.02 to 0.5 the best in validation, with seed 4
   e.plan.steps = 0;
   e.published = published;
   e.source = "paper, MNIST";
@@ -57,7 +58,7 @@ Settings parse(int argc, char** argv) {
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
   parse_options(app, argc, argv, e);
   const bool mnist = !s.mnist.empty();
-  if (s.quick) e.units = {mnist ? 50 : 20}, e.plan.steps = 1500, e.rates = {3e-3}, s.target = 20;
+  if (s.quick) e.units = {mnist ? 50 : 20}, e.plan.steps = 1500, e.rates = {1e-2}, s.target = 20;
   if (s.smoke) e.units = {20}, e.plan.steps = 4, e.rates = {1e-3}, s.copies = 2;
   if (e.units.empty() && mnist) e.units = {50, 100, 200};
   if (e.units.empty()) e.units = {10, 20, 50};

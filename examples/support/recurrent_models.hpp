@@ -73,13 +73,12 @@ struct DeltaLayer {
   }
 };
 
-inline const Kinds recurrent_kinds{{"irnn", "IRNN"},
-                                   {"lstm", "LSTM"},
-                                   {"delta", "delta rule"},
-                                   {"fast", "fast weights"},
-                                   {"norm", "without fast weights"}};
+inline const Kinds recurrent_kinds{{"rnn", "plain RNN"},     {"irnn", "IRNN"},
+                                   {"lstm", "LSTM"},         {"delta", "delta rule"},
+                                   {"fast", "fast weights"}, {"norm", "without fast weights"}};
 
-/// Calls f with the model of that kind around R units, its parameters drawn. The fast weights are
+/// Calls f with the model of that kind around R units, its parameters drawn. The plain RNN is of
+/// tanh and starts as PyTorch's, IRNN of ReLU from the identity. The fast weights are
 /// those of the paper, f = ReLU, λ = 0.95, S = 1, W from 0.05 I, C uniform in ±1/√R; "norm" is the
 /// same network with η = 0, which leaves the layer norm. The LSTM starts with forget gates that
 /// keep (a bias of 1: Jozefowicz, Zaremba, Sutskever 2015).
@@ -96,6 +95,7 @@ auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index 
   };
   const auto as_drawn = [](auto&) {};
   const fw::Index in = encoder.outputs();
+  if (kind == "rnn") return with(fw::Rnn<float>(in, units), as_drawn);
   if (kind == "irnn")
     return with(fw::Rnn<float, fw::Relu>(in, units), [](auto& l) { l.start_at_identity(); });
   if (kind == "lstm")
@@ -104,7 +104,7 @@ auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index 
   if (kind == "delta") return with(DeltaLayer(in, units), as_drawn);
   if (kind != "fast" && kind != "norm")
     throw std::invalid_argument("there is no model '" + kind +
-                                "': expected irnn, lstm, delta, fast or norm");
+                                "': expected rnn, irnn, lstm, delta, fast or norm");
   return with(fw::FastWeightsRnn<float>(
                   {.inputs = in, .hidden = units, .rate = kind == "fast" ? eta : 0.0}),
               as_drawn);
