@@ -89,6 +89,7 @@ template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
   INFO("used " << used);
   trained_alike(layer, state, x, dy);
 }
+
 // The equations, one number at a time.
 struct Plain {
   const Rnn& layer;

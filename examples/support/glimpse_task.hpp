@@ -1,6 +1,6 @@
 #pragma once
 
-#include <Eigen/Core>
+#include <Eigen/SparseCore>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -182,30 +182,61 @@ inline Images warped(const Images& images, int copies, std::uint64_t seed, const
   return all;
 }
 
-/// Where a glimpse lies: `patch` by `patch` values, each the mean of scale×scale pixels.
+/// Where a glimpse lies: a square of `width` pixels, seen as `patch` by `patch` means.
 struct Glimpse {
-  int row = 0, column = 0, scale = 1;
+  int row = 0, column = 0, width = 0;
   bool operator==(const Glimpse&) const = default;
 };
 
-/// For each quarter of the image: the whole of it at half the resolution, its four quarters, and
-/// the whole of it again. A quarter is 2·patch wide and begins at the image's edge, so that
-/// quarters meet where the image is 4·patch wide (MNIST, patches of 7) and overlap where it is
-/// narrower (8 pixels, patches of 3).
+/// For each quarter of the image: the whole of it, coarsely, four parts of it pixel by pixel, and
+/// the whole of it again. The parts lie in the quarter's corners: they meet in the middle where it
+/// is 2·patch wide (14 pixels of MNIST, patches of 7) and overlap where it is narrower (4 pixels,
+/// patches of 3).
 inline std::vector<Glimpse> glimpse_order(int side, int patch) {
-  if (patch < 1 || side < 2 * patch)
+  if (patch < 1 || side % 2 != 0 || side < 2 * patch || side > 4 * patch)
     throw std::invalid_argument("glimpses of " + std::to_string(patch) + " in images of " +
-                                std::to_string(side) + ": an image takes at least two abreast");
+                                std::to_string(side) +
+                                ": expected an even side, of two to four glimpses");
   std::vector<Glimpse> order;
-  const std::array starts{0, side - 2 * patch};
-  for (const int row : starts)
-    for (const int column : starts) {
-      order.push_back({row, column, 2});
-      for (const int down : {0, patch})
-        for (const int right : {0, patch}) order.push_back({row + down, column + right, 1});
-      order.push_back({row, column, 2});
+  const int quarter = side / 2, last = quarter - patch;
+  for (const int row : {0, quarter})
+    for (const int column : {0, quarter}) {
+      order.push_back({row, column, quarter});
+      for (const int down : {0, last})
+        for (const int right : {0, last}) order.push_back({row + down, column + right, patch});
+      order.push_back({row, column, quarter});
     }
   return order;
+}
+
+/// How much of the pixels 0 … width − 1 each of `patch` equal parts takes: the weights of its mean.
+inline Eigen::MatrixXf mean_weights(int patch, int width) {
+  Eigen::MatrixXf weights(patch, width);
+  for (int part = 0; part < patch; ++part)
+    for (int pixel = 0; pixel < width; ++pixel) {  // in parts of 1/patch of a pixel
+      const int from = std::max(part * width, pixel * patch);
+      const int to = std::min((part + 1) * width, (pixel + 1) * patch);
+      weights(part, pixel) = static_cast<float>(std::max(0, to - from)) / static_cast<float>(width);
+    }
+  return weights;
+}
+
+/// All glimpses of an image, patch² values each, one after the other, as a map of its pixels.
+inline Eigen::SparseMatrix<float, Eigen::RowMajor> glimpse_map(int side, int patch) {
+  std::vector<Eigen::Triplet<float>> entries;
+  int value = 0;
+  for (const Glimpse& g : glimpse_order(side, patch)) {
+    const Eigen::MatrixXf weights = mean_weights(patch, g.width);
+    for (int r = 0; r < patch; ++r)
+      for (int c = 0; c < patch; ++c, ++value)
+        for (int y = 0; y < g.width; ++y)
+          for (int x = 0; x < g.width; ++x)
+            if (const float weight = weights(r, y) * weights(c, x); weight != 0)
+              entries.emplace_back(value, (g.row + y) * side + g.column + x, weight);
+  }
+  Eigen::SparseMatrix<float, Eigen::RowMajor> map(value, side * side);
+  map.setFromTriplets(entries.begin(), entries.end());
+  return map;
 }
 
 /// Images as sequences of glimpses, with the class of each.
@@ -214,38 +245,31 @@ struct GlimpseSequences {
 
   Images images;
   int patch = 0;
-  std::vector<Glimpse> order;
   std::vector<int> targets;
 
   GlimpseSequences(Images all, int width)
       : images(std::move(all)),
         patch(width),
-        order(glimpse_order(images.side, width)),
-        targets(images.targets) {}
+        targets(images.targets),
+        map_(glimpse_map(images.side, width)) {}
 
   std::size_t size() const { return targets.size(); }
 
   /// The glimpses of some of the images, patch² values from 0 to 1 a column.
   void gather(std::span<const int> which, Batch& batch) const {
-    batch.resize(patch * patch, static_cast<Eigen::Index>(which.size() * order.size()));
-    Eigen::Index column = 0;
-    for (const int i : which)
-      for (const Glimpse& glimpse : order)
-        look(images.at(static_cast<std::size_t>(i)), glimpse, batch.col(column++));
+    const auto count = static_cast<Eigen::Index>(which.size());
+    Eigen::MatrixXf pixels(map_.cols(), count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const auto image = images.at(static_cast<std::size_t>(which[static_cast<std::size_t>(i)]));
+      pixels.col(i) =
+          Eigen::Map<const Eigen::Vector<std::uint8_t, Eigen::Dynamic>>(image.data(), map_.cols())
+              .cast<float>() /
+          static_cast<float>(images.white);
+    }
+    batch.resize(patch * patch, map_.rows() / (patch * patch) * count);
+    Eigen::MatrixXf::Map(batch.data(), map_.rows(), count) = map_ * pixels;
   }
 
  private:
-  template <class Column>
-  void look(std::span<const std::uint8_t> image, const Glimpse& g, Column&& seen) const {
-    const float part = 1.0f / static_cast<float>(images.white * g.scale * g.scale);
-    for (int r = 0; r < patch; ++r)
-      for (int c = 0; c < patch; ++c) {
-        int sum = 0;
-        for (int y = 0; y < g.scale; ++y)
-          for (int x = 0; x < g.scale; ++x)
-            sum += image[static_cast<std::size_t>((g.row + r * g.scale + y) * images.side +
-                                                  g.column + c * g.scale + x)];
-        seen[r * patch + c] = static_cast<float>(sum) * part;
-      }
-  }
+  Eigen::SparseMatrix<float, Eigen::RowMajor> map_;
 };

@@ -49,24 +49,27 @@ TEST_CASE("Glimpses: each quarter coarse, in four, and coarse again", "[glimpses
   REQUIRE(order.size() == 24);
   CHECK(std::ranges::equal(
       std::span(order).first(6),
-      std::array<Glimpse, 6>{{{0, 0, 2}, {0, 0, 1}, {0, 7, 1}, {7, 0, 1}, {7, 7, 1}, {0, 0, 2}}}));
-  CHECK((order[6] == Glimpse{0, 14, 2}));
-  CHECK((order[22] == Glimpse{21, 21, 1}));
+      std::array<Glimpse, 6>{
+          {{0, 0, 14}, {0, 0, 7}, {0, 7, 7}, {7, 0, 7}, {7, 7, 7}, {0, 0, 14}}}));
+  CHECK((order[6] == Glimpse{0, 14, 14}));
+  CHECK((order[22] == Glimpse{21, 21, 7}));
   std::array<int, 28 * 28> fine{}, coarse{};  // how often a pixel is seen
   for (const Glimpse& g : order)
-    for (int r = 0; r < 7 * g.scale; ++r)
-      for (int c = 0; c < 7 * g.scale; ++c)
-        ++(g.scale == 1 ? fine : coarse)
+    for (int r = 0; r < g.width; ++r)
+      for (int c = 0; c < g.width; ++c)
+        ++(g.width == 7 ? fine : coarse)
               .at(static_cast<std::size_t>((g.row + r) * 28 + g.column + c));
   CHECK(std::ranges::all_of(fine, [](int n) { return n == 1; }));
   CHECK(std::ranges::all_of(coarse, [](int n) { return n == 2; }));
-  CHECK((glimpse_order(8, 3)[18] == Glimpse{2, 2, 2}));
-  CHECK((glimpse_order(8, 3)[22] == Glimpse{5, 5, 1}));
-  CHECK_THROWS_WITH(glimpse_order(5, 3),
-                    "glimpses of 3 in images of 5: an image takes at least two abreast");
+  CHECK((glimpse_order(8, 3)[18] == Glimpse{4, 4, 4}));
+  CHECK((glimpse_order(8, 3)[22] == Glimpse{5, 5, 3}));
+  for (const auto& [side, patch] : {std::pair{4, 3}, {13, 4}, {28, 6}, {4, 0}})
+    CHECK_THROWS_WITH(
+        glimpse_order(side, patch),
+        Catch::Matchers::ContainsSubstring("expected an even side, of two to four glimpses"));
 }
 
-TEST_CASE("Glimpses: pixels, and means of four of them, from 0 to 1", "[glimpses]") {
+TEST_CASE("Glimpses: pixels, and their means, from 0 to 1", "[glimpses]") {
   const GlimpseSequences sequences(counting(4), 1);
   CHECK(sequences.targets == std::vector{7, 3});
   GlimpseSequences::Batch batch;
@@ -77,9 +80,12 @@ TEST_CASE("Glimpses: pixels, and means of four of them, from 0 to 1", "[glimpses
     CHECK(batch(0, 24 + i) == Catch::Approx(expected.at(static_cast<std::size_t>(i)) / 100));
     CHECK(batch(0, i) == Catch::Approx((15 - expected.at(static_cast<std::size_t>(i))) / 100));
   }
-  const GlimpseSequences wide(counting(4), 2);
+  const GlimpseSequences wide(counting(6), 2);  // quarters of 3x3 pixels, seen as 2x2 means
   wide.gather(std::vector{0}, batch);
-  CHECK((batch.col(1).cast<double>() * 100 - Eigen::Vector4d(0, 1, 4, 5)).norm() < 1e-5);
+  CHECK((batch.col(1).cast<double>() * 100 - Eigen::Vector4d(0, 1, 6, 7)).norm() < 1e-5);
+  // the upper left mean: pixel 0 whole, 1 and 6 by half and 7 by a quarter, of 2.25 pixels
+  CHECK((batch.col(0).cast<double>() * 225 - Eigen::Vector4d(5.25, 8.25, 23.25, 26.25)).norm() <
+        1e-5);
 }
 
 TEST_CASE("Digits: read from lines of 65 numbers, or refused", "[glimpses]") {
