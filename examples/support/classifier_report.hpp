@@ -153,13 +153,14 @@ inline std::string training_curves(const Experiment& e, const std::vector<Run>& 
 /// against training steps. `floor`: the error in % that one wrong sequence makes, drawn for none.
 inline void draw(const Experiment& e, const std::vector<Run>& runs, double floor) {
   char low_text[32];
-  std::snprintf(low_text, sizeof low_text, "%g", floor);
+  std::snprintf(low_text, sizeof low_text, "%.2g", floor);
   const std::string low = low_text;
+  const std::string margin = e.models.size() * e.units.size() > 12 ? "13" : "9";  // for the key
   plot(std::filesystem::path(e.output) / "errors.png",
        "set datafile separator ','\nset datafile missing NaN\nset multiplot layout 1,2\nset grid\n"
-       "set logscale y\nset key below maxcols 4 font ',9'\nset bmargin 9\nset ylabel 'test error, "
-       "% (the lowest line: " +
-           low + " or less)'\nset xlabel 'hidden units'\nset xtics " + tics_of(e) + "\nplot [0:] " +
+       "set logscale y\nset key below maxcols 4 font ',9'\nset bmargin " +
+           margin + "\nset ylabel 'test error, % (the lowest line: " + low +
+           " or less)'\nset xlabel 'hidden units'\nset xtics " + tics_of(e) + "\nplot [0:] " +
            size_curves(e, low) +
            "\nset xtics auto\nset xlabel 'training step'\nset ylabel 'validation error, %'\nplot " +
            training_curves(e, runs, low) + "\nunset multiplot\n",
