@@ -78,9 +78,9 @@ inline const Kinds recurrent_kinds{{"rnn", "plain RNN"},     {"irnn", "IRNN"},
                                    {"fast", "fast weights"}, {"norm", "without fast weights"}};
 
 /// Calls f with the model of that kind around R units, its parameters drawn. The plain RNN is of
-/// tanh and starts as PyTorch's, IRNN of ReLU from the identity. The fast weights are
-/// those of the paper, f = ReLU, λ = 0.95, S = 1, W from 0.05 I, C uniform in ±1/√R; "norm" is the
-/// same network with η = 0, which leaves the layer norm. The LSTM starts with forget gates that
+/// tanh and starts as PyTorch's, the IRNN is of ReLU and starts from the identity. The fast weights
+/// are those of the paper, f = ReLU, λ = 0.95, S = 1, W from 0.05 I, C uniform in ±1/√R; "norm" is
+/// the same network with η = 0, which leaves the layer norm. The LSTM starts with forget gates that
 /// keep (a bias of 1: Jozefowicz, Zaremba, Sutskever 2015).
 template <class Encoder, class F>
 auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index units, double eta,
