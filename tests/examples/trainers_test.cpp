@@ -19,8 +19,8 @@ TEST_CASE("Classifiers: the gradient of every model", "[examples]") {
       const auto count = static_cast<fw::Index>(data.size());
       typename Model::Trace trace;
       Eigen::MatrixXf logits(10, count);
-      fw::Random random(4);
-      // Larger weights than at the start, lest all units are near ReLU's kink.
+      fw::Random random(8);
+      // Larger weights than at the start, drawn so that few units are near ReLU's kink.
       fw::for_each_parameter([&](const std::string&, auto& p) { random.fill(p, 0.4); }, model);
       const auto loss = [&](fw::Pass pass) {
         model.forward(batch, count, logits, trace, pass);
