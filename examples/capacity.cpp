@@ -27,6 +27,7 @@
 #include <mutex>
 
 #include "support/capacity_report.hpp"
+#include "support/denormals.hpp"
 #include "support/options.hpp"
 #include "support/progress.hpp"
 #include "support/threads.hpp"
@@ -111,6 +112,7 @@ void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
   Progress progress("capacity", static_cast<long>(runs.size()));
   std::mutex lock;
   run_jobs(runs.size() - first, s.threads, [&](std::size_t i) {
+    flush_denormals();  // FAVOR+ has many
     CapacityRun& run = runs[first + i];
     const auto show = [&](long step, double loss) {
       char note[96];
