@@ -66,7 +66,7 @@ inline CapacityResult train_capacity(const std::string& model, CapacityOptions o
   };
   if (model == "softmax_cat") {
     o.fan = true;
-    return train(SoftmaxRule(o.symbols, o.d_key, {}));
+    return train(SoftmaxRule<>(o.symbols, o.d_key, {}));
   }
   const auto split = model.find('_');
   const std::string rule = model.substr(split + 1);

@@ -9,11 +9,12 @@
 /// The slow weights of the capacity tasks: k = W_K [onehot(v); e(k)] + b, q = W_Q e(q) + b and
 /// β = σ(w [onehot(v); e(k)] + b), of learned embeddings of the keys. The width of an embedding and
 /// how weights start are the authors'.
-struct CapacityNet {
-  Eigen::MatrixXf embedding;                    // e×S
-  Eigen::MatrixXf key, key_of_value, query;     // d_key×e, d_key×S, d_key×e
-  Eigen::MatrixXf strength, strength_of_value;  // 1×e, 1×S
-  Eigen::VectorXf key_bias, query_bias, strength_bias;
+template <class S> struct CapacityNet {
+  using Matrix = Eigen::MatrixX<S>;
+  Matrix embedding;                    // e×S
+  Matrix key, key_of_value, query;     // d_key×e, d_key×S, d_key×e
+  Matrix strength, strength_of_value;  // 1×e, 1×S
+  Eigen::VectorX<S> key_bias, query_bias, strength_bias;
   static constexpr auto names =
       fw::names("embedding", "key", "key_of_value", "query", "strength", "strength_of_value",
                 "key_bias", "query_bias", "strength_bias");
@@ -62,7 +63,11 @@ struct CapacityResult {
 /// Trains the slow weights around a rule on a task, until the loss is low or no longer falls.
 /// Batches run one sequence after the other; trainings may run at the same time.
 template <class Rule> class CapacityTrainer {
+  using S = typename Rule::Scalar;
+
  public:
+  using Net = CapacityNet<S>;
+
   CapacityTrainer(const CapacityOptions& options, Rule rule)
       : o_(options),
         task_(options.symbols, options.repeats),
@@ -70,17 +75,17 @@ template <class Rule> class CapacityTrainer {
         net_(options.symbols, options.d_key, options.seed, options.fan),
         grad_(net_),
         random_(options.seed * 7919 + static_cast<std::uint64_t>(options.symbols)) {
-    for (Eigen::MatrixXf* one : {&keys_, &dkeys_}) one->resize(o_.d_key, o_.symbols);
-    for (Eigen::RowVectorXf* one : {&logits_, &dlogits_}) one->resize(o_.symbols);
+    for (Eigen::MatrixX<S>* one : {&keys_, &dkeys_}) one->resize(o_.d_key, o_.symbols);
+    for (Eigen::RowVectorX<S>* one : {&logits_, &dlogits_}) one->resize(o_.symbols);
     recall_.answers.resize(o_.symbols, 1);
   }
 
-  CapacityNet& net() { return net_; }
-  const CapacityNet& gradient() const { return grad_; }
+  Net& net() { return net_; }
+  const Net& gradient() const { return grad_; }
 
   CapacityResult train() {
     CapacityResult result;
-    fw::AdamW<CapacityNet> adam(net_, {.weight_decay = 0});
+    fw::AdamW<Net> adam(net_, {.weight_decay = 0});
     long strikes = 0;
     for (long step = 1; step <= o_.steps; ++step) {
       redraw();
@@ -123,7 +128,7 @@ template <class Rule> class CapacityTrainer {
         recall_.danswers(s.answers[i], static_cast<fw::Index>(i)) -= 1;
       sum += 0.5 * static_cast<double>(recall_.danswers.squaredNorm());
       if (!with_gradient) continue;
-      recall_.danswers /= static_cast<float>(queries);
+      recall_.danswers /= static_cast<S>(queries);
       recall_.clear_gradient();
       rule_.backward(recall_);
       ask_backward(s);
@@ -185,7 +190,7 @@ template <class Rule> class CapacityTrainer {
   void ask_backward(const RecallSequence& s) {
     for (std::size_t i = 0; i < s.keys.size(); ++i) {
       const auto t = static_cast<fw::Index>(i);
-      const float dlogit = recall_.dbeta[t] * recall_.beta[t] * (1 - recall_.beta[t]);
+      const S dlogit = recall_.dbeta[t] * recall_.beta[t] * (1 - recall_.beta[t]);
       dkeys_.col(s.keys[i]) += recall_.dkeys.col(t);
       grad_.key_of_value.col(s.values[i]) += recall_.dkeys.col(t);
       dlogits_[s.keys[i]] += dlogit;
@@ -201,9 +206,9 @@ template <class Rule> class CapacityTrainer {
   CapacityOptions o_;
   RecallTask task_;
   Rule rule_;
-  CapacityNet net_, grad_;
+  Net net_, grad_;
   fw::Random random_;
-  Recall recall_;
-  Eigen::MatrixXf keys_, dkeys_, asked_;
-  Eigen::RowVectorXf logits_, dlogits_;
+  Recall<S> recall_;
+  Eigen::MatrixX<S> keys_, dkeys_, asked_;
+  Eigen::RowVectorX<S> logits_, dlogits_;
 };

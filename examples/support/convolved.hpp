@@ -9,8 +9,8 @@
 /// and what belongs together is often side by side. Yang et al. 2024, arXiv 2406.06484, section
 /// 3.3, has one behind every projection. Over 0 tokens it is the layer alone.
 template <fw::Layer Mixer> struct Convolved {
-  using Scalar = float;
-  using Conv = fw::CausalConv<float>;
+  using Scalar = typename Mixer::Scalar;
+  using Conv = fw::CausalConv<Scalar>;
   static constexpr std::string_view name = "Convolved";
 
   Conv conv;
@@ -18,14 +18,14 @@ template <fw::Layer Mixer> struct Convolved {
   static constexpr auto names = fw::names("conv", "mixer");
 
   struct State {
-    Conv::State conv;
+    typename Conv::State conv;
     typename Mixer::State mixer;
     static constexpr auto names = fw::names("conv", "mixer");
   };
   struct Trace {
-    Conv::Trace conv;
+    typename Conv::Trace conv;
     typename Mixer::Trace mixer;
-    Eigen::MatrixXf convolved, dconvolved;
+    Eigen::MatrixX<Scalar> convolved, dconvolved;
   };
 
   Convolved(Mixer layer, fw::Index tokens)
@@ -37,17 +37,17 @@ template <fw::Layer Mixer> struct Convolved {
   fw::Index outputs() const { return mixer.outputs(); }
   bool convolves() const { return conv.weight.size() > 0; }
   State initial_state() const {
-    return {convolves() ? conv.initial_state() : Conv::State(), mixer.initial_state()};
+    return {convolves() ? conv.initial_state() : typename Conv::State(), mixer.initial_state()};
   }
 
-  void forward(State& state, fw::Input<float> x, fw::Output<float> y, Trace& trace,
+  void forward(State& state, fw::Input<Scalar> x, fw::Output<Scalar> y, Trace& trace,
                fw::Pass pass = fw::Pass::infer) const {
     if (!convolves()) return mixer.forward(state.mixer, x, y, trace.mixer, pass);
     trace.convolved.resize(inputs(), x.cols());
     conv.forward(state.conv, x, trace.convolved, trace.conv, pass);
     mixer.forward(state.mixer, trace.convolved, y, trace.mixer, pass);
   }
-  void backward(fw::Input<float> x, Trace& trace, fw::Input<float> dy, fw::Output<float> dx,
+  void backward(fw::Input<Scalar> x, Trace& trace, fw::Input<Scalar> dy, fw::Output<Scalar> dx,
                 Convolved& grad) const {
     if (!convolves()) return mixer.backward(x, trace.mixer, dy, dx, grad.mixer);
     trace.dconvolved.resize(inputs(), x.cols());

@@ -17,32 +17,32 @@
 ///
 /// The memory is R×R, with keys of length 1. Yang et al. 2024, arXiv 2406.06484, section 3.3, has
 /// the convolution; there behind the projections of each head.
-struct DeltaLayer {
-  using Scalar = float;
-  using Matrix = Eigen::MatrixXf;
-  using Memory = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
+template <class S> struct DeltaLayer {
+  using Scalar = S;
+  using Matrix = Eigen::MatrixX<S>;
+  using Memory = fw::FastWeightLayer<fw::DeltaRule<S>, fw::L2Normalise>;
   static constexpr std::string_view name = "DeltaLayer";
 
-  fw::Linear<float> input;
-  fw::CausalConv<float> conv;
+  fw::Linear<S> input;
+  fw::CausalConv<S> conv;
   Memory memory;
   static constexpr auto names = fw::names("input", "conv", "memory");
 
   struct State {
-    fw::CausalConv<float>::State conv;
-    Memory::State memory;
+    typename fw::CausalConv<S>::State conv;
+    typename Memory::State memory;
     static constexpr auto names = fw::names("conv", "memory");
   };
   struct Trace {
-    fw::CausalConv<float>::Trace conv;
-    Memory::Trace memory;
+    typename fw::CausalConv<S>::Trace conv;
+    typename Memory::Trace memory;
     Matrix projected, units, dprojected, dunits;
   };
 
   DeltaLayer(fw::Index in, fw::Index units)
       : input(in, units),
         conv(units, 2),
-        memory({.d_model = units}, fw::DeltaRule<float>(units, units)) {}
+        memory({.d_model = units}, fw::DeltaRule<S>(units, units)) {}
 
   fw::Index inputs() const { return input.inputs(); }
   fw::Index outputs() const { return memory.outputs(); }
@@ -50,7 +50,7 @@ struct DeltaLayer {
     return {conv.initial_state(sequences), memory.initial_state(sequences)};
   }
 
-  void forward(State& state, fw::Input<float> x, fw::Output<float> y, Trace& trace,
+  void forward(State& state, fw::Input<S> x, fw::Output<S> y, Trace& trace,
                fw::Pass pass = fw::Pass::infer) const {
     fw::Nothing none;
     for (Matrix* room : {&trace.projected, &trace.units}) room->resize(outputs(), x.cols());
@@ -61,7 +61,7 @@ struct DeltaLayer {
     y += trace.units;
   }
 
-  void backward(fw::Input<float> x, Trace& trace, fw::Input<float> dy, fw::Output<float> dx,
+  void backward(fw::Input<S> x, Trace& trace, fw::Input<S> dy, fw::Output<S> dx,
                 DeltaLayer& grad) const {
     fw::Nothing none;
     for (Matrix* room : {&trace.dprojected, &trace.dunits}) room->resize(outputs(), x.cols());
@@ -85,6 +85,7 @@ inline const Kinds recurrent_kinds{{"rnn", "plain RNN"},     {"irnn", "IRNN"},
 template <class Encoder, class F>
 auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index units, double eta,
                      std::uint64_t seed, F&& f) {
+  using S = typename Encoder::Scalar;
   constexpr fw::Index hidden = 100, classes = 10;
   fw::Random random(seed);
   const auto with = [&](auto layer, const auto& adjust) {
@@ -95,17 +96,17 @@ auto with_classifier(const std::string& kind, const Encoder& encoder, fw::Index 
   };
   const auto as_drawn = [](auto&) {};
   const fw::Index in = encoder.outputs();
-  if (kind == "rnn") return with(fw::Rnn<float>(in, units), as_drawn);
+  if (kind == "rnn") return with(fw::Rnn<S>(in, units), as_drawn);
   if (kind == "irnn")
-    return with(fw::Rnn<float, fw::Relu>(in, units), [](auto& l) { l.start_at_identity(); });
+    return with(fw::Rnn<S, fw::Relu>(in, units), [](auto& l) { l.start_at_identity(); });
   if (kind == "lstm")
-    return with(fw::Lstm<float>(in, units),
+    return with(fw::Lstm<S>(in, units),
                 [&](auto& l) { l.bias_ih.segment(units, units).setOnes(); });
-  if (kind == "delta") return with(DeltaLayer(in, units), as_drawn);
+  if (kind == "delta") return with(DeltaLayer<S>(in, units), as_drawn);
   if (kind != "fast" && kind != "norm")
     throw std::invalid_argument("there is no model '" + kind +
                                 "': expected rnn, irnn, lstm, delta, fast or norm");
-  return with(fw::FastWeightsRnn<float>(
-                  {.inputs = in, .hidden = units, .rate = kind == "fast" ? eta : 0.0}),
-              as_drawn);
+  return with(
+      fw::FastWeightsRnn<S>({.inputs = in, .hidden = units, .rate = kind == "fast" ? eta : 0.0}),
+      as_drawn);
 }

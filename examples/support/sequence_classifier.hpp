@@ -10,21 +10,23 @@
 /// recurrent layer takes the tokens of a whole batch in one product.
 
 /// ReLU of every entry, in place, and its gradient by the result.
-inline void rectify(Eigen::MatrixXf& x) { x = x.cwiseMax(0.0f); }
-inline void rectify_backward(const Eigen::MatrixXf& y, Eigen::MatrixXf& dy) {
-  dy.array() *= (y.array() > 0).cast<float>();
+template <class S> void rectify(Eigen::MatrixX<S>& x) { x = x.cwiseMax(S(0)); }
+template <class S> void rectify_backward(const Eigen::MatrixX<S>& y, Eigen::MatrixX<S>& dy) {
+  dy.array() *= (y.array() > 0).template cast<S>();
 }
 
 /// Symbols by an embedding and a layer of ReLU. A vector depends on its symbol alone: one is made
 /// for every symbol, not for every token.
-struct SymbolEncoder {
+template <class S = float> struct SymbolEncoder {
+  using Scalar = S;
+  using Matrix = Eigen::MatrixX<S>;
   using Batch = std::vector<int>;
   struct Trace {
-    Eigen::MatrixXf embedded, table, dtable, dembedded;  ///< one column a symbol
+    Matrix embedded, table, dtable, dembedded;  ///< one column a symbol
   };
 
-  fw::Embedding<float> embedding;
-  fw::Linear<float> linear;
+  fw::Embedding<S> embedding;
+  fw::Linear<S> linear;
   static constexpr auto names = fw::names("embedding", "linear");
 
   SymbolEncoder(fw::Index symbols, fw::Index embedded, fw::Index outputs)
@@ -36,7 +38,7 @@ struct SymbolEncoder {
     linear.initialise(random);
   }
 
-  void forward(const Batch& batch, Eigen::MatrixXf& x, Trace& trace) const {
+  void forward(const Batch& batch, Matrix& x, Trace& trace) const {
     fw::Nothing none;
     trace.embedded = embedding.weight.transpose();
     trace.table.resize(outputs(), embedding.symbols());
@@ -47,8 +49,7 @@ struct SymbolEncoder {
       x.col(t) = trace.table.col(batch[static_cast<std::size_t>(t)]);
   }
 
-  void backward(const Batch& batch, Trace& trace, const Eigen::MatrixXf& dx,
-                SymbolEncoder& grad) const {
+  void backward(const Batch& batch, Trace& trace, const Matrix& dx, SymbolEncoder& grad) const {
     fw::Nothing none;
     trace.dtable.setZero(outputs(), embedding.symbols());
     for (fw::Index t = 0; t < dx.cols(); ++t)
@@ -61,20 +62,22 @@ struct SymbolEncoder {
 };
 
 /// Vectors, one a column, by a layer of ReLU.
-struct VectorEncoder {
-  using Batch = Eigen::MatrixXf;
+template <class S = float> struct VectorEncoder {
+  using Scalar = S;
+  using Matrix = Eigen::MatrixX<S>;
+  using Batch = Matrix;
   struct Trace {
-    Eigen::MatrixXf rectified, draw, dbatch;
+    Matrix rectified, draw, dbatch;
   };
 
-  fw::Linear<float> linear;
+  fw::Linear<S> linear;
   static constexpr auto names = fw::names("linear");
 
   VectorEncoder(fw::Index inputs, fw::Index outputs) : linear(inputs, outputs) {}
 
   fw::Index outputs() const { return linear.outputs(); }
 
-  void forward(const Batch& batch, Eigen::MatrixXf& x, Trace& trace) const {
+  void forward(const Batch& batch, Matrix& x, Trace& trace) const {
     fw::Nothing none;
     x.resize(outputs(), batch.cols());
     linear.forward(none, batch, x, none);
@@ -82,8 +85,7 @@ struct VectorEncoder {
     trace.rectified = x;
   }
 
-  void backward(const Batch& batch, Trace& trace, const Eigen::MatrixXf& dx,
-                VectorEncoder& grad) const {
+  void backward(const Batch& batch, Trace& trace, const Matrix& dx, VectorEncoder& grad) const {
     fw::Nothing none;
     trace.draw = dx;
     rectify_backward(trace.rectified, trace.draw);
@@ -100,13 +102,14 @@ concept ReadsSeveral = requires(const L& layer, fw::Index sequences) {
 
 /// Encoder, recurrent layer, 100 ReLU, logits of the classes.
 template <class Encoder, fw::Layer Recurrent> struct SequenceClassifier {
-  using Matrix = Eigen::MatrixXf;
+  using Scalar = typename Encoder::Scalar;
+  using Matrix = typename Encoder::Matrix;
   using Batch = typename Encoder::Batch;
 
   Encoder encoder;
   Recurrent recurrent;
-  fw::Linear<float> hidden;
-  fw::Linear<float> output;
+  fw::Linear<Scalar> hidden;
+  fw::Linear<Scalar> output;
   static constexpr auto names = fw::names("encoder", "recurrent", "hidden", "output");
 
   struct Trace {

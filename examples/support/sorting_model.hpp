@@ -136,32 +136,35 @@ inline const Kinds sorting_kinds{{"cache", "cache only"},
                                  {"continuous", "infinite-former"},
                                  {"sticky", "infinite-former, sticky"}};
 
-using ShortTerm = fw::RelativeAttention<float>;
+template <class S> using ShortTerm = fw::RelativeAttention<S>;
 template <class Mixer>
-using SortingBlock = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
-using Density = fw::LocatedDensity<float, fw::LearnedLocation<float>>;
-template <class Sampling>
-using Continuous = fw::ContinuousMemory<float, Density, fw::GaussianBasis<float>, Sampling>;
+using SortingBlock = fw::PreNormBlock<fw::LayerNorm<typename Mixer::Scalar>, Mixer,
+                                      fw::FeedForward<typename Mixer::Scalar>>;
+template <class S> using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S, class Sampling>
+using Continuous = fw::ContinuousMemory<S, Density<S>, fw::GaussianBasis<S>, Sampling>;
 
-inline ShortTerm short_term(const SortingOptions& o) {
-  return ShortTerm({.d_model = o.width, .heads = o.heads, .window = o.window});
+template <class S> ShortTerm<S> short_term(const SortingOptions& o) {
+  return ShortTerm<S>({.d_model = o.width, .heads = o.heads, .window = o.window});
 }
 
 template <class Mixer>
 SortingModel<SortingBlock<Mixer>> sorting_model(const SortingOptions& o, Mixer mixer,
                                                 fw::Index hidden) {
-  return {o.layers, SortingBlock<Mixer>(std::move(mixer), fw::FeedForward<float>(o.width, hidden))};
+  return {o.layers, SortingBlock<Mixer>(std::move(mixer),
+                                        fw::FeedForward<typename Mixer::Scalar>(o.width, hidden))};
 }
 
 template <class Memory> auto with_long_term(const SortingOptions& o, Memory memory) {
+  using S = typename Memory::Scalar;
   using Long = fw::LongTermLayer<Memory>;
-  fw::JoinedAttention<ShortTerm, Long> mixer(
-      short_term(o), Long({.heads = o.heads}, std::move(memory), {}), o.window, o.chunk);
+  fw::JoinedAttention<ShortTerm<S>, Long> mixer(
+      short_term<S>(o), Long({.heads = o.heads}, std::move(memory), {}), o.window, o.chunk);
   return sorting_model(o, std::move(mixer), o.hidden);
 }
 
-template <class Sampling> auto continuous_model(const SortingOptions& o) {
-  using Memory = Continuous<Sampling>;
+template <class S, class Sampling> auto continuous_model(const SortingOptions& o) {
+  using Memory = Continuous<S, Sampling>;
   typename Memory::Options m;
   m.d = o.width;
   m.heads = o.heads;
@@ -169,28 +172,28 @@ template <class Sampling> auto continuous_model(const SortingOptions& o) {
   m.samples = Memory::sticky ? o.sticky : o.samples;
   m.regression.ridge = o.ridge;
   m.contraction = {o.tau};
-  return with_long_term(o, Memory(m, fw::GaussianBasis<float>(o.functions, o.widths),
-                                  Density{fw::LearnedLocation<float>(o.functions)}));
+  return with_long_term(o, Memory(m, fw::GaussianBasis<S>(o.functions, o.widths),
+                                  Density<S>{fw::LearnedLocation<S>(o.functions)}));
 }
 
 /// Calls f with a model of that kind, its parameters still zero. The cache-only model has as many
 /// parameters as that of the continuous memory: what the long-term part takes there goes into its
 /// feed-forward layer.
-template <class F>
+template <class S = float, class F>
 auto with_sorting_model(const std::string& kind, const SortingOptions& o, F&& f) {
-  if (kind == "continuous") return f(continuous_model<fw::EvenSampling>(o));
-  if (kind == "sticky") return f(continuous_model<fw::StickySampling>(o));
+  if (kind == "continuous") return f(continuous_model<S, fw::EvenSampling>(o));
+  if (kind == "sticky") return f(continuous_model<S, fw::StickySampling>(o));
   if (kind == "compressive")
-    return f(with_long_term(o, fw::CompressiveMemory<float>({.d = o.width,
-                                                             .heads = o.heads,
-                                                             .chunk = o.chunk,
-                                                             .capacity = o.functions,
-                                                             .rate = o.rate})));
+    return f(with_long_term(o, fw::CompressiveMemory<S>({.d = o.width,
+                                                         .heads = o.heads,
+                                                         .chunk = o.chunk,
+                                                         .capacity = o.functions,
+                                                         .rate = o.rate})));
   if (kind != "cache")
     throw std::invalid_argument("there is no model '" + kind +
                                 "': expected cache, compressive, continuous or sticky");
-  const fw::Index wanted = fw::parameter_count(continuous_model<fw::EvenSampling>(o));
-  const fw::Index given = fw::parameter_count(sorting_model(o, short_term(o), o.hidden));
+  const fw::Index wanted = fw::parameter_count(continuous_model<S, fw::EvenSampling>(o));
+  const fw::Index given = fw::parameter_count(sorting_model(o, short_term<S>(o), o.hidden));
   const fw::Index more = (wanted - given) / (o.layers * (2 * o.width + 1));
-  return f(sorting_model(o, short_term(o), o.hidden + more));
+  return f(sorting_model(o, short_term<S>(o), o.hidden + more));
 }

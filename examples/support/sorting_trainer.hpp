@@ -10,6 +10,8 @@
 /// cut into shards that may run at the same time, each with gradients of its own, summed up in
 /// order: the result is the same for any number of threads.
 template <class Model> class SortingTrainer {
+  using Matrix = typename Model::Matrix;
+
  public:
   /// `reach`: how many tokens back the model can see, 0 for all; those before are not read.
   SortingTrainer(const Model& model, long tail, long reach = 0, int shards = 4)
@@ -41,7 +43,7 @@ template <class Model> class SortingTrainer {
     explicit Shard(const Model& model) : gradient(model) {}
     Model gradient;
     typename Model::Trace reading, answering;
-    Eigen::MatrixXf logits;
+    Matrix logits;
     double loss = 0;
     long hits = 0;
   };
@@ -78,11 +80,11 @@ template <class Model> class SortingTrainer {
     shard.hits += count_hits(best(shard.logits), sequence.targets);
     shard.loss += fw::cross_entropy(shard.logits, sequence.targets, shard.logits);
     if (pass == fw::Pass::infer) return;
-    shard.logits /= static_cast<float>(count);
+    shard.logits /= static_cast<typename Model::Scalar>(count);
     model.backward(all.subspan(read), shard.logits, shard.answering, shard.gradient);
   }
 
-  static Ranking best(const Eigen::MatrixXf& logits) {
+  static Ranking best(const Matrix& logits) {
     Ranking ranking{};
     for (std::size_t i = 0; i < outputs; ++i)
       logits.col(static_cast<fw::Index>(i)).maxCoeff(&ranking[i]);

@@ -18,13 +18,14 @@ struct TaskModelOptions {
 };
 
 template <class Mixer>
-using TaskBlock = fw::PreNormBlock<fw::LayerNorm<float>, Convolved<Mixer>, fw::FeedForward<float>>;
+using TaskBlock = fw::PreNormBlock<fw::LayerNorm<typename Mixer::Scalar>, Convolved<Mixer>,
+                                   fw::FeedForward<typename Mixer::Scalar>>;
 
 template <class Mixer>
 fw::LanguageModel<TaskBlock<Mixer>> task_model(const TaskModelOptions& o, const Mixer& mixer) {
-  return {
-      o.symbols, o.layers,
-      TaskBlock<Mixer>(Convolved(mixer, o.convolution), fw::FeedForward<float>(o.width, o.hidden))};
+  return {o.symbols, o.layers,
+          TaskBlock<Mixer>(Convolved(mixer, o.convolution),
+                           fw::FeedForward<typename Mixer::Scalar>(o.width, o.hidden))};
 }
 
 inline const Kinds task_model_kinds{{"rnn", "plain RNN"},
@@ -37,14 +38,14 @@ inline const Kinds task_model_kinds{{"rnn", "plain RNN"},
 
 /// The plain recurrent network in a memory's place, of as many units as the model is wide. What it
 /// has fewer parameters than a memory with its projections, its feed-forward layers have more.
-inline auto plain_rnn_model(TaskModelOptions o) {
+template <class S> auto plain_rnn_model(TaskModelOptions o) {
   o.hidden += o.width;
-  return task_model(o, fw::Rnn<float>(o.width, o.width));
+  return task_model(o, fw::Rnn<S>(o.width, o.width));
 }
 
 /// Calls f with a model of that kind, its parameters still zero. Throws std::invalid_argument where
 /// there is none.
-template <class F>
+template <class S = float, class F>
 auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F& f) {
   if (o.width % o.heads != 0)
     throw std::invalid_argument("the width is " + std::to_string(o.width) +
@@ -56,18 +57,16 @@ auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F
   const auto around = [&]<class M>(const M& memory, auto map) {
     return f(task_model(o, fw::FastWeightLayer<M, decltype(map)>(layer, memory, map)));
   };
-  if (kind == "rnn") return f(plain_rnn_model(o));
+  if (kind == "rnn") return f(plain_rnn_model<S>(o));
   if (kind == "sum") {
-    using M = fw::LinearAttention<float, -1, -1, fw::AttentionNormaliser<float>>;
+    using M = fw::LinearAttention<S, -1, -1, fw::AttentionNormaliser<S>>;
     return around(M(d, d), fw::EluPlusOne());
   }
-  if (kind == "delta") return around(fw::DeltaRule<float>(d, d), Map());
-  if (kind == "delta-rnn") return around(fw::DeltaRnn<float>(d, d), Map());
-  if (kind == "delta-lstm") return around(fw::DeltaLstm<float>(d, d), Map());
-  if (kind == "recurrent-delta")
-    return around(fw::RecurrentDeltaNet<float>(d, d), fw::IdentityMap());
+  if (kind == "delta") return around(fw::DeltaRule<S>(d, d), Map());
+  if (kind == "delta-rnn") return around(fw::DeltaRnn<S>(d, d), Map());
+  if (kind == "delta-lstm") return around(fw::DeltaLstm<S>(d, d), Map());
+  if (kind == "recurrent-delta") return around(fw::RecurrentDeltaNet<S>(d, d), fw::IdentityMap());
   if (kind == "self-referential")
-    return f(
-        task_model(o, fw::SelfReferentialLayer<float>({.d_model = o.width, .heads = o.heads})));
+    return f(task_model(o, fw::SelfReferentialLayer<S>({.d_model = o.width, .heads = o.heads})));
   throw std::invalid_argument("there is no model '" + kind + "'");
 }

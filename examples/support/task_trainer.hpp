@@ -10,6 +10,8 @@
 /// at the same time, each with gradients of its own, summed up in order: the result is the same for
 /// any number of threads.
 template <class Model> class TaskTrainer {
+  using Scalar = typename Model::Scalar;
+
  public:
   /// Sequence `index` of a seed.
   using Draw = std::function<TaskSequence(std::uint64_t seed, std::uint64_t index)>;
@@ -42,7 +44,7 @@ template <class Model> class TaskTrainer {
     explicit Shard(const Model& model) : gradient(model) {}
     Model gradient;
     typename Model::Trace trace;
-    Eigen::MatrixXf logits, asked;
+    Eigen::MatrixX<Scalar> logits, asked;
     std::vector<int> targets, columns;  // of the answers asked for
     double loss = 0;
     long answers = 0, right = 0, complete = 0;
@@ -80,7 +82,7 @@ template <class Model> class TaskTrainer {
     shard.logits.setZero();
     for (std::size_t i = 0; i < shard.columns.size(); ++i)
       shard.logits.col(shard.columns[i]) =
-          shard.asked.col(static_cast<fw::Index>(i)) / static_cast<float>(count);
+          shard.asked.col(static_cast<fw::Index>(i)) / static_cast<Scalar>(count);
     model.backward(sequence.input, shard.trace, shard.logits, shard.gradient);
   }
 

@@ -1,7 +1,7 @@
 #include "capacity_trainer.hpp"
 
 #include "catch.hpp"
-#include "examples/float_gradient.hpp"
+#include "examples/gradient.hpp"
 #include "largest_entry.hpp"
 
 namespace {
@@ -9,33 +9,33 @@ namespace {
 constexpr fw::Index symbols = 6, d_key = 4, length = 9;
 
 // A recall of random keys and queries, and gradients of its answers.
-Recall random_recall(fw::Index queries) {
+Recall<double> random_recall(fw::Index queries) {
   fw::Random random(1);
-  Recall r;
+  Recall<double> r;
   r.keys.resize(d_key, length);
   r.queries.resize(d_key, queries);
   r.danswers.resize(symbols, queries);
   r.answers.resize(symbols, queries);
-  for (Eigen::MatrixXf* each : {&r.keys, &r.queries, &r.danswers}) random.fill(*each);
+  for (Eigen::MatrixXd* each : {&r.keys, &r.queries, &r.danswers}) random.fill(*each);
   for (fw::Index t = 0; t < length; ++t)
     r.values.push_back(static_cast<int>(random.below(symbols)));
-  r.beta.setConstant(length, 0.7f);
+  r.beta.setConstant(length, 0.7);
   r.clear_gradient();
   return r;
 }
 
-Eigen::MatrixXf one_hot(const std::vector<int>& values) {
-  Eigen::MatrixXf v = Eigen::MatrixXf::Zero(symbols, static_cast<fw::Index>(values.size()));
+Eigen::MatrixXd one_hot(const std::vector<int>& values) {
+  Eigen::MatrixXd v = Eigen::MatrixXd::Zero(symbols, static_cast<fw::Index>(values.size()));
   for (std::size_t t = 0; t < values.size(); ++t) v(values[t], static_cast<fw::Index>(t)) = 1;
   return v;
 }
 
 // By the library's memory: all pairs written, then each query read.
 template <class M>
-Eigen::MatrixXf by_memory(const M& m, const Eigen::MatrixXf& keys, const Eigen::MatrixXf& queries,
-                          const Recall& r) {
-  const Eigen::MatrixXf v = one_hot(r.values);
-  Eigen::MatrixXf y(symbols, queries.cols());
+Eigen::MatrixXd by_memory(const M& m, const Eigen::MatrixXd& keys, const Eigen::MatrixXd& queries,
+                          const Recall<double>& r) {
+  const Eigen::MatrixXd v = one_hot(r.values);
+  Eigen::MatrixXd y(symbols, queries.cols());
   auto state = fw::initial_state(m);
   for (fw::Index t = 0; t < keys.cols(); ++t) fw::write(m, state, {keys.col(t), v.col(t)});
   for (fw::Index q = 0; q < queries.cols(); ++q)
@@ -43,7 +43,7 @@ Eigen::MatrixXf by_memory(const M& m, const Eigen::MatrixXf& keys, const Eigen::
   return y;
 }
 
-template <class Rule> void check_gradient(Rule rule, bool repeats) {
+template <class Rule> void check_rule(Rule rule, bool repeats) {
   CapacityOptions o;
   o.symbols = static_cast<int>(symbols);
   o.d_key = d_key;
@@ -55,53 +55,53 @@ template <class Rule> void check_gradient(Rule rule, bool repeats) {
   for (int i = 0; i < 4; ++i) batch.push_back(task.training(random));
   batch.push_back(task.evaluation(random));  // with many queries
   trainer.loss(batch, true);
-  const CapacityNet gradient = trainer.gradient();
-  check_gradient_in_float(trainer.net(), gradient, [&] { return trainer.loss(batch, false); });
+  const auto gradient = trainer.gradient();
+  check_gradient(trainer.net(), gradient, [&] { return trainer.loss(batch, false); });
 }
 
 }  // namespace
 
 TEST_CASE("capacity: the sum rule by weights is the memory", "[examples]") {
   using Map = fw::Dpfp<2>;
-  Recall r = random_recall(3);
-  SumRule<Map> rule(symbols, d_key, Map());
+  Recall<double> r = random_recall(3);
+  SumRule<Map, double> rule(symbols, d_key, Map());
   rule.forward(r);
-  Eigen::MatrixXf keys(Map().features(d_key), length), queries(keys.rows(), 3);
+  Eigen::MatrixXd keys(Map().features(d_key), length), queries(keys.rows(), 3);
   fw::apply(Map(), r.keys, keys);
   fw::apply(Map(), r.queries, queries);
-  const fw::LinearAttention<float, -1, -1, fw::AttentionNormaliser<float>> m(symbols, keys.rows(),
-                                                                             {1e-6f});
-  CHECK(largest_entry(r.answers - by_memory(m, keys, queries, r)) <= 1e-5f);
+  const fw::LinearAttention<double, -1, -1, fw::AttentionNormaliser<double>> m(symbols, keys.rows(),
+                                                                               {1e-6});
+  CHECK(largest_entry(r.answers - by_memory(m, keys, queries, r)) <= 1e-12);
 }
 
 TEST_CASE("capacity: softmax attention by weights is the cache", "[examples]") {
-  Recall r = random_recall(3);
-  SoftmaxRule rule(symbols, d_key, {});
+  Recall<double> r = random_recall(3);
+  SoftmaxRule<double> rule(symbols, d_key, {});
   rule.forward(r);
-  const fw::KeyValueCache<float> m(symbols, d_key, {.capacity = length});
-  CHECK(largest_entry(r.answers - by_memory(m, r.keys, r.queries, r)) <= 1e-5f);
+  const fw::KeyValueCache<double> m(symbols, d_key, {.capacity = length});
+  CHECK(largest_entry(r.answers - by_memory(m, r.keys, r.queries, r)) <= 1e-12);
 }
 
 TEST_CASE("capacity: the gated rule is (1 − β) W + β v kᵀ", "[examples]") {
-  using Gated = fw::GatedLinearAttention<float, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
-  Recall r = random_recall(2);
+  using Gated = fw::GatedLinearAttention<double, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
+  Recall<double> r = random_recall(2);
   MemoryRule<Gated, fw::IdentityMap> rule(symbols, d_key, {});
   rule.forward(r);
-  const Eigen::MatrixXf v = one_hot(r.values);
-  Eigen::MatrixXf W = Eigen::MatrixXf::Zero(symbols, d_key);
+  const Eigen::MatrixXd v = one_hot(r.values);
+  Eigen::MatrixXd W = Eigen::MatrixXd::Zero(symbols, d_key);
   for (fw::Index t = 0; t < length; ++t)
     W = ((1 - r.beta[t]) * W + r.beta[t] * v.col(t) * r.keys.col(t).transpose()).eval();
-  CHECK(largest_entry(r.answers - W * r.queries) <= 1e-5f);
+  CHECK(largest_entry(r.answers - W * r.queries) <= 1e-12);
 }
 
 TEST_CASE("capacity: the gradients of the slow weights", "[examples]") {
   using Normalised = fw::SumNormalised<fw::EluPlusOne>;
-  using Gated = fw::GatedLinearAttention<float, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
-  check_gradient(SumRule<fw::EluPlusOne>(symbols, d_key, {}), false);
-  check_gradient(SoftmaxRule(symbols, d_key, {}), true);
-  check_gradient(MemoryRule<fw::DeltaRule<float>, Normalised>(symbols, d_key, {}), true);
-  check_gradient(MemoryRule<Gated, Normalised>(symbols, d_key, {}), true);
-  check_gradient(MemoryRule<fw::FastWeightMemory<float>, fw::TanhMap>(symbols, d_key, {}), true);
+  using Gated = fw::GatedLinearAttention<double, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
+  check_rule(SumRule<fw::EluPlusOne, double>(symbols, d_key, {}), false);
+  check_rule(SoftmaxRule<double>(symbols, d_key, {}), true);
+  check_rule(MemoryRule<fw::DeltaRule<double>, Normalised>(symbols, d_key, {}), true);
+  check_rule(MemoryRule<Gated, Normalised>(symbols, d_key, {}), true);
+  check_rule(MemoryRule<fw::FastWeightMemory<double>, fw::TanhMap>(symbols, d_key, {}), true);
 }
 
 TEST_CASE("capacity: a training learns, and again the same", "[examples]") {
