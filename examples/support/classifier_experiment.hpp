@@ -26,6 +26,7 @@ struct Experiment {
   std::vector<fw::Index> units;
   std::vector<double> rates = {3e-3, 1e-3};
   TrainingPlan plan;
+  std::map<fw::Index, long> steps;   ///< of nets of so many units, where other than the plan's
   std::vector<double> etas = {0.5};  ///< of the fast weights, to choose from
   int threads = 0;
   PublishedErrors published;
@@ -36,6 +37,7 @@ struct Run {
   std::string kind;
   fw::Index units = 0;
   double rate = 0, eta = 0;
+  long steps = 0;
   TrainingResult result;
 };
 
@@ -45,7 +47,11 @@ inline std::vector<Run> planned_runs(const Experiment& e) {
   for (const std::string& kind : e.models)
     for (const fw::Index units : e.units)
       for (const double eta : kind == "fast" ? e.etas : std::vector<double>{0})
-        for (const double rate : e.rates) runs.push_back({kind, units, rate, eta, {}});
+        for (const double rate : e.rates) {
+          const auto own = e.steps.find(units);
+          const long steps = own == e.steps.end() ? e.plan.steps : own->second;
+          runs.push_back({kind, units, rate, eta, steps, {}});
+        }
   return runs;
 }
 
@@ -54,7 +60,8 @@ inline std::vector<std::size_t> longest_first(const std::vector<Run>& runs) {
   std::vector<std::size_t> order(runs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) {
-    return runs[i].units * (runs[i].kind == "lstm" || runs[i].kind == "delta" ? 3 : 1);
+    const Run& run = runs[i];
+    return run.steps * run.units * (run.kind == "lstm" || run.kind == "delta" ? 3 : 1);
   });
   return order;
 }
@@ -64,7 +71,9 @@ template <class Encoder, class Data>
 std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Splits<Data>& data) {
   std::vector<Run> runs = planned_runs(e);
   const std::vector<std::size_t> order = longest_first(runs);
-  Progress progress(e.name, static_cast<long>(runs.size()) * e.plan.steps);
+  long total = 0;
+  for (const Run& run : runs) total += run.steps;
+  Progress progress(e.name, total);
   std::mutex lock;
   long done = 0;
   const auto show = [&](const Run& run, long steps) {
@@ -79,6 +88,7 @@ std::vector<Run> train_all(const Experiment& e, const Encoder& encoder, const Sp
     Run& run = runs[order[i]];
     TrainingPlan plan = e.plan;
     plan.rate = run.rate;
+    plan.steps = run.steps;
     run.result = with_classifier(run.kind, encoder, run.units, run.eta, plan.seed, [&](auto model) {
       ClassifierTrainer<decltype(model), Data> trainer(model, data, plan);
       return trainer.train([&] { show(run, 1); });

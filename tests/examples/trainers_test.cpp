@@ -61,10 +61,10 @@ TEST_CASE("Classifiers: the parameters that are best in validation count", "[exa
 
 TEST_CASE("Classifiers: the run that is best in validation counts, whatever its test error",
           "[examples]") {
-  std::vector<Run> runs{{"fast", 20, 3e-3, 0.5, {}},
-                        {"fast", 20, 1e-3, 0.5, {}},
-                        {"fast", 50, 1e-3, 0.5, {}},
-                        {"lstm", 20, 1e-3, 0, {}}};
+  std::vector<Run> runs{{"fast", 20, 3e-3, 0.5, 9, {}},
+                        {"fast", 20, 1e-3, 0.5, 9, {}},
+                        {"fast", 50, 1e-3, 0.5, 9, {}},
+                        {"lstm", 20, 1e-3, 0, 9, {}}};
   const auto errors = [&](std::size_t run, double validation, double test) {
     runs[run].result.validation = validation;
     runs[run].result.test = test;
@@ -75,6 +75,23 @@ TEST_CASE("Classifiers: the run that is best in validation counts, whatever its 
   errors(3, 0.0, 0.0);
   CHECK(&best_run(runs, "fast", 20) == &runs[1]);
   CHECK_THROWS_WITH(best_run(runs, "lstm", 50), "no run of lstm");
+}
+
+TEST_CASE("Classifiers: sizes with steps of their own", "[examples]") {
+  Experiment e;
+  e.models = {"lstm", "fast"};
+  e.units = {20, 50};
+  e.rates = {1e-2, 1e-3};
+  e.etas = {0.1, 0.2, 0.3};
+  e.plan.steps = 100;
+  e.steps = {{20, 300}};
+  const std::vector<Run> runs = planned_runs(e);
+  CHECK(runs.size() == 2 * (2 + 6));
+  for (const Run& run : runs) CHECK(run.steps == (run.units == 20 ? 300 : 100));
+  for (const std::size_t i : {0U, 1U}) {  // the longest training first
+    CHECK(runs[longest_first(runs)[i]].kind == "lstm");
+    CHECK(runs[longest_first(runs)[i]].units == 20);
+  }
 }
 
 namespace {
