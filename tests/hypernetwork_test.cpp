@@ -82,6 +82,15 @@ template <class F> void check_exact(const Problem& p, const F& f) {
   CHECK(largest_entry(net.evaluate<Activation>(p.x, p.z) - target) <= limit);
 }
 
+struct Saturation {  // right for small values
+  template <class S> S value(const S& x) const { return x > 5 ? S(5) : x < -5 ? S(-5) : x; }
+  template <class S> S derivative(const S& x) const { return S(x >= -5 && x <= 5); }
+};
+struct Threshold {  // right for large values
+  template <class S> S value(const S& x) const { return x * x < S(0.01) ? S(0) : x; }
+  template <class S> S derivative(const S& x) const { return S(!(x * x < S(0.01))); }
+};
+
 struct Cosine {  // σ(0) is not 0
   template <class S> S value(const S& x) const {
     using std::cos;
@@ -163,6 +172,8 @@ TEST_CASE("hypernetwork: what breaks the construction is refused with the reason
   using Clipped = fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, fw::Relu>;
   CHECK_THROWS_WITH(a_net(1).block<Tanh>(Clipped(1, 1)),
                     ContainsSubstring("what it answers is not z times"));
+  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Saturation>(3, 1), "not z times");
+  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Threshold>(3, 1), "not z times");
   CHECK_THROWS_WITH((a_net().block<Tanh, fw::LayerNorm>(Sum(3, 1))),
                     ContainsSubstring("cannot be built with LayerNorm"));
   const auto order = fw::TokenOrder::z_first;

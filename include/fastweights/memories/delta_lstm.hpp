@@ -18,6 +18,7 @@ namespace fw {
 /// d_v×d_k, R_g d_v×d_v, k and q d_k×3 (feature-mapped already), k' d_v×3 (after its softmax), v
 /// and v' d_v×3, β and β' 3, c and y d_v. State: the matrices, c and y, all zero at first. Cost a
 /// token: 18 d_v (d_k + d_v) flops. A FastWeightLayer around it is the layer of the source.
+/// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version in its
 /// code, with which its language models were trained.
 template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {

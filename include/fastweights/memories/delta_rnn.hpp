@@ -18,6 +18,7 @@ namespace fw {
 /// that the first softmax is uniform. Cost a token: 6 d_v (d_k + d_v) flops; only
 /// R_t softmax(y_{t−1}) has to wait for y_{t−1}. Stable as the delta rule is; see there.
 /// A FastWeightLayer around it is the layer of the source.
+/// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
 template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
  public:

@@ -21,6 +21,7 @@ namespace fw {
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1 or d_v.
 /// Cost a token: 6 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key writes
 /// nothing.
+/// Throws std::invalid_argument when a size does not fit.
 /// Widrow & Hoff 1960; Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 23–25 and section 4.2;
 /// chunked (WY) form: Yang et al. 2024, arXiv 2406.06484, section 3.
 template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser,

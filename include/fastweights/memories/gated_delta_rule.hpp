@@ -20,6 +20,7 @@ namespace fw {
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost a
 /// token: 7 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key lets the past
 /// fade and writes nothing. There is a chunk in matrix form for one decay a token.
+/// Throws std::invalid_argument when a size does not fit.
 /// Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692,
 /// section 3.
 template <class S, int Dv = Dynamic, int Dk = Dv,

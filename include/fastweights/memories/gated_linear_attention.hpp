@@ -19,6 +19,7 @@ namespace fw {
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, α d_k or 1. Cost a token:
 /// 5 d_v d_k flops. A zero key lets the past fade and adds nothing. There is a chunk in matrix form
 /// for one decay a token.
+/// Throws std::invalid_argument when a size does not fit.
 /// Yang, Wang, Shen, Panda, Kim 2023, arXiv 2312.06635, section 4; Dao & Gu 2024, arXiv 2405.21060;
 /// retention: Sun et al. 2023, arXiv 2307.08621, eq. 6.
 template <class S, int Dv = Dynamic, int Dk = Dv,

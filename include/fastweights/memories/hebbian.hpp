@@ -12,6 +12,7 @@ namespace fw {
 ///
 /// λ = η = 1 is linear attention. Shapes: W d_v×d_k, k and q d_k, v and y d_v. Cost a token:
 /// 5 d_v d_k flops. A zero key lets the past fade and adds nothing.
+/// Throws std::invalid_argument when a size does not fit.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
 template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
  public:

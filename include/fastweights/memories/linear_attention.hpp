@@ -13,6 +13,7 @@ namespace fw {
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v. Cost a token: 4 d_v d_k
 /// flops. A zero key changes nothing; a zero query reads 0.
+/// Throws std::invalid_argument when a size does not fit.
 /// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 18–20; Schlag, Irie, Schmidhuber 2021,
 /// arXiv 2102.11174, eq. 12–17.
 template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser>

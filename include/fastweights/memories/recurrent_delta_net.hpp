@@ -19,6 +19,7 @@ namespace fw {
 /// and r, `slow`, which no write changes: their gradient is that of the initial state, and a
 /// FastWeightLayer around the memory learns them, a set a head. Cost a token:
 /// d_v (10 d_k + 2 d_v) flops.
+/// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
 template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
  public:

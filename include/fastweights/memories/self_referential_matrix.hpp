@@ -17,8 +17,9 @@ namespace fw {
 /// where the four entries of b are the write strengths of the rows of y, q, k and b in turn.
 /// Shapes: W (d_v + 2 d_k + 4)×d_k with these rows in this order, x d_k (after its softmax in the
 /// source's layers), y d_v. State: W. Only the initial W is learned, see SelfReferentialLayer; a
-/// zero matrix remains one. Cost a token: 6 (d_v + 2 d_k) d_k flops. Irie, Schlag, Csordás,
-/// Schmidhuber 2022, arXiv 2202.05780, section 3.
+/// zero matrix remains one. Cost a token: 6 (d_v + 2 d_k) d_k flops.
+/// Throws std::invalid_argument when a size does not fit.
+/// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3.
 template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
  public:
   using Scalar = S;
