@@ -235,8 +235,8 @@ TEST_CASE("FastWeightsRnn: the form is as told, else by what it costs", "[layers
   CHECK(!attends(cheaper, 1, fw::Pass::infer, false));
   CHECK(!attends(cheaper, 100, fw::Pass::infer, false));
   CHECK(!attends(cheaper, 100, fw::Pass::train, false));
-  CHECK(!attends(cheaper, 28, fw::Pass::train, false));
-  CHECK(attends(cheaper, 28, fw::Pass::train, false, 100));  // matrices of 320 kB
+  CHECK(!attends(cheaper, 34, fw::Pass::train, false));
+  CHECK(attends(cheaper, 34, fw::Pass::train, false, 100));  // matrices of 320 kB, twelve times
   CHECK(!attends(cheaper, 50, fw::Pass::infer, false, 100));
 }
 
@@ -292,6 +292,13 @@ TEST_CASE("FastWeightsRnn: what is refused", "[layers][rnn]") {
                     "FastWeightsRnn: hidden is 0, expected at least 1");
   CHECK_THROWS_WITH(Rnn({.inputs = 3, .hidden = 3, .inner = -1}),
                     "FastWeightsRnn: inner is -1, expected at least 0");
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH(Rnn({.inputs = 3, .hidden = 3, .decay = nan}),
+                    "FastWeightsRnn: decay is nan, expected a finite number");
+  CHECK_THROWS_WITH(Rnn({.inputs = 3, .hidden = 3, .rate = -infinity}),
+                    "FastWeightsRnn: rate is -inf, expected a finite number");
+  CHECK_THROWS_WITH(Rnn({.inputs = 3, .hidden = 3, .identity = infinity}),
+                    "FastWeightsRnn: identity is inf, expected a finite number");
   const Rnn layer({.inputs = 2, .hidden = 3}), larger({.inputs = 2, .hidden = 4});
   Rnn::Trace trace;
   const Matrix<double> x = Matrix<double>::Ones(2, 4);

@@ -43,9 +43,8 @@ struct FastWeightsRnnOptions {
 /// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
 /// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
 /// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
-/// than about R (1 + 1/S), less R (in training 0.6 R) where they go on from a used state; in
-/// training with so many sequences at once that their matrices leave the cache, a quarter longer
-/// ones.
+/// than about R (1 + 1/S), in training R (1.4 + 1.1/S), and a seventh more where the matrices that
+/// it would keep leave the cache; less R (in training 0.6 R) where they go on from a used state.
 ///
 /// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
 /// and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
@@ -53,9 +52,9 @@ struct FastWeightsRnnOptions {
 /// 2 R (R + D) flops, and (3 + 2 S) R² by the matrix, by attention 2 R² and 4 S R times the tokens
 /// before it, and 2 S R² more in a call that goes on from a used state. A train pass keeps (3 S +
 /// 5) R numbers a token, by the matrix 2 √T R² besides. Rates that are learned are not held to any
-/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit.
-/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and 2, and its layer norm;
-/// initial weights: appendix A.1.
+/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit
+/// or an option is not finite. Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and
+/// 2, and its layer norm; initial weights: appendix A.1.
 template <class S, class Activation = Relu> struct FastWeightsRnn {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -164,7 +163,15 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     if (o.inner < 0)
       throw std::invalid_argument(std::string(name) + ": inner is " + std::to_string(o.inner) +
                                   ", expected at least 0");
+    check_finite("decay", o.decay);
+    check_finite("rate", o.rate);
+    check_finite("identity", o.identity);
     return o;
+  }
+  static void check_finite(const std::string& what, double value) {
+    if (!std::isfinite(value))
+      throw std::invalid_argument(std::string(name) + ": " + what + " is " + std::to_string(value) +
+                                  ", expected a finite number");
   }
   void check_state(const State& state) const {
     const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {
@@ -175,18 +182,20 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     check("A in the state", state.A.cols(), "columns", outputs() * state.h.cols());
   }
 
-  // By multiplications a token, in units of R². Forward, the matrix takes 1 to be written and 1 a
-  // read, attention two of (t R) a read and one of the matrix of before. Backward the matrix has to
-  // be written again, and takes 2 a write and 2 a read, attention five of (t R) a read and one of
-  // the matrix of before. What 16 tokens more would cost is what calls for short vectors do cost.
-  // Matrices that leave the cache meanwhile were measured to take 1.2 to 1.8 times as long there.
+  // In units of R² multiplications a token. Forward, the matrix takes 1 to be written and 1 a read,
+  // attention two of (t R) a read and one of the matrix of before. Backward the matrix has to be
+  // written again, and takes 2 a write and 2 a read, attention five of (t R) a read and one of the
+  // matrix of before; a pass over the matrix was measured to take more than it multiplies, 4 + 5 S
+  // in all, and 1.15 times that where the matrices that are kept are too many for the cache. What
+  // 16 or 20 tokens more would cost is what calls for short vectors do cost.
   bool attends(Index steps, const Matrix& A, bool train) const {
     if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
     if (steps == 1 && !train) return false;  // a step: one pass over A, whatever it reads
     const double reads = static_cast<double>(inner);
-    const double tokens = static_cast<double>(steps + 16) / static_cast<double>(outputs());
-    const bool many = A.size() * static_cast<Index>(sizeof(S)) > Index{1} << 18;
-    const double matrix = train ? (4 + 3 * reads) * (many ? 1.25 : 1) : 1 + reads;
+    const double length = static_cast<double>(steps);
+    const double tokens = (length + (train ? 20 : 16)) / static_cast<double>(outputs());
+    const double kept = static_cast<double>(A.size() * sizeof(S)) * 2 * std::sqrt(length);
+    const double matrix = train ? (4 + 5 * reads) * (kept > 1 << 20 ? 1.15 : 1) : 1 + reads;
     const double attention = reads * tokens * (train ? 3.5 : 1);
     const double before = reads * (train ? 2 : 1);
     return attention + before < matrix || (attention < matrix && detail::is_zero(A));
