@@ -43,10 +43,11 @@ Settings parse(int argc, char** argv) {
   e.published = published;
   CLI::App app("Associative retrieval by recurrent networks with and without fast weights");
   add_experiment_options(app, e);
+  app.get_option("--steps")->default_str("30000, 60000 where R = 20");
   app.add_option("--pairs", s.pairs, "K")->check(CLI::Range(1, 26))->capture_default_str();
   app.add_flag("--quick", s.quick, "R = 50, a minute; fails where the fast weights do not learn")
       ->excludes("--models", "--units", "--steps", "--rates");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
   parse_options(app, argc, argv, e);
   if (app.count("--steps") == 0) e.steps = {{20, 2 * e.plan.steps}};
   if (s.pairs != 4) e.published.clear();

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "support/char_model.hpp"
+#include "support/files.hpp"
 #include "support/generation.hpp"
 #include "support/options.hpp"
 #include "support/plot.hpp"
@@ -183,7 +184,7 @@ void write_curves(const Settings& s, const Text& text, const std::vector<Result>
   std::string curves;
   for (const Result& r : results) {
     const auto file = folder / (r.kind + ".csv");
-    std::ofstream(file) << to_csv(r.curve);
+    open_to_write(file) << to_csv(r.curve);
     curves += quoted(file) + " using 1:3 skip 1 with linespoints pt 7 ps 0.5 lw 2 title '" +
               title_of(model_kinds, r.kind) + "', ";
   }
@@ -217,6 +218,7 @@ Settings parse(int argc, char** argv) {
   app.add_flag("--quick", s.quick, "a demonstration of two minutes: 800 steps by default");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
   parse_or_exit(app, argc, argv);
+  keep_apart(app, s.output, s.quick || s.smoke);
   if (s.quick && steps->empty()) s.steps = 800;
   if (s.smoke) s.steps = 6, s.evaluate_every = 3, s.generate = 20;
   return s;
@@ -228,7 +230,7 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   Eigen::setNbThreads(1);  // the shards are what runs in parallel
   const Text text = read_text(s.text);
-  std::filesystem::create_directories(s.output);
+  make_folder(s.output);
   std::printf("%s: %zu characters, %d symbols\n", s.text.c_str(), text.symbols.size(), text.size());
   std::fflush(stdout);              // before the progress bars
   encode(s.prompt, text.alphabet);  // throws now rather than after the training

@@ -54,9 +54,11 @@ Settings parse(int argc, char** argv) {
   app.add_option("--mnist", s.mnist, "folder of MNIST's four IDX files, unpacked");
   positive(app, "--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on");
   add_experiment_options(app, e);
+  app.get_option("--units")->default_str("10,20,50; of MNIST 50,100,200");
+  app.get_option("--steps")->default_str("6000; of MNIST 20000");
   app.add_flag("--quick", s.quick, "one size, a minute; fails where the fast weights do not learn")
       ->excludes("--models", "--units", "--steps", "--rates", "--etas");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
   parse_options(app, argc, argv, e);
   const bool mnist = !s.mnist.empty();
   if (s.quick) e.units = {mnist ? 50 : 20}, e.plan.steps = 1500, s.target = 20;

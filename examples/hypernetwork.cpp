@@ -15,6 +15,7 @@
 #include <iostream>
 #include <vector>
 
+#include "support/files.hpp"
 #include "support/options.hpp"
 #include "support/plot.hpp"
 #include "support/progress.hpp"
@@ -144,7 +145,7 @@ std::vector<Result> measure_all(const Settings& s) {
 }
 
 void write_csv(const Settings& s, const std::vector<Result>& results) {
-  std::ofstream csv(std::filesystem::path(s.output) / "errors.csv");
+  std::ofstream csv = open_to_write(std::filesystem::path(s.output) / "errors.csv");
   csv << "d,M,h,o,d_model,nonlinearity,double,float\n";
   for (const Result& r : results)
     csv << r.d << "," << r.programs << "," << r.hidden << "," << r.outputs << "," << r.width << ","
@@ -178,8 +179,9 @@ Settings parse(int argc, char** argv) {
   positive(app, "--batch", s.batch, "random (x, z) of each size");
   app.add_option("--seed", s.seed, "of sizes and entries")->capture_default_str();
   app.add_flag("--quick", quick, "100 sizes up to 32")->excludes("--sizes", "--largest");
-  app.add_flag("--smoke", smoke, "100 sizes up to 8, to see that it runs");
+  app.add_flag("--smoke", smoke, "100 sizes up to 8, to see that it runs")->excludes("--quick");
   parse_or_exit(app, argc, argv);
+  keep_apart(app, s.output, quick || smoke);
   if (quick) s.sizes = 100, s.largest = 32;
   if (smoke) s.sizes = 100, s.largest = 8;
   return s;
@@ -189,7 +191,7 @@ Settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  std::filesystem::create_directories(s.output);
+  make_folder(s.output);
   const std::vector<Result> results = measure_all(s);
   write_csv(s, results);
   draw(s);

@@ -46,7 +46,8 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 30))  // deeper ones are too rare to be drawn
       ->capture_default_str();
   app.get_option("--quick")->excludes("--depth");
-  CLI11_PARSE(app, argc, argv);
+  parse_or_exit(app, argc, argv);
+  keep_apart(app, s.output, s.quick || s.smoke);
   if (s.quick) o.depth = 4, s.steps = 800, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.depth = 3;
   const auto results = run_task(

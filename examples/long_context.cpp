@@ -23,6 +23,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "support/files.hpp"
 #include "support/options.hpp"
 #include "support/plot.hpp"
 #include "support/progress.hpp"
@@ -298,8 +299,8 @@ void draw(const Settings& s, const std::vector<Milestone>& milestones,
           const std::vector<Fading>& fading) {
   const auto folder = std::filesystem::path(s.output);
   const auto costs = folder / "costs.csv", errors = folder / "fading.csv";
-  std::ofstream(costs) << costs_csv(s, milestones);
-  std::ofstream(errors) << fading_csv(s, fading);
+  open_to_write(costs) << costs_csv(s, milestones);
+  open_to_write(errors) << fading_csv(s, fading);
   std::string curves;
   for (std::size_t w = 0; w < s.windows.size(); ++w)
     curves += quoted(errors) + " using 1:" + std::to_string(w + 3) +
@@ -376,6 +377,7 @@ Settings parse(int argc, char** argv) {
   app.add_flag("--quick", s.quick, "the first million characters")->excludes("--tokens");
   app.add_flag("--smoke", s.smoke, "a small memory, to see that it runs and fades");
   parse_or_exit(app, argc, argv);
+  keep_apart(app, s.output, s.quick || s.smoke);
   if (s.quick) s.tokens = 1000000;
   if (s.smoke) {
     s.tokens = 100000, s.d = 16, s.functions = s.samples = s.chunk = 64;
@@ -393,7 +395,7 @@ int main(int argc, char** argv) try {
   Index tokens = s.repeat * static_cast<Index>(text.symbols.size());
   if (s.tokens > 0) tokens = std::min(tokens, s.tokens);
   check(s, tokens);
-  std::filesystem::create_directories(s.output);
+  make_folder(s.output);
   const Layer layer = make_layer(s);
   const Signal signal(s, text);
   std::printf("%s: %zu characters, %td to read\n", s.text.c_str(), text.symbols.size(), tokens);

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "support/files.hpp"
 #include "support/options.hpp"
 #include "support/progress.hpp"
 #include "support/sorting_picture.hpp"
@@ -122,12 +123,12 @@ void print_table(const Settings& s, const std::vector<Result>& results) {
 }
 
 void write_csv(const Settings& s, const std::vector<Result>& results) {
-  std::ofstream csv(std::filesystem::path(s.output) / "accuracy.csv");
+  std::ofstream csv = open_to_write(std::filesystem::path(s.output) / "accuracy.csv");
   csv << "model,length,accuracy,loss,steps,seconds_per_step,parameters\n";
   for (const Result& r : results)
     csv << r.kind << "," << r.length << "," << r.accuracy << "," << r.loss << "," << r.steps << ","
         << r.seconds << "," << r.parameters << "\n";
-  std::ofstream counts(std::filesystem::path(s.output) / "counts.csv");
+  std::ofstream counts = open_to_write(std::filesystem::path(s.output) / "counts.csv");
   counts << "length,random,64,128,256,512\n";
   for (const long n : s.lengths) {
     counts << n;
@@ -188,6 +189,7 @@ Settings parse(int argc, char** argv) {
                                 "--later-rate"));
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
   parse_or_exit(app, argc, argv);
+  keep_apart(app, s.output, s.quick || s.smoke);
   if (s.quick) s.lengths = {512}, s.steps = 600, s.models = {"cache", "continuous"};
   if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
   if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;
@@ -206,7 +208,7 @@ Settings parse(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   Eigen::setNbThreads(1);  // the shards are what runs in parallel
-  std::filesystem::create_directories(s.output);
+  make_folder(s.output);
   std::vector<Result> results;
   for (const std::string& kind : s.models)
     with_sorting_model(kind, s.sizes, [&](auto model) {

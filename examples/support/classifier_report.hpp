@@ -3,12 +3,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
 
 #include "classifier_experiment.hpp"
+#include "files.hpp"
 #include "plot.hpp"
 
 /// \file
@@ -68,7 +68,8 @@ inline void print_runs(const Experiment& e, const std::vector<Run>& runs) {
 
 inline void write_csv(const Experiment& e, const std::vector<Run>& runs) {
   const auto folder = std::filesystem::path(e.output);
-  std::ofstream errors(folder / "errors.csv"), curves(folder / "curves.csv");
+  std::ofstream errors = open_to_write(folder / "errors.csv"),
+                curves = open_to_write(folder / "curves.csv");
   errors
       << "model,units,rate,eta,seed,parameters,steps,validation_error,test_error,seconds,chosen\n";
   curves << "model,units,rate,eta,step,loss,validation_error\n";
@@ -82,7 +83,7 @@ inline void write_csv(const Experiment& e, const std::vector<Run>& runs) {
       curves << run.kind << "," << run.units << "," << run.rate << "," << run.eta << "," << p.step
              << "," << p.loss << "," << p.validation << "\n";
   }
-  std::ofstream published(folder / "published.csv");
+  std::ofstream published = open_to_write(folder / "published.csv");
   published << "model,units,error\n";
   for (const auto& [title, sizes] : e.published)
     for (const auto& [units, error] : sizes)
@@ -182,13 +183,21 @@ inline int assert_error(const Experiment& e, const std::vector<Run>& runs, const
   return all ? 0 : 1;
 }
 
+template <class Data> void check_split(const std::string& what, const Data& data) {
+  if (data.size() == 0)
+    throw std::invalid_argument("there are 0 sequences to " + what + ", expected at least 1");
+}
+
 /// Trains all models, prints `heading` and the tables below it, and leaves CSV and picture. The
 /// exit code: 1 where the fast weights' error is above `target` %, if that is not 0.
 template <class Encoder, class Data>
 int run_experiment(const Experiment& e, const Encoder& encoder, const Splits<Data>& data,
                    const std::string& heading, double target) {
+  check_split("train on", data.train);
+  check_split("validate", data.validation);
+  check_split("test", data.test);
   Eigen::setNbThreads(1);  // the runs are what is parallel
-  std::filesystem::create_directories(e.output);
+  make_folder(e.output);
   const auto start = std::chrono::steady_clock::now();
   const auto runs = train_all(e, encoder, data);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;

@@ -94,9 +94,10 @@ std::vector<std::uint8_t> read_idx(const std::filesystem::path& path,
   if (magic != 0x800 + Dimensions)
     throw std::runtime_error(path.string() + ": no IDX file of bytes with " +
                              std::to_string(Dimensions) + " dimensions");
-  std::size_t total = 1;
-  for (std::uint32_t& size : sizes) total *= size = read_big_endian(file);
-  if (!file || total != std::filesystem::file_size(path) - 4 * (Dimensions + 1))
+  double exact = 1;  // where the product of the sizes cannot wrap
+  for (std::uint32_t& size : sizes) exact *= size = read_big_endian(file);
+  const std::size_t total = std::filesystem::file_size(path) - 4 * (Dimensions + 1);
+  if (!file || exact != static_cast<double>(total))
     throw std::runtime_error(path.string() + ": its size is not what its header says");
   std::vector<std::uint8_t> bytes(total);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(total));
@@ -112,11 +113,16 @@ inline Images read_mnist(const std::filesystem::path& folder, const std::string&
   Images images;
   const auto file = folder / (part + "-images-idx3-ubyte");
   images.pixels = detail::read_idx(file, sizes);
-  const auto labels = detail::read_idx(folder / (part + "-labels-idx1-ubyte"), count);
-  if (sizes[0] != count[0] || sizes[1] != sizes[2])
-    throw std::runtime_error(file.string() + ": expected square images, as many as labels");
+  const auto labels_file = folder / (part + "-labels-idx1-ubyte");
+  const auto labels = detail::read_idx(labels_file, count);
+  if (sizes[1] != sizes[2])
+    throw std::runtime_error(file.string() + ": images of " + std::to_string(sizes[1]) + "x" +
+                             std::to_string(sizes[2]) + ", expected square ones");
+  if (sizes[0] != count[0] || count[0] == 0)
+    throw std::runtime_error(file.string() + ": " + std::to_string(sizes[0]) + " images and " +
+                             std::to_string(count[0]) + " labels, expected as many, and some");
   if (!std::ranges::all_of(labels, [](std::uint8_t label) { return label < 10; }))
-    throw std::runtime_error(file.string() + ": expected labels from 0 to 9");
+    throw std::runtime_error(labels_file.string() + ": expected labels from 0 to 9");
   images.side = static_cast<int>(sizes[1]);
   images.targets.assign(labels.begin(), labels.end());
   return images;

@@ -23,6 +23,11 @@ inline void add_models(CLI::App& app, std::vector<std::string>& models, const Ki
       ->capture_default_str();
 }
 
+/// A short run without a folder of its own leaves the results of a full one alone.
+inline void keep_apart(const CLI::App& app, std::string& output, bool short_run) {
+  if (short_run && app.count("--output") == 0) output += "/quick";
+}
+
 /// Refuses what is not above 0; CLI11's own check speaks of the largest double there.
 inline CLI::Validator above_zero() {
   const auto check = [](const std::string& text) {

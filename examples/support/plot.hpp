@@ -2,9 +2,10 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
+
+#include "files.hpp"
 
 /// A path as a gnuplot script names it.
 inline std::string quoted(const std::filesystem::path& path) {
@@ -20,7 +21,7 @@ inline void plot(const std::filesystem::path& picture, const std::string& comman
                              std::to_string(height) + " font 'sans,11'\nset output " +
                              quoted(picture) + "\n" + commands;
   const auto file = std::filesystem::path(picture).replace_extension(".gnuplot");
-  std::ofstream(file) << script;
+  open_to_write(file) << script;
   FILE* gnuplot = popen("gnuplot", "w");
   if (gnuplot != nullptr) std::fputs(script.c_str(), gnuplot);
   if (gnuplot != nullptr && pclose(gnuplot) == 0)

@@ -26,7 +26,7 @@ void write_signal(const Model& model, fw::Symbols ids, fw::Index written,
   const auto& basis = memory.basis();
   const fw::Index chunk = memory.options().chunk;
   Eigen::VectorXd psi(basis.size());
-  std::ofstream csv(file);
+  std::ofstream csv = open_to_write(file);
   csv << "t,token,signal,mean\n";
   constexpr fw::Index around = 32;  // about as many tokens as a narrow basis function spans
   for (fw::Index i = 0; i < written; ++i) {
@@ -46,7 +46,7 @@ template <class Layer, class Trace>
 void write_densities(const Layer& layer, const Trace& trace, const Eigen::MatrixXf& queries,
                      const std::filesystem::path& file) {
   const fw::Index rows = trace.keys.rows() / layer.heads;
-  std::ofstream csv(file);
+  std::ofstream csv = open_to_write(file);
   csv << "t";
   std::vector<fw::Located<float>> places;
   for (const fw::Index output : {0, 9, 19})

@@ -2,8 +2,8 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 
+#include "files.hpp"
 #include "progress.hpp"
 #include "task_trainer.hpp"
 
@@ -49,9 +49,10 @@ TaskResult train_task(const TaskSettings& s, const std::string& kind, Model mode
 std::vector<TaskResult> run_task(const TaskSettings& s, const TaskDraw& draw) {
   Eigen::setNbThreads(1);  // the shards are what runs in parallel
   const std::filesystem::path folder(s.output);
-  std::filesystem::create_directories(folder);
+  make_folder(folder);
   std::vector<TaskResult> results;
-  std::ofstream curves(folder / "curves.csv"), csv(folder / "results.csv");
+  std::ofstream curves = open_to_write(folder / "curves.csv"),
+                csv = open_to_write(folder / "results.csv");
   curves << "model,step,answers,complete,loss\n";
   csv << "model,parameters,answers,complete,loss,steps,seconds_per_step,seed\n";
   for (const std::string& kind : s.models) {

@@ -54,7 +54,7 @@ inline void add_task_options(CLI::App& app, TaskSettings& s) {
       ->capture_default_str();
   app.add_flag("--quick", s.quick, "an easier task, three minutes at most")
       ->excludes("--models", "--steps", "--rate", "--test");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
 }
 
 /// Trains all models, and leaves curves.csv, results.csv and curves.png in the folder.

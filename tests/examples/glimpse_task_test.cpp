@@ -127,6 +127,12 @@ TEST_CASE("MNIST: two IDX files become images, or are refused", "[glimpses]") {
   folder.write("train-images-idx3-ubyte", text(labels));
   CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("3 dimensions"));
   CHECK_THROWS_WITH(read_mnist(folder.path, "t10k"), ContainsSubstring("cannot read"));
+  // No images are no MNIST, nor are sizes whose product is 0 only in 64 bits.
+  folder.write("train-labels-idx1-ubyte", text({0, 0, 8, 1, 0, 0, 0, 0}));
+  folder.write("train-images-idx3-ubyte", text({0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2}));
+  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("0 images and 0 labels"));
+  folder.write("train-images-idx3-ubyte", text({0, 0, 8, 3, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}));
+  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("its size is not what"));
 }
 
 TEST_CASE("Warped images: the images themselves first, then others of the same digits",
