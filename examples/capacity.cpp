@@ -28,6 +28,7 @@
 
 #include "support/capacity_report.hpp"
 #include "support/denormals.hpp"
+#include "support/files.hpp"
 #include "support/options.hpp"
 #include "support/progress.hpp"
 #include "support/threads.hpp"
@@ -50,16 +51,16 @@ std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& publi
   const auto add = [&](int setting, const auto& models, const auto& sizes_of) {
     if (std::find(s.settings.begin(), s.settings.end(), setting) == s.settings.end()) return;
     for (const CapacityModel& m : models)
-      for (const int size : sizes_of(m.key))
+      for (const int size : sizes_of(m))
         for (int i = 0; i < s.seeds; ++i)
           if (s.models.empty() ||
               std::find(s.models.begin(), s.models.end(), m.key) != s.models.end())
             runs.push_back({setting, m.key, size, s.seed + static_cast<std::uint64_t>(i), s.steps});
   };
-  add(1, capacity_models, [&](const std::string& model) {
-    return s.sizes.empty() ? capacity_sizes(published, model) : s.sizes;
+  add(1, capacity_models, [&](const CapacityModel& model) {
+    return s.sizes.empty() ? capacity_sizes(published, model.key) : s.sizes;
   });
-  add(2, update_models, [&](const std::string& model) {
+  add(2, update_models, [&](const CapacityModel& model) {
     return s.update_sizes.empty() ? update_sizes(model) : s.update_sizes;
   });
   if (runs.empty())
@@ -97,6 +98,18 @@ long take_finished(std::vector<CapacityRun>& runs, const std::vector<CapacityRun
   return std::stable_partition(runs.begin(), runs.end(), known) - runs.begin();
 }
 
+// The table with what is there already, to be appended to. A copy takes its place, so that at no
+// time there is less in it than before.
+std::ofstream begin_table(const std::filesystem::path& file, const std::vector<CapacityRun>& kept) {
+  const std::filesystem::path copy = file.string() + ".new";
+  std::ofstream csv = open_to_write(copy);
+  csv << capacity_csv_header;
+  for (const CapacityRun& run : kept) csv << csv_line(run);
+  csv.close();
+  std::filesystem::rename(copy, file);
+  return open_to_write(file, std::ios::app);
+}
+
 // Trainings at the same time, each in one thread and the same whatever the number of threads.
 void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
   const auto file = std::filesystem::path(s.output) / "capacity.csv";
@@ -105,10 +118,7 @@ void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
     std::filesystem::rename(file, file.parent_path() / "capacity.previous.csv");
   long done = take_finished(runs, kept);
   const auto first = static_cast<std::size_t>(done);
-  std::ofstream csv(file);
-  csv << capacity_csv_header;
-  for (const CapacityRun& run : kept) csv << csv_line(run);
-  csv << std::flush;
+  std::ofstream csv = begin_table(file, kept);
   Progress progress("capacity", static_cast<long>(runs.size()));
   std::mutex lock;
   run_jobs(runs.size() - first, s.threads, [&](std::size_t i) {
@@ -136,7 +146,8 @@ Settings parse(int argc, char** argv) {
   bool quick = false;
   std::vector<std::string> kinds;
   for (const auto& m : capacity_models) kinds.push_back(m.key);
-  for (const auto& m : update_models) kinds.push_back(m.key);
+  for (const auto& m : update_models)
+    if (std::find(kinds.begin(), kinds.end(), m.key) == kinds.end()) kinds.push_back(m.key);
   CLI::App app("Capacity and update rules of fast weight memories");
   app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
   app.add_option("--settings", s.settings, "1: capacity, 2: update rules")
@@ -149,19 +160,24 @@ Settings parse(int argc, char** argv) {
                  "S of setting 1; 20 to 600 by default, fewer where all are too many")
       ->delimiter(',')
       ->check(CLI::Range(2, 100000));
-  app.add_option("--update-sizes", s.update_sizes, "S of setting 2; 20, 60, 100 by default")
+  app.add_option(
+         "--update-sizes", s.update_sizes,
+         "S of setting 2; 20, 60, 100 by default, 20 alone of what the authors have not run there "
+         "and of tanh_fwm")
       ->delimiter(',')
       ->check(CLI::Range(2, 100000));
   positive(app, "--seeds", s.seeds, "how many seeds");
   app.add_option("--seed", s.seed, "the first of them")->capture_default_str();
-  app.add_option("--steps", s.steps, "of one training, at most")->capture_default_str();
+  positive(app, "--steps", s.steps, "of one training, at most");
   app.add_option("--threads", s.threads, "trainings at the same time; 0: one a core");
   app.add_flag("--resume", s.resume,
                "goes on with the table in the folder: what it has is not trained again");
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes")
       ->excludes("--settings", "--models", "--sizes", "--update-sizes", "--seeds");
-  app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs");
+  app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs")
+      ->excludes("--quick");
   parse_or_exit(app, argc, argv);
+  keep_apart(app, s.output, quick || s.smoke);
   if (quick) {
     s.sizes = {20, 40, 60, 100, 120, 140};
     s.update_sizes = {20};
@@ -197,7 +213,7 @@ bool as_published(const std::vector<CapacityRun>& runs) {
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   Eigen::setNbThreads(1);  // trainings are what runs in parallel
-  std::filesystem::create_directories(s.output);
+  make_folder(s.output);
   const PublishedLosses published = published_losses();
   std::vector<CapacityRun> runs = runs_of(s, published);
   const auto start = std::chrono::steady_clock::now();

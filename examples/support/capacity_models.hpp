@@ -11,6 +11,7 @@
 
 struct CapacityModel {
   std::string key, title;
+  bool large = true;  ///< in setting 2, whether beyond the first S unless told
 };
 
 /// Setting 1: the sum rule with every feature map, and softmax attention.
@@ -23,28 +24,38 @@ inline const std::array<CapacityModel, 8> capacity_models{{{"linear_sum", "ELU+1
                                                            {"favor512_sum", "FAVOR+, m = 512"},
                                                            {"softmax_cat", "softmax"}}};
 
-/// Setting 2: update rules. The gated rule is in the text of the paper, not in its figures. The
-/// fast weight memory is brought into the unit ball by its first write too, which the authors leave
-/// out.
-inline const std::array<CapacityModel, 12> update_models{
+/// Setting 2: update rules. Those of the authors' figures are run at every S, and the gated rule,
+/// which is in the text of the paper alone; other pairs of rule and map at the first S. The fast
+/// weight memory is brought into the unit ball by its first write too, which the authors leave out.
+/// With tanh it trains for tens of thousands of steps of 128, hours beyond the first S.
+inline const std::array<CapacityModel, 23> update_models{
     {{"linear_sum", "sum, ELU+1"},
      {"dpfp1_sum", "sum, DPFP-1"},
+     {"dpfp2_sum", "sum, DPFP-2", false},
+     {"dpfp3_sum", "sum, DPFP-3", false},
+     {"favor64_sum", "sum, FAVOR+, m = 64", false},
+     {"favor128_sum", "sum, FAVOR+, m = 128", false},
+     {"favor512_sum", "sum, FAVOR+, m = 512", false},
      {"linear_ours", "delta, ELU+1"},
      {"dpfp1_ours", "delta, DPFP-1"},
      {"dpfp2_ours", "delta, DPFP-2"},
+     {"dpfp3_ours", "delta, DPFP-3", false},
      {"favor64_ours", "delta, FAVOR+, m = 64"},
      {"favor128_ours", "delta, FAVOR+, m = 128"},
+     {"favor512_ours", "delta, FAVOR+, m = 512", false},
      {"linear_gated", "gated, ELU+1"},
      {"dpfp1_gated", "gated, DPFP-1"},
      {"dpfp2_gated", "gated, DPFP-2"},
+     {"dpfp3_gated", "gated, DPFP-3", false},
+     {"favor64_gated", "gated, FAVOR+, m = 64", false},
+     {"favor128_gated", "gated, FAVOR+, m = 128", false},
+     {"favor512_gated", "gated, FAVOR+, m = 512", false},
      {"dpfp1_fwm", "fast weight memory, DPFP-1"},
-     {"tanh_fwm", "fast weight memory, tanh"}}};
+     {"tanh_fwm", "fast weight memory, tanh", false}}};
 
-/// The sizes of setting 2 unless told. The fast weight memory with tanh trains for tens of
-/// thousands of steps of 128, hours beyond the first.
-inline std::vector<int> update_sizes(const std::string& model) {
-  if (model == "tanh_fwm") return {20};
-  return {20, 60, 100};
+/// The sizes of setting 2 unless told.
+inline std::vector<int> update_sizes(const CapacityModel& model) {
+  return model.large ? std::vector{20, 60, 100} : std::vector{20};
 }
 
 /// Calls f(map) with the feature map of that name, "dpfp2" or "favor64".

@@ -175,13 +175,13 @@ std::string capacity_curves(int setting, const Models& models, const std::filesy
     ++colour;
     const std::string rows =
         "(column(1)==" + std::to_string(setting) + " && strcol(2) eq '" + m.key + "' ? $3 : NaN)";
-    const bool again = colour > 8;  // gnuplot has eight colours
+    const int again = (colour - 1) / 8;  // gnuplot has eight colours
     const std::string style = " lc " + std::to_string(colour);
     curves += (curves.empty() ? "" : ", ") + quoted(published_file()) + " using " + rows +
-              ":(column(4)) skip 1 with lines lw 1.5" + (again ? " dt 2" : "") + style +
-              " notitle, " + quoted(ours) + " using " + rows +
-              ":(column(6)) skip 1 with points ps 0.7 pt " + (again ? "5" : "7") + style +
-              " title '" + m.title + "'";
+              ":(column(4)) skip 1 with lines lw 1.5" +
+              (again > 0 ? " dt " + std::to_string(again + 1) : "") + style + " notitle, " +
+              quoted(ours) + " using " + rows + ":(column(6)) skip 1 with points ps 0.7 pt " +
+              std::to_string(7 - 2 * again) + style + " title '" + m.title + "'";
   }
   return curves;
 }
@@ -201,7 +201,7 @@ inline void draw_capacity(const std::filesystem::path& folder, const std::vector
     plot(folder / "capacity.png",
          start + "plot [0:620][0:0.6] " + capacity_curves(1, capacity_models, csv) + "\n");
   if (!has(2)) return;
-  std::ofstream lines(folder / "perfect.csv");
+  std::ofstream lines = open_to_write(folder / "perfect.csv");
   for (int S = 10; S <= 200; S += 10)
     lines << S << "," << perfect_addressing(S, S, Asked::every_key) << ","
           << perfect_addressing(S, S, Asked::random_position) << ","
