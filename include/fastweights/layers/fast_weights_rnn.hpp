@@ -43,7 +43,7 @@ struct FastWeightsRnnOptions {
 /// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
 /// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
 /// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
-/// than about R (1 + 1/S), in training R (1.4 + 1.1/S), and a seventh more where the matrices that
+/// than about R (1 + 1/S), in training R (1.4 + 1.1/S), and a quarter more where the matrices that
 /// it would keep leave the cache; less R (in training 0.6 R) where they go on from a used state.
 ///
 /// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
@@ -186,7 +186,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   // attention two of (t R) a read and one of the matrix of before. Backward the matrix has to be
   // written again, and takes 2 a write and 2 a read, attention five of (t R) a read and one of the
   // matrix of before; a pass over the matrix was measured to take more than it multiplies, 4 + 5 S
-  // in all, and 1.15 times that where the matrices that are kept are too many for the cache. What
+  // in all, and 1.25 times that where the matrices that are kept are too many for the cache. What
   // 16 or 20 tokens more would cost is what calls for short vectors do cost.
   bool attends(Index steps, const Matrix& A, bool train) const {
     if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
@@ -195,7 +195,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     const double length = static_cast<double>(steps);
     const double tokens = (length + (train ? 20 : 16)) / static_cast<double>(outputs());
     const double kept = static_cast<double>(A.size() * sizeof(S)) * 2 * std::sqrt(length);
-    const double matrix = train ? (4 + 5 * reads) * (kept > 1 << 20 ? 1.15 : 1) : 1 + reads;
+    const double matrix = train ? (4 + 5 * reads) * (kept > 1 << 20 ? 1.25 : 1) : 1 + reads;
     const double attention = reads * tokens * (train ? 3.5 : 1);
     const double before = reads * (train ? 2 : 1);
     return attention + before < matrix || (attention < matrix && detail::is_zero(A));
