@@ -144,7 +144,12 @@ TEST_CASE("FastWeightsRnn: the forms agree, forward and in every gradient", "[la
     for (Index inner : {1, 2, 3})
       for (Index steps : {1, 2, 11, 40})
         for (bool used : {false, true}) {
-          Rnn layer({.inputs = 5, .hidden = r, .inner = inner, .learn_rates = true, .bias = true});
+          Rnn layer({.inputs = 5,
+                     .hidden = r,
+                     .inner = inner,
+                     .learn_decay = true,
+                     .learn_rate = true,
+                     .bias = true});
           draw(layer, 3);
           forms_agree(layer, steps, used);
         }
@@ -152,7 +157,12 @@ TEST_CASE("FastWeightsRnn: the forms agree, forward and in every gradient", "[la
 
 TEST_CASE("FastWeightsRnn: the forms agree where the state's A is not symmetric", "[layers][rnn]") {
   for (Index inner : {1, 2, 3}) {
-    Rnn layer({.inputs = 3, .hidden = 6, .inner = inner, .learn_rates = true, .bias = true});
+    Rnn layer({.inputs = 3,
+               .hidden = 6,
+               .inner = inner,
+               .learn_decay = true,
+               .learn_rate = true,
+               .bias = true});
     draw(layer, 4);
     fw::Random random(6);
     auto state = layer.initial_state();
@@ -165,7 +175,12 @@ TEST_CASE("FastWeightsRnn: the forms agree where the state's A is not symmetric"
 
 TEST_CASE("FastWeightsRnn: rates of zero", "[layers][rnn]") {
   for (const auto& [decay, rate] : {std::pair(0.0, 0.5), {0.9, 0.0}, {0.0, 0.0}}) {
-    Rnn layer({.inputs = 3, .hidden = 5, .decay = decay, .rate = rate, .learn_rates = true});
+    Rnn layer({.inputs = 3,
+               .hidden = 5,
+               .decay = decay,
+               .rate = rate,
+               .learn_decay = true,
+               .learn_rate = true});
     draw(layer, 5);
     forms_agree(layer, 7, false);
     forms_agree(layer, 7, true);
@@ -180,7 +195,8 @@ TEMPLATE_TEST_CASE("FastWeightsRnn: gradients, streaming, refusals", "[layers][r
         const fw::FastWeightsRnnOptions options{.inputs = 4,
                                                 .hidden = r,
                                                 .inner = inner,
-                                                .learn_rates = r != 3,
+                                                .learn_decay = r != 3,
+                                                .learn_rate = r != 1,
                                                 .bias = r != 17,
                                                 .form = form};
         INFO("R " << r << ", S " << inner << (form == FastWeightsForm::matrix ? " matrix" : ""));
@@ -270,7 +286,8 @@ TEST_CASE("FastWeightsRnn: parameters, and what they start from", "[layers][rnn]
                .hidden = 400,
                .decay = 0.9,
                .rate = 0.25,
-               .learn_rates = true,
+               .learn_decay = true,
+               .learn_rate = true,
                .bias = true,
                .identity = 0.5});
   CHECK(layer_checks::parameter_names(learned) ==

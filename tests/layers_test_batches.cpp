@@ -116,10 +116,13 @@ TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[l
         check_batch(fw::Lstm<double>(4, r, false), sequences, steps);
         for (const auto form : {FastWeightsForm::matrix, FastWeightsForm::attention})
           for (Index inner : {0, 1, 2})
-            check_batch(
-                fw::FastWeightsRnn<double>(
-                    {.inputs = 4, .hidden = r, .inner = inner, .learn_rates = true, .form = form}),
-                sequences, steps);
+            check_batch(fw::FastWeightsRnn<double>({.inputs = 4,
+                                                    .hidden = r,
+                                                    .inner = inner,
+                                                    .learn_decay = true,
+                                                    .learn_rate = true,
+                                                    .form = form}),
+                        sequences, steps);
       }
 }
 

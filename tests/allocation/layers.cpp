@@ -59,8 +59,12 @@ void check_recurrent_of(Index units) {
   check_recurrent(fw::Rnn<float, fw::Relu>(100, units));
   check_recurrent(fw::Lstm<float>(100, units));
   const auto fast = [&](fw::FastWeightsForm form) {
-    return fw::FastWeightsRnn<float>(
-        {.inputs = 50, .hidden = units, .inner = 2, .learn_rates = true, .form = form});
+    return fw::FastWeightsRnn<float>({.inputs = 50,
+                                      .hidden = units,
+                                      .inner = 2,
+                                      .learn_decay = true,
+                                      .learn_rate = true,
+                                      .form = form});
   };
   check_recurrent(fast(fw::FastWeightsForm::matrix), ", matrix");
   check_recurrent(fast(fw::FastWeightsForm::attention), ", attention");

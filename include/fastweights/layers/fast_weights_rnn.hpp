@@ -26,7 +26,8 @@ struct FastWeightsRnnOptions {
   Index inner = 1;           ///< S; 0: a plain recurrent net, which leaves A and the norm alone
   double decay = 0.95;       ///< λ
   double rate = 0.5;         ///< η
-  bool learn_rates = false;  ///< λ and η are parameters, which start from the above
+  bool learn_decay = false;  ///< λ is a parameter, which starts from the above
+  bool learn_rate = false;   ///< η
   bool bias = false;         ///< of C
   double identity = 0.05;    ///< W starts as that multiple of the identity
   FastWeightsForm form = FastWeightsForm::cheaper;
@@ -46,8 +47,8 @@ struct FastWeightsRnnOptions {
 /// than about R (1 + 1/S), in training R (1.4 + 1.1/S), and a quarter more where the matrices that
 /// it would keep leave the cache; less R (in training 0.6 R) where they go on from a used state.
 ///
-/// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1, or of size 0
-/// and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
+/// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1 each, or of size
+/// 0 and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
 /// R×BT, and so do their A; W meets the tokens of a time in one product, state h R×B. Cost a token:
 /// 2 R (R + D) flops, and (3 + 2 S) R² by the matrix, by attention 2 R² and 4 S R times the tokens
 /// before it, and 2 S R² more in a call that goes on from a used state. A train pass keeps (3 S +
@@ -104,8 +105,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
       : recurrent(checked(o).hidden, o.hidden, false),
         input(o.inputs, o.hidden, o.bias),
         norm(o.hidden),
-        decay(Vector::Constant(o.learn_rates ? 1 : 0, S(o.decay))),
-        rate(Vector::Constant(o.learn_rates ? 1 : 0, S(o.rate))),
+        decay(Vector::Constant(o.learn_decay ? 1 : 0, S(o.decay))),
+        rate(Vector::Constant(o.learn_rate ? 1 : 0, S(o.rate))),
         fixed_decay(o.decay),
         fixed_rate(o.rate),
         inner(o.inner),
@@ -231,12 +232,11 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   template <class Memory, class F>
   void for_each_sequence(std::vector<Memory>& memories, const Trace& trace, const F& f) const {
     const Index r = outputs(), steps = trace.hidden.cols() / trace.sequences;
-    const bool learned = decay.size() > 0;
     for (Index b = 0; b < trace.sequences; ++b)
       f(Sequence<Memory>{memories[static_cast<std::size_t>(b)],
-                         {learned ? decay[0] : S(fixed_decay),
-                          learned ? rate[0] : S(fixed_rate),
-                          learned,
+                         {decay.size() > 0 ? decay[0] : S(fixed_decay),
+                          rate.size() > 0 ? rate[0] : S(fixed_rate),
+                          decay.size() + rate.size() > 0,
                           {trace.hidden.data() + b * steps * r, r, steps}},
                          b * steps},
         b);
@@ -316,9 +316,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     du.setZero();
     for (Index s = inner - 1; s >= 0; --s) settle_vjp(each, t, s, trace, out, grad);
     du.array() += trace.dh.array() * slope(trace.drive.col(token));
-    if (!each.in.learns_rates) return;
-    grad.decay[0] += out.decay;
-    grad.rate[0] += out.rate;
+    if (decay.size() > 0) grad.decay[0] += out.decay;
+    if (rate.size() > 0) grad.rate[0] += out.rate;
   }
   // dh is the gradient of h_{s+1} and becomes that of h_s.
   template <class Each>
