@@ -209,7 +209,7 @@ inline void draw_capacity(const std::filesystem::path& folder, const std::vector
   lines.close();
   plot(
       folder / "updates.png",
-      start + "set key maxcols 1\nset logscale y\nplot [0:210][2e-4:3] " +
+      start + "set key maxcols 1\nset logscale y\nplot [0:210][5e-5:3] " +
           capacity_curves(2, update_models, csv) + ", " + quoted(folder / "perfect.csv") +
           " using 1:2 with lines dt 2 lw 2 lc 'black' title 'sum, perfect: S pairs, every key', '' "
           "using 1:3 with lines dt 4 lw 2 lc 'black' title 'sum, perfect: S pairs, random "
