@@ -195,7 +195,7 @@ Settings parse(int argc, char** argv) {
 bool as_published(const std::vector<CapacityRun>& runs) {
   bool all = true;
   for (const CapacityRun& r : runs) {
-    const bool held = r.model.rfind("favor", 0) != 0;  // whose draws address too loosely
+    const bool held = !r.model.starts_with("favor");  // whose draws address too loosely
     const bool delta = held && r.model.ends_with("_ours"), sum = held && r.model.ends_with("_sum");
     if (r.setting != 2 || r.symbols != 20 || !(delta || sum)) continue;
     const double least = delta ? 0 : 0.08, most = delta ? 0.002 : 0.14;

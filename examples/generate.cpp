@@ -94,7 +94,7 @@ int main(int argc, char** argv) try {
       ->check(above_zero());
   const auto* is_smoke =
       app.add_flag("--smoke,--quick", s.smoke, "random weights, streaming check");
-  CLI11_PARSE(app, argc, argv);
+  parse_or_exit(app, argc, argv);
   if (file->empty() && is_smoke->empty()) {
     std::cerr << "generate: name a checkpoint that char_lm wrote, or --smoke\n";
     return 1;

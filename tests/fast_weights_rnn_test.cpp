@@ -77,6 +77,16 @@ void trained_alike(Layer layer, const typename Layer::State& state, const Matrix
   }
 }
 
+// Everything that can be learned is.
+fw::FastWeightsRnnOptions learned(Index r, Index inner) {
+  return {.inputs = 5,
+          .hidden = r,
+          .inner = inner,
+          .learn_decay = true,
+          .learn_rate = true,
+          .bias = true};
+}
+
 template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
   fw::Random random(5);
   const auto x = layer_checks::random_matrix(layer.inputs(), steps, random);
@@ -144,12 +154,7 @@ TEST_CASE("FastWeightsRnn: the forms agree, forward and in every gradient", "[la
     for (Index inner : {1, 2, 3})
       for (Index steps : {1, 2, 11, 40})
         for (bool used : {false, true}) {
-          Rnn layer({.inputs = 5,
-                     .hidden = r,
-                     .inner = inner,
-                     .learn_decay = true,
-                     .learn_rate = true,
-                     .bias = true});
+          Rnn layer(learned(r, inner));
           draw(layer, 3);
           forms_agree(layer, steps, used);
         }
@@ -157,30 +162,23 @@ TEST_CASE("FastWeightsRnn: the forms agree, forward and in every gradient", "[la
 
 TEST_CASE("FastWeightsRnn: the forms agree where the state's A is not symmetric", "[layers][rnn]") {
   for (Index inner : {1, 2, 3}) {
-    Rnn layer({.inputs = 3,
-               .hidden = 6,
-               .inner = inner,
-               .learn_decay = true,
-               .learn_rate = true,
-               .bias = true});
+    Rnn layer(learned(6, inner));
     draw(layer, 4);
     fw::Random random(6);
     auto state = layer.initial_state();
     random.fill(state.h);
     random.fill(state.A);
-    trained_alike(layer, state, layer_checks::random_matrix(3, 9, random),
+    trained_alike(layer, state, layer_checks::random_matrix(5, 9, random),
                   layer_checks::random_matrix(6, 9, random));
   }
 }
 
 TEST_CASE("FastWeightsRnn: rates of zero", "[layers][rnn]") {
   for (const auto& [decay, rate] : {std::pair(0.0, 0.5), {0.9, 0.0}, {0.0, 0.0}}) {
-    Rnn layer({.inputs = 3,
-               .hidden = 5,
-               .decay = decay,
-               .rate = rate,
-               .learn_decay = true,
-               .learn_rate = true});
+    fw::FastWeightsRnnOptions options = learned(5, 1);
+    options.decay = decay;
+    options.rate = rate;
+    Rnn layer(options);
     draw(layer, 5);
     forms_agree(layer, 7, false);
     forms_agree(layer, 7, true);
@@ -196,13 +194,25 @@ TEMPLATE_TEST_CASE("FastWeightsRnn: gradients, streaming, refusals", "[layers][r
                                                 .hidden = r,
                                                 .inner = inner,
                                                 .learn_decay = r != 3,
-                                                .learn_rate = r != 1,
+                                                .learn_rate = r != 3,
                                                 .bias = r != 17,
                                                 .form = form};
         INFO("R " << r << ", S " << inner << (form == FastWeightsForm::matrix ? " matrix" : ""));
         check_layer(FastWeightsRnn<double, TestType>(options),
                     FastWeightsRnn<Complex, TestType>(options), {1, 2, 11});
       }
+}
+
+TEST_CASE("FastWeightsRnn: decay and rate are learned each on its own", "[layers][rnn]") {
+  for (const auto form : {FastWeightsForm::matrix, FastWeightsForm::attention})
+    for (const bool decay : {false, true}) {
+      auto options = learned(6, 2);
+      options.learn_decay = decay;
+      options.learn_rate = !decay;
+      options.form = form;
+      INFO((decay ? "decay" : "rate") << (form == FastWeightsForm::matrix ? ", matrix" : ""));
+      check_layer(FastWeightsRnn<double>(options), FastWeightsRnn<Complex>(options), {1, 11});
+    }
 }
 
 TEST_CASE("FastWeightsRnn: any split gives the same, in any mixture of forms", "[layers][rnn]") {

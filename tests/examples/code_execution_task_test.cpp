@@ -101,8 +101,7 @@ TEST_CASE("Programs run as their answers say", "[code_execution]") {
       }
 }
 
-TEST_CASE("The quirk changes what programs answer",
-          "[code_execution]") {
+TEST_CASE("The quirk changes what programs answer", "[code_execution]") {
   bool differ = false;
   for (std::uint64_t i = 0; i < 20; ++i) {
     const auto program = draw_program({3, 100, true}, 2, i);

@@ -27,7 +27,7 @@ struct FastWeightsRnnOptions {
   double decay = 0.95;       ///< λ
   double rate = 0.5;         ///< η
   bool learn_decay = false;  ///< λ is a parameter, which starts from the above
-  bool learn_rate = false;   ///< η
+  bool learn_rate = false;   ///< η is one
   bool bias = false;         ///< of C
   double identity = 0.05;    ///< W starts as that multiple of the identity
   FastWeightsForm form = FastWeightsForm::cheaper;
