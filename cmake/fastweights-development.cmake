@@ -24,30 +24,34 @@ if(FASTWEIGHTS_CHECK_ONLY)
   set(CMAKE_CXX_LINK_EXECUTABLE true)
   set(FASTWEIGHTS_TESTS OFF)  # which run
 endif()
-add_library(fastweights_development INTERFACE)
-target_compile_options(fastweights_development INTERFACE
+add_library(fastweights_flags INTERFACE)
+target_compile_options(fastweights_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   $<$<BOOL:${FASTWEIGHTS_WERROR}>:-Werror>
   $<$<BOOL:${FASTWEIGHTS_NATIVE}>:-march=native>)
 if(FASTWEIGHTS_NATIVE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 finds fault with its own AVX-512 intrinsics (GCC bug 105593). The builds that are not for
   # this machine, and clang's, keep these warnings.
-  target_compile_options(fastweights_development INTERFACE
+  target_compile_options(fastweights_flags INTERFACE
                          -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
-target_link_libraries(fastweights_development INTERFACE
-  fastweights::fastweights fastweights::io $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_CXX>)
+target_link_libraries(fastweights_flags INTERFACE $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_CXX>)
 if(FASTWEIGHTS_SANITIZE)
   # Of the debug information, reports need the lines alone: a third of the time to compile. Another
   # quarter are checks of pointers which the address sanitizer makes again where they are used.
-  target_compile_options(fastweights_development INTERFACE -g1 -fno-omit-frame-pointer)
-  target_compile_definitions(fastweights_development INTERFACE _GLIBCXX_ASSERTIONS)
+  target_compile_options(fastweights_flags INTERFACE -g1 -fno-omit-frame-pointer)
+  target_compile_definitions(fastweights_flags INTERFACE _GLIBCXX_ASSERTIONS)
   foreach(add compile link)
-    cmake_language(CALL target_${add}_options fastweights_development INTERFACE
+    cmake_language(CALL target_${add}_options fastweights_flags INTERFACE
                    -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size,pointer-overflow
                    -fno-sanitize-recover=all)
   endforeach()
 endif()
+
+target_link_libraries(fastweights_compiled PRIVATE fastweights_flags)
+add_library(fastweights_development INTERFACE)
+target_link_libraries(fastweights_development INTERFACE
+                      fastweights_flags fastweights::compiled fastweights::io)
 
 if(FASTWEIGHTS_TESTS)
   enable_testing()

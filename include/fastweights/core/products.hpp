@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <complex>
 #include <limits>
 #include <type_traits>
 
@@ -25,38 +26,79 @@ template <class S, bool Transposed> struct InMemory {
 };
 
 // A single row is a matrix of columns of 1, whichever way Eigen stores it.
-template <class X> auto in_memory(X& x) {
-  using S = std::remove_reference_t<decltype(*x.data())>;
-  if constexpr (X::IsRowMajor && X::RowsAtCompileTime != 1)
+template <class S, class X> auto in_memory(X& x) {
+  if constexpr (std::remove_const_t<X>::IsRowMajor && X::RowsAtCompileTime != 1)
     return InMemory<S, true>{x.data(), x.rowStride()};
   else
     return InMemory<S, false>{x.data(), x.colStride()};
 }
 
+/// The largest block of a product: a rows×depth block times a depth×cols block.
+struct ProductBlocks {
+  Eigen::Index rows, depth, cols;
+};
+
+/// Eigen packs copies of both factors. Of blocks of 128 it keeps them on the stack, for numbers of
+/// up to 8 bytes.
+inline constexpr ProductBlocks without_heap{128, 128, 128};
+inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(),
+                                           std::numeric_limits<Eigen::Index>::max(),
+                                           std::numeric_limits<Eigen::Index>::max()};
+
+// A function of its own that is not inline: a source that links fastweights::compiled finds it
+// there and does not compile Eigen's product kernels again.
 template <class To, class A, class B>
 EIGEN_DONT_INLINE void add_product_by_blocks(To to, A a, B b, Eigen::Index rows, Eigen::Index depth,
-                                             Eigen::Index cols) {
+                                             Eigen::Index cols, const ProductBlocks& block) {
   using Eigen::Index;
-  constexpr Index block = 128;
-  for (Index j = 0; j < cols; j += block) {
-    const Index width = std::min(block, cols - j);
-    for (Index k = 0; k < depth; k += block) {
-      const Index inner = std::min(block, depth - k);
-      for (Index i = 0; i < rows; i += block) {
-        const Index height = std::min(block, rows - i);
+  for (Index j = 0; j < cols;) {
+    const Index width = std::min(block.cols, cols - j);
+    for (Index k = 0; k < depth;) {
+      const Index inner = std::min(block.depth, depth - k);
+      for (Index i = 0; i < rows;) {
+        const Index height = std::min(block.rows, rows - i);
         to.block(i, j, height, width).noalias() +=
             a.block(i, k, height, inner) * b.block(k, j, inner, width);
+        i += height;
       }
+      k += inner;
     }
+    j += width;
   }
 }
 
-/// to += a·b in blocks of 128, whose packed copies Eigen keeps on the stack (for numbers of up to 8
-/// bytes): products of any size without heap. Of matrices, maps and blocks of them with contiguous
-/// columns, and their transposes.
-template <class To, class A, class B> void add_product(To&& to, const A& a, const B& b) {
-  add_product_by_blocks(in_memory(to), in_memory(a), in_memory(b), a.rows(), a.cols(), b.cols());
+/// to += a·b, where each is a matrix, a map or a block with contiguous columns, or the transpose of
+/// one. Takes no heap unless `block` says otherwise.
+template <class To, class A, class B>
+void add_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
+  using S = typename A::Scalar;
+  add_product_by_blocks(in_memory<S>(to), in_memory<const S>(a), in_memory<const S>(b), a.rows(),
+                        a.cols(), b.cols(), block);
 }
+
+/// to = a·b, as add_product.
+template <class To, class A, class B>
+void set_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
+  to.setZero();
+  add_product(to, a, b, block);
+}
+
+#define FASTWEIGHTS_PRODUCT(keyword, S, TransposedA, TransposedB)                                 \
+  keyword template void add_product_by_blocks(InMemory<S, false>, InMemory<const S, TransposedA>, \
+                                              InMemory<const S, TransposedB>, Eigen::Index,       \
+                                              Eigen::Index, Eigen::Index, const ProductBlocks&)
+/// Explicit instances, or with `extern` their declarations.
+#define FASTWEIGHTS_PRODUCTS(keyword, S)         \
+  FASTWEIGHTS_PRODUCT(keyword, S, false, false); \
+  FASTWEIGHTS_PRODUCT(keyword, S, false, true);  \
+  FASTWEIGHTS_PRODUCT(keyword, S, true, false);  \
+  FASTWEIGHTS_PRODUCT(keyword, S, true, true)
+
+#ifdef FASTWEIGHTS_COMPILED
+FASTWEIGHTS_PRODUCTS(extern, float);
+FASTWEIGHTS_PRODUCTS(extern, double);
+FASTWEIGHTS_PRODUCTS(extern, std::complex<double>);
+#endif
 
 // With FASTWEIGHTS_POISON_SCRATCH, whoever reads room that nobody wrote reads NaN, of integers the
 // bits of one.

@@ -39,6 +39,35 @@ template <bool Corrects, class S> void answer(BackwardPair<S>& p, Index dv) {
   }
 }
 
+#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, Corrects, fading)                 \
+  keyword template void visit_pairs<Visit, S, R, Corrects, fading>(const Panel<S>&, Index, \
+                                                                   const BackwardPair<S>*, Index)
+#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, Corrects, fading)         \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelErrors, S, R, Corrects, fading);  \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, Corrects, fading); \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, Corrects, fading)
+#define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, Corrects, fading) \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, Corrects, fading);       \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, Corrects, fading)
+/// Explicit instances, or with `extern` their declarations.
+#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                     \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, Fade::none);    \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, Fade::none);     \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, Fade::all);     \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, Fade::all);      \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, Fade::columns); \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, Fade::columns)
+#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)           \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, Fade::none); \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, Fade::all)
+
+#ifdef FASTWEIGHTS_COMPILED
+FASTWEIGHTS_BACKWARD_KERNELS(extern, float);
+FASTWEIGHTS_BACKWARD_KERNELS(extern, double);
+FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, float);
+FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
+#endif
+
 /// The three passes; `back`, the first and the last of them, comes before `onwards`.
 template <bool Corrects, Fade fading, class S> class BackwardPasses {
  public:
@@ -122,8 +151,7 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
   template <template <class, int, bool, Fade> class Visit, class Use>
   static void run(const Panels<S, Use, packets>& panels, const Pair* pairs, Index count) {
     panels.each([&](auto height, const auto& p) {
-      using At = Visit<S, height, Corrects, fading>;
-      Visits<At, S, height, Corrects, fading>::run(p, panels.columns(), pairs, count);
+      visit_pairs<Visit, S, height, Corrects, fading>(p, panels.columns(), pairs, count);
     });
   }
 

@@ -185,29 +185,56 @@ template <class S, class F> void each_panel(Index rows, const F& f) {
     f(std::type_identity<Rows<S, 1>>(), last, first - last);
 }
 
-template <bool Corrects, bool Answers, class Matrix, class S>
-void deferred_step(Matrix& W, const DeferredToken<S>& t, const Waiting<S>& w) {
-  each_panel<S>(W.rows(),
-                [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
-                  DeferredRows<Column, S, Corrects, Answers>::step(W.data(), W.colStride(),
-                                                                   W.cols(), t, w, first, skipped);
-                });
+/// A matrix of entries T with contiguous columns.
+template <class T> struct StoredMatrix {
+  T* data;
+  Index stride, rows, columns;
+};
+template <class M> auto stored_matrix(M& W) {
+  using T = std::remove_pointer_t<decltype(W.data())>;
+  return StoredMatrix<T>{W.data(), W.colStride(), W.rows(), W.cols()};
 }
-template <class Matrix, class S>
-void deferred_read(const Matrix& W, const DeferredToken<S>& t, const Waiting<S>& w) {
-  each_panel<S>(W.rows(),
-                [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
-                  DeferredRows<Column, S, false, true>::read(W.data(), W.colStride(), W.cols(), t,
-                                                             w, first, skipped);
-                });
+
+// Functions that are not inline, so that programs which link fastweights::compiled do not compile
+// them again.
+template <bool Corrects, bool Answers, class T, class S>
+void deferred_step(const StoredMatrix<T>& W, const DeferredToken<S>& t, const Waiting<S>& w) {
+  each_panel<S>(W.rows, [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
+    DeferredRows<Column, S, Corrects, Answers>::step(W.data, W.stride, W.columns, t, w, first,
+                                                     skipped);
+  });
 }
-template <class Matrix, class S> void deferred_flush(Matrix& W, const Waiting<S>& w) {
-  each_panel<S>(W.rows(),
-                [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
-                  DeferredFlush<Column, S>::run(W.data() + first, W.colStride(), W.cols(), w,
-                                                w.count, first, skipped);
-                });
+template <class T, class S>
+void deferred_read(const StoredMatrix<const T>& W, const DeferredToken<S>& t, const Waiting<S>& w) {
+  each_panel<S>(W.rows, [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
+    DeferredRows<Column, S, false, true>::read(W.data, W.stride, W.columns, t, w, first, skipped);
+  });
 }
+template <class T, class S> void deferred_flush(const StoredMatrix<T>& W, const Waiting<S>& w) {
+  each_panel<S>(W.rows, [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
+    DeferredFlush<Column, S>::run(W.data + first, W.stride, W.columns, w, w.count, first, skipped);
+  });
+}
+
+#define FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, Corrects, Answers) \
+  keyword template void deferred_step<Corrects, Answers>(           \
+      const StoredMatrix<T>&, const DeferredToken<S>&, const Waiting<S>&)
+/// Explicit instances, or with `extern` their declarations.
+#define FASTWEIGHTS_DEFERRED_KERNELS(keyword, T, S)                                             \
+  FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, false, false);                                       \
+  FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, false, true);                                        \
+  FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, true, false);                                        \
+  FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, true, true);                                         \
+  keyword template void deferred_read<T>(const StoredMatrix<const T>&, const DeferredToken<S>&, \
+                                         const Waiting<S>&);                                    \
+  keyword template void deferred_flush(const StoredMatrix<T>&, const Waiting<S>&)
+
+#ifdef FASTWEIGHTS_COMPILED
+FASTWEIGHTS_DEFERRED_KERNELS(extern, float, float);
+FASTWEIGHTS_DEFERRED_KERNELS(extern, double, double);
+FASTWEIGHTS_DEFERRED_KERNELS(extern, Eigen::bfloat16, float);
+FASTWEIGHTS_DEFERRED_KERNELS(extern, Eigen::half, float);
+#endif
 
 }  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -8,7 +8,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 /// What a scan does to some rows of W at a pair of tokens. `R` packets of rows; `Corrects`: whether
 /// the rule looks up what a key retrieves.
-template <class S, int R, Fade fading, bool Corrects> class PanelScan {
+template <class S, int R, bool Corrects, Fade fading> class PanelScan {
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = Corrects ? 4 : 2;

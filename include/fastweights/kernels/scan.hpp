@@ -142,13 +142,39 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Weights& 
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, weights);
     panels.each([&](auto packets, const auto& p) {
-      using Visit = PanelScan<S, packets, fading, Corrects>;
-      Visits<Visit, S, packets, Corrects, fading>::run(p, panels.columns(), pairs.data(), count);
+      visit_pairs<PanelScan, S, packets, Corrects, fading>(p, panels.columns(), pairs.data(),
+                                                           count);
     });
     t += 2 * count;
   }
   panels.copy_out(W.data(), W.colStride(), pairs.past());
 }
+
+#define FASTWEIGHTS_SCAN_PANEL(keyword, S, R, Corrects, fading)                                \
+  keyword template void visit_pairs<PanelScan, S, R, Corrects, fading>(const Panel<S>&, Index, \
+                                                                       const Pair<S>*, Index)
+/// Explicit instances, or with `extern` their declarations: of one or two packets and of the
+/// tallest panels where those are taller.
+#define FASTWEIGHTS_SCAN_PANELS(keyword, S, fading)     \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 1, false, fading); \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 2, false, fading); \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 1, true, fading);  \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 2, true, fading)
+#define FASTWEIGHTS_SCAN_KERNELS(keyword, S)       \
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, Fade::none); \
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, Fade::all);  \
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, Fade::columns)
+#define FASTWEIGHTS_TALL_SCAN_KERNELS(keyword, S)          \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, Fade::none); \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, Fade::all);  \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, Fade::columns)
+
+#ifdef FASTWEIGHTS_COMPILED
+FASTWEIGHTS_SCAN_KERNELS(extern, float);
+FASTWEIGHTS_SCAN_KERNELS(extern, double);
+FASTWEIGHTS_TALL_SCAN_KERNELS(extern, float);
+FASTWEIGHTS_TALL_SCAN_KERNELS(extern, double);
+#endif
 
 }  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -20,8 +20,8 @@ template <class S> struct StepToken {
 template <class S, int R, Fade fading, bool Corrects> class PanelStep {
  public:
   /// The panel's first `skipped` rows are left as they are: another panel has done them.
-  static EIGEN_DONT_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
-                                    Index first, Index skipped = 0) {
+  static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                      Index first, Index skipped) {
     W += first;
     if constexpr (Corrects)
       write_then<false>(W, stride, columns, t,
@@ -143,6 +143,36 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
   }
 };
 
+/// As PanelStep, R packets of rows at a time. A function that is not inline, so that programs which
+/// link fastweights::compiled do not compile it again.
+template <class S, int R, Fade fading, bool Corrects>
+EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                  Index first, Index skipped) {
+  PanelStep<S, R, fading, Corrects>::run(W, stride, columns, t, first, skipped);
+}
+
+#define FASTWEIGHTS_STEP_PANEL(keyword, S, R, fading, Corrects)                                   \
+  keyword template void step_panel<S, R, fading, Corrects>(S*, Index, Index, const StepToken<S>&, \
+                                                           Index, Index)
+#define FASTWEIGHTS_STEP_PANELS(keyword, S, fading, Corrects) \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 1, fading, Corrects);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 2, fading, Corrects);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 4, fading, Corrects);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 8, fading, Corrects)
+/// Explicit instances, or with `extern` their declarations.
+#define FASTWEIGHTS_STEP_KERNELS(keyword, S)                 \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::none, false);    \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::none, true);     \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::all, false);     \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::all, true);      \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::columns, false); \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::columns, true)
+
+#ifdef FASTWEIGHTS_COMPILED
+FASTWEIGHTS_STEP_KERNELS(extern, float);
+FASTWEIGHTS_STEP_KERNELS(extern, double);
+#endif
+
 /// Whether a step of d_v rows has a kernel: a packet has to fit in.
 template <class S> bool has_step(Index rows) { return rows >= lanes<S>; }
 
@@ -153,7 +183,7 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
   Index first = 0;
   const auto panels = [&]<int R>(std::integral_constant<int, R>) {
     for (; first + R * lanes<S> <= rows; first += R * lanes<S>)
-      PanelStep<S, R, fading, Corrects>::run(W.data(), stride, columns, t, first);
+      step_panel<S, R, fading, Corrects>(W.data(), stride, columns, t, first, 0);
   };
   if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
     panels(std::integral_constant<int, 8>{});
@@ -162,7 +192,7 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
   panels(std::integral_constant<int, 1>{});
   const Index last = rows - lanes<S>;
   if (first < rows)
-    PanelStep<S, 1, fading, Corrects>::run(W.data(), stride, columns, t, last, first - last);
+    step_panel<S, 1, fading, Corrects>(W.data(), stride, columns, t, last, first - last);
 }
 
 /// As step_rows, for a token as a rule is given it.

@@ -26,8 +26,8 @@ inline constexpr bool two_at_a_time =
 template <class Visit, class S, int R, bool Corrects, Fade fading> class Visits {
  public:
   template <class Pair>
-  static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
-                                    Index count) {
+  static EIGEN_ALWAYS_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                      Index count) {
     if constexpr (two_at_a_time<Corrects, fading>)
       by_two(panel, columns, pairs, count);
     else
@@ -128,6 +128,15 @@ template <class Visit, class S, int R, bool Corrects, Fade fading> class Visits 
       MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, left);
   }
 };
+
+/// Takes a panel through `count` pairs. A function that is not inline, so that programs which link
+/// fastweights::compiled do not compile it again.
+template <template <class, int, bool, Fade> class Visit, class S, int R, bool Corrects, Fade fading,
+          class Pair>
+EIGEN_DONT_INLINE void visit_pairs(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                   Index count) {
+  Visits<Visit<S, R, Corrects, fading>, S, R, Corrects, fading>::run(panel, columns, pairs, count);
+}
 
 }  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
 
@@ -47,13 +47,10 @@ template <class S> struct Linear {
       y.colwise() = bias;  // the product then adds to it: one pass less
     else
       y.setZero();
-    // By blocks of columns: sums of 32 round less than sums of all, and the same way for one token
-    // as for many.
-    constexpr Index block = 32;
-    for (Index i = 0; i < inputs(); i += block) {
-      const Index n = std::min(block, inputs() - i);
-      y.noalias() += weight.middleCols(i, n) * x.middleRows(i, n);
-    }
+    // Sums of 32 products round less than sums of all, and the same way for one token as for many.
+    detail::ProductBlocks sums = detail::all_at_once;
+    sums.depth = 32;
+    detail::add_product(y, weight, x, sums);
   }
 
   void backward(Input<S> x, Trace&, Input<S> dy, Output<S> dx, Linear& grad) const {
@@ -64,9 +61,9 @@ template <class S> struct Linear {
 
   /// As backward, but adds to dx: for several maps of one x.
   void add_backward(const Input<S>& x, const Input<S>& dy, Output<S>& dx, Linear& grad) const {
-    grad.weight.noalias() += dy * x.transpose();
+    detail::add_product(grad.weight, dy, x.transpose(), detail::all_at_once);
     if (bias.size() > 0) grad.bias += dy.rowwise().sum();
-    dx.noalias() += weight.transpose() * dy;
+    detail::add_product(dx, weight.transpose(), dy, detail::all_at_once);
   }
 };
 

@@ -40,8 +40,10 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
 
   // Leaves the maps of x in trace.keys and trace.values.
   const auto answer = [&](const auto& x, auto& to) {
-    trace.keys.noalias() = layer.key.weight * x;
-    trace.values.noalias() = layer.value.weight * x;
+    trace.keys.resize(d, x.cols());
+    detail::set_product(trace.keys, layer.key.weight, x, detail::all_at_once);
+    trace.values.resize(d, x.cols());
+    detail::set_product(trace.values, layer.value.weight, x, detail::all_at_once);
     to.resize(d, queries.cols());
     for (Index h = 0; h < d; h += rows)
       detail::attend(softmax, Slots(), trace.keys.middleRows(h, rows),
@@ -66,8 +68,11 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
         [&](Index, const auto& place) { return softmax.no_gradient(place); },
         trace.dkeys.middleRows(h, rows), trace.dvalues.middleRows(h, rows),
         trace.dqueries.middleRows(h, rows), unused);
-  trace.dcompressed.noalias() = layer.key.weight.transpose() * trace.dkeys;
-  trace.dcompressed.noalias() += layer.value.weight.transpose() * trace.dvalues;
+  trace.dcompressed.resize(d, trace.dkeys.cols());
+  detail::set_product(trace.dcompressed, layer.key.weight.transpose(), trace.dkeys,
+                      detail::all_at_once);
+  detail::add_product(trace.dcompressed, layer.value.weight.transpose(), trace.dvalues,
+                      detail::all_at_once);
   trace.dx.resize(d, tokens.cols());
   layer.gate.backward(tokens, trace.gate, trace.dcompressed, trace.dx, grad.gate);
   return loss;

@@ -119,8 +119,8 @@ template <class S> struct RelativeAttention {
     project_backward(key, trace, trace.dkeys, dx, grad.key);
     project_backward(value, trace, trace.dvalues, dx, grad.value);
     const Index reach = reach_of(trace);
-    grad.position.weight.noalias() +=
-        trace.dpositions.rightCols(reach) * distances.columns.rightCols(reach).transpose();
+    detail::add_product(grad.position.weight, trace.dpositions.rightCols(reach),
+                        distances.columns.rightCols(reach).transpose(), detail::all_at_once);
   }
 
  private:
@@ -203,9 +203,11 @@ template <class S> struct RelativeAttention {
   void project_backward(const Linear<S>& map, const Trace& trace, const Matrix& dprojected,
                         Output<S>& dx, Linear<S>& grad) const {
     const auto dthere = dprojected.rightCols(trace.tokens.cols() - trace.absent);
-    grad.weight.noalias() += dthere * trace.tokens.rightCols(dthere.cols()).transpose();
+    detail::add_product(grad.weight, dthere, trace.tokens.rightCols(dthere.cols()).transpose(),
+                        detail::all_at_once);
     if (map.bias.size() > 0) grad.bias += dthere.rowwise().sum();
-    dx.noalias() += map.weight.transpose() * dprojected.rightCols(dx.cols());
+    detail::add_product(dx, map.weight.transpose(), dprojected.rightCols(dx.cols()),
+                        detail::all_at_once);
   }
 
   // A train pass keeps the weights of all blocks, side by side.

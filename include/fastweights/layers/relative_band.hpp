@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/softmax.hpp>
 
 /// \file
@@ -59,10 +60,11 @@ struct RelativeBand {
   template <class S> void attend(RelativeTrace<S>& trace) const {
     auto weights = weights_of(trace);
     auto by_distance = distant(trace);
-    weights.noalias() = tokens(trace.keys).transpose() * queries(trace.content);
-    by_distance.noalias() = distances(trace.positions).transpose() * queries(trace.placed);
+    set_product(weights, tokens(trace.keys).transpose(), queries(trace.content), all_at_once);
+    set_product(by_distance, distances(trace.positions).transpose(), queries(trace.placed),
+                all_at_once);
     weigh(weights, by_distance);
-    queries(trace.joined).noalias() = tokens(trace.values) * weights;
+    set_product(queries(trace.joined), tokens(trace.values), weights, all_at_once);
   }
 
   template <class S> void attend_backward(RelativeTrace<S>& trace) const {
@@ -70,13 +72,14 @@ struct RelativeBand {
     const auto dout = queries(trace.djoined);
     auto dscores = trace.dweights.topLeftCorner(length(), count);
     auto dby_distance = distant(trace);
-    tokens(trace.dvalues).noalias() += dout * weights.transpose();
-    dscores.noalias() = tokens(trace.values).transpose() * dout;
+    add_product(tokens(trace.dvalues), dout, weights.transpose(), all_at_once);
+    set_product(dscores, tokens(trace.values).transpose(), dout, all_at_once);
     weigh_vjp(weights, dscores, dby_distance);
-    tokens(trace.dkeys).noalias() += queries(trace.content) * dscores.transpose();
-    queries(trace.dcontent).noalias() = tokens(trace.keys) * dscores;
-    distances(trace.dpositions).noalias() += queries(trace.placed) * dby_distance.transpose();
-    queries(trace.dplaced).noalias() = distances(trace.positions) * dby_distance;
+    add_product(tokens(trace.dkeys), queries(trace.content), dscores.transpose(), all_at_once);
+    set_product(queries(trace.dcontent), tokens(trace.keys), dscores, all_at_once);
+    add_product(distances(trace.dpositions), queries(trace.placed), dby_distance.transpose(),
+                all_at_once);
+    set_product(queries(trace.dplaced), distances(trace.positions), dby_distance, all_at_once);
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/activations.hpp>
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
 
@@ -105,7 +106,7 @@ template <class S> struct ConvGate {
       for (Index i = 0; i < x.rows(); ++i) trace.neighbours(3 * i + tap, to) = x(i, from);
     });
     trace.gate = bias.replicate(1, x.cols());
-    trace.gate.noalias() += weight * trace.neighbours;
+    detail::add_product(trace.gate, weight, trace.neighbours, detail::all_at_once);
     detail::gate<S>(x, trace.gate, y);
   }
 
@@ -115,10 +116,11 @@ template <class S> struct ConvGate {
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);
-    grad.weight.noalias() += trace.dgate * trace.neighbours.transpose();
+    detail::add_product(grad.weight, trace.dgate, trace.neighbours.transpose(),
+                        detail::all_at_once);
     grad.bias += trace.dgate.rowwise().sum();
     trace.dneighbours.resize(weight.cols(), x.cols());
-    trace.dneighbours.noalias() = weight.transpose() * trace.dgate;
+    detail::set_product(trace.dneighbours, weight.transpose(), trace.dgate, detail::all_at_once);
     for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
       for (Index i = 0; i < x.rows(); ++i) dx(i, from) += trace.dneighbours(3 * i + tap, to);
     });
@@ -172,7 +174,7 @@ template <class S> struct AffineGate {
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
     detail::check_gate(*this, x, "y", y.rows(), y.cols());
     trace.gate = bias.transpose().replicate(x.rows(), 1);
-    trace.gate.noalias() += x * weight.transpose();
+    detail::add_product(trace.gate, x, weight.transpose(), detail::all_at_once);
     detail::gate<S>(x, trace.gate, y);
   }
 
@@ -182,8 +184,8 @@ template <class S> struct AffineGate {
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);
-    dx.noalias() += trace.dgate * weight;
-    grad.weight.noalias() += trace.dgate.transpose() * x;
+    detail::add_product(dx, trace.dgate, weight, detail::all_at_once);
+    detail::add_product(grad.weight, trace.dgate.transpose(), x, detail::all_at_once);
     grad.bias += trace.dgate.colwise().sum().transpose();
   }
 };

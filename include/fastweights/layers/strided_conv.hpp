@@ -53,17 +53,17 @@ template <class S> struct StridedConv {
     trace.groups.setZero(weight.cols(), length(x.cols()));
     for (Index l = 0; l < x.cols(); ++l)
       for (Index i = 0; i < x.rows(); ++i) trace.groups(row(i, l), l / rate()) = x(i, l);
-    y.noalias() = weight * trace.groups;
+    detail::set_product(y, weight, trace.groups, detail::all_at_once);
     y.colwise() += bias;
   }
 
   /// dx overwritten, grad accumulated.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, StridedConv& grad) const {
     detail::check_gate_backward(*this, x, trace.groups.cols(), dy, dx, grad);
-    grad.weight.noalias() += dy * trace.groups.transpose();
+    detail::add_product(grad.weight, dy, trace.groups.transpose(), detail::all_at_once);
     grad.bias += dy.rowwise().sum();
     trace.dgroups.resize(weight.cols(), dy.cols());
-    trace.dgroups.noalias() = weight.transpose() * dy;
+    detail::set_product(trace.dgroups, weight.transpose(), dy, detail::all_at_once);
     for (Index l = 0; l < x.cols(); ++l)
       for (Index i = 0; i < x.rows(); ++i) dx(i, l) = trace.dgroups(row(i, l), l / rate());
   }

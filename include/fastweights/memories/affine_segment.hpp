@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
 
@@ -30,10 +31,18 @@ template <class S, int Dv, int Dk> struct AffineSegment {
     });
   }
   void append(const AffineSegment& later) {
-    B = (B * later.A + later.B).eval();
-    A = (A * later.A).eval();
+    B = then(B, later);
+    const auto first = A;
+    set_product(A, first, later.A);
   }
-  template <class W> void apply(W& w) const { w = (w * A + B).eval(); }
+  template <class W> void apply(W& w) const { w = then(w, *this); }
+
+ private:
+  template <class W> static W then(const W& w, const AffineSegment& segment) {
+    W result = segment.B;
+    add_product(result, w, segment.A);
+    return result;
+  }
 };
 
 }  // namespace fw::detail

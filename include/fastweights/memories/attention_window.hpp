@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <fastweights/core/activations.hpp>
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/softmax.hpp>
 
 /// \file
@@ -56,8 +57,8 @@ template <class S> struct Attention {
     first = std::max<Index>(0, window.held + t + 1 - window.capacity);
     length = window.held + t + count - first;
     weights.resize(length, count);
-    weights.noalias() =
-        window.keys.middleCols(first, length).transpose() * queries.middleCols(t, count);
+    set_product(weights, window.keys.middleCols(first, length).transpose(),
+                queries.middleCols(t, count), all_at_once);
     for (Index i = 0; i < count; ++i) {
       const Index end = window.held + t + i + 1 - first;
       const Index begin = std::max<Index>(0, end - window.capacity);
@@ -76,17 +77,18 @@ template <class S> struct Attention {
   void vjp(const Window& window, const Q& queries, const Dy& dy, Index t, const S& scale,
            Window& dwindow, Dq& dqueries) {
     const auto dout = dy.middleCols(t, count);
-    dwindow.values.middleCols(first, length).noalias() += dout * weights.transpose();
+    add_product(dwindow.values.middleCols(first, length), dout, weights.transpose(), all_at_once);
     dweights.resize(length, count);
-    dweights.noalias() = window.values.middleCols(first, length).transpose() * dout;
+    set_product(dweights, window.values.middleCols(first, length).transpose(), dout, all_at_once);
     for (Index i = 0; i < count; ++i) {
       auto dcolumn = dweights.col(i);
       softmax_vjp_in_place(weights.col(i), dcolumn);
       dcolumn *= scale;
     }
-    dwindow.keys.middleCols(first, length).noalias() +=
-        queries.middleCols(t, count) * dweights.transpose();
-    dqueries.middleCols(t, count).noalias() += window.keys.middleCols(first, length) * dweights;
+    add_product(dwindow.keys.middleCols(first, length), queries.middleCols(t, count),
+                dweights.transpose(), all_at_once);
+    add_product(dqueries.middleCols(t, count), window.keys.middleCols(first, length), dweights,
+                all_at_once);
   }
 };
 

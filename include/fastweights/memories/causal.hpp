@@ -1,6 +1,6 @@
 #pragma once
 
-#include <Eigen/Core>
+#include <fastweights/core/products.hpp>
 
 namespace fw::detail {
 
@@ -10,7 +10,7 @@ template <class S, class K, class Q>
 Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, const Q& queries,
                                                                  bool strict = false) {
   Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> products(keys.cols(), queries.cols());
-  products.noalias() = keys.transpose() * queries;
+  set_product(products, keys.transpose(), queries);
   if (strict)
     products.template triangularView<Eigen::Lower>().setZero();
   else

@@ -129,7 +129,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       token.by.read = memory_.read_weight(s, t);
     const Index count = count_of(s);
     const auto w = waiting(s, count, count > 0);
-    meet(s, w, count, t.query, t.query, token, [&] { detail::deferred_read(s.W, token, w); });
+    meet(s, w, count, t.query, t.query, token,
+         [&] { detail::deferred_read(detail::stored_matrix(s.W), token, w); });
   }
   void scan(Kept& s, const WriteSequence<Deferred>& in, const ReadSequence<Deferred>& asked,
             OutSequence<Deferred> out) const {
@@ -148,7 +149,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     const Index count = count_of(s);
     if (count == 0) return;
     let_updates_fade(s, count);
-    detail::deferred_flush(s.W, waiting(s, count, true));
+    detail::deferred_flush(detail::stored_matrix(s.W), waiting(s, count, true));
     forget(s);
   }
 
@@ -207,8 +208,9 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     if (token.flushes) let_updates_fade(s, count);
     s.keys.col(count) = t.key;
     const auto w = waiting(s, count, true);
-    meet(s, w, count + 1, t.key, asked.query, token,
-         [&] { detail::deferred_step<M::corrects, Answers>(s.W, token, w); });
+    meet(s, w, count + 1, t.key, asked.query, token, [&] {
+      detail::deferred_step<M::corrects, Answers>(detail::stored_matrix(s.W), token, w);
+    });
     if (token.flushes)
       forget(s);
     else

@@ -152,7 +152,7 @@ class DeltaRule {
     const auto weights = detail::causal_products<S>(in.key, asked.query);
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);
-    updates.noalias() = s.W * in.key;
+    detail::set_product(updates, s.W, in.key);
     for (Index t = 0; t < steps; ++t) {
       const Gain gain = gain_of(s, in.key.col(t));
       auto update = updates.col(t);
@@ -163,10 +163,10 @@ class DeltaRule {
       if constexpr (Normaliser::active)
         inverses[t] = normaliser_.inverse(s.normaliser, asked.query.col(t));
     }
-    out.output.noalias() = s.W * asked.query;
-    out.output.noalias() += updates * weights;
+    detail::set_product(out.output, s.W, asked.query);
+    detail::add_product(out.output, updates, weights);
     if constexpr (Normaliser::active) out.output *= inverses.asDiagonal();
-    s.W.noalias() += updates * in.key.transpose();
+    detail::add_product(s.W, updates, in.key.transpose());
   }
 
   /// W_t = W_{t−1} (I − β k kᵀ) + β v kᵀ is affine in W: a stretch of writes is W ← W A + B. Not so

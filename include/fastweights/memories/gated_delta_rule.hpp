@@ -136,18 +136,19 @@ class GatedDeltaRule {
     auto weights = detail::causal_products<S>(in.key, asked.query);
     weights.array() *= left.array();
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
-    updates.noalias() = s.W * in.key;
+    detail::set_product(updates, s.W, in.key);
     updates *= of_past.asDiagonal();
     for (Index t = 0; t < steps; ++t) {
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * met.col(t).head(t);
       update = in.beta[t] * (in.value.col(t) - update);
     }
-    out.output.noalias() = s.W * asked.query;
+    detail::set_product(out.output, s.W, asked.query);
     out.output *= of_past.asDiagonal();
-    out.output.noalias() += updates * weights;
+    detail::add_product(out.output, updates, weights);
     s.W *= of_past[steps - 1];
-    s.W.noalias() += (updates * left.col(steps - 1).asDiagonal()) * in.key.transpose();
+    updates *= left.col(steps - 1).asDiagonal();
+    detail::add_product(s.W, updates, in.key.transpose());
   }
 
   /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a stretch is W ← W A + B.

@@ -113,11 +113,12 @@ class GatedLinearAttention {
     const Index last = left.cols() - 1;
     auto weights = detail::causal_products<S>(in.key, asked.query);
     weights.array() *= left.array();
-    out.output.noalias() = s.W * asked.query;
+    detail::set_product(out.output, s.W, asked.query);
     out.output *= (in.decay[0] * left.row(0)).asDiagonal();
-    out.output.noalias() += in.value * weights;
+    detail::add_product(out.output, in.value, weights);
     s.W *= in.decay[0] * left(0, last);
-    s.W.noalias() += (in.value * left.col(last).asDiagonal()) * in.key.transpose();
+    const Eigen::Matrix<S, Dynamic, Dynamic> left_over = in.value * left.col(last).asDiagonal();
+    detail::add_product(s.W, left_over, in.key.transpose());
   }
 
   /// A stretch of writes: W ← W diag(decay) + sum.

@@ -111,12 +111,13 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     for (Index t = 0; t < steps; ++t)
       weights.col(t).head(t + 1).array() *=
           rates_.rate * powers.head(t + 1).reverse().transpose().array();
-    out.output.noalias() = s.W * asked.query;
+    detail::set_product(out.output, s.W, asked.query);
     out.output *= powers.tail(steps).asDiagonal();
-    out.output.noalias() += in.value * weights;
+    detail::add_product(out.output, in.value, weights);
     s.W *= powers[steps];
-    s.W.noalias() +=
-        (in.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal()) * in.key.transpose();
+    const Eigen::Matrix<S, Dynamic, Dynamic> left_over =
+        in.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal();
+    detail::add_product(s.W, left_over, in.key.transpose());
   }
 
   /// A stretch of writes: W ← decay W + sum.

@@ -107,8 +107,9 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     detail::Attention<S> attention;
     for (Index t = 0; t < steps; t += attention.block) {
       attention.weigh(window, asked.query, t, options_.scale);
-      out.output.middleCols(t, attention.count).noalias() =
-          window.values.middleCols(attention.first, attention.length) * attention.weights;
+      detail::set_product(out.output.middleCols(t, attention.count),
+                          window.values.middleCols(attention.first, attention.length),
+                          attention.weights, detail::all_at_once);
     }
     append(s, in);
   }

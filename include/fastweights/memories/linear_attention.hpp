@@ -106,10 +106,10 @@ class LinearAttention {
   void chunk(Kept& s, const WriteSequence<LinearAttention>& in,
              const ReadSequence<LinearAttention>& asked, OutSequence<LinearAttention> out) const {
     const auto weights = detail::causal_products<S>(in.key, asked.query);
-    out.output.noalias() = s.W * asked.query;
-    out.output.noalias() += in.value * weights;
+    detail::set_product(out.output, s.W, asked.query);
+    detail::add_product(out.output, in.value, weights);
     if constexpr (Normaliser::active) normalise_chunk(s, in, asked, out);
-    s.W.noalias() += in.value * in.key.transpose();
+    detail::add_product(s.W, in.value, in.key.transpose());
   }
 
   Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }

@@ -1,0 +1,10 @@
+#include <fastweights/kernels/deferred.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+FASTWEIGHTS_DEFERRED_KERNELS(, float, float);
+FASTWEIGHTS_DEFERRED_KERNELS(, double, double);
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

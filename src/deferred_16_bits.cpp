@@ -1,0 +1,10 @@
+#include <fastweights/kernels/deferred.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+FASTWEIGHTS_DEFERRED_KERNELS(, Eigen::bfloat16, float);
+FASTWEIGHTS_DEFERRED_KERNELS(, Eigen::half, float);
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

@@ -1,0 +1,12 @@
+#include <fastweights/kernels/scan.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+FASTWEIGHTS_SCAN_KERNELS(, float);
+#if EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32
+FASTWEIGHTS_TALL_SCAN_KERNELS(, float);
+#endif
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

@@ -1,0 +1,9 @@
+#include <fastweights/kernels/step.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+FASTWEIGHTS_STEP_KERNELS(, float);
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail
