@@ -2,7 +2,9 @@
 #include <fastweights/memories/continuous_memory.hpp>
 #include <map>
 
-#include "measure.hpp"
+#include "counters.hpp"
+#include "machine.hpp"
+#include "suite.hpp"
 
 /// \file
 /// The ∞-former's memory: write, read and the layer around it at the published sizes, d at 64, and
@@ -181,7 +183,9 @@ void add_layer(const Sizes& s) {
   add("layer_step/continuous_memory", "float", s, layer_step);
 }
 
-bool add_continuous() {
+}  // namespace
+
+void add_continuous_memory() {
   for (const Index read : {1000, 10000, 100000, 1000000, 10000000}) add_each({.read = read});
   for (const Index d : {128, 256}) add_each({.d = d});
   for (const Index functions : {128, 256, 1024}) add_each({.functions = functions});
@@ -192,9 +196,4 @@ bool add_continuous() {
     for (const Index chunk : {1, 32, 512}) add_layer({.d = d, .chunk = chunk});
   for (const Index functions : {128, 256, 512, 1024})
     add("operator/continuous_memory", "double", {.functions = functions}, make_operator);
-  return true;
 }
-
-[[maybe_unused]] const bool added = add_continuous();
-
-}  // namespace
