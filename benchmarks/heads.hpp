@@ -16,8 +16,8 @@ using Eigen::Index;
 
 inline constexpr Index heads = 8, length = 4096;
 
-/// One head's numbers in column-major order, a token a column, for code without the library. The
-/// scalar type is the memory's. What the memory does not have is nullptr.
+/// One head's arrays for the naive expressions, column-major with one token a column, in the
+/// memory's scalar type. What the memory does not have is nullptr.
 struct Arrays {
   Index d, steps;
   const void *key, *value, *beta, *decay, *query;
@@ -48,7 +48,7 @@ class Heads {
 
 using HeadsPointer = std::unique_ptr<Heads>;
 
-/// Makes `count` heads of size d × d with `steps` tokens each, the same in every call.
+/// Makes `count` heads of size d × d, each with the same `steps` random tokens.
 using MakeHeads = HeadsPointer (*)(Index d, Index steps, Index count);
 
 }  // namespace measure

@@ -26,14 +26,14 @@ HeadsPointer streaming_heads(MakeHeads make, Index d, Index count) {
   return all;
 }
 
-/// As many tokens of at most `steps` as make `flops` in all; enough to be a sequence.
+/// The tokens that cost about `flops`: at least 64 and at most `steps`.
 Index tokens_for(double flops, const Subject& s, Index steps) {
   return std::min(steps, std::max<Index>(64, static_cast<Index>(flops / s.flops)));
 }
 
-/// How many times as long as the first takes the second, by processor time.
+/// The processor time of the second over that of the first.
 template <class F, class G> double ratio(F&& one, G&& other) {
-  return machine::times_as_long(machine::processor_clock, one, other);
+  return machine::time_ratio(machine::processor_clock, one, other);
 }
 
 // Counters of all operations.
@@ -60,7 +60,7 @@ template <class S> Eigen::ArrayX<S> outputs(const Arrays& a) {
   return Eigen::Map<const Eigen::ArrayX<S>>(static_cast<const S*>(a.output), a.d * a.steps);
 }
 
-/// Throws unless the naive expression answers what the memory does.
+/// Throws unless the naive expression has the memory's outputs.
 template <class S> void assert_same(const Subject& s, Naive naive, Index steps) {
   const auto head = s.make(s.d, steps, 1);
   head->scan(0);
@@ -72,7 +72,7 @@ template <class S> void assert_same(const Subject& s, Naive naive, Index steps) 
     throw std::logic_error(s.memory + ": the naive expression differs");
 }
 
-/// own() against each naive expression over all heads.
+/// The speed-up of own() over each naive expression, for all heads.
 template <class F> void compare_naive(State& state, const Subject& s, Heads& all, const F& own) {
   const auto compare = [&](const char* counter, Naive naive) {
     if (naive == nullptr) return;
@@ -84,7 +84,7 @@ template <class F> void compare_naive(State& state, const Subject& s, Heads& all
   compare("speedup_over_dynamic_eigen", s.naive_dynamic);
 }
 
-/// The memory against its other forms: run(make) returns what is timed of one.
+/// The memory's time over that of its other forms. run(make) returns the function to time.
 template <class F> void compare_forms(State& state, const Subject& s, const F& run) {
   const auto compare = [&](const char* counter, MakeHeads other) {
     if (other != nullptr) state.counters[counter] = ratio(run(other), run(s.make));
@@ -93,7 +93,7 @@ template <class F> void compare_forms(State& state, const Subject& s, const F& r
   compare("time_over_ungated", s.ungated);
 }
 
-/// A scan of one head against the others' of it.
+/// Compares the scan of one head.
 void compare_scans(State& state, const Subject& s, Index all_steps) {
   const Index steps = tokens_for(2e8, s, all_steps);
   if (s.naive_dynamic != nullptr) {
@@ -107,7 +107,7 @@ void compare_scans(State& state, const Subject& s, Index all_steps) {
                 [&](MakeHeads make) { return [head = make(s.d, steps, 1)] { head->scan(0); }; });
 }
 
-/// A step of all heads against the others' of them.
+/// Compares one step of all heads.
 void compare_steps(State& state, const Subject& s, Heads& all) {
   if (s.naive_dynamic != nullptr) compare_naive(state, s, all, [&] { all.step(); });
   compare_forms(state, s, [&](MakeHeads make) {
@@ -156,7 +156,7 @@ void backward(State& state, const Subject& s, const Shape& shape) {
       ratio([&] { forward->scan(0); }, [&] { head->backward(0); });
 }
 
-/// Heads in parallel, by the clock on the wall.
+/// Heads in parallel, by wall-clock time.
 template <class F> void in_parallel(State& state, Heads& all, int threads, const F& operation) {
   const Index count = all.count();
   const auto run = [&](bool parallel) { fw::for_each_head(count, parallel, operation); };
@@ -166,7 +166,7 @@ template <class F> void in_parallel(State& state, Heads& all, int threads, const
   per_second(state, "ns_per_token_head", static_cast<double>(count * length) * 1e-9,
              /*inverse=*/true);
   state.counters["speedup_over_one_thread"] =
-      1 / machine::times_as_long(
+      1 / machine::time_ratio(
               machine::wall_clock, [&] { run(false); }, [&] { run(true); });
   state.counters["fma_peak_over_one_thread"] = machine::fma_peak_scaling(threads);
   machine::use_threads(1);
@@ -200,7 +200,7 @@ void add(const char* operation, const Subject& s, const Shape& shape, Operation 
   })->Threads(1);
 }
 
-/// The threads are in the name where Google Benchmark puts those that it starts itself.
+/// The name ends as if Google Benchmark had started the threads.
 void add_threads(const char* operation, const Subject& s, int threads,
                  void (*run)(State&, const Subject&, int)) {
   const std::string name = name_of(operation, s, {}) + "/threads:" + std::to_string(threads);

@@ -31,14 +31,14 @@ namespace measure {
 /// The rule's equation in plain Eigen, over all tokens of a head.
 using Naive = void (*)(const Arrays& head);
 
-/// A memory of one scalar and size, and what it is compared with. What there is not is nullptr.
+/// A memory of one scalar and size, and what it is compared with (nullptr: nothing).
 struct Subject {
   std::string memory;
   bool is_double = false;
   Index d = 0;
   bool fixed_size = false;
   double flops = 0;   ///< of one token
-  double passes = 2;  ///< passes of a step over the state: 2 where it reads and writes all of it
+  double passes = 2;  ///< of a step over the state: 2 if it reads and writes all of it
   MakeHeads make = nullptr;
 
   MakeHeads fixed = nullptr;    ///< the same memory of fixed size
@@ -46,7 +46,7 @@ struct Subject {
   Naive naive_fixed = nullptr, naive_dynamic = nullptr;
 };
 
-/// How many heads take how many tokens. The mark ends the benchmark's name.
+/// The number of heads and of tokens per head. The mark is appended to the benchmark's name.
 struct Shape {
   Index heads = measure::heads, steps = length;
   const char* mark = "";

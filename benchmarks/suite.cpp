@@ -5,8 +5,7 @@
 #include "operations.hpp"
 #include "rules.hpp"
 
-// What is measured, in the order in which it is listed. Everything heavy is compiled elsewhere: see
-// README.md.
+// The list of what is measured. What takes long to compile is elsewhere: see README.md.
 namespace {
 
 using namespace measure;
@@ -15,7 +14,7 @@ using namespace measure;
 template <class S, int D>
 constexpr bool can_be_fixed = D != Dynamic&& D* D * sizeof(S) <= EIGEN_STACK_ALLOCATION_LIMIT;
 
-/// A memory of dynamic size has in `Size` the fixed size that it is compared with.
+/// A memory of dynamic size is compared with one of the fixed size `Size`.
 template <class Rule, class S, int D = Dynamic, int Size = D> Subject subject(Index d = D) {
   Subject s;
   s.memory = Rule::name;
@@ -35,19 +34,19 @@ template <class Rule, class S, int D = Dynamic, int Size = D> Subject subject(In
   return s;
 }
 
-/// What a stream does: scan and step.
+/// Inference: scan and step.
 void add_forward(const Subject& s, const char* mark = "") {
   add_scan(s, {.mark = mark});
   add_step(s, {.steps = 1, .mark = mark});
 }
 
-/// A mark tells the dynamic size from the fixed one in the benchmark's name.
+/// The dynamic size has a mark in the benchmark's name.
 template <class Rule, class S, int D> void add_fixed_and_dynamic() {
   add_forward(subject<Rule, S, D>());
   add_forward(subject<Rule, S, Dynamic, D>(D), "/size:dynamic");
 }
 
-/// What training does besides: backward and chunked scans.
+/// Training: backward and chunked scans.
 template <class Rule, class S> void add_training(Index d) {
   const Subject s = subject<Rule, S>(d);
   using M = decltype(Rule::template memory<S, Dynamic>(d));
@@ -55,8 +54,8 @@ template <class Rule, class S> void add_training(Index d) {
   if constexpr (fw::Chunkable<M>) add_chunked_scan(s);
 }
 
-/// Everything, in the sizes of the table: float fixed up to 128, dynamic from 64 on; double and
-/// training dynamic.
+/// All sizes of the table. Float is fixed up to 128 and dynamic from 64 on; double and training are
+/// dynamic.
 template <class Rule> void add_all() {
   add_forward(subject<Rule, float, 16>());
   add_forward(subject<Rule, float, 32>());
@@ -70,7 +69,7 @@ template <class Rule> void add_all() {
   for (const Index d : {64, 128}) add_training<Rule, double>(d);
 }
 
-/// A memory beside the three that everything is measured of.
+/// Fewer sizes, for all but the three main rules.
 template <class Rule> void add_some() {
   add_forward(subject<Rule, float, 16>());
   add_forward(subject<Rule, float, 64>());
@@ -81,7 +80,7 @@ template <class Rule> void add_some() {
   add_training<Rule, double>(64);
 }
 
-/// How scan and backward go with the length, and steps with the number of heads, whose states leave
+/// Scan and backward against the length; steps against the number of heads, whose states outgrow
 /// one cache after the other.
 template <class Rule, class S, int D> void add_scaling() {
   const Subject fixed = subject<Rule, S, D>(), dynamic = subject<Rule, S>(D);

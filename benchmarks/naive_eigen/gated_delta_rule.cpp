@@ -2,7 +2,7 @@
 
 namespace measure {
 
-// As one who knows Eigen would write it down.
+// As an Eigen user would write it.
 template <class S, int D> void GatedDelta::naive(const Arrays& head) {
   NaiveHead<S, D> h(head);
   auto& [k, v, q, beta, decay, y, w] = h;

@@ -4,15 +4,15 @@
 
 namespace measure {
 
-/// One head for a naive expression in sizes of D. W is a map, as Eigen holds no matrix of a fixed
-/// size above 128 kB; the tokens are the views that the library takes.
+/// One head for a naive expression; D is its size or Dynamic. W is a map, because Eigen allows no
+/// matrix of fixed size above 128 kB. The tokens have the strides that the library's views have.
 template <class S, int D> struct NaiveHead {
   using Columns = Eigen::Map<const Eigen::Matrix<S, D, Dynamic>, 0, Eigen::OuterStride<>>;
   using Outputs = Eigen::Map<Eigen::Matrix<S, D, Dynamic>, 0, Eigen::OuterStride<>>;
   using Numbers = Eigen::Map<const Eigen::Matrix<S, 1, Dynamic>, 0, Eigen::InnerStride<>>;
 
   Columns k, v, q;
-  Numbers beta, decay;  // at no address where the rule has none
+  Numbers beta, decay;  // empty if the rule has none
   Outputs y;
   Eigen::Map<Eigen::Matrix<S, D, D>, Eigen::AlignedMax> w;
 
