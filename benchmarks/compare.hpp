@@ -5,7 +5,7 @@
 #include <cstddef>
 
 /// \file
-/// Two ways to do the same, against each other.
+/// The time of one function over that of another.
 
 namespace machine {
 
@@ -17,7 +17,7 @@ template <class Clock, class F> double seconds(const Clock& now, F& f, std::size
   return now() - start;
 }
 
-/// How often f has to run to take two milliseconds: enough for the clock. Also warms its data up.
+/// How often f has to run to take two milliseconds, enough for the clock. Warms up f's data too.
 template <class Clock, class F> std::size_t times_for(const Clock& now, F& f) {
   std::size_t times = 1;
   while (seconds(now, f, times) < 2e-3) times *= 2;
@@ -26,11 +26,10 @@ template <class Clock, class F> std::size_t times_for(const Clock& now, F& f) {
 
 }  // namespace detail
 
-/// How many times as long as `one` takes `other`, each run once: the median of seven rounds in
-/// which the two take turns. A machine that changes its speed changes it for both, and what
-/// disturbs one round of them is left out.
-template <class Clock, class F, class G>
-double times_as_long(const Clock& now, F&& one, G&& other) {
+/// The time of other() divided by the time of one(): the median of seven rounds in which the two
+/// take turns. A change of the machine's speed affects both, and the median ignores a disturbed
+/// round.
+template <class Clock, class F, class G> double time_ratio(const Clock& now, F&& one, G&& other) {
   const std::size_t ones = detail::times_for(now, one), others = detail::times_for(now, other);
   std::array<double, 7> ratios;
   for (double& ratio : ratios) {

@@ -2,20 +2,22 @@
 #include <fastweights/memories/continuous_memory.hpp>
 #include <map>
 
-#include "measure.hpp"
+#include "counters.hpp"
+#include "machine.hpp"
+#include "suite.hpp"
 
 /// \file
-/// The ∞-former's memory: write, read and the layer around it at the published sizes, d at 64, and
-/// with one of the sizes changed at a time:
+/// The ∞-former's memory: write, read and the layer around it. The sizes are the published ones
+/// with d = 64; each benchmark changes one of them:
 ///
 ///     {operation}/continuous_memory/{scalar}/d:64/H:1/N:512/L:512/M:512/read:10000
 ///
-/// L tokens are written, or as many queries put, per iteration. `read` is how many tokens the
-/// memory has seen: the state of a few chunks with its counter set forward, which may cost nothing
-/// where the contraction is fixed. `layer_read` is LongTermLayer's while nothing is written, as a
-/// stream has it; `layer_step` writes before it reads, so that keys and values are projected anew.
-/// `operator` is what even contraction adds to every write that has no operator kept: one ridge
-/// regression, in double.
+/// An iteration writes L tokens, or reads L queries. `read` is how many tokens the memory has seen:
+/// the benchmark writes a few chunks and sets the state's counter to it. With a fixed contraction
+/// the time must not depend on it. `layer_read` reads through LongTermLayer with no write in
+/// between. `layer_step` writes first, so that keys and values are projected again. `operator` is
+/// one ridge regression in double: with even contraction, every write that finds no operator in the
+/// cache has to solve one.
 
 namespace {
 
@@ -54,7 +56,7 @@ template <class S, class Sampling> struct Subject {
 
  private:
   static Layer make_layer(const Sizes& s) {
-    // Operators take long to make, but depend on sizes only: copies of one memory share them.
+    // Operators are expensive and depend on sizes only; copies of one memory share them.
     static std::map<Sizes, Memory> known;
     Sizes key = s;
     key.read = 0;
@@ -77,14 +79,14 @@ template <class S, class Sampling> struct Subject {
   }
 };
 
-// Samples taken evenly are a part of the operator.
+// The operator includes evenly spaced samples.
 double write_flops(const Sizes& s, bool sticky = false) {
   const Index past = sticky ? 2 * s.samples : s.functions;
   return 2 * static_cast<double>(s.d * s.functions * (s.chunk + past));
 }
-// Without densities.
+// The densities are not counted.
 double read_flops(const Sizes& s) { return 4 * static_cast<double>(s.d * s.functions * s.chunk); }
-// And the output's projection.
+// With the output projection.
 double layer_read_flops(const Sizes& s) {
   return read_flops(s) + 2 * static_cast<double>(s.d * s.d * s.chunk);
 }
@@ -123,7 +125,7 @@ void add(const std::string& operation, const char* scalar, const Sizes& s,
 using Even = Subject<float, fw::EvenSampling>;
 using Sticky = Subject<float, fw::StickySampling>;
 
-// The counter is set back, lest it depend on the iterations.
+// Every iteration starts at the same token count.
 template <class Which> void write(benchmark::State& state, const Sizes& s) {
   Which subject(s);
   for (auto _ : state) {
@@ -170,7 +172,7 @@ void add_each(const Sizes& s) {
   add("read/continuous_memory", "float", s, read<Even>);
 }
 
-// Draws the positions of the samples, and notes where it was read.
+// Samples at random positions, drawn where the memory was read.
 void add_sticky(const Sizes& s) {
   add("write/continuous_memory_sticky", "float", s, write<Sticky>);
   add("read/continuous_memory_sticky", "float", s, read<Sticky>);
@@ -181,7 +183,9 @@ void add_layer(const Sizes& s) {
   add("layer_step/continuous_memory", "float", s, layer_step);
 }
 
-bool add_continuous() {
+}  // namespace
+
+void add_continuous_memory() {
   for (const Index read : {1000, 10000, 100000, 1000000, 10000000}) add_each({.read = read});
   for (const Index d : {128, 256}) add_each({.d = d});
   for (const Index functions : {128, 256, 1024}) add_each({.functions = functions});
@@ -192,9 +196,4 @@ bool add_continuous() {
     for (const Index chunk : {1, 32, 512}) add_layer({.d = d, .chunk = chunk});
   for (const Index functions : {128, 256, 512, 1024})
     add("operator/continuous_memory", "double", {.functions = functions}, make_operator);
-  return true;
 }
-
-[[maybe_unused]] const bool added = add_continuous();
-
-}  // namespace

@@ -1,42 +1,44 @@
 #include <fastweights/memories/amx_scan.hpp>
 
-#include "measure.hpp"
+#include "heads_of.hpp"
+#include "operations.hpp"
+#include "suite.hpp"
 
-// The delta rule by AMX, beside scan/delta_rule/float, where the process is permitted to use it.
+// The delta rule by AMX, beside scan/delta_rule/float, where the process may use AMX.
 namespace {
 
 using fw::AmxPrecision;
-using fw::Index;
+using measure::Index;
 using Memory = fw::DeltaRule<float>;
 
-struct Delta {
-  static double flops(double d) { return 6 * d * d; }
+template <AmxPrecision precision> class AmxHeads final : public measure::ForwardHeads<Memory> {
+ public:
+  using ForwardHeads::ForwardHeads;
+  void scan(Index head) override {
+    Head& h = at(head);
+    fw::set_zero(h.state);
+    fw::amx_scan(memory_, h.state, h.inputs(), h.queries(), h.outputs(), precision);
+  }
+  static measure::HeadsPointer make(Index d, Index steps, Index count) {
+    return std::make_unique<AmxHeads>(Memory(d, d), steps, count);
+  }
 };
 
-void scan(benchmark::State& state, const Memory& m, AmxPrecision precision) {
-  auto all = measure::all_heads(m, measure::length);
-  for (auto _ : state)
-    for (auto& head : all)
-      head.scan_by([&](const auto&... views) { fw::amx_scan(m, head.state, views..., precision); });
-  const measure::Report<Delta, Memory> report{state, m, measure::length};
-  report.time();
-  report.flops();
+void add(const char* name, Index d, measure::MakeHeads make) {
+  measure::Subject s;
+  s.memory = name;
+  s.d = d;
+  s.flops = 6 * static_cast<double>(d * d);
+  s.make = make;
+  measure::add_scan(s, {});
 }
-
-void add(const char* name, Index d, AmxPrecision precision) {
-  measure::add("scan", name, Memory(d, d), measure::length,
-               [precision](benchmark::State& s, const Memory& m) { scan(s, m, precision); });
-}
-
-bool add_permitted() {
-  if (!fw::amx_permitted()) return false;
-  for (const Index d : {32, 64, 128, 256}) {
-    add("delta_rule_amx_bf16", d, AmxPrecision::bf16);
-    add("delta_rule_amx_split", d, AmxPrecision::split);
-  }
-  return true;
-}
-
-[[maybe_unused]] const bool added = add_permitted();
 
 }  // namespace
+
+void add_amx() {
+  if (!fw::amx_permitted()) return;
+  for (const Index d : {32, 64, 128, 256}) {
+    add("delta_rule_amx_bf16", d, AmxHeads<AmxPrecision::bf16>::make);
+    add("delta_rule_amx_split", d, AmxHeads<AmxPrecision::split>::make);
+  }
+}

@@ -14,12 +14,12 @@ namespace machine {
 
 namespace {
 
-// Enough independent sums to cover the latency of a multiply-add, and with the two factors not more
-// than the 16 registers of AVX2.
+// Enough independent sums to hide the latency of a multiply-add. With the two factors they fit in
+// the 16 registers of AVX2.
 constexpr std::size_t sums = 12;
 constexpr int rounds = 200000;
 
-// Volatile, lest the compiler take what was computed from the same factor before.
+// Volatile, so that the compiler cannot reuse results of an earlier call.
 volatile float half = 0.5f, one = 1.0f;
 
 template <class S> EIGEN_DONT_INLINE S multiply_add() {
@@ -28,7 +28,7 @@ template <class S> EIGEN_DONT_INLINE S multiply_add() {
   using Packet = typename simd::packet_traits<S>::type;
   const auto a = simd::pset1<Packet>(factor), b = simd::pset1<Packet>(summand);
   Packet x[sums];
-  for (std::size_t i = 0; i < sums; ++i)  // all different, lest one be computed for all
+  for (std::size_t i = 0; i < sums; ++i)  // all different, or the compiler computes one
     x[i] = simd::pset1<Packet>(summand + static_cast<S>(i));
   for (int round = 0; round < rounds; ++round)
     for (Packet& each : x) each = simd::pmadd(a, each, b);
@@ -65,12 +65,12 @@ int cores() {
 double fma_peak_scaling(int threads) {
   const auto run = [](Eigen::Index shares, bool parallel) {
     fw::for_each_head(shares, parallel, [](Eigen::Index) {
-      for (int i = 0; i < 20; ++i)  // so that starting and ending threads does not count
+      for (int i = 0; i < 20; ++i)  // so that starting threads does not matter
         [[maybe_unused]] volatile float sink = multiply_add<float>();
     });
   };
   use_threads(threads);
-  return threads / times_as_long(
+  return threads / time_ratio(
                        wall_clock, [&] { run(1, false); }, [&] { run(threads, true); });
 }
 

@@ -1,93 +1,63 @@
 #pragma once
 
-#include <fastweights/algorithms/heads.hpp>
+#include <string>
 
-#include "report.hpp"
+#include "heads.hpp"
 
 /// \file
-/// The operations that are measured: each times its loop and then sets its counters.
+/// Registers scan, chunked scan, step and backward of any memory under the name
+/// {operation}/{memory}/{scalar}/d:128/H:8/T:4096/threads:1.
+///
+/// Every iteration takes all heads through T tokens. Counters, where they apply:
+///
+/// - ns_per_token_head;
+/// - fma_peak_fraction: the flops of the recurrent form, without multiplying by decays, over the
+///   peak of the core;
+/// - bandwidth_fraction of a step: the bytes of its states that are read and written, over scaling
+///   as many bytes in place;
+/// - speedup_over_eigen, speedup_over_dynamic_eigen: against the rule's naive Eigen expression in
+///   sizes fixed at compile time and in dynamic ones, on the same data; for scans one head of at
+///   most 2·10⁸ flops, for steps all heads;
+/// - time_over_fixed of a dynamic memory, time_over_ungated of a gated one;
+/// - backward_over_scan: a backward pass over the scan that keeps no checkpoints;
+/// - speedup_over_one_thread, and fma_peak_over_one_thread, what the same threads gain in
+///   multiply-adds alone.
+///
+/// The ratios are of runs that take turns (compare.hpp). The label says whether the memory's sizes
+/// are fixed at compile time.
 
 namespace measure {
 
-template <class Kind, class M, int Size = size_of<M>>
-void scan_in(benchmark::State& state, const M& m, const Shape& shape) {
-  auto all = all_heads(m, shape.steps, shape.heads);
-  for (auto _ : state)
-    for (auto& head : all) head.scan(m);
-  const Report<Kind, M, Size> report{state, m, shape.steps, shape.heads};
-  report.time();
-  report.flops();
-  report.scans();
-}
+/// The rule's equation in plain Eigen, over all tokens of a head.
+using Naive = void (*)(const Arrays& head);
 
-template <class Kind, class M, int Size = size_of<M>>
-void step_in(benchmark::State& state, const M& m, const Shape& shape) {
-  auto all = streaming_heads(m, shape.heads);
-  for (auto _ : state)
-    for (auto& head : all) head.step(m);
-  const Report<Kind, M, Size> report{state, m, 1, shape.heads};
-  report.time();
-  report.flops();
-  report.bandwidth(all[0].state);
-  report.steps_of(all);
-}
-template <class Kind, class M> void step(benchmark::State& state, const M& m) {
-  step_in<Kind>(state, m, {});
-}
+/// A memory of one scalar and size, and what it is compared with (nullptr: nothing).
+struct Subject {
+  std::string memory;
+  bool is_double = false;
+  Index d = 0;
+  bool fixed_size = false;
+  double flops = 0;   ///< of one token
+  double passes = 2;  ///< of a step over the state: 2 if it reads and writes all of it
+  MakeHeads make = nullptr;
 
-template <class Kind, class M> void chunked_scan(benchmark::State& state, const M& m) {
-  auto all = all_heads(m, length);
-  for (auto _ : state)
-    for (auto& head : all) head.chunked_scan(m);
-  const Report<Kind, M> report{state, m, length};
-  report.time();
-  report.flops();
-}
+  MakeHeads fixed = nullptr;    ///< the same memory of fixed size
+  MakeHeads ungated = nullptr;  ///< the same memory without its gate
+  Naive naive_fixed = nullptr, naive_dynamic = nullptr;
+};
 
-template <class Kind, class M>
-void backward_in(benchmark::State& state, const M& m, const Shape& shape) {
-  auto all = all_heads(m, shape.steps, shape.heads);
-  for (auto& head : all) head.prepare_backward(m);
-  for (auto _ : state)
-    for (auto& head : all) head.backward(m);
-  const Report<Kind, M> report{state, m, shape.steps, shape.heads};
-  report.time();
-  Head<M> head(m, tokens_for(1e9, report.each(), shape.steps)), forward = head;
-  head.prepare_backward(m);
-  report.set("backward_over_scan", ratio([&] { forward.scan(m); }, [&] { head.backward(m); }));
-}
+/// The number of heads and of tokens per head. The mark is appended to the benchmark's name.
+struct Shape {
+  Index heads = measure::heads, steps = length;
+  const char* mark = "";
+};
 
-/// Heads in parallel, by the clock on the wall.
-template <class M, class F>
-void in_parallel(benchmark::State& state, std::vector<Head<M>>& all, Index steps, int threads,
-                 const F& operation) {
-  const auto count = static_cast<Index>(all.size());
-  const auto run = [&](bool parallel) {
-    fw::for_each_head(count, parallel, [&](Index h) { operation(all[std::size_t(h)]); });
-  };
-  machine::use_threads(threads);
-  run(true);
-  for (auto _ : state) run(true);
-  per_second(state, "ns_per_token_head", static_cast<double>(count * steps) * 1e-9,
-             /*inverse=*/true);
-  state.counters["speedup_over_one_thread"] =
-      1 / machine::times_as_long(
-              machine::wall_clock, [&] { run(false); }, [&] { run(true); });
-  state.counters["fma_peak_over_one_thread"] = machine::fma_peak_scaling(threads);
-  machine::use_threads(1);
-}
+void add_scan(const Subject& subject, const Shape& shape);
+void add_step(const Subject& subject, const Shape& shape);
+void add_backward(const Subject& subject, const Shape& shape);
+void add_chunked_scan(const Subject& subject);
 
-template <class M>
-void scan_in_parallel(benchmark::State& state, const M& m, int threads, Index steps = length) {
-  auto all = all_heads(m, steps);
-  in_parallel(state, all, steps, threads, [&](Head<M>& head) { head.scan(m); });
-}
-
-template <class M>
-void backward_in_parallel(benchmark::State& state, const M& m, int threads, Index steps = length) {
-  auto all = all_heads(m, steps);
-  for (auto& head : all) head.prepare_backward(m);
-  in_parallel(state, all, steps, threads, [&](Head<M>& head) { head.backward(m); });
-}
+/// Scan and backward on two threads, four, and so on while there are cores.
+void add_parallel(const Subject& subject);
 
 }  // namespace measure

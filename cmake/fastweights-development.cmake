@@ -7,6 +7,7 @@ option(FASTWEIGHTS_NATIVE "Compile for the processor of this machine" OFF)
 option(FASTWEIGHTS_SANITIZE "Compile with the address and undefined-behaviour sanitizers" OFF)
 option(FASTWEIGHTS_WERROR "Warnings are errors" OFF)
 option(FASTWEIGHTS_CHECK_ONLY "Compile for errors and warnings: no programs, a quarter of the time" OFF)
+option(FASTWEIGHTS_LOG_COMPILE_TIMES "Log the time and memory of every compilation" OFF)
 
 if(NOT (FASTWEIGHTS_TESTS OR FASTWEIGHTS_EXAMPLES OR FASTWEIGHTS_BENCHMARKS))
   return()
@@ -23,6 +24,11 @@ if(FASTWEIGHTS_CHECK_ONLY)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${fastweights_check_only})
   set(CMAKE_CXX_LINK_EXECUTABLE true)
   set(FASTWEIGHTS_TESTS OFF)  # which run
+endif()
+if(FASTWEIGHTS_LOG_COMPILE_TIMES)
+  # In front of the launcher above, or of one that the user has.
+  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
+       ${CMAKE_CURRENT_LIST_DIR}/log-compile-time ${PROJECT_BINARY_DIR}/compile_times.log)
 endif()
 add_library(fastweights_flags INTERFACE)
 target_compile_options(fastweights_flags INTERFACE
@@ -49,6 +55,8 @@ if(FASTWEIGHTS_SANITIZE)
 endif()
 
 target_link_libraries(fastweights_compiled PRIVATE fastweights_flags)
+set_target_properties(fastweights_compiled PROPERTIES  # made before they were set
+                      CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 add_library(fastweights_development INTERFACE)
 target_link_libraries(fastweights_development INTERFACE
                       fastweights_flags fastweights::compiled fastweights::io)

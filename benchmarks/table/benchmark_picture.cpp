@@ -13,7 +13,7 @@ namespace {
 using Results = std::vector<Result>;
 using Value = std::function<double(const Result&)>;
 
-/// Fixed sizes where there are both.
+/// Results of one operation and memory, without the dynamic ones of a size that is fixed as well.
 bool chosen(const Result& r, const char* operation, const std::string& memory) {
   return r.operation == operation && r.memory == memory && r.scalar == "float" &&
          r.word("size").empty();
@@ -26,12 +26,12 @@ double counter(const Result& r, const char* name) {
 
 double time(const Result& r) { return counter(r, "ns_per_token_head"); }
 
-/// The time at a limit, of which the counter is the fraction that was reached; 0 without it.
+/// The time at a limit. The counter is the fraction of the limit that was reached; 0 without one.
 Value limit(const char* name) {
   return [name](const Result& r) { return time(r) * counter(r, name); };
 }
 
-/// Curves of one panel: their points and what gnuplot is told to draw.
+/// One panel: the points of its curves and gnuplot's commands.
 struct Panel {
   const Results& results;
   std::string data, curves;
@@ -102,7 +102,7 @@ std::string lengths(const Results& results) {
                         "set xlabel 'T'\n");
 }
 
-/// Speed against threads, beside what a core's multiply-adds gain.
+/// Speed-up against threads, and that of multiply-adds alone.
 std::string threads(const Results& results) {
   Panel panel{results, "", ""};
   const auto speed = [](const char* name) {

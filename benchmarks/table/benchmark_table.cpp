@@ -1,4 +1,4 @@
-// Prints the medians of a Google Benchmark result (JSON) as Markdown tables, one an operation.
+// Prints the medians of a Google Benchmark result (JSON) as Markdown tables, one per operation.
 //
 //     benchmark_table results.json > results.md
 
@@ -31,7 +31,7 @@ constexpr Column columns[] = {
     {"fma_peak_over_one_thread", "FMA peak over one thread", "%.2f"},
 };
 
-/// Those that some row has a value for.
+/// The columns that some row has a value for.
 std::vector<Column> used_columns(const Rows& rows) {
   std::vector<Column> used;
   for (const Column& column : columns)

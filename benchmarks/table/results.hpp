@@ -25,10 +25,10 @@ struct Result {
       if (key == name) return value;
     return "";
   }
-  /// 0 where there is none of this name.
+  /// 0 if there is no such setting.
   long number(const std::string& name) const { return std::atol(word(name).c_str()); }
 
-  /// By sizes, not by their digits; a dynamic size behind the fixed one.
+  /// Sorts sizes as numbers, and a dynamic size behind the fixed one.
   auto key() const {
     return std::tuple(operation, memory, scalar, number("d"), settings.size(), settings_in_order());
   }

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <memory>
+
+/// \file
+/// What a benchmark sees of a memory: some heads of it with random tokens. The interface is virtual
+/// so that the operations, the comparisons and the counters are compiled once and not for every
+/// memory type.
+
+namespace measure {
+
+using Eigen::Dynamic;
+using Eigen::Index;
+
+inline constexpr Index heads = 8, length = 4096;
+
+/// One head's arrays for the naive expressions, column-major with one token a column, in the
+/// memory's scalar type. What the memory does not have is nullptr.
+struct Arrays {
+  Index d, steps;
+  const void *key, *value, *beta, *decay, *query;
+  void *output, *state;
+};
+
+class Heads {
+ public:
+  virtual ~Heads() = default;
+  virtual Index count() const = 0;
+  virtual std::size_t state_bytes() const = 0;  ///< of one head
+  /// Throws std::logic_error for a memory whose arrays are not those of `Arrays`.
+  virtual Arrays arrays(Index head) = 0;
+  virtual void clear(Index head) = 0;  ///< zeroes the state
+
+  /// Sets every state to that of a stream after `length` tokens: a cache is full when its steps are
+  /// measured.
+  virtual void fill() = 0;
+  /// The first token, for all heads: one head's step is too short for a virtual call of its own.
+  virtual void step() = 0;
+  /// All tokens of a head, from a zero state.
+  virtual void scan(Index head) = 0;
+  virtual void chunked_scan(Index head) = 0;
+  /// A scan of a head that leaves what its backward pass needs.
+  virtual void prepare_backward(Index head) = 0;
+  virtual void backward(Index head) = 0;
+};
+
+using HeadsPointer = std::unique_ptr<Heads>;
+
+/// Makes `count` heads of size d × d, each with the same `steps` random tokens.
+using MakeHeads = HeadsPointer (*)(Index d, Index steps, Index count);
+
+}  // namespace measure

@@ -1,0 +1,7 @@
+#include "../heads_of.hpp"
+
+namespace measure {
+
+template struct HeadsOf<Cache, float, Dynamic>;
+
+}  // namespace measure

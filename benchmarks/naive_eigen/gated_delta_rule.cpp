@@ -1,0 +1,27 @@
+#include "head.hpp"
+
+namespace measure {
+
+// As an Eigen user would write it.
+template <class S, int D> void GatedDelta::naive(const Arrays& head) {
+  NaiveHead<S, D> h(head);
+  auto& [k, v, q, beta, decay, y, w] = h;
+  for (Index t = 0; t < k.cols(); ++t) {
+    w *= decay(t);
+    w.noalias() += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
+    y.col(t).noalias() = w * q.col(t);
+  }
+}
+
+template void GatedDelta::naive<float, 16>(const Arrays&);
+template void GatedDelta::naive<float, 32>(const Arrays&);
+template void GatedDelta::naive<float, 48>(const Arrays&);
+template void GatedDelta::naive<float, 64>(const Arrays&);
+template void GatedDelta::naive<float, 128>(const Arrays&);
+template void GatedDelta::naive<float, 256>(const Arrays&);
+template void GatedDelta::naive<float, Dynamic>(const Arrays&);
+template void GatedDelta::naive<double, 64>(const Arrays&);
+template void GatedDelta::naive<double, 128>(const Arrays&);
+template void GatedDelta::naive<double, Dynamic>(const Arrays&);
+
+}  // namespace measure

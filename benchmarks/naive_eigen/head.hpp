@@ -1,0 +1,37 @@
+#pragma once
+
+#include "../rules.hpp"
+
+namespace measure {
+
+/// One head for a naive expression; D is its size or Dynamic. W is a map, because Eigen allows no
+/// matrix of fixed size above 128 kB. The tokens have the strides that the library's views have.
+template <class S, int D> struct NaiveHead {
+  using Columns = Eigen::Map<const Eigen::Matrix<S, D, Dynamic>, 0, Eigen::OuterStride<>>;
+  using Outputs = Eigen::Map<Eigen::Matrix<S, D, Dynamic>, 0, Eigen::OuterStride<>>;
+  using Numbers = Eigen::Map<const Eigen::Matrix<S, 1, Dynamic>, 0, Eigen::InnerStride<>>;
+
+  Columns k, v, q;
+  Numbers beta, decay;  // empty if the rule has none
+  Outputs y;
+  Eigen::Map<Eigen::Matrix<S, D, D>, Eigen::AlignedMax> w;
+
+  explicit NaiveHead(const Arrays& a)
+      : k(columns(a, a.key)),
+        v(columns(a, a.value)),
+        q(columns(a, a.query)),
+        beta(numbers(a, a.beta)),
+        decay(numbers(a, a.decay)),
+        y(static_cast<S*>(a.output), a.d, a.steps, Eigen::OuterStride<>(a.d)),
+        w(static_cast<S*>(a.state), a.d, a.d) {}
+
+ private:
+  static Columns columns(const Arrays& a, const void* data) {
+    return {static_cast<const S*>(data), a.d, a.steps, Eigen::OuterStride<>(a.d)};
+  }
+  static Numbers numbers(const Arrays& a, const void* data) {
+    return {static_cast<const S*>(data), data == nullptr ? 0 : a.steps, Eigen::InnerStride<>(1)};
+  }
+};
+
+}  // namespace measure

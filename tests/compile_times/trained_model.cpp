@@ -1,0 +1,51 @@
+// limit: 12, 600 MiB
+// A small language model that learns to count, is saved, loaded and answers the same.
+#include <fastweights/io/weights.hpp>
+#include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/language_model.hpp>
+#include <fastweights/layers/layer_norm.hpp>
+#include <fastweights/layers/pre_norm_block.hpp>
+#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/training/adamw.hpp>
+#include <fastweights/training/losses.hpp>
+#include <filesystem>
+
+using Mixer = fw::FastWeightLayer<fw::DeltaRule<float>>;
+using Block = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
+using Model = fw::LanguageModel<Block>;
+
+int main() {
+  const std::vector<int> text{0, 1, 2, 3, 4, 5, 6, 7}, next{1, 2, 3, 4, 5, 6, 7, 0};
+  Model model(8, 2,
+              Block(Mixer({.d_model = 16, .heads = 2}, fw::DeltaRule<float>(8, 8)),
+                    fw::FeedForward<float>(16, 32)));
+  fw::Random random(1);
+  fw::initialise(model, random);
+  fw::AdamW<Model> optimiser(model);
+  Model gradient = model;
+  Model::Trace trace;
+  Eigen::MatrixXf logits(8, 8), dlogits(8, 8);
+  float first = 0, loss = 0;
+  for (int step = 0; step < 20; ++step) {
+    auto state = model.initial_state();
+    model.forward(state, text, logits, trace, fw::Pass::train);
+    loss = fw::cross_entropy(logits, next, dlogits);
+    if (step == 0) first = loss;
+    fw::set_zero_parameters(gradient);
+    model.backward(text, trace, dlogits, gradient);
+    optimiser.step(model, gradient, 1e-2);
+  }
+
+  const auto path =
+      std::filesystem::temp_directory_path() / "fastweights_trained_model.safetensors";
+  fw::io::save(model, path);
+  Model loaded = gradient;
+  fw::io::load(loaded, path);
+  std::filesystem::remove(path);
+  Eigen::MatrixXf answers(8, 8);
+  auto state = model.initial_state(), loaded_state = loaded.initial_state();
+  model.forward(state, text, logits, trace);
+  loaded.forward(loaded_state, text, answers, trace);
+  return loss < first / 2 && answers == logits ? 0 : 1;
+}
