@@ -14,7 +14,7 @@ template <class S> struct GatedRule {
     fw::mat<C, fw::Dynamic, fw::Dynamic> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<fw::Owned<S>>;
+  using OwnedState = State<fw::Owned<S>>;
 
   fw::Index dv, dk;
   Signature signature() const { return {{dv, dk}}; }
@@ -22,24 +22,25 @@ template <class S> struct GatedRule {
   template <class T> GatedRule<T> cast() const { return {dv, dk}; }
 
   // These two make it a memory: fw::step, fw::scan and fw::FastWeightLayer take it.
-  void write(Kept& s, const fw::WriteToken<GatedRule>& t) const {
+  void write(OwnedState& s, const fw::WriteToken<GatedRule>& t) const {
     s.W *= S(1) - t.beta;
     s.W.noalias() += (t.beta * t.value) * t.key.transpose();
   }
-  void read(const Kept& s, const fw::ReadToken<GatedRule>& t, fw::OutToken<GatedRule> y) const {
+  void read(const OwnedState& s, const fw::ReadToken<GatedRule>& t,
+            fw::OutToken<GatedRule> y) const {
     y.output.noalias() = s.W * t.query;
   }
 
   // These two make it trainable: fw::backward takes it. s is the state before the write.
-  void write_vjp(const Kept& s, const fw::WriteToken<GatedRule>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const fw::WriteToken<GatedRule>& t, OwnedState& ds,
                  fw::WriteGradToken<GatedRule> d) const {
     d.value.noalias() += t.beta * (ds.W * t.key);
     d.key.noalias() += t.beta * (ds.W.transpose() * t.value);
     d.beta += ds.W.cwiseProduct(t.value * t.key.transpose() - s.W).sum();
     ds.W *= S(1) - t.beta;
   }
-  void read_vjp(const Kept& s, const fw::ReadToken<GatedRule>& t,
-                const fw::OutGradToken<GatedRule>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const fw::ReadToken<GatedRule>& t,
+                const fw::OutGradToken<GatedRule>& dy, OwnedState& ds,
                 fw::ReadGradToken<GatedRule> d) const {
     ds.W.noalias() += dy.output * t.query.transpose();
     d.query.noalias() += s.W.transpose() * dy.output;

@@ -236,7 +236,7 @@ struct Rule {
   using Scalar = double;
   using Signature = fw::KeyValue<4, 3>;
   template <class C> using State = OwnState<C>;
-  using Kept = State<fw::Owned<double>>;
+  using OwnedState = State<fw::Owned<double>>;
   using W = Signature::Write<fw::Token<const double>>;
   using R = Signature::Read<fw::Token<const double>>;
   using Y = Signature::Out<fw::Token<double>>;
@@ -249,8 +249,8 @@ struct Rule {
   static constexpr std::string_view name = "Rule";
   Signature signature() const { return {}; }
   OwnState<fw::Extents> state_extents() const { return {{4, 3}}; }
-  void write(Kept&, const W&) const {}
-  void read(const Kept&, const R&, Y) const {}
+  void write(OwnedState&, const W&) const {}
+  void read(const OwnedState&, const R&, Y) const {}
 };
 static_assert(fw::assert_memory<Rule>() && fw::PureRead<Rule> && !fw::Differentiable<Rule>);
 static_assert(!fw::OwnScan<Rule> && !fw::Chunkable<Rule> && !fw::Mergeable<Rule>);
@@ -299,10 +299,10 @@ struct OtherExtents : Rule {
   fw::Extent state_extents() const { return {}; }
 };
 struct WriteThatChangesTheRule : Rule {
-  void write(Kept&, const W&) {}
+  void write(OwnedState&, const W&) {}
 };
 struct WriteOfAnotherScalar : Rule {
-  void write(Kept&, const Signature::Write<fw::Token<const float>>&) const {}
+  void write(OwnedState&, const Signature::Write<fw::Token<const float>>&) const {}
 };
 struct NamelessState : Rule {
   template <class C> struct State { fw::mat<C, 4, 3> W; };
@@ -315,21 +315,21 @@ static_assert(!fw::Memory<WriteThatChangesTheRule> && !fw::Memory<WriteOfAnother
 static_assert(!fw::Memory<NamelessState>);
 
 struct ReadThatChangesTheState : Rule {
-  void read(Kept&, const R&, Y) const {}
+  void read(OwnedState&, const R&, Y) const {}
 };
 static_assert(fw::Memory<ReadThatChangesTheState> && !fw::PureRead<ReadThatChangesTheState>);
 
 struct WriteVjp : Rule {
-  void write_vjp(const Kept&, const W&, Kept&, DW) const {}
+  void write_vjp(const OwnedState&, const W&, OwnedState&, DW) const {}
 };
 struct BothVjps : WriteVjp {
-  void read_vjp(const Kept&, const R&, const DY&, Kept&, DR) const {}
+  void read_vjp(const OwnedState&, const R&, const DY&, OwnedState&, DR) const {}
 };
 struct VjpsOfAnImpureRead : BothVjps {
-  void read(Kept&, const R&, Y) const {}
+  void read(OwnedState&, const R&, Y) const {}
 };
 struct VjpOfConstGradients : WriteVjp {
-  void read_vjp(const Kept&, const R&, const DY&, const Kept&) const {}
+  void read_vjp(const OwnedState&, const R&, const DY&, const OwnedState&) const {}
 };
 static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
 static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
@@ -338,14 +338,14 @@ static_assert(!fw::Differentiable<VjpOfConstGradients>);
 static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::PureRead<VjpsOfAnImpureRead>);
 
 struct OwnForms : Rule {
-  void step(Kept&, const W&, const R&, Y) const {}
-  void scan(Kept&, const Ws&, const Rs&, Ys) const {}
-  void chunk(Kept&, const Ws&, const Rs&, Ys) const {}
+  void step(OwnedState&, const W&, const R&, Y) const {}
+  void scan(OwnedState&, const Ws&, const Rs&, Ys) const {}
+  void chunk(OwnedState&, const Ws&, const Rs&, Ys) const {}
 };
 struct FormsThatTakeSomethingElse : Rule {
-  void step(Kept&, const W&, const R&) const {}
-  void scan(Kept&, const W&, const R&, Y) const {}
-  void chunk(Kept&, const Ws&, Ys) const {}
+  void step(OwnedState&, const W&, const R&) const {}
+  void scan(OwnedState&, const W&, const R&, Y) const {}
+  void chunk(OwnedState&, const Ws&, Ys) const {}
 };
 static_assert(fw::assert_memory<OwnForms>());
 static_assert(fw::FusedStep<OwnForms> && fw::OwnScan<OwnForms> && fw::Chunkable<OwnForms>);
@@ -365,7 +365,7 @@ struct Segments : Rule {
   Segment empty_segment() const { return {}; }
   void extend(Segment&, const W&) const {}
   void merge(Segment&, const Segment&) const {}
-  void apply(const Segment&, Kept&) const {}
+  void apply(const Segment&, OwnedState&) const {}
 };
 struct SegmentsWithoutMerge : Segments {
  private:

@@ -22,22 +22,22 @@ template <class S, Mistake mistake> struct Gained {
     fw::num<C> gain;
     static constexpr auto names = fw::names("W", "gain");
   };
-  using Kept = State<fw::Owned<S>>;
+  using OwnedState = State<fw::Owned<S>>;
   static constexpr std::string_view name = "Gained";
 
   Signature signature() const { return {{3, 2}}; }
   State<fw::Extents> state_extents() const { return {{3, 2}, {1, 1}}; }
   template <class T> auto cast() const { return Gained<T, mistake>(); }
 
-  void write(Kept& s, const fw::WriteToken<Gained>& t) const {
+  void write(OwnedState& s, const fw::WriteToken<Gained>& t) const {
     s.W.noalias() += t.value * t.key.transpose();
     s.gain += t.beta;
     if (mistake == Mistake::overflow) s.W *= S(1e200);
   }
-  void read(const Kept& s, const fw::ReadToken<Gained>& t, fw::OutToken<Gained> y) const {
+  void read(const OwnedState& s, const fw::ReadToken<Gained>& t, fw::OutToken<Gained> y) const {
     y.output.noalias() = s.gain * (s.W * t.query);
   }
-  void write_vjp(const Kept&, const fw::WriteToken<Gained>& t, Kept& ds,
+  void write_vjp(const OwnedState&, const fw::WriteToken<Gained>& t, OwnedState& ds,
                  fw::WriteGradToken<Gained> dt) const {
     const S factor = mistake == Mistake::factor         ? S(1.0000001)
                      : mistake == Mistake::not_a_number ? S(std::nan(""))
@@ -46,8 +46,9 @@ template <class S, Mistake mistake> struct Gained {
     dt.key.noalias() += ds.W.transpose() * t.value;
     dt.beta += ds.gain;
   }
-  void read_vjp(const Kept& s, const fw::ReadToken<Gained>& t, const fw::OutGradToken<Gained>& dy,
-                Kept& ds, fw::ReadGradToken<Gained> dt) const {
+  void read_vjp(const OwnedState& s, const fw::ReadToken<Gained>& t,
+                const fw::OutGradToken<Gained>& dy, OwnedState& ds,
+                fw::ReadGradToken<Gained> dt) const {
     ds.W.noalias() += s.gain * dy.output * t.query.transpose();
     dt.query.noalias() += s.gain * (s.W.transpose() * dy.output);
     if (mistake != Mistake::gain) ds.gain += dy.output.cwiseProduct(s.W * t.query).sum();

@@ -9,9 +9,9 @@
 /// \file
 /// The same layer around memories of other signatures, one of them unknown to the library.
 
+using Catch::Matchers::ContainsSubstring;
 using fw::Dynamic;
 using fw::Index;
-using Catch::Matchers::ContainsSubstring;
 using layer_checks::check_layer;
 using layer_checks::Complex;
 using layer_checks::parameter_names;

@@ -18,10 +18,10 @@ template <class S = float> struct Rule {
     fw::mat<C, 4, 3> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<fw::Owned<S>>;
+  using OwnedState = State<fw::Owned<S>>;
   static constexpr std::string_view name = "Rule";
   Signature signature() const { return {}; }
   State<fw::Extents> state_extents() const { return {{4, 3}}; }
-  void write(Kept&, const fw::WriteToken<Rule>&) const {}
-  void read(const Kept&, const fw::ReadToken<Rule>&, fw::OutToken<Rule>) const {}
+  void write(OwnedState&, const fw::WriteToken<Rule>&) const {}
+  void read(const OwnedState&, const fw::ReadToken<Rule>&, fw::OutToken<Rule>) const {}
 };

@@ -3,6 +3,7 @@
 #include "example.hpp"
 
 struct OneVjp : Rule<> {
-  void write_vjp(const Kept&, const fw::WriteToken<Rule>&, Kept&, fw::WriteGradToken<Rule>) const {}
+  void write_vjp(const OwnedState&, const fw::WriteToken<Rule>&, OwnedState&,
+                 fw::WriteGradToken<Rule>) const {}
 };
 static_assert(fw::assert_memory<OneVjp>());

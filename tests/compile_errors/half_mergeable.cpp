@@ -2,7 +2,7 @@
 #include "example.hpp"
 
 struct HalfMergeable : Rule<> {
-  using Segment = Kept;
+  using Segment = OwnedState;
   void extend(Segment&, const fw::WriteToken<Rule>&) const {}
 };
 static_assert(fw::assert_memory<HalfMergeable>());

@@ -3,9 +3,9 @@
 
 struct HalfTraced : Rule<> {
   struct Trace {};
-  void scan(Kept&, const fw::WriteSequence<Rule>&, const fw::ReadSequence<Rule>&,
+  void scan(OwnedState&, const fw::WriteSequence<Rule>&, const fw::ReadSequence<Rule>&,
             fw::OutSequence<Rule>) const {}
-  void scan(Kept&, const fw::WriteSequence<Rule>&, const fw::ReadSequence<Rule>&,
+  void scan(OwnedState&, const fw::WriteSequence<Rule>&, const fw::ReadSequence<Rule>&,
             fw::OutSequence<Rule>, Trace&) const {}
 };
 static_assert(fw::assert_memory<HalfTraced>());

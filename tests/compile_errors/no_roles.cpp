@@ -14,7 +14,7 @@ struct Roleless : fw::KeyValue<4, 3> {
 struct RuleOfThem : Rule<> {
   using Signature = Roleless;
   Signature signature() const { return {}; }
-  void write(Kept&, const fw::WriteToken<RuleOfThem>&) const {}
+  void write(OwnedState&, const fw::WriteToken<RuleOfThem>&) const {}
 };
 fw::Random generator(1);
 auto all = fw::testing::random_sequences(RuleOfThem(), 3, generator);

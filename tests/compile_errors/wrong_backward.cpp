@@ -2,6 +2,6 @@
 #include "example.hpp"
 
 struct WrongBackward : Rule<> {
-  void backward(const Kept&, Kept&) const {}
+  void backward(const OwnedState&, OwnedState&) const {}
 };
 static_assert(fw::assert_memory<WrongBackward>());

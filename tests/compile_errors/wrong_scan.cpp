@@ -2,6 +2,6 @@
 #include "example.hpp"
 
 struct WrongScan : Rule<> {
-  void scan(Kept&, const fw::WriteToken<Rule>&, fw::OutToken<Rule>) const {}
+  void scan(OwnedState&, const fw::WriteToken<Rule>&, fw::OutToken<Rule>) const {}
 };
 static_assert(fw::assert_memory<WrongScan>());

@@ -1,6 +1,6 @@
 // Every public class template, instantiated with all its members: a member of a template that
-// nobody calls is otherwise never compiled. In float where sizes are dynamic and in double where they
-// are fixed; the laws of the memories run with the other two.
+// nobody calls is otherwise never compiled. In float where sizes are dynamic and in double where
+// they are fixed; the laws of the memories run with the other two.
 
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/hebbian.hpp>

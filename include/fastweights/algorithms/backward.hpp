@@ -34,8 +34,8 @@ template <TracedBackward M> struct TraceOf<M> { using type = typename M::Trace; 
 }  // namespace detail
 
 /// What the forward pass leaves for the backward pass, and the room the backward pass works in.
-/// Kept by the caller and used again, it is allocated once; a rule's own backward pass may take
-/// heap for a state more.
+/// OwnedState by the caller and used again, it is allocated once; a rule's own backward pass may
+/// take heap for a state more.
 template <Memory M> struct Checkpoints {
   Index asked = 0;                 ///< tokens between two states, set by the user; 0: √T. Not for
                                    ///< rules with a backward pass of their own
@@ -43,7 +43,7 @@ template <Memory M> struct Checkpoints {
   Index steps = 0;                 ///< tokens of the last forward pass
   std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
   std::vector<StateOf<M>> replay;  ///< the states inside one chunk
-  OwnedOuts<M> room;               ///< for what a read that changes the state answers again
+  OwnedOuts<M> buffer;             ///< for what a read that changes the state answers again
   typename detail::TraceOf<M>::type trace;  ///< of a rule that keeps more than states
 };
 
@@ -66,31 +66,31 @@ void remember(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M>& 
 
 // A read that changes the state has to be done again as well; what it answers goes to `room`.
 template <Memory M>
-void read_again(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& room) {
+void read_again(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& buffer) {
   auto extents = m.signature().out();
   bool fits = true;  // the room may be another memory's
   for_each_member(
       [&](std::string_view, const auto& array, const Extent& e) {
         fits = fits && array.rows() == e.rows && array.cols() == e.width;
       },
-      room, extents);
-  if (!fits) room = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
+      buffer, extents);
+  if (!fits) buffer = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
   const Index columns = check_chunks(M::name, query, m.signature().read());
   for_each_member(
       [&](std::string_view, Extent& e) {
         if (e.chunks) e.width = columns;
       },
       extents);
-  m.read(state, query, token_at<OutToken<M>>(view<OutSequence<M>>(room), extents, 0));
+  m.read(state, query, token_at<OutToken<M>>(view<OutSequence<M>>(buffer), extents, 0));
 }
 
 // Step t of the forward pass once more, without its outputs.
 template <Memory M>
 void step_again(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
-                const ReadSequence<M>& queries, Index t, OwnedOuts<M>& room) {
+                const ReadSequence<M>& queries, Index t, OwnedOuts<M>& buffer) {
   const auto read = [&] {
     if constexpr (!PureRead<M>)
-      read_again(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), room);
+      read_again(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), buffer);
   };
   if constexpr (reads_first<M>()) read();
   m.write(state, token_at<WriteToken<M>>(inputs, m.signature().write(), t));
@@ -110,7 +110,7 @@ void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
   for (Index i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     remember<M>(states, at + 1, states[at]);
-    step_again(m, states[at + 1], inputs, queries, first + i, kept.room);
+    step_again(m, states[at + 1], inputs, queries, first + i, kept.buffer);
   }
   for (Index i = count - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
@@ -217,7 +217,7 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
     kept.states.push_back(initial);
     const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;
     for (Index t = 1; t <= last_checkpoint; ++t) {
-      detail::step_again(m, state, inputs, queries, t - 1, kept.room);
+      detail::step_again(m, state, inputs, queries, t - 1, kept.buffer);
       if (t % kept.interval == 0) kept.states.push_back(state);
     }
   }

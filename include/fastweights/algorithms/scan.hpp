@@ -29,7 +29,7 @@ void check_scan(const M& m, const StateOf<M>& state, const WriteSequence<M>& inp
   check_sequence(M::name, queries, signature.read(), steps);
   check_chunks(M::name, inputs, signature.write());
   check_chunks(M::name, queries, signature.read());
-  if constexpr (requires { m.check_room(state, steps); }) m.check_room(state, steps);
+  if constexpr (requires { m.check_capacity(state, steps); }) m.check_capacity(state, steps);
 }
 
 // Outputs of a scan, or their gradients; queries or theirs.

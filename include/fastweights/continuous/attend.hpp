@@ -20,26 +20,26 @@ namespace fw::detail {
 template <class S> using StackMatrix = Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>>;
 
 // How many queries at once, each with `Rooms` columns of n numbers.
-template <class S, int Rooms> constexpr Index queries_at_once(Index n) {
-  constexpr Index room = EIGEN_STACK_ALLOCATION_LIMIT / (Rooms * Index(sizeof(S)));
-  return std::clamp<Index>(room / n, 1, 16);
+template <class S, int Buffers> constexpr Index queries_at_once(Index n) {
+  constexpr Index buffer = EIGEN_STACK_ALLOCATION_LIMIT / (Buffers * Index(sizeof(S)));
+  return std::clamp<Index>(buffer / n, 1, 16);
 }
 
 // Calls f(first query, how many, scores, weights, their room) block by block.
-template <class S, int Rooms, class K, class Q, class F>
+template <class S, int Buffers, class K, class Q, class F>
 void by_scores(const K& keys, const Q& queries, const F& f) {
   using std::sqrt;
   const Index n = keys.cols();
   const S scale = S(1) / sqrt(S(static_cast<double>(keys.rows())));
-  const Index at_once = queries_at_once<S, Rooms>(n);
+  const Index at_once = queries_at_once<S, Buffers>(n);
   for (Index first = 0; first < queries.cols(); first += at_once) {
     const Index count = std::min(at_once, queries.cols() - first);
-    scratch<S, Dynamic, Rooms>(n * count, [&](auto& s, auto&... rooms) {
+    scratch<S, Dynamic, Buffers>(n * count, [&](auto& s, auto&... buffers) {
       StackMatrix<S> scores(s.data(), n, count);
       scores.setZero();
       add_product(scores, keys.transpose(), queries.middleCols(first, count));
       scores *= scale;
-      f(first, count, scores, StackMatrix<S>(rooms.data(), n, count)...);
+      f(first, count, scores, StackMatrix<S>(buffers.data(), n, count)...);
     });
   }
 }

@@ -68,14 +68,14 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   template <class Basis, class Scores, class Histogram>
   void add_mass(const Basis&, const Scores&, const Place& at, Histogram& histogram) const {
     const Index bins = histogram.size();
-    scratch<S, Dynamic, 2>(bins + 1, [&](auto& below, auto& room) {
+    scratch<S, Dynamic, 2>(bins + 1, [&](auto& below, auto& buffer) {
       for (Index c = 0; c < at.mean.size(); ++c) {
         for (Index b = 0; b <= bins; ++b)
           below[b] = S(static_cast<double>(b) / static_cast<double>(bins));
         // A hair beyond both ends: a density that stands on one of them leaves all its mass.
         below[0] = S(-1e-6);
         below[bins] = S(1.000001);
-        Shape::cdf(at.mean[c], at.variance[c], below, room);
+        Shape::cdf(at.mean[c], at.variance[c], below, buffer);
         const S inside = domain == Domain::unit ? S(below[bins] - below[0]) : S(1);
         histogram += S(at.share[c] / inside) * (below.tail(bins) - below.head(bins)).transpose();
       }

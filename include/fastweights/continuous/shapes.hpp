@@ -62,11 +62,11 @@ struct GaussianShape {
     return derived(detail::normal_moments(mean, variance, mean, S(0), S(1)), variance);
   }
   /// t ← the mass left of t, over the line, for every entry; `room` has as many.
-  template <class S, class T, class Room>
-  static void cdf(const S& mean, const S& variance, T& t, Room& room) {
+  template <class S, class T, class Buffer>
+  static void cdf(const S& mean, const S& variance, T& t, Buffer& buffer) {
     using std::sqrt;
     t = (t.array() - mean) * S(S(1) / sqrt(variance));
-    detail::normal_cdf_in_place(t, room);
+    detail::normal_cdf_in_place(t, buffer);
   }
 
   /// r += share · E_p[ψ]
@@ -128,8 +128,8 @@ struct ParabolaShape {
     const auto [lo, hi] = support(mean, variance, domain);
     return derived(detail::uniform_moments(mean, lo, hi), variance);
   }
-  template <class S, class T, class Room>
-  static void cdf(const S& mean, const S& variance, T& t, Room&) {
+  template <class S, class T, class Buffer>
+  static void cdf(const S& mean, const S& variance, T& t, Buffer&) {
     const S a = half_width(variance);
     t = t.unaryExpr([&](const S& each) {
       const S u = detail::later(S(-1), detail::sooner(S(1), S((each - mean) / a)));

@@ -41,11 +41,11 @@ template <class X, class Tail> void upper_tail(const X& x, Tail& tail) {
 }
 
 // z ← Φ(z) for every entry; in float vectorised and off by at most 2e-7, with `room` for as many.
-template <class Z, class Room> void normal_cdf_in_place(Z& z, [[maybe_unused]] Room& room) {
+template <class Z, class Buffer> void normal_cdf_in_place(Z& z, [[maybe_unused]] Buffer& buffer) {
   using S = typename Z::Scalar;
   if constexpr (std::is_same_v<S, float>) {
     auto x = z.array();
-    auto tail = room.array();
+    auto tail = buffer.array();
     upper_tail(x, tail);
     // ½ + sign(z) (½ − (1 − Φ(|z|))); Eigen 3.4 has no vectorised sign.
     tail = 0.5f - tail * (-0.5f * x.square()).exp();

@@ -102,7 +102,7 @@ FASTWEIGHTS_PRODUCTS(extern, std::complex<double>);
 
 // With FASTWEIGHTS_POISON_SCRATCH, whoever reads room that nobody wrote reads NaN, of integers the
 // bits of one.
-template <class S> void poison_room([[maybe_unused]] S* data, [[maybe_unused]] Eigen::Index n) {
+template <class S> void poison_buffer([[maybe_unused]] S* data, [[maybe_unused]] Eigen::Index n) {
 #ifdef FASTWEIGHTS_POISON_SCRATCH
   if constexpr (std::is_integral_v<S>)
     std::fill_n(data, n, std::numeric_limits<S>::max());
@@ -113,11 +113,11 @@ template <class S> void poison_room([[maybe_unused]] S* data, [[maybe_unused]] E
 
 /// Room for n numbers that the thread keeps: allocated by the first call that needs as much, and
 /// given back when the thread ends. `Use` tells apart rooms that are needed at the same time.
-template <class S, class Use> S* thread_room(Eigen::Index n) {
-  thread_local Eigen::Matrix<S, Eigen::Dynamic, 1> room;
-  if (room.size() < n) room = Eigen::Matrix<S, Eigen::Dynamic, 1>(n);  // resize frees first
-  poison_room(room.data(), n);
-  return room.data();
+template <class S, class Use> S* thread_buffer(Eigen::Index n) {
+  thread_local Eigen::Matrix<S, Eigen::Dynamic, 1> buffer;
+  if (buffer.size() < n) buffer = Eigen::Matrix<S, Eigen::Dynamic, 1>(n);  // resize frees first
+  poison_buffer(buffer.data(), n);
+  return buffer.data();
 }
 
 }  // namespace fw::detail

@@ -24,9 +24,9 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// u·dy and u·c of a pair, which the other passes need, and c·u for dβ.
-template <bool Corrects, class S> void answer(BackwardPair<S>& p, Index dv) {
+template <bool HasDeltaTerm, class S> void answer(BackwardPair<S>& p, Index dv) {
   const auto &one = p.one, &two = p.two;
-  if constexpr (Corrects) {
+  if constexpr (HasDeltaTerm) {
     S sums[6];
     dot_products({one.u, one.u, two.u, one.u, one.u, two.u},
                  {one.dy, two.dy, two.dy, two.c, one.c, two.c}, dv, sums);
@@ -39,27 +39,27 @@ template <bool Corrects, class S> void answer(BackwardPair<S>& p, Index dv) {
   }
 }
 
-#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, Corrects, fading)                 \
-  keyword template void visit_pairs<Visit, S, R, Corrects, fading>(const Panel<S>&, Index, \
-                                                                   const BackwardPair<S>*, Index)
-#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, Corrects, fading)         \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelErrors, S, R, Corrects, fading);  \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, Corrects, fading); \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, Corrects, fading)
-#define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, Corrects, fading) \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, Corrects, fading);       \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, Corrects, fading)
+#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasDeltaTerm, decay_kind) \
+  keyword template void run_pairs<Visit, S, R, HasDeltaTerm, decay_kind>(          \
+      const Panel<S>&, Index, const BackwardPair<S>*, Index)
+#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasDeltaTerm, decay_kind)         \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelErrors, S, R, HasDeltaTerm, decay_kind);  \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, HasDeltaTerm, decay_kind); \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, HasDeltaTerm, decay_kind)
+#define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, HasDeltaTerm, decay_kind) \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasDeltaTerm, decay_kind);       \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, HasDeltaTerm, decay_kind)
 /// Explicit instances, or with `extern` their declarations.
-#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                     \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, Fade::none);    \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, Fade::none);     \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, Fade::all);     \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, Fade::all);      \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, Fade::columns); \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, Fade::columns)
-#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)           \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, Fade::none); \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, Fade::all)
+#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                          \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::none);    \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::none);     \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::scalar);  \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::scalar);   \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::per_key); \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::per_key)
+#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)                \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::none); \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::scalar)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_BACKWARD_KERNELS(extern, float);
@@ -69,14 +69,14 @@ FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
 #endif
 
 /// The three passes; `back`, the first and the last of them, comes before `onwards`.
-template <bool Corrects, Fade fading, class S> class BackwardPasses {
+template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses {
  public:
   BackwardPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
       : tokens_(tokens),
         steps_(steps),
         dv_(dv),
         dk_(dk),
-        answered_(thread_room<S, Answered>(4 * ((steps + 1) / 2))),
+        answered_(thread_buffer<S, Answered>(4 * ((steps + 1) / 2))),
         transposed_(dk, dv, is_low(dv)) {}
 
   template <class Matrix> void back(Matrix& G) {
@@ -85,21 +85,21 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
     transposed_.copy_in_transposed(G.data(), G.colStride());
     Fades fades(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
-      look_ahead(p.ahead, at - 2 * most, [&](const auto& token) {
-        p.ahead.rows.add(token.dy, token.u, token.c, token.dv);
-        p.ahead.columns.add(token.k, token.q, token.dk);
+      list_prefetches(p.prefetches, at - 2 * most, [&](const auto& token) {
+        p.prefetches.rows.add(token.dy, token.u, token.c, token.dv);
+        p.prefetches.columns.add(token.k, token.q, token.dk);
       });
       fades.spread(p, at);
       fades.multiply(p, i);
       const auto &one = p.one, &two = p.two;
-      dot_products({p.looked_up, one.k, p.looked_up, two.k}, {two.k, one.q, two.q, two.q}, dk_,
-                   p.met);
+      dot_products({p.lookup_key, one.k, p.lookup_key, two.k}, {two.k, one.q, two.q, two.q}, dk_,
+                   p.key_products);
       carry_back(p, i);
     };
     for_pairs<most>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
       run<PanelErrors>(errors, pairs, count);
       for (Index i = 0; i < count; ++i) {
-        answer<Corrects>(pairs[i], dv_);
+        answer<HasDeltaTerm>(pairs[i], dv_);
         std::copy_n(pairs[i].answered, 4, answered_ + 4 * (first + count - 1 - i));
       }
       run<PanelKeys>(transposed_, pairs, count);
@@ -111,9 +111,9 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
     transposed_.copy_in_transposed(W.data(), W.colStride());
     Fades fades(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
-      look_ahead(p.ahead, at + 2 * most, [&](const auto& token) {
-        p.ahead.rows.add(token.dy, token.u, token.c);
-        p.ahead.columns.add(token.k, token.q, token.dk, token.dq);
+      list_prefetches(p.prefetches, at + 2 * most, [&](const auto& token) {
+        p.prefetches.rows.add(token.dy, token.u, token.c);
+        p.prefetches.columns.add(token.k, token.q, token.dk, token.dq);
       });
       fades.spread(p, at);
       std::copy_n(answered_ + 2 * at, 4, p.answered);
@@ -129,29 +129,29 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
   struct Transposed;
   struct Answered;
   using Pair = BackwardPair<S>;
-  using Fades = PairFades<S, fading>;
+  using Fades = PairFades<S, decay_kind>;
   static constexpr Index most = Fades::most;  // pairs at a time
   // Columns that fade by themselves take a register more for every packet.
-  static constexpr int packets = tall_panel(Corrects && fading != Fade::columns);
+  static constexpr int packets = tall_panel(HasDeltaTerm && decay_kind != DecayKind::per_key);
 
   // Four updates for two products: here loads and stores count, and tall panels are to stay in the
   // first-level cache beside what goes by.
   static bool is_low(Index columns) {
-    constexpr Index room = 16384 / sizeof(S);
-    return packets * lanes<S> * columns > room;
+    constexpr Index buffer = 16384 / sizeof(S);
+    return packets * lanes<S> * columns > buffer;
   }
 
   // add(token) for the tokens of the pair at `at`, if there is one.
-  template <class F> void look_ahead(AheadOf<S>& ahead, Index at, const F& add) const {
-    ahead.rows.clear();
-    ahead.columns.clear();
-    if (!pays_to_ask<S>(dk_)) return;
+  template <class F> void list_prefetches(Prefetches<S>& prefetches, Index at, const F& add) const {
+    prefetches.rows.clear();
+    prefetches.columns.clear();
+    if (!worth_prefetching<S>(dk_)) return;
     for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
   }
-  template <template <class, int, bool, Fade> class Visit, class Use>
+  template <template <class, int, bool, DecayKind> class Visit, class Use>
   static void run(const Panels<S, Use, packets>& panels, const Pair* pairs, Index count) {
     panels.each([&](auto height, const auto& p) {
-      visit_pairs<Visit, S, height, Corrects, fading>(p, panels.columns(), pairs, count);
+      run_pairs<Visit, S, height, HasDeltaTerm, decay_kind>(p, panels.columns(), pairs, count);
     });
   }
 
@@ -160,13 +160,13 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
     dot_products({a1, a1, a2, a2}, {b1, b2, b1, b2}, n, carried);
   }
   void carry_back(Pair& p, Index i) const {
-    if (!two_at_a_time<Corrects, fading> || i % 2 == 0) return;
+    if (!two_at_a_time<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
     carry(p.one.k, p.two.k, before.one.q, before.two.q, dk_, p.carried_keys);
     carry(p.one.u, p.two.u, before.one.dy, before.two.dy, dv_, p.carried_answers);
   }
   void carry_on(Pair& p, Index i) const {
-    if (!two_at_a_time<Corrects, fading> || i % 2 == 0) return;
+    if (!two_at_a_time<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
     carry(p.one.dy, p.two.dy, before.one.u, before.two.u, dv_, p.carried_answers);
   }
@@ -179,9 +179,9 @@ template <bool Corrects, Fade fading, class S> class BackwardPasses {
 
 /// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the
 /// first state, and has faded for the first token already: Ḡ of that is what G becomes.
-template <bool Corrects, Fade fading, class Matrix, class S>
+template <bool HasDeltaTerm, DecayKind decay_kind, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& tokens, Index steps) {
-  BackwardPasses<Corrects, fading, S> passes(tokens, steps, W.rows(), W.cols());
+  BackwardPasses<HasDeltaTerm, decay_kind, S> passes(tokens, steps, W.rows(), W.cols());
   passes.back(G);
   passes.onwards(W);
 }

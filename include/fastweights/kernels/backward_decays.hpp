@@ -25,7 +25,7 @@ namespace fw::detail {
 
 /// What the forward pass leaves, and room for the backward pass.
 template <class S, class State> struct DecayTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, corrections, met;
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, corrections, decay_terms;
   std::vector<State> states;     // before tokens 0, C, 2C, … and after the last
   std::vector<State> stretches;  // the states in which the stretches of C tokens begin
 };
@@ -36,10 +36,10 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 template <class M, class Trace>
 void scan_leaving_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
-                         const ReadSequence<M>& asked, OutSequence<M>& out, Trace& trace) {
+                         const ReadSequence<M>& reads, OutSequence<M>& out, Trace& trace) {
   const auto signature = m.signature();
   const Index total = in.key.cols();
-  if constexpr (M::corrects) trace.errors.resize(in.value.rows(), total);
+  if constexpr (M::has_delta_term) trace.errors.resize(in.value.rows(), total);
   trace.states.resize(static_cast<std::size_t>((total + decay_interval - 1) / decay_interval + 1),
                       s);
   auto kept = trace.states.begin();
@@ -47,9 +47,10 @@ void scan_leaving_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
     *kept++ = s;
     const Index count = std::min(decay_interval, total - t);
     auto answers = steps(out, signature.out(), t, count);
-    scan_by_kernel(m, s, steps(in, signature.write(), t, count),
-                   steps(asked, signature.read(), t, count), answers,
-                   M::corrects ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
+    scan_by_kernel(
+        m, s, steps(in, signature.write(), t, count), steps(reads, signature.read(), t, count),
+        answers,
+        M::has_delta_term ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
   }
   *kept = s;
 }
@@ -63,9 +64,9 @@ template <class M, class Trace> class DecayBackward {
   DecayBackward(const M& m, Trace& trace, const BackwardTokens<S>& tokens,
                 const WriteSequence<M>& in, const WriteGradSequence<M>& dw)
       : m_(m), trace_(trace), tokens_(tokens), in_(in), dw_(dw) {
-    trace.met.resize(M::fading == Fade::all ? 1 : in.key.rows(),
-                     std::min(decay_interval, in.key.cols()));
-    if constexpr (M::corrects) {
+    trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : in.key.rows(),
+                             std::min(decay_interval, in.key.cols()));
+    if constexpr (M::has_delta_term) {
       trace.corrections.resize(in.value.rows(), in.key.cols());
       tokens_.u = columns_of(trace.errors);
       tokens_.c = columns_of(trace.corrections);
@@ -123,20 +124,20 @@ template <class M, class Trace> class DecayBackward {
   }
 
   void run_stretch(const State& before, const State& after, State& ds, Index begin, Index count) {
-    if constexpr (M::fading == Fade::all)
+    if constexpr (M::decay_kind == DecayKind::scalar)
       r_.setConstant(1, after.W.cwiseProduct(ds.W).sum());
     else
       r_ = after.W.cwiseProduct(ds.W).colwise().sum().transpose();
     faded_ = before;
     fade(faded_.W, token(begin).decay);
     auto tokens = tokens_.from(begin);
-    tokens.met = columns_of(trace_.met);
-    backward_pairs<M::corrects, M::fading>(faded_.W, ds.W, tokens, count);
+    tokens.decay_terms = columns_of(trace_.decay_terms);
+    backward_pairs<M::has_delta_term, M::decay_kind>(faded_.W, ds.W, tokens, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dw_, m_.signature().write(), t);
     };
     for (Index t = count - 1; t > 0; --t) {
-      r_ += trace_.met.col(t);
+      r_ += trace_.decay_terms.col(t);
       auto d = gradient(begin + t);
       add_quotient(r_, token(begin + t).decay, d.decay);
     }
@@ -165,9 +166,9 @@ template <class M, class Trace> class DecayBackward {
 /// From the gradient of the final state to that of the initial one, in place, and to the tokens'.
 template <class M, class Trace>
 void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& in,
-                    const ReadSequence<M>& asked, const OutGradSequence<M>& dy, StateOf<M>& ds,
+                    const ReadSequence<M>& reads, const OutGradSequence<M>& dy, StateOf<M>& ds,
                     const WriteGradSequence<M>& dw, const ReadGradSequence<M>& dr) {
-  DecayBackward(m, trace, backward_tokens(m, in, asked, dy, dw, dr), in, dw).run(ds);
+  DecayBackward(m, trace, backward_tokens(m, in, reads, dy, dw, dr), in, dw).run(ds);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

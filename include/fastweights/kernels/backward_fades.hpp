@@ -12,7 +12,7 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// Nothing does.
-template <class S, Fade> class PairFades {
+template <class S, DecayKind> class PairFades {
  public:
   static constexpr Index most = 32;  // pairs at a time
 
@@ -24,7 +24,7 @@ template <class S, Fade> class PairFades {
 
 /// All of the matrix alike: it is kept as it is over `past`, so that numbers fade and not the
 /// matrix, until `past` gets so small that the matrix has to be scaled after all.
-template <class S> class PairFades<S, Fade::all> {
+template <class S> class PairFades<S, DecayKind::scalar> {
  public:
   static constexpr Index most = 32;
 
@@ -53,14 +53,14 @@ template <class S> class PairFades<S, Fade::all> {
 };
 
 /// Every column by itself: what meets the matrix before it fades has the decays multiplied in.
-template <class S> class PairFades<S, Fade::columns> {
+template <class S> class PairFades<S, DecayKind::per_key> {
  public:
   static constexpr Index most = 16;  // what is made for them is to stay near
 
   PairFades(const BackwardTokens<S>& tokens, Index columns)
       : tokens_(tokens),
         columns_(columns),
-        room_(thread_room<S, PairFades>((most * vectors + 1) * columns)) {
+        buffer_(thread_buffer<S, PairFades>((most * vectors + 1) * columns)) {
     vector(most * vectors).setOnes();
   }
 
@@ -70,7 +70,7 @@ template <class S> class PairFades<S, Fade::columns> {
   }
   void multiply(BackwardPair<S>& p, Index i) {
     Index to = i * vectors;
-    p.looked_up = product(to++, p.two.decays, p.one.k);
+    p.lookup_key = product(to++, p.two.decays, p.one.k);
     p.fades = product(to++, p.one.decays, p.two.decays);
     p.one.k_before = product(to++, p.one.decays, p.one.k);
     p.one.q_before = product(to++, p.one.decays, p.one.q);
@@ -84,7 +84,7 @@ template <class S> class PairFades<S, Fade::columns> {
   using Given = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
   static constexpr Index vectors = 6;
 
-  Vector vector(Index i) { return {room_ + i * columns_, columns_}; }
+  Vector vector(Index i) { return {buffer_ + i * columns_, columns_}; }
   const S* ones() { return vector(most * vectors).data(); }
   const S* product(Index to, const S* a, const S* b) {
     vector(to) = Given(a, columns_) * Given(b, columns_);
@@ -93,14 +93,14 @@ template <class S> class PairFades<S, Fade::columns> {
 
   const BackwardTokens<S>& tokens_;
   Index columns_;
-  S* room_;
+  S* buffer_;
 };
 
 /// Some rows of the decays of a pair, in a matrix that has been transposed, as panels apply them:
 /// to what the matrix gave, what fades with the first token or with the second, what goes into the
 /// matrix, and what both tokens put into one that is gone through backwards: that fades with the
 /// first token, and what the second puts in with both.
-template <class Column, Fade> struct RowFades {
+template <class Column, DecayKind> struct RowFades {
   template <class S> EIGEN_ALWAYS_INLINE RowFades(const BackwardPair<S>&, Index, Index) {}
   EIGEN_ALWAYS_INLINE void found(Column&) const {}
   EIGEN_ALWAYS_INLINE void by_one(Column&) const {}
@@ -109,7 +109,7 @@ template <class Column, Fade> struct RowFades {
   EIGEN_ALWAYS_INLINE void written_back(Column&, Column&) const {}
   template <class P> EIGEN_ALWAYS_INLINE void into(P&) const {}
 };
-template <class S, int R> struct RowFades<Rows<S, R>, Fade::all> {
+template <class S, int R> struct RowFades<Rows<S, R>, DecayKind::scalar> {
   using Column = Rows<S, R>;
   const BackwardPair<S>& pair;
 
@@ -124,7 +124,7 @@ template <class S, int R> struct RowFades<Rows<S, R>, Fade::all> {
   }
   template <class P> EIGEN_ALWAYS_INLINE void into(P& pending) const { pending.fade = pair.fade; }
 };
-template <class Column> struct RowFades<Column, Fade::columns> {
+template <class Column> struct RowFades<Column, DecayKind::per_key> {
   Column one, two;
 
   template <class S>

@@ -6,20 +6,20 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// Wᵀ through a pair: dq_t and what dk_t has of W.
-template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
+template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQueries {
  public:
   using Column = Rows<S, R>;
-  static constexpr int updates = 2, products = Corrects ? 4 : 2;
-  static constexpr auto fading_writes = writes_of(fading, Writes::fade_rows);
+  static constexpr int updates = 2, products = HasDeltaTerm ? 4 : 2;
+  static constexpr auto decay_writes = writes_of(decay_kind, Writes::fade_rows);
 
-  static EIGEN_ALWAYS_INLINE void ask(const AheadOf<S>& ahead, const Panel<S>& panel) {
-    ahead.columns.ask(panel.first, panel.rows);
-    ahead.rows.ask(panel.first_column, panel.columns);
+  static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
+    prefetches.columns.prefetch(panel.first, panel.rows);
+    prefetches.rows.prefetch(panel.first_column, panel.columns);
   }
 
-  static EIGEN_ALWAYS_INLINE Vectors<S, products> asked(const BackwardPair<S>& p) {
+  static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const BackwardPair<S>& p) {
     const Vectors<S, 2> dy{{p.one.dy}, {p.two.dy}};
-    if constexpr (Corrects)
+    if constexpr (HasDeltaTerm)
       return {dy, {{p.one.c}, {p.two.c}}};
     else
       return dy;
@@ -28,17 +28,17 @@ template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
     return p.carried_answers;
   }
 
-  static EIGEN_ALWAYS_INLINE void answer(const BackwardPair<S>& p, Few<Column, products>& sums,
+  static EIGEN_ALWAYS_INLINE void answer(const BackwardPair<S>& p, Group<Column, products>& sums,
                                          Pending<S, R, updates>& left, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
     const Index first = panel.first, rows = panel.rows;
-    const RowFades<Column, fading> fades(p, first, rows);
+    const RowFades<Column, decay_kind> fades(p, first, rows);
     found(fades, sums);
     Column k1 = load_part<Column>(one.k + first, 0, rows);
     Column k2 = load_part<Column>(two.k + first, 0, rows);
     k1.scale(one.beta);
     k2.scale(two.beta);
-    if constexpr (Corrects) {
+    if constexpr (HasDeltaTerm) {
       Column &dk1 = sums.second.first.only, &dk2 = sums.second.second.only;
       fades.by_one(dk1);
       fades.by_one(dk2);
@@ -46,8 +46,8 @@ template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
       fades.by_two(dk2);
       add_to(one.dk + first, dk1, -one.beta, rows);
       if (!p.lonely) add_to(two.dk + first, dk2, -two.beta, rows);
-      if constexpr (fading != Fade::none)
-        meet<fading, true>(p, k1, dk1, k2, dk2, first, rows, S(-1));
+      if constexpr (decay_kind != DecayKind::none)
+        add_decay_terms<decay_kind, true>(p, k1, dk1, k2, dk2, first, rows, S(-1));
       finish(p, sums.first, k1, k2, fades, first, rows);
     } else {
       finish(p, sums, k1, k2, fades, first, rows);
@@ -60,9 +60,9 @@ template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
   }
 
  private:
-  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Few<Column, 2> dq,
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, 2> dq,
                                          const Column& k1, const Column& k2,
-                                         const RowFades<Column, fading>& fades, Index first,
+                                         const RowFades<Column, decay_kind>& fades, Index first,
                                          Index rows) {
     Column &dq1 = dq.first.only, &dq2 = dq.second.only;
     fades.by_one(dq1);
@@ -73,9 +73,10 @@ template <class S, int R, bool Corrects, Fade fading> class PanelQueries {
     dq2.add(k2, p.answered[2]);
     add_to(p.one.dq + first, dq1, S(1), rows);
     if (!p.lonely) add_to(p.two.dq + first, dq2, S(1), rows);
-    if constexpr (fading != Fade::none)
-      meet<fading, true>(p, load_part<Column>(p.one.q + first, 0, rows), dq1,
-                         load_part<Column>(p.two.q + first, 0, rows), dq2, first, rows);
+    if constexpr (decay_kind != DecayKind::none)
+      add_decay_terms<decay_kind, true>(p, load_part<Column>(p.one.q + first, 0, rows), dq1,
+                                        load_part<Column>(p.two.q + first, 0, rows), dq2, first,
+                                        rows);
   }
 };
 

@@ -10,17 +10,17 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// retrieves, `u` and `c` are left to be set: what the forward pass kept, and room for as much.
 template <class M>
 BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& in,
-                                                   const ReadSequence<M>& asked,
+                                                   const ReadSequence<M>& reads,
                                                    const OutGradSequence<M>& dy,
                                                    const WriteGradSequence<M>& dw,
                                                    const ReadGradSequence<M>& dr) {
   BackwardTokens<typename M::Scalar> t;
   t.k = columns_of(in.key);
-  t.q = columns_of(asked.query);
+  t.q = columns_of(reads.query);
   t.dy = columns_of(dy.output);
   t.dk = columns_of(dw.key);
   t.dq = columns_of(dr.query);
-  if constexpr (M::corrects) {
+  if constexpr (M::has_delta_term) {
     t.dv = columns_of(dw.value);
     t.beta = columns_of(in.beta);
     t.dbeta = columns_of(dw.beta);

@@ -20,11 +20,11 @@ template <class S> struct Waiting {
 
 /// A token that meets W and what waits for it. Its own key and update are number `count` there.
 template <class S> struct DeferredToken {
-  const S *looked_up = nullptr, *asked = nullptr;      // k and q, times the fades of W's columns
+  const S *lookup_key = nullptr, *query = nullptr;     // k and q, times the fades of W's columns
   const S *of_lookup = nullptr, *of_answer = nullptr;  // k_i·k and k_i·q, times what e_i fades by
   const S *values = nullptr, *betas = nullptr;         // the latter null where it is a number
   S* output = nullptr;
-  TokenWeights<S> by = {};
+  TokenCoefficients<S> by = {};
   bool flushes = false;  // whether W takes in all that waits, this token included
 };
 
@@ -42,11 +42,11 @@ EIGEN_DONT_INLINE void products_of_keys(const Columns<S>& keys, Index count, con
 
 /// f(w, j) for column j of N.
 template <class Column, class F>
-EIGEN_ALWAYS_INLINE void each_column(Few<Column, 1>& w, Index j, const F& f) {
+EIGEN_ALWAYS_INLINE void each_column(Group<Column, 1>& w, Index j, const F& f) {
   f(w.only, j);
 }
 template <class Column, int N, class F>
-EIGEN_ALWAYS_INLINE void each_column(Few<Column, N>& w, Index j, const F& f) {
+EIGEN_ALWAYS_INLINE void each_column(Group<Column, N>& w, Index j, const F& f) {
   each_column(w.first, j, f);
   each_column(w.second, j + N / 2, f);
 }
@@ -66,14 +66,14 @@ template <class Column, class S> class DeferredFlush {
 
  private:
   // Columns whose packets take half the registers, while the updates go through them.
-  static constexpr int room =
+  static constexpr int buffer =
       EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS / 2 / std::max(1, int(Column::size / lanes<S>));
-  static constexpr int together = room >= 4 ? 4 : room >= 2 ? 2 : 1;
+  static constexpr int together = buffer >= 4 ? 4 : buffer >= 2 ? 2 : 1;
 
   template <int N, class T>
   static EIGEN_ALWAYS_INLINE void few(T* W, Index stride, Index from, const Waiting<S>& w,
                                       Index count, Index first, Index skipped) {
-    Few<Column, N> some;
+    Group<Column, N> some;
     each_column(some, 0, [&](Column& c, Index j) {
       c = Stored<Column>::load(W + j * stride);
       c.scale(w.fades == nullptr ? w.fade : w.fades[from + j]);
@@ -89,7 +89,7 @@ template <class Column, class S> class DeferredFlush {
 
 /// Some rows of W, of entries T. `first`: the first of them; the panel's first `skipped` rows are
 /// left as they are, since another panel has done them.
-template <class Column, class S, bool Corrects, bool Answers> class DeferredRows {
+template <class Column, class S, bool HasDeltaTerm, bool Answers> class DeferredRows {
  public:
   /// W += first.
   template <class T>
@@ -123,10 +123,10 @@ template <class Column, class S, bool Corrects, bool Answers> class DeferredRows
   };
   static constexpr int packets = std::max(1, int(Column::size / lanes<S>));
   // Enough sums to hide the latency of a multiply-add.
-  static constexpr bool by_two = packets * (int{Corrects} + int{Answers}) < 8;
+  static constexpr bool by_two = packets * (int{HasDeltaTerm} + int{Answers}) < 8;
 
   static EIGEN_ALWAYS_INLINE void visit(const Column& x, S key, S query, Sums& sums) {
-    if constexpr (Corrects) sums.key.add(x, key);
+    if constexpr (HasDeltaTerm) sums.key.add(x, key);
     if constexpr (Answers) sums.query.add(x, query);
   }
 
@@ -135,9 +135,9 @@ template <class Column, class S, bool Corrects, bool Answers> class DeferredRows
                                            const DeferredToken<S>& t, const Waiting<S>& w,
                                            Index first) {
     Sums sums{Column::all(S(0)), Column::all(S(0))};
-    if constexpr (!Corrects && !Answers) return sums;
+    if constexpr (!HasDeltaTerm && !Answers) return sums;
     Sums others = sums;
-    const S *key = t.looked_up, *query = t.asked;
+    const S *key = t.lookup_key, *query = t.query;
     Index j = 0;
     for (; by_two && j + 2 <= columns; j += 2) {
       visit(Stored<Column>::load(W + j * stride), key[j], query[j], sums);
@@ -157,7 +157,7 @@ template <class Column, class S, bool Corrects, bool Answers> class DeferredRows
                                               Index first) {
     Column e = Column::load(t.values + first);
     e.scale(t.by.value);
-    if constexpr (Corrects) e.add(found, -t.by.retrieved);
+    if constexpr (HasDeltaTerm) e.add(found, -t.by.retrieved);
     if (t.betas != nullptr)
       e.scale(Column::load(t.betas + first));
     else
@@ -197,11 +197,11 @@ template <class M> auto stored_matrix(M& W) {
 
 // Functions that are not inline, so that programs which link fastweights::compiled do not compile
 // them again.
-template <bool Corrects, bool Answers, class T, class S>
+template <bool HasDeltaTerm, bool Answers, class T, class S>
 void deferred_step(const StoredMatrix<T>& W, const DeferredToken<S>& t, const Waiting<S>& w) {
   each_panel<S>(W.rows, [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
-    DeferredRows<Column, S, Corrects, Answers>::step(W.data, W.stride, W.columns, t, w, first,
-                                                     skipped);
+    DeferredRows<Column, S, HasDeltaTerm, Answers>::step(W.data, W.stride, W.columns, t, w, first,
+                                                         skipped);
   });
 }
 template <class T, class S>
@@ -216,8 +216,8 @@ template <class T, class S> void deferred_flush(const StoredMatrix<T>& W, const 
   });
 }
 
-#define FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, Corrects, Answers) \
-  keyword template void deferred_step<Corrects, Answers>(           \
+#define FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, HasDeltaTerm, Answers) \
+  keyword template void deferred_step<HasDeltaTerm, Answers>(           \
       const StoredMatrix<T>&, const DeferredToken<S>&, const Waiting<S>&)
 /// Explicit instances, or with `extern` their declarations.
 #define FASTWEIGHTS_DEFERRED_KERNELS(keyword, T, S)                                             \

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/kernels/ahead.hpp>
+#include <fastweights/kernels/prefetch.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -9,7 +9,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// What a rule multiplies the parts of a token by, β being one number or one a value row:
 ///
 ///     W̄ = fade W,   e = β ∘ (value v − retrieved W̄ k),   W = W̄ + e kᵀ,   y = read W q
-template <class S> struct TokenWeights {
+template <class S> struct TokenCoefficients {
   S value = S(1), retrieved = S(1), beta = S(1), read = S(1), fade = S(1);
 };
 
@@ -44,16 +44,16 @@ template <class S> struct Tokens {
 /// Where columns fade, keys and queries have the fading multiplied in.
 template <class S> struct Pair {
   struct One {
-    const S *looked_up, *asked, *key;  // k to retrieve by, q, k to write by
-    const S *values, *betas;           // the latter null where it is a number
-    S *output, *error;                 // null for none; v − W̄ k goes to the latter
+    const S *lookup_key, *query, *key;  // k to retrieve by, q, k to write by
+    const S *values, *betas;            // the latter null where it is a number
+    S *output, *error;                  // null for none; v − W̄ k goes to the latter
     S value = S(1), retrieved = S(1), beta = S(1), read = S(1), own = S(0), written = S(1);
   };
   One one, two;
   const S* fades = nullptr;  // of the columns
   S earlier, cross, fade;
   S carried[4];  // k_1·q_1, k_2·q_1, k_1·q_2, k_2·q_2 of the keys of the pair before
-  AheadOf<S> ahead;
+  Prefetches<S> prefetches;
 };
 
 /// Whether a matrix may still be kept as it is over `past`.

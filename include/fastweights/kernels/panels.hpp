@@ -15,11 +15,11 @@ template <class S> struct Panel {
   Index first_column, columns;
 };
 
-/// How many packets the tallest panels have. `corrects`: the rule looks up what a key retrieves,
-/// and four leave room for its sums and updates in 32 registers, so that less is loaded and counted
-/// for a multiply-add. Others have two.
-constexpr int tall_panel(bool corrects) {
-  return corrects && EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+/// How many packets the tallest panels have. `has_delta_term`: the rule looks up what a key
+/// retrieves, and four leave room for its sums and updates in 32 registers, so that less is loaded
+/// and counted for a multiply-add. Others have two.
+constexpr int tall_panel(bool has_delta_term) {
+  return has_delta_term && EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
 }
 
 /// A matrix cut into panels of some rows, each contiguous and padded with zeros to whole packets,
@@ -34,7 +34,7 @@ template <class S, class Use, int tallest> class Panels {
       : rows_(rows),
         columns_(columns),
         low_(low),
-        room_(thread_room<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
+        buffer_(thread_buffer<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
 
   /// From and to a matrix with columns `stride` apart, times a factor on the way out.
   void copy_in(const S* W, Index stride) {
@@ -91,12 +91,12 @@ template <class S, class Use, int tallest> class Panels {
   Panel panel(Index first, Index most) const {
     const Index rows = std::min(most, rows_ - first);
     const Index column = first * columns_ / rows_, end = (first + rows) * columns_ / rows_;
-    return {room_ + first * columns_, first, rows, column, end - column};
+    return {buffer_ + first * columns_, first, rows, column, end - column};
   }
 
   Index rows_, columns_;
   bool low_;
-  S* room_;
+  S* buffer_;
 };
 
 }  // namespace FASTWEIGHTS_KERNELS

@@ -9,21 +9,21 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 /// What a step takes beside W; members as in Pair::One.
 template <class S> struct StepToken {
-  const S *looked_up, *asked, *key, *values, *betas, *fades;
+  const S *lookup_key, *query, *key, *values, *betas, *fades;
   S* output;
-  TokenWeights<S> by;
+  TokenCoefficients<S> by;
   S own;  // k·q
 };
 
 /// Some rows of W, in place, through one token: gone through twice, for the products and for the
 /// update, so that what a panel holds in the first-level cache is fetched and written back once.
-template <class S, int R, Fade fading, bool Corrects> class PanelStep {
+template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelStep {
  public:
   /// The panel's first `skipped` rows are left as they are: another panel has done them.
   static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
                                       Index first, Index skipped) {
     W += first;
-    if constexpr (Corrects)
+    if constexpr (HasDeltaTerm)
       write_then<false>(W, stride, columns, t,
                         answer(t, products(W, stride, columns, t), first, skipped), skipped);
     else
@@ -54,13 +54,13 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
   static EIGEN_ALWAYS_INLINE Column write_then(S* W, Index stride, Index columns,
                                                const StepToken<S>& t, const Column& e,
                                                Index skipped) {
-    const S *key = t.key, *fades = t.fades, *query = t.asked;
-    const Column fade = kept(fading == Fade::all ? t.by.fade : S(1), skipped);
+    const S *key = t.key, *fades = t.fades, *query = t.query;
+    const Column fade = kept(decay_kind == DecayKind::scalar ? t.by.fade : S(1), skipped);
     const auto visit = [&](Index j, Column& sum) {
       S* const w_j = W + j * stride;
       Column w = Column::load(w_j);
-      if constexpr (fading == Fade::all) w.scale(fade);
-      if constexpr (fading == Fade::columns) w.scale(kept(fades[j], skipped));
+      if constexpr (decay_kind == DecayKind::scalar) w.scale(fade);
+      if constexpr (decay_kind == DecayKind::per_key) w.scale(kept(fades[j], skipped));
       w.add(e, key[j]);
       w.store(w_j);
       if constexpr (Reads) sum.add(w, query[j]);
@@ -70,7 +70,7 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
 
   static EIGEN_ALWAYS_INLINE Sums products(const S* W, Index stride, Index columns,
                                            const StepToken<S>& t) {
-    const S *key = t.looked_up, *query = t.asked;
+    const S *key = t.lookup_key, *query = t.query;
     const auto visit = [&](Index j, Sums& sums) {
       const Column w = Column::load(W + j * stride);
       sums.key.add(w, key[j]);
@@ -114,7 +114,7 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
 
   static EIGEN_ALWAYS_INLINE Column answer(const StepToken<S>& t, Sums sums, Index first,
                                            Index skipped) {
-    const S past = fading == Fade::all ? t.by.fade : S(1);
+    const S past = decay_kind == DecayKind::scalar ? t.by.fade : S(1);
     sums.key.scale(-t.by.retrieved * past);
     const Column e = update_of(t, first, sums.key);
     sums.query.scale(t.by.read * past);
@@ -145,28 +145,28 @@ template <class S, int R, Fade fading, bool Corrects> class PanelStep {
 
 /// As PanelStep, R packets of rows at a time. A function that is not inline, so that programs which
 /// link fastweights::compiled do not compile it again.
-template <class S, int R, Fade fading, bool Corrects>
+template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm>
 EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepToken<S>& t,
                                   Index first, Index skipped) {
-  PanelStep<S, R, fading, Corrects>::run(W, stride, columns, t, first, skipped);
+  PanelStep<S, R, decay_kind, HasDeltaTerm>::run(W, stride, columns, t, first, skipped);
 }
 
-#define FASTWEIGHTS_STEP_PANEL(keyword, S, R, fading, Corrects)                                   \
-  keyword template void step_panel<S, R, fading, Corrects>(S*, Index, Index, const StepToken<S>&, \
-                                                           Index, Index)
-#define FASTWEIGHTS_STEP_PANELS(keyword, S, fading, Corrects) \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 1, fading, Corrects);    \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 2, fading, Corrects);    \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 4, fading, Corrects);    \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 8, fading, Corrects)
+#define FASTWEIGHTS_STEP_PANEL(keyword, S, R, decay_kind, HasDeltaTerm) \
+  keyword template void step_panel<S, R, decay_kind, HasDeltaTerm>(     \
+      S*, Index, Index, const StepToken<S>&, Index, Index)
+#define FASTWEIGHTS_STEP_PANELS(keyword, S, decay_kind, HasDeltaTerm) \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 1, decay_kind, HasDeltaTerm);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 2, decay_kind, HasDeltaTerm);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 4, decay_kind, HasDeltaTerm);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 8, decay_kind, HasDeltaTerm)
 /// Explicit instances, or with `extern` their declarations.
-#define FASTWEIGHTS_STEP_KERNELS(keyword, S)                 \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::none, false);    \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::none, true);     \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::all, false);     \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::all, true);      \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::columns, false); \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, Fade::columns, true)
+#define FASTWEIGHTS_STEP_KERNELS(keyword, S)                      \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, false);    \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, true);     \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, false);  \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, true);   \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_key, false); \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_key, true)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_STEP_KERNELS(extern, float);
@@ -177,13 +177,13 @@ FASTWEIGHTS_STEP_KERNELS(extern, double);
 template <class S> bool has_step(Index rows) { return rows >= lanes<S>; }
 
 /// Takes W, d_v×d_k with contiguous columns, through one token.
-template <Fade fading, bool Corrects, class Matrix, class S>
+template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 void step_rows(Matrix& W, const StepToken<S>& t) {
   const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
   Index first = 0;
   const auto panels = [&]<int R>(std::integral_constant<int, R>) {
     for (; first + R * lanes<S> <= rows; first += R * lanes<S>)
-      step_panel<S, R, fading, Corrects>(W.data(), stride, columns, t, first, 0);
+      step_panel<S, R, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, first, 0);
   };
   if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
     panels(std::integral_constant<int, 8>{});
@@ -192,13 +192,13 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
   panels(std::integral_constant<int, 1>{});
   const Index last = rows - lanes<S>;
   if (first < rows)
-    step_panel<S, 1, fading, Corrects>(W.data(), stride, columns, t, last, first - last);
+    step_panel<S, 1, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, last, first - last);
 }
 
 /// As step_rows, for a token as a rule is given it.
-template <Fade fading, bool Corrects, class Matrix, class S>
+template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
-                                    const TokenWeights<S>& weights) {
+                                    const TokenCoefficients<S>& weights) {
   using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
   const S *k = tokens.key(0), *q = tokens.query(0), *fades = tokens.fades(0);
   const Vector key(k, W.cols()), query(q, W.cols());
@@ -210,18 +210,18 @@ EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
                  fades,
                  tokens.output(0),
                  weights,
-                 Corrects ? (key * query).sum() : S(0)};
-  if constexpr (Corrects && fading == Fade::columns) {
+                 HasDeltaTerm ? (key * query).sum() : S(0)};
+  if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_key) {
     const Vector fade(fades, W.cols());
-    scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& looked_up, auto& asked) {
-      looked_up = fade * key;
-      asked = fade * query;
-      t.looked_up = looked_up.data();
-      t.asked = asked.data();
-      step_rows<fading, Corrects>(W, t);
+    scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
+      decayed_key = fade * key;
+      decayed_query = fade * query;
+      t.lookup_key = decayed_key.data();
+      t.query = decayed_query.data();
+      step_rows<decay_kind, HasDeltaTerm>(W, t);
     });
   } else {
-    step_rows<fading, Corrects>(W, t);
+    step_rows<decay_kind, HasDeltaTerm>(W, t);
   }
 }
 

@@ -28,13 +28,13 @@ template <class Tiles, int planes> class TileDelta {
   TileDelta(Index dv, Index dk) : dv_(dv), dk_(dk), wide_((dk + side - 1) / side * side) {
     struct Use;
     const Index panels = (dv + side - 1) / side;
-    float* floats = thread_room<float, Use>(wide_ * (panels * side + chunk) + 3 * chunk * chunk);
+    float* floats = thread_buffer<float, Use>(wide_ * (panels * side + chunk) + 3 * chunk * chunk);
     const auto take = [&](Index n) { return std::exchange(floats, floats + n); };
     state_ = take(wide_ * panels * side), tokens_ = take(wide_ * chunk);
     met_ = take(chunk * chunk), solved_ = take(chunk * chunk);
     errors_ = take(chunk * side), answers_ = take(chunk * side);
     const Index entries = wide_ * (4 * chunk + side) + 2 * chunk * chunk + chunk * side;
-    pairs_ = thread_room<Bf16Pair, Use>(planes * entries / 2);
+    pairs_ = thread_buffer<Bf16Pair, Use>(planes * entries / 2);
     keys_ = factor(chunk, wide_ / 2), queries_ = factor(chunk, wide_ / 2);
     keys_across_ = factor(wide_ / 2, chunk), keys_down_ = factor(wide_, chunk / 2);
     corrections_ = factor(chunk, chunk / 2), weights_ = factor(chunk, chunk / 2);

@@ -86,7 +86,7 @@ struct FastWeightLayer {
     std::vector<Checkpoints<M>> kept;  ///< as the states
     Index sequences = 1;               ///< B of the last pass
     Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dout, dnormed;              ///< backward's room
+    Matrix dout, dnormed;              ///< backward's buffers
     std::vector<StateOf<M>> dstate;
   };
 

@@ -96,7 +96,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     std::vector<detail::HebbianMatrix<S>> matrix;  ///< one a sequence
     std::vector<detail::HebbianAttention<S>> attention;
     std::vector<detail::NoFastWeights> nothing;
-    Matrix ddrive, dhidden;  ///< backward's room
+    Matrix ddrive, dhidden;  ///< backward's buffers
     Vector dh, dnormed, dsum;
   };
 
@@ -135,7 +135,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     const Index sequences = detail::check_sequences(name, state.h.cols(), x.cols());
     trace.trained = 0;
     trace.sequences = sequences;
-    make_room(trace, x.cols());
+    resize_buffers(trace, x.cols());
     Nothing none;
     input.forward(none, x, trace.drive, none);
     trace.attends = attends(x.cols() / sequences, state.A, pass == Pass::train);
@@ -212,7 +212,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     }
   }
 
-  void make_room(Trace& trace, Index steps) const {
+  void resize_buffers(Trace& trace, Index steps) const {
     const Index r = outputs();
     for (auto* each : {&trace.drive, &trace.before, &trace.hidden}) each->resize(r, steps);
     for (auto* each : {&trace.settled, &trace.sums, &trace.normed}) each->resize(r, steps * inner);

@@ -24,7 +24,7 @@ template <class S, class Activation = Gelu> struct FeedForward {
   struct Trace {
     Eigen::Matrix<S, Dynamic, Dynamic> raw;      ///< W₁ x + b₁
     Eigen::Matrix<S, Dynamic, Dynamic> hidden;   ///< f of it
-    Eigen::Matrix<S, Dynamic, Dynamic> dhidden;  ///< backward's room
+    Eigen::Matrix<S, Dynamic, Dynamic> dhidden;  ///< backward's buffers
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 

@@ -110,7 +110,7 @@ template <Layer Short, class Long> struct JoinedAttention {
                                   std::to_string(state.seed) + ", expected at least 0");
     trace.trained = 0;
     trace.queries.resize(inputs(), x.cols());
-    for (auto* room : {&trace.answers, &trace.short_out}) room->resize(outputs(), x.cols());
+    for (auto* buffer : {&trace.answers, &trace.short_out}) buffer->resize(outputs(), x.cols());
     short_term.forward(state.short_term, x, trace.short_out, trace.short_term, pass);
     Nothing none;
     query.forward(none, x, trace.queries, none);
@@ -204,9 +204,9 @@ template <Layer Short, class Long> struct JoinedAttention {
   }
 
   void remember(State& state, const Input<Scalar>& x) const {
-    const Index room = state.recent.cols();
-    for (Index t = std::max<Index>(0, x.cols() - room); t < x.cols(); ++t)
-      state.recent.col((state.tokens + t) % room) = x.col(t);
+    const Index buffer = state.recent.cols();
+    for (Index t = std::max<Index>(0, x.cols() - buffer); t < x.cols(); ++t)
+      state.recent.col((state.tokens + t) % buffer) = x.col(t);
     state.tokens += x.cols();
   }
 };

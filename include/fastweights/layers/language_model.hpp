@@ -34,7 +34,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     std::vector<typename Block::Trace> blocks;
     typename Norm::Trace norm;
     Matrix normed;
-    Matrix dnormed, dx, dy;  ///< backward's room
+    Matrix dnormed, dx, dy;  ///< backward's buffers
     Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
   };
 
@@ -62,7 +62,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     trace.trained = 0;
     trace.x.resize(blocks.size() + 1);
     trace.blocks.resize(blocks.size());
-    for (Matrix& room : trace.x) room.resize(embedding.outputs(), steps);
+    for (Matrix& buffer : trace.x) buffer.resize(embedding.outputs(), steps);
     trace.normed.resize(embedding.outputs(), steps);
     embedding.forward(ids, trace.x[0]);
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -80,8 +80,8 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
       detail::throw_mismatch(name, "ids", dlogits.cols(), "tokens", trace.trained,
                              "the last train pass");
     detail::check_same_shapes(name, *this, "grad", grad);
-    for (Matrix* room : {&trace.dnormed, &trace.dx, &trace.dy})
-      room->resize(embedding.outputs(), dlogits.cols());
+    for (Matrix* buffer : {&trace.dnormed, &trace.dx, &trace.dy})
+      buffer->resize(embedding.outputs(), dlogits.cols());
     Nothing none;
     head.backward(trace.normed, none, dlogits, trace.dnormed, grad.head);
     norm.backward(trace.x.back(), trace.norm, trace.dnormed, trace.dx, grad.norm);

@@ -56,7 +56,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     Matrix key_weight, value_weight;          ///< behind the keys and values
     double divergence = 0;                    ///< mean KL of the read
     Index written = 0, read = 0;              ///< tokens and queries of the last train pass
-    Matrix dcontext, dkeys, dvalues, dgated;  ///< backward's room
+    Matrix dcontext, dkeys, dvalues, dgated;  ///< backward's buffers
   };
 
   /// Parameters are zero until initialised or loaded, but for the density's, which are the

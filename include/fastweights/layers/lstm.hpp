@@ -36,7 +36,7 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
     Matrix squashed;       ///< tanh(c)
     Index sequences = 1;   ///< B of the last pass
     Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
-    Matrix draw, across;   ///< backward's room: the gradient before σ and tanh, and W_hhᵀ
+    Matrix draw, across;   ///< backward's buffers: the gradient before σ and tanh, and W_hhᵀ
     Matrix dhidden, dcell;
   };
 
@@ -56,8 +56,8 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
     detail::check_extent(name, "cell in the state", state.cell, outputs(), n);
     trace.sequences = n;
     this->project(x, trace.gates);
-    for (Matrix* room : {&trace.hidden, &trace.cells, &trace.squashed})
-      room->resize(outputs(), x.cols());
+    for (Matrix* buffer : {&trace.hidden, &trace.cells, &trace.squashed})
+      buffer->resize(outputs(), x.cols());
     for (Index t = 0; t < x.cols() / n; ++t) {
       step(state, trace, t);
       detail::token_of_each(y, t, n) = state.hidden;

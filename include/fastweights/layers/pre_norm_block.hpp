@@ -35,7 +35,7 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
     typename Norm::Trace norm2;
     typename Ffn::Trace ffn;
     Matrix normed1, middle, normed2;  ///< norm1(x), h, norm2(h)
-    Matrix dnormed, dmiddle;          ///< backward's room
+    Matrix dnormed, dmiddle;          ///< backward's buffers
     Index trained = 0;                ///< tokens of the last pass if it was a train pass, else 0
   };
 
@@ -65,8 +65,8 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     trace.trained = 0;
-    for (auto* room : {&trace.normed1, &trace.middle, &trace.normed2})
-      room->resize(inputs(), x.cols());
+    for (auto* buffer : {&trace.normed1, &trace.middle, &trace.normed2})
+      buffer->resize(inputs(), x.cols());
     norm1.forward(state.norm1, x, trace.normed1, trace.norm1, pass);
     mixer.forward(state.mixer, trace.normed1, trace.middle, trace.mixer, pass);
     trace.middle += x;
@@ -79,7 +79,7 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
                 PreNormBlock& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    for (auto* room : {&trace.dnormed, &trace.dmiddle}) room->resize(inputs(), x.cols());
+    for (auto* buffer : {&trace.dnormed, &trace.dmiddle}) buffer->resize(inputs(), x.cols());
     ffn.backward(trace.normed2, trace.ffn, dy, trace.dnormed, grad.ffn);
     norm2.backward(trace.middle, trace.norm2, trace.dnormed, trace.dmiddle, grad.norm2);
     trace.dmiddle += dy;

@@ -59,7 +59,7 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
   const double each = weight / static_cast<double>(trace.answer.size());
   const double loss = each * static_cast<double>(detail::real_part(trace.answer.squaredNorm()));
   trace.answer *= S(2 * each);
-  for (auto* room : {&trace.dkeys, &trace.dvalues}) room->setZero(d, trace.keys.cols());
+  for (auto* buffer : {&trace.dkeys, &trace.dvalues}) buffer->setZero(d, trace.keys.cols());
   trace.dqueries.setZero(d, queries.cols());
   for (Index h = 0; h < d; h += rows)
     detail::attend_vjp(

@@ -88,7 +88,7 @@ template <class S> struct RelativeAttention {
     detail::check_forward(*this, x, y);
     check_state(state);
     trace.trained = 0;
-    make_room(trace, x.cols(), pass);
+    resize_buffers(trace, x.cols(), pass);
     ask(x, trace);
     if (x.cols() == 1 && pass == Pass::infer) {
       remember(state, x);
@@ -109,8 +109,9 @@ template <class S> struct RelativeAttention {
     Nothing none;
     trace.djoined.resize(inputs(), x.cols());
     output.backward(trace.joined, none, dy, trace.djoined, grad.output);
-    for (auto* room : {&trace.dkeys, &trace.dvalues}) room->setZero(inputs(), trace.tokens.cols());
-    for (auto* room : {&trace.dcontent, &trace.dplaced}) room->resize(inputs(), x.cols());
+    for (auto* buffer : {&trace.dkeys, &trace.dvalues})
+      buffer->setZero(inputs(), trace.tokens.cols());
+    for (auto* buffer : {&trace.dcontent, &trace.dplaced}) buffer->resize(inputs(), x.cols());
     trace.dpositions.setZero(inputs(), window());
     trace.dweights.resize(trace.weights.rows(), trace.by_distance.cols());
     for_each_block(trace, Pass::train, [&](const auto& band) { band.attend_backward(trace); });
@@ -154,7 +155,7 @@ template <class S> struct RelativeAttention {
     return std::min(window(), trace.tokens.cols() - trace.absent);
   }
 
-  void make_room(Trace& trace, Index steps, Pass pass) const {
+  void resize_buffers(Trace& trace, Index steps, Pass pass) const {
     const Index longest = std::min(block, steps);
     trace.content.resize(inputs(), steps);
     trace.joined.resize(inputs(), steps);
@@ -186,8 +187,8 @@ template <class S> struct RelativeAttention {
   // Room for all of the window even where there are fewer tokens, so that it is the same each time.
   void project(const State& state, const Input<S>& x, Trace& trace) const {
     const Index before = window() - 1, held = std::min(state.length, before);
-    for (auto* room : {&trace.tokens, &trace.keys, &trace.values})
-      room->resize(inputs(), before + x.cols());
+    for (auto* buffer : {&trace.tokens, &trace.keys, &trace.values})
+      buffer->resize(inputs(), before + x.cols());
     for (Index i = 1; i <= held; ++i)
       trace.tokens.col(before - i) = state.recent.col((state.length - i) % window());
     trace.tokens.rightCols(x.cols()) = x;

@@ -43,7 +43,7 @@ template <class S> struct RelativeTrace {
   Matrix weights, by_distance;  ///< p of all blocks, side by side; one block's scores
   Matrix joined;                ///< what the heads answer
   Index trained = 0;            ///< tokens of the last pass if it was a train pass, else 0
-  Matrix dkeys, dvalues, dpositions, dcontent, dplaced, dweights, djoined;  ///< backward's room
+  Matrix dkeys, dvalues, dpositions, dcontent, dplaced, dweights, djoined;  ///< backward's buffers
   Eigen::Matrix<S, Dynamic, 1> absorbed;                                    ///< a single token's
 };
 

@@ -33,7 +33,7 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
     Matrix before;        ///< h that each token met
     Index sequences = 1;  ///< B of the last pass
     Index trained = 0;    ///< tokens of the last pass if it was a train pass, else 0
-    Matrix draw, across;  ///< backward's room: the gradient of `raw`, and W_hhᵀ
+    Matrix draw, across;  ///< backward's buffers: the gradient of `raw`, and W_hhᵀ
     Matrix dhidden;
   };
 

@@ -51,7 +51,7 @@ template <class S> struct SelfReferentialLayer {
     std::vector<Checkpoints<Memory>> kept;  ///< one a head
     bool from_start = false;                ///< whether the last pass started at the first token
     Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dout, dwritten, dread, dx;  ///< backward's room
+    Matrix dout, dwritten, dread, dx;  ///< backward's buffers
     std::vector<StateOf<Memory>> dstate;
   };
 

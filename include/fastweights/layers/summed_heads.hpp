@@ -67,7 +67,7 @@ template <Memory M> struct SummedHeads {
     std::vector<Checkpoints<M>> kept;  ///< one a head
     std::vector<StateOf<M>> written;   ///< what the full form read from
     Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dsum, zeros;                ///< backward's room
+    Matrix dsum, zeros;                ///< backward's buffers
     std::vector<StateOf<M>> dstate;
   };
 

@@ -26,7 +26,7 @@ template <class S> struct SwiGlu {
     using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
     Matrix gate, opened;         ///< W_gate x, silu of it
     Matrix up, hidden;           ///< W_up x, opened ⊙ up
-    Matrix dgate, dup, dhidden;  ///< backward's room
+    Matrix dgate, dup, dhidden;  ///< backward's buffers
     Index trained = 0;           ///< tokens of the last pass if it was a train pass, else 0
   };
 
@@ -39,8 +39,8 @@ template <class S> struct SwiGlu {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    for (auto* room : {&trace.gate, &trace.opened, &trace.up, &trace.hidden})
-      room->resize(up.outputs(), x.cols());
+    for (auto* buffer : {&trace.gate, &trace.opened, &trace.up, &trace.hidden})
+      buffer->resize(up.outputs(), x.cols());
     gate.forward(state, x, trace.gate, state);
     up.forward(state, x, trace.up, state);
     Silu::value(trace.gate, trace.opened);

@@ -19,10 +19,10 @@ template <class S, int Dv, int Dk> struct AffineSegment {
 
   /// One write more.
   template <class K, class V> void add(const K& key, const V& value, const S& beta) {
-    scratch<S, Dk>(A.rows(), [&](auto& met) {
-      met.noalias() = A * key;
-      met *= -beta;
-      A.noalias() += met * key.transpose();
+    scratch<S, Dk>(A.rows(), [&](auto& retrieved) {
+      retrieved.noalias() = A * key;
+      retrieved *= -beta;
+      A.noalias() += retrieved * key.transpose();
     });
     scratch<S, Dv>(B.rows(), [&](auto& update) {
       update.noalias() = B * key;

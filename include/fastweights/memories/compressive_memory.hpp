@@ -43,7 +43,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
     count<C> tokens;  ///< tokens written
     static constexpr auto names = fw::names("slots", "waiting", "tokens");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   /// Throws std::invalid_argument when an option is out of range.
   explicit CompressiveMemory(Options options) : options_(options) {
@@ -71,10 +71,12 @@ template <class S, int D = Dynamic> class CompressiveMemory {
   }
 
   /// What is read by attention: the slots that are filled; and where the gradient for them goes.
-  auto slots(const Kept& s) const { return s.slots.leftCols(filled(s)); }
-  auto slots_like(const Kept& s, Kept& ds) const { return ds.slots.leftCols(filled(s)); }
+  auto slots(const OwnedState& s) const { return s.slots.leftCols(filled(s)); }
+  auto slots_like(const OwnedState& s, OwnedState& ds) const {
+    return ds.slots.leftCols(filled(s));
+  }
 
-  void write(Kept& s, const WriteToken<CompressiveMemory>& t) const {
+  void write(OwnedState& s, const WriteToken<CompressiveMemory>& t) const {
     const S share = S(1) / S(static_cast<double>(options_.rate));
     for (Index l = 0; l < t.signal.cols(); ++l) {
       s.waiting += t.signal.col(l);
@@ -84,7 +86,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
     }
   }
 
-  void read(const Kept& s, const ReadToken<CompressiveMemory>& t,
+  void read(const OwnedState& s, const ReadToken<CompressiveMemory>& t,
             OutToken<CompressiveMemory> y) const {
     const auto all = slots(s);
     for (Index h = 0; h < options_.heads; ++h)
@@ -92,7 +94,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
                      head(y.output, h), [](Index, const auto&, const auto&) {});
   }
 
-  void write_vjp(const Kept& before, const WriteToken<CompressiveMemory>& t, Kept& ds,
+  void write_vjp(const OwnedState& before, const WriteToken<CompressiveMemory>& t, OwnedState& ds,
                  WriteGradToken<CompressiveMemory> dt) const {
     const S share = S(1) / S(static_cast<double>(options_.rate));
     // From the last token back: ds.waiting is the gradient of the sum that the token went into.
@@ -107,8 +109,8 @@ template <class S, int D = Dynamic> class CompressiveMemory {
     }
   }
 
-  void read_vjp(const Kept& s, const ReadToken<CompressiveMemory>& t,
-                OutGradToken<CompressiveMemory> dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<CompressiveMemory>& t,
+                OutGradToken<CompressiveMemory> dy, OwnedState& ds,
                 ReadGradToken<CompressiveMemory> dt) const {
     const auto all = slots(s);
     auto dall = slots_like(s, ds);
@@ -124,7 +126,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
 
  private:
   Index slot_of(Index token) const { return token / options_.rate % options_.capacity; }
-  Index filled(const Kept& s) const {
+  Index filled(const OwnedState& s) const {
     return std::min(s.tokens / options_.rate, options_.capacity);
   }
   template <class M> auto head(M&& all, Index h) const {

@@ -82,7 +82,7 @@ class ContinuousMemory {
     count<C> tokens;                  ///< tokens written
     static constexpr auto names = fw::names("coefficients", "histogram", "tokens");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   /// Throws std::invalid_argument when an option is out of range.
   ContinuousMemory(Options options, Basis basis, Density density);
@@ -101,8 +101,8 @@ class ContinuousMemory {
   template <class T> auto cast() const;
 
   /// What is read by attention: the coefficients; and where the gradient for them goes.
-  const auto& slots(const Kept& s) const { return s.coefficients; }
-  auto& slots_like(const Kept&, Kept& ds) const { return ds.coefficients; }
+  const auto& slots(const OwnedState& s) const { return s.coefficients; }
+  auto& slots_like(const OwnedState&, OwnedState& ds) const { return ds.coefficients; }
 
   /// The operator of a write of `fresh` tokens to a memory that has read `tokens`.
   const RidgeOperator<S>& operator_for(Index fresh, Index tokens) const {
@@ -110,7 +110,7 @@ class ContinuousMemory {
     return operators_.get({fresh, tau}, [&](const auto& key) { return make_operator(key); });
   }
 
-  void write(Kept& s, const WriteToken<ContinuousMemory>& t) const {
+  void write(OwnedState& s, const WriteToken<ContinuousMemory>& t) const {
     const auto& to = operator_for(t.signal.cols(), s.tokens);
     if (s.tokens == 0) {
       s.coefficients.setZero();
@@ -125,22 +125,22 @@ class ContinuousMemory {
     s.tokens += t.signal.cols();
   }
 
-  void read(const Kept& s, const ReadToken<ContinuousMemory>& t, OutToken<ContinuousMemory> y) const
-      requires(!sticky) {
+  void read(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
+            OutToken<ContinuousMemory> y) const requires(!sticky) {
     answer(s, t, y, [](Index, const auto&, const auto&) {});
   }
-  void read(Kept& s, const ReadToken<ContinuousMemory>& t,
+  void read(OwnedState& s, const ReadToken<ContinuousMemory>& t,
             OutToken<ContinuousMemory> y) const requires sticky {
     answer(s, t, y,
            [&](Index, const auto& scores, const auto& place) { note(s, density_, scores, place); });
   }
 
-  void write_vjp(const Kept& before, const WriteToken<ContinuousMemory>& t, Kept& ds,
+  void write_vjp(const OwnedState& before, const WriteToken<ContinuousMemory>& t, OwnedState& ds,
                  WriteGradToken<ContinuousMemory> dt) const {
     const auto& to = operator_for(t.signal.cols(), before.tokens);
     detail::add_product(dt.signal, ds.coefficients, to.fresh.transpose());
     if (before.tokens > 0 && options_.backpropagate == Backpropagate::past) {
-      auto dpast = room<struct Past, S>(options_.d, to.past.rows());
+      auto dpast = buffer<struct Past, S>(options_.d, to.past.rows());
       dpast.setZero();
       detail::add_product(dpast, ds.coefficients, to.past.transpose());
       if constexpr (sticky) {
@@ -155,8 +155,8 @@ class ContinuousMemory {
     ds.histogram.setZero();
   }
 
-  void read_vjp(const Kept& s, const ReadToken<ContinuousMemory>& t,
-                OutGradToken<ContinuousMemory> dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
+                OutGradToken<ContinuousMemory> dy, OwnedState& ds,
                 ReadGradToken<ContinuousMemory> dt) const {
     Density unused = density_;
     for (Index h = 0; h < options_.heads; ++h) {
@@ -171,7 +171,7 @@ class ContinuousMemory {
 
   /// Adds where a density lay to the histogram, for the next write. Its gradient is taken for 0.
   template <class Scores, class Place>
-  void note(Kept& s, const Density& density, const Scores& scores,
+  void note(OwnedState& s, const Density& density, const Scores& scores,
             const Place& place) const requires sticky {
     density.add_mass(basis_, scores, place, s.histogram);
     s.histogram = s.histogram.unaryExpr([](const S& x) { return S(detail::real_part(x)); });
@@ -179,14 +179,14 @@ class ContinuousMemory {
 
   /// Where the next write of these draws will sample the old signal, ascending.
   template <class U, class Positions>
-  void sample_positions(const Kept& s, const U& draws, Positions& to) const requires sticky {
+  void sample_positions(const OwnedState& s, const U& draws, Positions& to) const requires sticky {
     detail::sticky_positions(s.histogram, draws, options_.sampling.draws, to);
   }
 
  private:
   template <class Visit>
-  void answer(const Kept& s, const ReadToken<ContinuousMemory>& t, OutToken<ContinuousMemory>& y,
-              const Visit& visit) const {
+  void answer(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
+              OutToken<ContinuousMemory>& y, const Visit& visit) const {
     for (Index h = 0; h < options_.heads; ++h) {
       const auto signal = head(s.coefficients, h);
       detail::attend(density_, basis_, signal, signal, head(t.query, h), head(y.output, h), visit);
@@ -217,8 +217,8 @@ class ContinuousMemory {
 
   // What the operator takes of the past: the samples of the old signal or, where these are taken
   // evenly, its coefficients.
-  auto past_of(const Kept& s, [[maybe_unused]] const WriteToken<ContinuousMemory>& t) const {
-    auto past = room<struct Past, S>(options_.d, sticky ? options_.samples : basis_.size());
+  auto past_of(const OwnedState& s, [[maybe_unused]] const WriteToken<ContinuousMemory>& t) const {
+    auto past = buffer<struct Past, S>(options_.d, sticky ? options_.samples : basis_.size());
     if constexpr (sticky) {
       past.setZero();
       detail::add_product(past, s.coefficients, samples_basis(s, t));
@@ -229,12 +229,13 @@ class ContinuousMemory {
   }
 
   // The basis where a sticky write samples the old signal, N×M.
-  auto samples_basis(const Kept& s, const WriteToken<ContinuousMemory>& t) const requires sticky {
+  auto samples_basis(const OwnedState& s,
+                     const WriteToken<ContinuousMemory>& t) const requires sticky {
     const Index samples = options_.samples;
-    Eigen::Map<Eigen::VectorXd> positions(room<struct Positions, double>(1, samples).data(),
+    Eigen::Map<Eigen::VectorXd> positions(buffer<struct Positions, double>(1, samples).data(),
                                           samples);
-    auto exact = room<struct Exact, double>(basis_.size(), samples);
-    auto psi = room<struct Psi, S>(basis_.size(), samples);
+    auto exact = buffer<struct Exact, double>(basis_.size(), samples);
+    auto psi = buffer<struct Psi, S>(basis_.size(), samples);
     sample_positions(s, t.draws, positions);
     for (Index m = 0; m < samples; ++m) basis_.evaluate(positions[m], exact.col(m));
     psi = exact.template cast<S>();
@@ -251,9 +252,9 @@ class ContinuousMemory {
     return detail::basis_at(basis_, positions);
   }
 
-  // Kept by the thread, so that a write takes no heap.
-  template <class Use, class T> static auto room(Index rows, Index columns) {
-    return detail::StackMatrix<T>(detail::thread_room<T, Use>(rows * columns), rows, columns);
+  // OwnedState by the thread, so that a write takes no heap.
+  template <class Use, class T> static auto buffer(Index rows, Index columns) {
+    return detail::StackMatrix<T>(detail::thread_buffer<T, Use>(rows * columns), rows, columns);
   }
 
   template <class M> auto head(M&& all, Index h) const {

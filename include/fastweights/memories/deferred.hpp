@@ -14,9 +14,9 @@ namespace fw {
 template <class M>
 concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
     requires(const M& m, StateOf<M>& s, const WriteToken<M>& w, const ReadToken<M>& r) {
-  { M::fading } -> std::convertible_to<detail::Fade>;
-  { M::corrects } -> std::convertible_to<bool>;
-  m.weigh(s, w, r);
+  { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
+  { M::has_delta_term } -> std::convertible_to<bool>;
+  m.coefficients(s, w, r);
   s.W.colStride();
 };
 
@@ -27,11 +27,11 @@ template <class C, class T> struct CarrierOf { using type = C; };
 template <class S, class T> struct CarrierOf<Owned<S>, T> { using type = Owned<T>; };
 
 // What a rule keeps beside W: a normaliser or nothing.
-template <class Kept> struct NormaliserOf { using type = NoNormaliser::State<Extents, 1>; };
-template <class Kept>
-requires requires(Kept& s) { s.normaliser; }
-struct NormaliserOf<Kept> {
-  using type = decltype(Kept::normaliser);
+template <class OwnedState> struct NormaliserOf { using type = NoNormaliser::State<Extents, 1>; };
+template <class OwnedState>
+requires requires(OwnedState& s) { s.normaliser; }
+struct NormaliserOf<OwnedState> {
+  using type = decltype(OwnedState::normaliser);
 };
 
 template <class M>
@@ -81,7 +81,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   using S = Scalar;
   using Matrix = decltype(StateOf<M>::W);
   static constexpr int Dv = Matrix::RowsAtCompileTime, Dk = Matrix::ColsAtCompileTime;
-  static constexpr bool by_column = M::fading == detail::Fade::columns;
+  static constexpr bool by_column = M::decay_kind == detail::DecayKind::per_key;
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
 
@@ -96,7 +96,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     static constexpr auto names =
         fw::names("W", "keys", "updates", "fades", "normaliser", "waiting");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit Deferred(M memory) : memory_(std::move(memory)) {}
 
@@ -115,14 +115,14 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     return Deferred<decltype(memory), N, To>(std::move(memory));
   }
 
-  void write(Kept& s, const WriteToken<Deferred>& t) const {
+  void write(OwnedState& s, const WriteToken<Deferred>& t) const {
     take<false>(s, t, {t.key}, nullptr);  // the key stands for a query, which nobody asks
   }
-  void step(Kept& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& asked,
+  void step(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& reads,
             OutToken<Deferred> out) const {
-    take<true>(s, t, asked, out.output.data());
+    take<true>(s, t, reads, out.output.data());
   }
-  void read(const Kept& s, const ReadToken<Deferred>& t, OutToken<Deferred> y) const {
+  void read(const OwnedState& s, const ReadToken<Deferred>& t, OutToken<Deferred> y) const {
     detail::DeferredToken<S> token;
     token.output = y.output.data();
     if constexpr (requires { memory_.read_weight(s, t); })
@@ -132,20 +132,20 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     meet(s, w, count, t.query, t.query, token,
          [&] { detail::deferred_read(detail::stored_matrix(s.W), token, w); });
   }
-  void scan(Kept& s, const WriteSequence<Deferred>& in, const ReadSequence<Deferred>& asked,
+  void scan(OwnedState& s, const WriteSequence<Deferred>& in, const ReadSequence<Deferred>& reads,
             OutSequence<Deferred> out) const {
     const Index steps = in.key.cols();
     Index t = 0;
     if (std::is_same_v<Stored, S>) {
       const Index lead = std::min(steps, (N - count_of(s)) % N), whole = (steps - lead) / N * N;
-      step_through(s, in, asked, out, 0, lead);
-      if (whole > 0) scan_whole(s, in, asked, out, lead, whole);
+      step_through(s, in, reads, out, 0, lead);
+      if (whole > 0) scan_whole(s, in, reads, out, lead, whole);
       t = lead + whole;
     }
-    step_through(s, in, asked, out, t, steps);
+    step_through(s, in, reads, out, t, steps);
   }
   /// W takes in all that waits, as it does every N tokens.
-  void flush(Kept& s) const {
+  void flush(OwnedState& s) const {
     const Index count = count_of(s);
     if (count == 0) return;
     let_updates_fade(s, count);
@@ -155,10 +155,10 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
 
  private:
   // What comes from a file may be any number.
-  static Index count_of(const Kept& s) { return std::clamp<Index>(s.waiting, 0, N - 1); }
+  static Index count_of(const OwnedState& s) { return std::clamp<Index>(s.waiting, 0, N - 1); }
 
   // `fades`: whether s.fades says how W has faded; when nothing waits, W is as it was written.
-  static detail::Waiting<S> waiting(const Kept& s, Index count, bool fades) {
+  static detail::Waiting<S> waiting(const OwnedState& s, Index count, bool fades) {
     detail::Waiting<S> w{detail::columns_of(s.keys), detail::columns_of(s.updates), count, S(1),
                          nullptr};
     if constexpr (by_column)
@@ -169,7 +169,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   }
 
   // Lets the past fade, of which `count` updates wait.
-  static void fade(Kept& s, Index count, [[maybe_unused]] const WriteToken<Deferred>& t,
+  static void fade(OwnedState& s, Index count, [[maybe_unused]] const WriteToken<Deferred>& t,
                    [[maybe_unused]] S by) {
     if (count == 0) s.fades.setOnes();
     if constexpr (by_column) {
@@ -180,14 +180,14 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     }
   }
   // Of numbers c_i the last is left to multiply by; of columns, keys have faded already.
-  static void let_updates_fade([[maybe_unused]] Kept& s, [[maybe_unused]] Index count) {
+  static void let_updates_fade([[maybe_unused]] OwnedState& s, [[maybe_unused]] Index count) {
     if constexpr (!by_column)
       for (Index i = 0; i < count; ++i) {
         if (s.fades[i + 1] != S(1)) s.updates.col(i) *= s.fades[i + 1];
         s.fades[i + 1] = S(1);
       }
   }
-  static void forget(Kept& s) {
+  static void forget(OwnedState& s) {
     s.keys.setZero();
     s.updates.setZero();
     s.fades.setZero();
@@ -195,10 +195,10 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   }
 
   template <bool Answers>
-  void take(Kept& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& asked,
+  void take(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& reads,
             S* output) const {
     detail::DeferredToken<S> token;
-    token.by = memory_.weigh(s, t, asked);
+    token.by = memory_.coefficients(s, t, reads);
     token.values = t.value.data();
     if constexpr (requires { t.beta.data(); }) token.betas = t.beta.data();
     token.output = output;
@@ -208,8 +208,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     if (token.flushes) let_updates_fade(s, count);
     s.keys.col(count) = t.key;
     const auto w = waiting(s, count, true);
-    meet(s, w, count + 1, t.key, asked.query, token, [&] {
-      detail::deferred_step<M::corrects, Answers>(detail::stored_matrix(s.W), token, w);
+    meet(s, w, count + 1, t.key, reads.query, token, [&] {
+      detail::deferred_step<M::has_delta_term, Answers>(detail::stored_matrix(s.W), token, w);
     });
     if (token.flushes)
       forget(s);
@@ -220,7 +220,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   // Completes the token by what key and query have in common with the first `keys` that wait, and
   // by what they see of W; calls f.
   template <class K, class F>
-  static void meet(const Kept& s, const detail::Waiting<S>& w, Index keys, const K& key,
+  static void meet(const OwnedState& s, const detail::Waiting<S>& w, Index keys, const K& key,
                    const K& query, detail::DeferredToken<S>& token, const F& f) {
     S of_lookup[N + 1], of_answer[N + 1];  // one more than there are: they are made in pairs
     detail::products_of_keys(w.keys, keys, key.data(), query.data(), key.size(), of_lookup,
@@ -232,36 +232,38 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       }
     token.of_lookup = of_lookup;
     token.of_answer = of_answer;
-    token.looked_up = key.data();
-    token.asked = query.data();
+    token.lookup_key = key.data();
+    token.query = query.data();
     if (w.fades == nullptr) return f();
     if constexpr (by_column)
-      scratch<S, Dk, 2>(key.size(), [&](auto& looked_up, auto& faded) {
-        looked_up = s.fades.cwiseProduct(key);
+      scratch<S, Dk, 2>(key.size(), [&](auto& lookup_key, auto& faded) {
+        lookup_key = s.fades.cwiseProduct(key);
         faded = s.fades.cwiseProduct(query);
-        token.looked_up = looked_up.data();
-        token.asked = faded.data();
+        token.lookup_key = lookup_key.data();
+        token.query = faded.data();
         f();
       });
   }
 
-  void step_through(Kept& s, const WriteSequence<Deferred>& in, const ReadSequence<Deferred>& asked,
-                    const OutSequence<Deferred>& out, Index first, Index end) const {
+  void step_through(OwnedState& s, const WriteSequence<Deferred>& in,
+                    const ReadSequence<Deferred>& reads, const OutSequence<Deferred>& out,
+                    Index first, Index end) const {
     const Signature sizes = signature();
     for (Index t = first; t < end; ++t)
       step(s, detail::token_at<WriteToken<Deferred>>(in, sizes.write(), t),
-           detail::token_at<ReadToken<Deferred>>(asked, sizes.read(), t),
+           detail::token_at<ReadToken<Deferred>>(reads, sizes.read(), t),
            detail::token_at<OutToken<Deferred>>(out, sizes.out(), t));
   }
   // Of tokens before which nothing waits, and N of which make a whole.
-  void scan_whole([[maybe_unused]] Kept& s, [[maybe_unused]] const WriteSequence<Deferred>& in,
-                  [[maybe_unused]] const ReadSequence<Deferred>& asked,
+  void scan_whole([[maybe_unused]] OwnedState& s,
+                  [[maybe_unused]] const WriteSequence<Deferred>& in,
+                  [[maybe_unused]] const ReadSequence<Deferred>& reads,
                   const OutSequence<Deferred>& out, Index first, Index count) const {
     const Signature sizes = signature();
     [[maybe_unused]] auto outputs = detail::steps(out, sizes.out(), first, count);
     if constexpr (std::is_same_v<Stored, S>)
       detail::scan_by_kernel(memory_, s, detail::steps(in, sizes.write(), first, count),
-                             detail::steps(asked, sizes.read(), first, count), outputs);
+                             detail::steps(reads, sizes.read(), first, count), outputs);
   }
 
   M memory_;

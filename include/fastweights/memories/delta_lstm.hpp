@@ -39,7 +39,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
     static constexpr auto names =
         fw::names("input_gate", "update", "output_gate", "cell", "output");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit DeltaLstm(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
     signature_.check(name);
@@ -55,7 +55,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
     return DeltaLstm<T, Dv, Dk>(signature_.dv, signature_.dk);
   }
 
-  void write(Kept& s, const WriteToken<DeltaLstm>& t) const {
+  void write(OwnedState& s, const WriteToken<DeltaLstm>& t) const {
     scratch<S, Dv, 4>(signature_.dv, [&](auto& context, auto& in, auto& update, auto& out) {
       SoftmaxMap().map(s.output, context);
       in.setZero(), update.setZero(), out.setZero();
@@ -68,11 +68,11 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
     });
   }
 
-  void read(const Kept& s, const ReadToken<DeltaLstm>&, OutToken<DeltaLstm> y) const {
+  void read(const OwnedState& s, const ReadToken<DeltaLstm>&, OutToken<DeltaLstm> y) const {
     y.output = s.output;
   }
 
-  void write_vjp(const Kept& s, const WriteToken<DeltaLstm>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<DeltaLstm>& t, OwnedState& ds,
                  WriteGradToken<DeltaLstm> dt) const {
     scratch<S, Dv, 5>(signature_.dv,
                       [&](auto& context, auto& in, auto& update, auto& out, auto& cell) {
@@ -102,8 +102,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
                       });
   }
 
-  void read_vjp(const Kept&, const ReadToken<DeltaLstm>&, const OutGradToken<DeltaLstm>& dy,
-                Kept& ds, ReadGradToken<DeltaLstm>) const {
+  void read_vjp(const OwnedState&, const ReadToken<DeltaLstm>&, const OutGradToken<DeltaLstm>& dy,
+                OwnedState& ds, ReadGradToken<DeltaLstm>) const {
     ds.output += dy.output;
   }
 

@@ -32,7 +32,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
     vec<C, Dv> output;
     static constexpr auto names = fw::names("W", "R", "output");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit DeltaRnn(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} { signature_.check(name); }
 
@@ -43,7 +43,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
   }
   template <class T> auto cast() const { return DeltaRnn<T, Dv, Dk>(signature_.dv, signature_.dk); }
 
-  void write(Kept& s, const WriteToken<DeltaRnn>& t) const {
+  void write(OwnedState& s, const WriteToken<DeltaRnn>& t) const {
     scratch<S, Dv>(signature_.dv, [&](auto& context) {
       SoftmaxMap().map(s.output, context);
       s.output.setZero();
@@ -52,11 +52,11 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
     });
   }
 
-  void read(const Kept& s, const ReadToken<DeltaRnn>&, OutToken<DeltaRnn> y) const {
+  void read(const OwnedState& s, const ReadToken<DeltaRnn>&, OutToken<DeltaRnn> y) const {
     y.output = s.output;
   }
 
-  void write_vjp(const Kept& s, const WriteToken<DeltaRnn>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<DeltaRnn>& t, OwnedState& ds,
                  WriteGradToken<DeltaRnn> dt) const {
     scratch<S, Dv, 2>(signature_.dv, [&](auto& context, auto& dcontext) {
       SoftmaxMap().map(s.output, context);
@@ -68,8 +68,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
     });
   }
 
-  void read_vjp(const Kept&, const ReadToken<DeltaRnn>&, const OutGradToken<DeltaRnn>& dy, Kept& ds,
-                ReadGradToken<DeltaRnn>) const {
+  void read_vjp(const OwnedState&, const ReadToken<DeltaRnn>&, const OutGradToken<DeltaRnn>& dy,
+                OwnedState& ds, ReadGradToken<DeltaRnn>) const {
     ds.output += dy.output;
   }
 

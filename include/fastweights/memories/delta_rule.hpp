@@ -31,15 +31,15 @@ class DeltaRule {
   using Scalar = S;
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "DeltaRule";
-  static constexpr auto fading = detail::Fade::none;
-  static constexpr bool corrects = true;
+  static constexpr auto decay_kind = detail::DecayKind::none;
+  static constexpr bool has_delta_term = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
     typename Normaliser::template State<C, Dk> normaliser;
     static constexpr auto names = fw::names("W", "normaliser");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit DeltaRule(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
       : signature_{{dv, dk}}, normaliser_(normaliser) {
@@ -55,7 +55,7 @@ class DeltaRule {
     return DeltaRule<T, Dv, Dk, decltype(normaliser), Inputs>(dv(), dk(), normaliser);
   }
 
-  void write(Kept& s, const WriteToken<DeltaRule>& t) const {
+  void write(OwnedState& s, const WriteToken<DeltaRule>& t) const {
     const Gain gain = gain_of(s, t.key);
     scratch<S, Dv>(dv(), [&](auto& update) {
       update.noalias() = s.W * t.key;
@@ -65,11 +65,11 @@ class DeltaRule {
     normaliser_.write(s.normaliser, t.key);
   }
 
-  void read(const Kept& s, const ReadToken<DeltaRule>& t, OutToken<DeltaRule> y) const {
+  void read(const OwnedState& s, const ReadToken<DeltaRule>& t, OutToken<DeltaRule> y) const {
     detail::normalised_read(normaliser_, s, t.query, y.output);
   }
 
-  void write_vjp(const Kept& s, const WriteToken<DeltaRule>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<DeltaRule>& t, OwnedState& ds,
                  WriteGradToken<DeltaRule> dt) const {
     normaliser_.write_vjp(ds.normaliser, dt.key);
     const Gain gain = gain_of(s, t.key);
@@ -90,19 +90,20 @@ class DeltaRule {
     });
   }
 
-  void read_vjp(const Kept& s, const ReadToken<DeltaRule>& t, const OutGradToken<DeltaRule>& dy,
-                Kept& ds, ReadGradToken<DeltaRule> dt) const {
+  void read_vjp(const OwnedState& s, const ReadToken<DeltaRule>& t,
+                const OutGradToken<DeltaRule>& dy, OwnedState& ds,
+                ReadGradToken<DeltaRule> dt) const {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(Kept& s, const WriteToken<DeltaRule>& t,
-                                const ReadToken<DeltaRule>& asked,
+  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<DeltaRule>& t,
+                                const ReadToken<DeltaRule>& reads,
                                 OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, reads, out);
   }
-  void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
+  void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, reads, out);
   }
   /// Of the forward pass: v_t − W_{t−1} k_t of every token, d_v×T; and as much room.
   struct Trace {
@@ -110,60 +111,60 @@ class DeltaRule {
   };
   static constexpr bool own_gradient = detail::KernelScalar<S> && !Normaliser::active &&
                                        std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
-  void scan(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
+  void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
             OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
     trace.errors.resize(dv(), in.key.cols());
-    detail::scan_by_kernel(*this, s, in, asked, out, detail::columns_of(trace.errors));
+    detail::scan_by_kernel(*this, s, in, reads, out, detail::columns_of(trace.errors));
   }
-  void backward(const Kept& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
-                const ReadSequence<DeltaRule>& asked, const OutGradSequence<DeltaRule>& dy,
-                Kept& ds, WriteGradSequence<DeltaRule> dw,
+  void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
+                const ReadSequence<DeltaRule>& reads, const OutGradSequence<DeltaRule>& dy,
+                OwnedState& ds, WriteGradSequence<DeltaRule> dw,
                 ReadGradSequence<DeltaRule> dr) const requires own_gradient {
     trace.corrections.resize(dv(), in.key.cols());
-    auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
+    auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
     tokens.u = detail::columns_of(trace.errors);
     tokens.c = detail::columns_of(trace.corrections);
-    detail::backward_pairs<corrects, fading>(initial.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   template <class With>
-  detail::TokenWeights<S> weigh(With& s, const WriteToken<DeltaRule>& t,
-                                const ReadToken<DeltaRule>& asked) const {
+  detail::TokenCoefficients<S> coefficients(With& s, const WriteToken<DeltaRule>& t,
+                                            const ReadToken<DeltaRule>& reads) const {
     const Gain gain = gain_of(s, t.key);
-    detail::TokenWeights<S> weights;
+    detail::TokenCoefficients<S> weights;
     weights.value = gain.write;
     weights.retrieved = gain.write * gain.read;
-    if constexpr (!detail::by_the_row<decltype(t.beta)>) weights.beta = t.beta;
+    if constexpr (!detail::is_per_row<decltype(t.beta)>) weights.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
-    weights.read = read_weight(s, asked);
+    weights.read = read_weight(s, reads);
     return weights;
   }
-  template <class With> S read_weight(const With& s, const ReadToken<DeltaRule>& asked) const {
-    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, asked.query);
+  template <class With> S read_weight(const With& s, const ReadToken<DeltaRule>& reads) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
     return S(1);
   }
 
   /// The WY form. The updates U solve a unit triangular system, u_t = β_t (v_t − W k_t −
   /// Σ_{i<t} u_i (k_i·k_t)); then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
-  void chunk(Kept& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& asked,
-             OutSequence<DeltaRule> out) const {
+  void chunk(OwnedState& s, const WriteSequence<DeltaRule>& in,
+             const ReadSequence<DeltaRule>& reads, OutSequence<DeltaRule> out) const {
     const Index steps = in.key.cols();
-    const auto met = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
-    const auto weights = detail::causal_products<S>(in.key, asked.query);
+    const auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
+    const auto weights = detail::causal_products<S>(in.key, reads.query);
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);
     detail::set_product(updates, s.W, in.key);
     for (Index t = 0; t < steps; ++t) {
       const Gain gain = gain_of(s, in.key.col(t));
       auto update = updates.col(t);
-      update.noalias() += updates.leftCols(t) * met.col(t).head(t);
+      update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
       update = gain.write *
                by_beta(in.beta.token(t, {signature_.dv, 1}), in.value.col(t) - gain.read * update);
       normaliser_.write(s.normaliser, in.key.col(t));
       if constexpr (Normaliser::active)
-        inverses[t] = normaliser_.inverse(s.normaliser, asked.query.col(t));
+        inverses[t] = normaliser_.inverse(s.normaliser, reads.query.col(t));
     }
-    detail::set_product(out.output, s.W, asked.query);
+    detail::set_product(out.output, s.W, reads.query);
     detail::add_product(out.output, updates, weights);
     if constexpr (Normaliser::active) out.output *= inverses.asDiagonal();
     detail::add_product(s.W, updates, in.key.transpose());
@@ -181,7 +182,7 @@ class DeltaRule {
     g.add(t.key, t.value, t.beta);
   }
   void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
-  void apply(const Segment& g, Kept& s) const requires mergeable { g.apply(s.W); }
+  void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }
 
  private:
   // u = write · β (v − read · W k): 1 and 1 without a normaliser, w g and g with it.
@@ -202,9 +203,9 @@ class DeltaRule {
   }
 
   template <class K, class DK>
-  void gain_vjp([[maybe_unused]] const Kept& s, [[maybe_unused]] const K& key,
+  void gain_vjp([[maybe_unused]] const OwnedState& s, [[maybe_unused]] const K& key,
                 [[maybe_unused]] const Gain& gain, [[maybe_unused]] const S& dwrite,
-                [[maybe_unused]] const S& dread, [[maybe_unused]] Kept& ds,
+                [[maybe_unused]] const S& dread, [[maybe_unused]] OwnedState& ds,
                 [[maybe_unused]] DK& dkey) const {
     if constexpr (Normaliser::active) {
       const S dgain = dread + dwrite * gain.weight;  // the gradient of 1/(weight + ε)

@@ -31,7 +31,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
     mat<C, Dv, Dk> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit FastWeightMemory(Index dv = Dv, Index dk = Dk, S epsilon = S(1e-5))
       : signature_{{dv, dk}}, epsilon_(epsilon) {
@@ -45,7 +45,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
     return FastWeightMemory<T, Dv, Dk>(signature_.dv, signature_.dk, T(epsilon_));
   }
 
-  void write(Kept& s, const WriteToken<FastWeightMemory>& t) const {
+  void write(OwnedState& s, const WriteToken<FastWeightMemory>& t) const {
     scratch<S, Dv>(signature_.dv, [&](auto& update) {
       update.noalias() = s.W * t.key;
       update = t.beta * (t.value - update);
@@ -56,14 +56,14 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
     if (outside(squares)) s.W /= S(sqrt(squares));
   }
 
-  void read(const Kept& s, const ReadToken<FastWeightMemory>& t,
+  void read(const OwnedState& s, const ReadToken<FastWeightMemory>& t,
             OutToken<FastWeightMemory> y) const {
     y.output.noalias() = s.W * t.query;
     normalise(y.output);
   }
 
   /// P is not formed: ‖P‖² and its product with dW follow from W and the update u.
-  void write_vjp(const Kept& s, const WriteToken<FastWeightMemory>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<FastWeightMemory>& t, OwnedState& ds,
                  WriteGradToken<FastWeightMemory> dt) const {
     scratch<S, Dv, 3>(signature_.dv, [&](auto& retrieved, auto& error, auto& dupdate) {
       retrieved.noalias() = s.W * t.key;
@@ -80,8 +80,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
     });
   }
 
-  void read_vjp(const Kept& s, const ReadToken<FastWeightMemory>& t,
-                const OutGradToken<FastWeightMemory>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<FastWeightMemory>& t,
+                const OutGradToken<FastWeightMemory>& dy, OwnedState& ds,
                 ReadGradToken<FastWeightMemory> dt) const {
     scratch<S, Dv, 2>(signature_.dv, [&](auto& y, auto& dread) {
       y.noalias() = s.W * t.query;
@@ -109,9 +109,9 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
   }
 
   // From the gradient of P/‖P‖ to that of P = W + u kᵀ, u = β·error: (dW − P (P·dW)/‖P‖²) / ‖P‖.
-  template <class R, class E, class Room>
-  void shrink_vjp(const Kept& s, const WriteToken<FastWeightMemory>& t, const R& retrieved,
-                  const E& error, Kept& ds, Room& room) const {
+  template <class R, class E, class Buffer>
+  void shrink_vjp(const OwnedState& s, const WriteToken<FastWeightMemory>& t, const R& retrieved,
+                  const E& error, OwnedState& ds, Buffer& buffer) const {
     const S along_key = t.key.cwiseProduct(t.key).sum();
     const S squares = s.W.cwiseProduct(s.W).sum() +
                       t.beta * (S(2) * error.cwiseProduct(retrieved).sum() +
@@ -119,12 +119,12 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
     if (!outside(squares)) return;
     using std::sqrt;
     const S inverse = S(1) / S(sqrt(squares));
-    room.noalias() = ds.W * t.key;
+    buffer.noalias() = ds.W * t.key;
     const S along =
-        (s.W.cwiseProduct(ds.W).sum() + t.beta * error.cwiseProduct(room).sum()) / squares;
+        (s.W.cwiseProduct(ds.W).sum() + t.beta * error.cwiseProduct(buffer).sum()) / squares;
     ds.W -= along * s.W;
-    room = (-along * t.beta) * error;
-    ds.W.noalias() += room * t.key.transpose();
+    buffer = (-along * t.beta) * error;
+    ds.W.noalias() += buffer * t.key.transpose();
     ds.W *= inverse;
   }
 

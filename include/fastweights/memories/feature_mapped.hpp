@@ -27,7 +27,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   using Scalar = typename M::Scalar;
   using Signature = typename M::Signature::template with_keys_of<D>;
   template <class C> using State = typename M::template State<C>;
-  using Kept = StateOf<M>;
+  using OwnedState = StateOf<M>;
   static constexpr std::string_view name{detail::chain_name<Map, M>.data(),
                                          detail::chain_name<Map, M>.size()};
   static constexpr bool reads_first = fw::reads_first<M>();
@@ -48,7 +48,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     return {{inner.dv, d_key_, inner.features}};
   }
   State<Extents> state_extents() const { return memory_.state_extents(); }
-  Kept initial_state() const { return fw::initial_state(memory_); }
+  OwnedState initial_state() const { return fw::initial_state(memory_); }
   template <class T> auto cast() const {
     auto memory = memory_.template cast<T>();
     auto map = cast_feature_map<T>(map_);
@@ -56,22 +56,23 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
                                                              std::move(map));
   }
 
-  void check_room(const Kept& s, Index steps) const {
-    if constexpr (requires { memory_.check_room(s, steps); }) memory_.check_room(s, steps);
+  void check_capacity(const OwnedState& s, Index steps) const {
+    if constexpr (requires { memory_.check_capacity(s, steps); }) memory_.check_capacity(s, steps);
   }
 
-  void write(Kept& s, const WriteToken<FeatureMapped>& t) const {
+  void write(OwnedState& s, const WriteToken<FeatureMapped>& t) const {
     with_features(
         t, [&](const auto& mapped) { memory_.write(s, with_keys<WriteToken<M>>(t, mapped)); });
   }
 
-  void read(const Kept& s, const ReadToken<FeatureMapped>& t, OutToken<FeatureMapped> y) const {
+  void read(const OwnedState& s, const ReadToken<FeatureMapped>& t,
+            OutToken<FeatureMapped> y) const {
     with_features(t, [&](const auto& mapped) {
       memory_.read(s, with_keys<ReadToken<M>>(t, mapped), view<OutToken<M>>(y));
     });
   }
 
-  void write_vjp(const Kept& s, const WriteToken<FeatureMapped>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<FeatureMapped>& t, OwnedState& ds,
                  WriteGradToken<FeatureMapped> dt) const requires StepDifferentiable<M> {
     through_features(t, dt, [&](const auto& mapped, const auto& dmapped) {
       memory_.write_vjp(s, with_keys<WriteToken<M>>(t, mapped), ds,
@@ -79,8 +80,8 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     });
   }
 
-  void read_vjp(const Kept& s, const ReadToken<FeatureMapped>& t,
-                const OutGradToken<FeatureMapped>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<FeatureMapped>& t,
+                const OutGradToken<FeatureMapped>& dy, OwnedState& ds,
                 ReadGradToken<FeatureMapped> dt) const requires StepDifferentiable<M> {
     through_features(t, dt, [&](const auto& mapped, const auto& dmapped) {
       memory_.read_vjp(s, with_keys<ReadToken<M>>(t, mapped), view<OutGradToken<M>>(dy), ds,

@@ -31,14 +31,15 @@ class GatedDeltaRule {
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "GatedDeltaRule";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
-  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
-  static constexpr bool corrects = true;
+  static constexpr auto decay_kind =
+      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_key;
+  static constexpr bool has_delta_term = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit GatedDeltaRule(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
     signature_.check(name);
@@ -48,7 +49,7 @@ class GatedDeltaRule {
   State<Extents> state_extents() const { return {{dv(), dk()}}; }
   template <class T> auto cast() const { return GatedDeltaRule<T, Dv, Dk, Inputs>(dv(), dk()); }
 
-  void write(Kept& s, const WriteToken<GatedDeltaRule>& t) const {
+  void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
     detail::fade(s.W, t.decay);
     scratch<S, Dv>(dv(), [&](auto& update) {
       update.noalias() = s.W * t.key;
@@ -57,12 +58,13 @@ class GatedDeltaRule {
     });
   }
 
-  void read(const Kept& s, const ReadToken<GatedDeltaRule>& t, OutToken<GatedDeltaRule> y) const {
+  void read(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
+            OutToken<GatedDeltaRule> y) const {
     y.output.noalias() = s.W * t.query;
   }
 
   /// W̄ is not formed: W̄ k = W (α ⊙ k).
-  void write_vjp(const Kept& s, const WriteToken<GatedDeltaRule>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule>& t, OwnedState& ds,
                  WriteGradToken<GatedDeltaRule> dt) const {
     scratch<S, Dk>(dk(), [&](auto& along_keys) {
       scratch<S, Dv, 2>(dv(), [&](auto& error, auto& dupdate) {
@@ -83,41 +85,41 @@ class GatedDeltaRule {
     });
   }
 
-  void read_vjp(const Kept& s, const ReadToken<GatedDeltaRule>& t,
-                const OutGradToken<GatedDeltaRule>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
+                const OutGradToken<GatedDeltaRule>& dy, OwnedState& ds,
                 ReadGradToken<GatedDeltaRule> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      Kept& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& asked,
+      OwnedState& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& reads,
       OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, reads, out);
   }
-  void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
-            const ReadSequence<GatedDeltaRule>& asked,
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
+            const ReadSequence<GatedDeltaRule>& reads,
             OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, reads, out);
   }
-  using Trace = detail::DecayTrace<S, Kept>;
-  void scan(Kept& s, const WriteSequence<GatedDeltaRule>& in,
-            const ReadSequence<GatedDeltaRule>& asked, OutSequence<GatedDeltaRule> out,
+  using Trace = detail::DecayTrace<S, OwnedState>;
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
+            const ReadSequence<GatedDeltaRule>& reads, OutSequence<GatedDeltaRule> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_leaving_states(*this, s, in, asked, out, trace);
+    detail::scan_leaving_states(*this, s, in, reads, out, trace);
   }
-  void backward(const Kept&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
-                const ReadSequence<GatedDeltaRule>& asked,
-                const OutGradSequence<GatedDeltaRule>& dy, Kept& ds,
+  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
+                const ReadSequence<GatedDeltaRule>& reads,
+                const OutGradSequence<GatedDeltaRule>& dy, OwnedState& ds,
                 WriteGradSequence<GatedDeltaRule> dw,
                 ReadGradSequence<GatedDeltaRule> dr) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, in, asked, dy, ds, dw, dr);
+    detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
   }
   /// What the kernels multiply a token by.
   template <class With>
-  detail::TokenWeights<S> weigh(With&, const WriteToken<GatedDeltaRule>& t,
-                                const ReadToken<GatedDeltaRule>&) const {
-    detail::TokenWeights<S> weights;
-    if constexpr (!detail::by_the_row<decltype(t.beta)>) weights.beta = t.beta;
+  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<GatedDeltaRule>& t,
+                                            const ReadToken<GatedDeltaRule>&) const {
+    detail::TokenCoefficients<S> weights;
+    if constexpr (!detail::is_per_row<decltype(t.beta)>) weights.beta = t.beta;
     if constexpr (one_decay) weights.fade = t.decay;
     return weights;
   }
@@ -125,25 +127,25 @@ class GatedDeltaRule {
   /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk: u_t = β_t (v_t − γ_t W k_t −
   /// Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)); then Y and W follow from U as from the values of gated
   /// linear attention.
-  void chunk(Kept& s, const WriteSequence<GatedDeltaRule>& in,
-             const ReadSequence<GatedDeltaRule>& asked,
+  void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
+             const ReadSequence<GatedDeltaRule>& reads,
              OutSequence<GatedDeltaRule> out) const requires one_decay {
     const auto left = detail::causal_decays<S>(in.decay);
     const Index steps = left.cols();
     const Eigen::Matrix<S, 1, Dynamic> of_past = in.decay[0] * left.row(0);  // γ
-    auto met = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
-    met.array() *= left.array();
-    auto weights = detail::causal_products<S>(in.key, asked.query);
+    auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
+    key_products.array() *= left.array();
+    auto weights = detail::causal_products<S>(in.key, reads.query);
     weights.array() *= left.array();
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     detail::set_product(updates, s.W, in.key);
     updates *= of_past.asDiagonal();
     for (Index t = 0; t < steps; ++t) {
       auto update = updates.col(t);
-      update.noalias() += updates.leftCols(t) * met.col(t).head(t);
+      update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
       update = in.beta[t] * (in.value.col(t) - update);
     }
-    detail::set_product(out.output, s.W, asked.query);
+    detail::set_product(out.output, s.W, reads.query);
     out.output *= of_past.asDiagonal();
     detail::add_product(out.output, updates, weights);
     s.W *= of_past[steps - 1];
@@ -160,7 +162,7 @@ class GatedDeltaRule {
     g.add(t.key, t.value, t.beta);
   }
   void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, Kept& s) const { g.apply(s.W); }
+  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Index dv() const { return signature_.dv; }

@@ -30,14 +30,15 @@ class GatedLinearAttention {
   using Signature = Inputs<Dv, Dk>;
   static constexpr std::string_view name = "GatedLinearAttention";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
-  static constexpr auto fading = one_decay ? detail::Fade::all : detail::Fade::columns;
-  static constexpr bool corrects = false;
+  static constexpr auto decay_kind =
+      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_key;
+  static constexpr bool has_delta_term = false;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit GatedLinearAttention(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
     signature_.check(name);
@@ -49,71 +50,71 @@ class GatedLinearAttention {
     return GatedLinearAttention<T, Dv, Dk, Inputs>(dv(), dk());
   }
 
-  void write(Kept& s, const WriteToken<GatedLinearAttention>& t) const {
+  void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {
     detail::fade(s.W, t.decay);
     s.W.noalias() += t.value * t.key.transpose();
   }
 
-  void read(const Kept& s, const ReadToken<GatedLinearAttention>& t,
+  void read(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
             OutToken<GatedLinearAttention> y) const {
     y.output.noalias() = s.W * t.query;
   }
 
-  void write_vjp(const Kept& s, const WriteToken<GatedLinearAttention>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<GatedLinearAttention>& t, OwnedState& ds,
                  WriteGradToken<GatedLinearAttention> dt) const {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
     detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
   }
 
-  void read_vjp(const Kept& s, const ReadToken<GatedLinearAttention>& t,
-                const OutGradToken<GatedLinearAttention>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
+                const OutGradToken<GatedLinearAttention>& dy, OwnedState& ds,
                 ReadGradToken<GatedLinearAttention> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      Kept& s, const WriteToken<GatedLinearAttention>& t,
-      const ReadToken<GatedLinearAttention>& asked,
+      OwnedState& s, const WriteToken<GatedLinearAttention>& t,
+      const ReadToken<GatedLinearAttention>& reads,
       OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, reads, out);
   }
-  void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
-            const ReadSequence<GatedLinearAttention>& asked,
+  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
+            const ReadSequence<GatedLinearAttention>& reads,
             OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, reads, out);
   }
-  using Trace = detail::DecayTrace<S, Kept>;
-  void scan(Kept& s, const WriteSequence<GatedLinearAttention>& in,
-            const ReadSequence<GatedLinearAttention>& asked, OutSequence<GatedLinearAttention> out,
+  using Trace = detail::DecayTrace<S, OwnedState>;
+  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
+            const ReadSequence<GatedLinearAttention>& reads, OutSequence<GatedLinearAttention> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_leaving_states(*this, s, in, asked, out, trace);
+    detail::scan_leaving_states(*this, s, in, reads, out, trace);
   }
-  void backward(const Kept&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
-                const ReadSequence<GatedLinearAttention>& asked,
-                const OutGradSequence<GatedLinearAttention>& dy, Kept& ds,
+  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
+                const ReadSequence<GatedLinearAttention>& reads,
+                const OutGradSequence<GatedLinearAttention>& dy, OwnedState& ds,
                 WriteGradSequence<GatedLinearAttention> dw,
                 ReadGradSequence<GatedLinearAttention> dr) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, in, asked, dy, ds, dw, dr);
+    detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
   }
   /// What the kernels multiply a token by.
   template <class With>
-  detail::TokenWeights<S> weigh(With&, const WriteToken<GatedLinearAttention>& t,
-                                const ReadToken<GatedLinearAttention>&) const {
-    detail::TokenWeights<S> weights;
+  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<GatedLinearAttention>& t,
+                                            const ReadToken<GatedLinearAttention>&) const {
+    detail::TokenCoefficients<S> weights;
     if constexpr (one_decay) weights.fade = t.decay;
     return weights;
   }
 
   /// With γ_t = α_1 ⋯ α_t in the chunk: y_t = γ_t W q_t + Σ_{i≤t} (α_{i+1} ⋯ α_t) v_i (k_i·q_t).
-  void chunk(Kept& s, const WriteSequence<GatedLinearAttention>& in,
-             const ReadSequence<GatedLinearAttention>& asked,
+  void chunk(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
+             const ReadSequence<GatedLinearAttention>& reads,
              OutSequence<GatedLinearAttention> out) const requires one_decay {
     const auto left = detail::causal_decays<S>(in.decay);
     const Index last = left.cols() - 1;
-    auto weights = detail::causal_products<S>(in.key, asked.query);
+    auto weights = detail::causal_products<S>(in.key, reads.query);
     weights.array() *= left.array();
-    detail::set_product(out.output, s.W, asked.query);
+    detail::set_product(out.output, s.W, reads.query);
     out.output *= (in.decay[0] * left.row(0)).asDiagonal();
     detail::add_product(out.output, in.value, weights);
     s.W *= in.decay[0] * left(0, last);
@@ -141,7 +142,7 @@ class GatedLinearAttention {
     detail::fade(g.sum, later.decay);
     g.sum += later.sum;
   }
-  void apply(const Segment& g, Kept& s) const {
+  void apply(const Segment& g, OwnedState& s) const {
     detail::fade(s.W, g.decay);
     s.W += g.sum;
   }

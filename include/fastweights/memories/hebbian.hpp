@@ -19,8 +19,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
   using Scalar = S;
   using Signature = KeyValue<Dv, Dk>;
   static constexpr std::string_view name = "HebbianMemory";
-  static constexpr auto fading = detail::Fade::all;
-  static constexpr bool corrects = false;
+  static constexpr auto decay_kind = detail::DecayKind::scalar;
+  static constexpr bool has_delta_term = false;
 
   struct Rates {
     S decay = S(0.95);  ///< λ
@@ -31,7 +31,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     mat<C, Dv, Dk> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit HebbianMemory(Index dv = Dv, Index dk = Dk, Rates rates = {})
       : signature_{{dv, dk}}, rates_(rates) {
@@ -45,73 +45,74 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
                                     {T(rates_.decay), T(rates_.rate)});
   }
 
-  void write(Kept& s, const WriteToken<HebbianMemory>& t) const {
+  void write(OwnedState& s, const WriteToken<HebbianMemory>& t) const {
     s.W *= rates_.decay;
     s.W.noalias() += (rates_.rate * t.value) * t.key.transpose();
   }
 
-  void read(const Kept& s, const ReadToken<HebbianMemory>& t, OutToken<HebbianMemory> y) const {
+  void read(const OwnedState& s, const ReadToken<HebbianMemory>& t,
+            OutToken<HebbianMemory> y) const {
     y.output.noalias() = s.W * t.query;
   }
 
-  void write_vjp(const Kept&, const WriteToken<HebbianMemory>& t, Kept& ds,
+  void write_vjp(const OwnedState&, const WriteToken<HebbianMemory>& t, OwnedState& ds,
                  WriteGradToken<HebbianMemory> dt) const {
     dt.value.noalias() += rates_.rate * (ds.W * t.key);
     dt.key.noalias() += rates_.rate * (ds.W.transpose() * t.value);
     ds.W *= rates_.decay;
   }
 
-  void read_vjp(const Kept& s, const ReadToken<HebbianMemory>& t,
-                const OutGradToken<HebbianMemory>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<HebbianMemory>& t,
+                const OutGradToken<HebbianMemory>& dy, OwnedState& ds,
                 ReadGradToken<HebbianMemory> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      Kept& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& asked,
+      OwnedState& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& reads,
       OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, reads, out);
   }
-  void scan(Kept& s, const WriteSequence<HebbianMemory>& in,
-            const ReadSequence<HebbianMemory>& asked,
+  void scan(OwnedState& s, const WriteSequence<HebbianMemory>& in,
+            const ReadSequence<HebbianMemory>& reads,
             OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, reads, out);
   }
-  void backward(const Kept& initial, const WriteSequence<HebbianMemory>& in,
-                const ReadSequence<HebbianMemory>& asked, const OutGradSequence<HebbianMemory>& dy,
-                Kept& ds, WriteGradSequence<HebbianMemory> dw,
+  void backward(const OwnedState& initial, const WriteSequence<HebbianMemory>& in,
+                const ReadSequence<HebbianMemory>& reads, const OutGradSequence<HebbianMemory>& dy,
+                OwnedState& ds, WriteGradSequence<HebbianMemory> dw,
                 ReadGradSequence<HebbianMemory> dr) const requires detail::KernelScalar<S> {
-    auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
+    auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
     tokens.beta = {&rates_.rate, 0};
     tokens.decays = {&rates_.decay, 0};
     if (in.key.cols() == 0) return;
-    Kept faded = initial;
+    OwnedState faded = initial;
     faded.W *= rates_.decay;
-    detail::backward_pairs<corrects, fading>(faded.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<has_delta_term, decay_kind>(faded.W, ds.W, tokens, in.key.cols());
     ds.W *= rates_.decay;
   }
   /// What the kernels multiply a token by.
   template <class With>
-  detail::TokenWeights<S> weigh(With&, const WriteToken<HebbianMemory>&,
-                                const ReadToken<HebbianMemory>&) const {
-    detail::TokenWeights<S> weights;
+  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<HebbianMemory>&,
+                                            const ReadToken<HebbianMemory>&) const {
+    detail::TokenCoefficients<S> weights;
     weights.value = rates_.rate;
     weights.fade = rates_.decay;
     return weights;
   }
 
   /// y_t = λᵗ W q_t + η Σ_{i≤t} λ^{t−i} v_i (k_i·q_t), with t counted from 1 in the chunk.
-  void chunk(Kept& s, const WriteSequence<HebbianMemory>& in,
-             const ReadSequence<HebbianMemory>& asked, OutSequence<HebbianMemory> out) const {
+  void chunk(OwnedState& s, const WriteSequence<HebbianMemory>& in,
+             const ReadSequence<HebbianMemory>& reads, OutSequence<HebbianMemory> out) const {
     const Index steps = in.key.cols();
     Eigen::Matrix<S, 1, Dynamic> powers(steps + 1);  // λ^0 … λ^steps
     powers[0] = S(1);
     for (Index t = 0; t < steps; ++t) powers[t + 1] = powers[t] * rates_.decay;
-    auto weights = detail::causal_products<S>(in.key, asked.query);
+    auto weights = detail::causal_products<S>(in.key, reads.query);
     for (Index t = 0; t < steps; ++t)
       weights.col(t).head(t + 1).array() *=
           rates_.rate * powers.head(t + 1).reverse().transpose().array();
-    detail::set_product(out.output, s.W, asked.query);
+    detail::set_product(out.output, s.W, reads.query);
     out.output *= powers.tail(steps).asDiagonal();
     detail::add_product(out.output, in.value, weights);
     s.W *= powers[steps];
@@ -138,7 +139,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
     g.decay *= later.decay;
     g.sum = later.decay * g.sum + later.sum;
   }
-  void apply(const Segment& g, Kept& s) const { s.W = g.decay * s.W + g.sum; }
+  void apply(const Segment& g, OwnedState& s) const { s.W = g.decay * s.W + g.sum; }
 
  private:
   Signature signature_;

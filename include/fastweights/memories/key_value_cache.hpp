@@ -45,7 +45,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     count<C> length;  ///< tokens written so far
     static constexpr auto names = fw::names("keys", "values", "length");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   KeyValueCache(Index dv, Index dk, Options options) : signature_{{dv, dk}}, options_(options) {
     signature_.check(name);
@@ -65,15 +65,15 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
   }
 
   /// Throws std::length_error when `steps` more tokens do not fit into a cache that refuses.
-  void check_room(const Kept& s, Index steps) const {
+  void check_capacity(const OwnedState& s, Index steps) const {
     if (options_.when_full == WhenFull::refuse && s.length + steps > options_.capacity)
       throw std::length_error("KeyValueCache: " + std::to_string(s.length) + " tokens held, " +
                               std::to_string(steps) + " more given, the capacity is " +
                               std::to_string(options_.capacity));
   }
 
-  void write(Kept& s, const WriteToken<KeyValueCache>& t) const {
-    check_room(s, 1);
+  void write(OwnedState& s, const WriteToken<KeyValueCache>& t) const {
+    check_capacity(s, 1);
     s.keys.col(slot(s.length)) = t.key;
     s.values.col(slot(s.length)) = t.value;
     ++s.length;
@@ -81,7 +81,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
 
   /// Softmax in one pass over blocks of the cache, rescaled when a larger score turns up; the order
   /// of the ring does not matter to it.
-  void read(const Kept& s, const ReadToken<KeyValueCache>& t, OutToken<KeyValueCache> y) const {
+  void read(const OwnedState& s, const ReadToken<KeyValueCache>& t,
+            OutToken<KeyValueCache> y) const {
     constexpr Index block = 128;
     Eigen::Matrix<S, Dynamic, 1, Eigen::ColMajor, block, 1> scores;
     const Index held = std::min(s.length, options_.capacity);
@@ -100,13 +101,13 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     if (held > 0) y.output /= total;
   }
 
-  void chunk(Kept& s, const WriteSequence<KeyValueCache>& in,
-             const ReadSequence<KeyValueCache>& asked, OutSequence<KeyValueCache> out) const {
+  void chunk(OwnedState& s, const WriteSequence<KeyValueCache>& in,
+             const ReadSequence<KeyValueCache>& reads, OutSequence<KeyValueCache> out) const {
     const Index steps = in.key.cols();
     const auto window = window_of(s, in);
     detail::Attention<S> attention;
     for (Index t = 0; t < steps; t += attention.block) {
-      attention.weigh(window, asked.query, t, options_.scale);
+      attention.weigh(window, reads.query, t, options_.scale);
       detail::set_product(out.output.middleCols(t, attention.count),
                           window.values.middleCols(attention.first, attention.length),
                           attention.weights, detail::all_at_once);
@@ -114,9 +115,9 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     append(s, in);
   }
 
-  void backward(const Kept& initial, const WriteSequence<KeyValueCache>& in,
-                const ReadSequence<KeyValueCache>& asked, const OutGradSequence<KeyValueCache>& dy,
-                Kept& ds, WriteGradSequence<KeyValueCache> dw,
+  void backward(const OwnedState& initial, const WriteSequence<KeyValueCache>& in,
+                const ReadSequence<KeyValueCache>& reads, const OutGradSequence<KeyValueCache>& dy,
+                OwnedState& ds, WriteGradSequence<KeyValueCache> dw,
                 ReadGradSequence<KeyValueCache> dr) const {
     const auto window = window_of(initial, in);
     auto dwindow = window;
@@ -125,8 +126,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     take_final_gradient(initial, in.key.cols(), ds, dwindow);
     detail::Attention<S> attention;
     for (Index t = 0; t < in.key.cols(); t += attention.block) {
-      attention.weigh(window, asked.query, t, options_.scale);
-      attention.vjp(window, asked.query, dy.output, t, options_.scale, dwindow, dr.query);
+      attention.weigh(window, reads.query, t, options_.scale);
+      attention.vjp(window, reads.query, dy.output, t, options_.scale, dwindow, dr.query);
     }
     dw.key += dwindow.keys.rightCols(in.key.cols());
     dw.value += dwindow.values.rightCols(in.key.cols());
@@ -142,7 +143,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
   Index slot(Index position) const { return position % options_.capacity; }
 
   // What the cache holds, oldest first, and the new tokens behind it.
-  Window window_of(const Kept& s, const WriteSequence<KeyValueCache>& in) const {
+  Window window_of(const OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
     Window window;
     window.held = std::min(s.length, options_.capacity);
     window.capacity = options_.capacity;
@@ -157,7 +158,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     return window;
   }
 
-  void append(Kept& s, const WriteSequence<KeyValueCache>& in) const {
+  void append(OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
     const Index steps = in.key.cols();
     for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
       s.keys.col(slot(s.length + t)) = in.key.col(t);
@@ -168,7 +169,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
 
   // The final state's gradient belongs to the tokens that are still there; what the tokens of the
   // sequence have overwritten had no part in the final state.
-  void take_final_gradient(const Kept& initial, Index steps, Kept& ds, Window& dwindow) const {
+  void take_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
+                           Window& dwindow) const {
     for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
       auto dkey = ds.keys.col(slot(initial.length + t));
       auto dvalue = ds.values.col(slot(initial.length + t));

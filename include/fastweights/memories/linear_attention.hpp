@@ -22,16 +22,16 @@ class LinearAttention {
   using Scalar = S;
   using Signature = KeyValue<Dv, Dk>;
   static constexpr std::string_view name = "LinearAttention";
-  static constexpr auto fading = detail::Fade::none;
-  static constexpr bool corrects = false;
+  static constexpr auto decay_kind = detail::DecayKind::none;
+  static constexpr bool has_delta_term = false;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
     typename Normaliser::template State<C, Dk> normaliser;
     static constexpr auto names = fw::names("W", "normaliser");
   };
-  using Kept = State<Owned<S>>;
-  using Segment = Kept;
+  using OwnedState = State<Owned<S>>;
+  using Segment = OwnedState;
 
   explicit LinearAttention(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
       : signature_{{dv, dk}}, normaliser_(normaliser) {
@@ -47,68 +47,69 @@ class LinearAttention {
     return LinearAttention<T, Dv, Dk, decltype(normaliser)>(dv(), dk(), normaliser);
   }
 
-  void write(Kept& s, const WriteToken<LinearAttention>& t) const {
+  void write(OwnedState& s, const WriteToken<LinearAttention>& t) const {
     s.W.noalias() += t.value * t.key.transpose();
     normaliser_.write(s.normaliser, t.key);
   }
 
-  void read(const Kept& s, const ReadToken<LinearAttention>& t, OutToken<LinearAttention> y) const {
+  void read(const OwnedState& s, const ReadToken<LinearAttention>& t,
+            OutToken<LinearAttention> y) const {
     detail::normalised_read(normaliser_, s, t.query, y.output);
   }
 
-  void write_vjp(const Kept&, const WriteToken<LinearAttention>& t, Kept& ds,
+  void write_vjp(const OwnedState&, const WriteToken<LinearAttention>& t, OwnedState& ds,
                  WriteGradToken<LinearAttention> dt) const {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
     if constexpr (Normaliser::active) normaliser_.write_vjp(ds.normaliser, dt.key);
   }
 
-  void read_vjp(const Kept& s, const ReadToken<LinearAttention>& t,
-                const OutGradToken<LinearAttention>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<LinearAttention>& t,
+                const OutGradToken<LinearAttention>& dy, OwnedState& ds,
                 ReadGradToken<LinearAttention> dt) const {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      Kept& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& asked,
+      OwnedState& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& reads,
       OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, asked, out);
+    detail::step_by_kernel(*this, s, t, reads, out);
   }
-  void scan(Kept& s, const WriteSequence<LinearAttention>& in,
-            const ReadSequence<LinearAttention>& asked,
+  void scan(OwnedState& s, const WriteSequence<LinearAttention>& in,
+            const ReadSequence<LinearAttention>& reads,
             OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, asked, out);
+    detail::scan_by_kernel(*this, s, in, reads, out);
   }
-  void backward(const Kept& initial, const WriteSequence<LinearAttention>& in,
-                const ReadSequence<LinearAttention>& asked,
-                const OutGradSequence<LinearAttention>& dy, Kept& ds,
+  void backward(const OwnedState& initial, const WriteSequence<LinearAttention>& in,
+                const ReadSequence<LinearAttention>& reads,
+                const OutGradSequence<LinearAttention>& dy, OwnedState& ds,
                 WriteGradSequence<LinearAttention> dw, ReadGradSequence<LinearAttention> dr) const
       requires(detail::KernelScalar<S> && !Normaliser::active) {
-    const auto tokens = detail::backward_tokens(*this, in, asked, dy, dw, dr);
-    detail::backward_pairs<corrects, fading>(initial.W, ds.W, tokens, in.key.cols());
+    const auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
+    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// What the kernels multiply a token by; moves the normaliser on.
   template <class With>
-  detail::TokenWeights<S> weigh(With& s, const WriteToken<LinearAttention>& t,
-                                const ReadToken<LinearAttention>& asked) const {
-    detail::TokenWeights<S> weights;
+  detail::TokenCoefficients<S> coefficients(With& s, const WriteToken<LinearAttention>& t,
+                                            const ReadToken<LinearAttention>& reads) const {
+    detail::TokenCoefficients<S> weights;
     normaliser_.write(s.normaliser, t.key);
-    weights.read = read_weight(s, asked);
+    weights.read = read_weight(s, reads);
     return weights;
   }
   template <class With>
-  S read_weight(const With& s, const ReadToken<LinearAttention>& asked) const {
-    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, asked.query);
+  S read_weight(const With& s, const ReadToken<LinearAttention>& reads) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
     return S(1);
   }
 
   /// Y = W Q + V triu(KᵀQ), W += V Kᵀ.
-  void chunk(Kept& s, const WriteSequence<LinearAttention>& in,
-             const ReadSequence<LinearAttention>& asked, OutSequence<LinearAttention> out) const {
-    const auto weights = detail::causal_products<S>(in.key, asked.query);
-    detail::set_product(out.output, s.W, asked.query);
+  void chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
+             const ReadSequence<LinearAttention>& reads, OutSequence<LinearAttention> out) const {
+    const auto weights = detail::causal_products<S>(in.key, reads.query);
+    detail::set_product(out.output, s.W, reads.query);
     detail::add_product(out.output, in.value, weights);
-    if constexpr (Normaliser::active) normalise_chunk(s, in, asked, out);
+    if constexpr (Normaliser::active) normalise_chunk(s, in, reads, out);
     detail::add_product(s.W, in.value, in.key.transpose());
   }
 
@@ -121,20 +122,20 @@ class LinearAttention {
       g.normaliser.compensation += later.normaliser.compensation;
     }
   }
-  void apply(const Segment& g, Kept& s) const { merge(s, g); }
+  void apply(const Segment& g, OwnedState& s) const { merge(s, g); }
 
  private:
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 
   // z moves on token by token, so that it rounds as the recurrence does.
-  void normalise_chunk(Kept& s, const WriteSequence<LinearAttention>& in,
-                       const ReadSequence<LinearAttention>& asked,
+  void normalise_chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
+                       const ReadSequence<LinearAttention>& reads,
                        OutSequence<LinearAttention>& out) const {
     for (Index t = 0; t < in.key.cols(); ++t) {
       normaliser_.write(s.normaliser, in.key.col(t));
       if constexpr (Normaliser::active)
-        out.output.col(t) *= normaliser_.inverse(s.normaliser, asked.query.col(t));
+        out.output.col(t) *= normaliser_.inverse(s.normaliser, reads.query.col(t));
     }
   }
 

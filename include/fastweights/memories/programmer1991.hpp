@@ -26,7 +26,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class
     mat<C, Dv, Dk> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit Programmer1991(Index dv = Dv, Index dk = Dk, Activation activation = {})
       : signature_{{dv, dk}}, activation_(activation) {
@@ -39,16 +39,17 @@ template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class
     return Programmer1991<T, Dv, Dk, Activation>(signature_.dv, signature_.dk, activation_);
   }
 
-  void write(Kept& s, const WriteToken<Programmer1991>& t) const {
+  void write(OwnedState& s, const WriteToken<Programmer1991>& t) const {
     s.W.noalias() += t.value * t.key.transpose();
     s.W = detail::activated(activation_, s.W.array()).matrix();
   }
 
-  void read(const Kept& s, const ReadToken<Programmer1991>& t, OutToken<Programmer1991> y) const {
+  void read(const OwnedState& s, const ReadToken<Programmer1991>& t,
+            OutToken<Programmer1991> y) const {
     y.output.noalias() = s.W * t.query;
   }
 
-  void write_vjp(const Kept& s, const WriteToken<Programmer1991>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<Programmer1991>& t, OwnedState& ds,
                  WriteGradToken<Programmer1991> dt) const {
     for (Index j = 0; j < s.W.cols(); ++j)
       ds.W.col(j).array() *= detail::activated_derivative(
@@ -57,8 +58,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class
     dt.key.noalias() += ds.W.transpose() * t.value;
   }
 
-  void read_vjp(const Kept& s, const ReadToken<Programmer1991>& t,
-                const OutGradToken<Programmer1991>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<Programmer1991>& t,
+                const OutGradToken<Programmer1991>& dy, OwnedState& ds,
                 ReadGradToken<Programmer1991> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }

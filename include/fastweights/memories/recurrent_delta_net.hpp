@@ -50,7 +50,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
     Slow<C> slow;
     static constexpr auto names = fw::names("W", "output", "slow");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit RecurrentDeltaNet(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
     signature_.check(name);
@@ -65,7 +65,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
     return RecurrentDeltaNet<T, Dv, Dk>(signature_.dv, signature_.dk);
   }
 
-  void write(Kept& s, const WriteToken<RecurrentDeltaNet>& t) const {
+  void write(OwnedState& s, const WriteToken<RecurrentDeltaNet>& t) const {
     with_inputs(
         s, t,
         [&](const auto&, const auto& key, const auto& value, const S& beta, const auto& query) {
@@ -74,12 +74,12 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
         });
   }
 
-  void read(const Kept& s, const ReadToken<RecurrentDeltaNet>&,
+  void read(const OwnedState& s, const ReadToken<RecurrentDeltaNet>&,
             OutToken<RecurrentDeltaNet> y) const {
     y.output = s.output;
   }
 
-  void write_vjp(const Kept& s, const WriteToken<RecurrentDeltaNet>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<RecurrentDeltaNet>& t, OwnedState& ds,
                  WriteGradToken<RecurrentDeltaNet> dt) const {
     with_inputs(s, t,
                 [&](const auto& context, const auto& key, const auto& value, const S& beta,
@@ -111,8 +111,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
                 });
   }
 
-  void read_vjp(const Kept&, const ReadToken<RecurrentDeltaNet>&,
-                const OutGradToken<RecurrentDeltaNet>& dy, Kept& ds,
+  void read_vjp(const OwnedState&, const ReadToken<RecurrentDeltaNet>&,
+                const OutGradToken<RecurrentDeltaNet>& dy, OwnedState& ds,
                 ReadGradToken<RecurrentDeltaNet>) const {
     ds.output += dy.output;
   }
@@ -120,7 +120,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
  private:
   // Calls f(u, k', v', β', q').
   template <class F>
-  void with_inputs(const Kept& s, const WriteToken<RecurrentDeltaNet>& t, const F& f) const {
+  void with_inputs(const OwnedState& s, const WriteToken<RecurrentDeltaNet>& t, const F& f) const {
     scratch<S, Dv, 2>(signature_.dv, [&](auto& context, auto& value) {
       scratch<S, Dk, 2>(signature_.dk, [&](auto& key, auto& query) {
         context = s.output.unaryExpr([](const S& each) { return Tanh().value(each); });

@@ -33,7 +33,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
     mat<C, Rows, Dk> W;
     static constexpr auto names = fw::names("W");
   };
-  using Kept = State<Owned<S>>;
+  using OwnedState = State<Owned<S>>;
 
   explicit SelfReferentialMatrix(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
     signature_.check(name);
@@ -43,7 +43,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
   State<Extents> state_extents() const { return {{rows(), dk()}}; }
   template <class T> auto cast() const { return SelfReferentialMatrix<T, Dv, Dk>(dv(), dk()); }
 
-  void write(Kept& s, const WriteToken<SelfReferentialMatrix>& t) const {
+  void write(OwnedState& s, const WriteToken<SelfReferentialMatrix>& t) const {
     with_emitted(s, t,
                  [&](const auto&, const auto& key, const auto& difference, const auto& strengths) {
                    scratch<S, Rows>(rows(), [&](auto& update) {
@@ -56,12 +56,12 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
                  });
   }
 
-  void read(const Kept& s, const ReadToken<SelfReferentialMatrix>& t,
+  void read(const OwnedState& s, const ReadToken<SelfReferentialMatrix>& t,
             OutToken<SelfReferentialMatrix> y) const {
     y.output.noalias() = s.W.topRows(dv()) * t.query;
   }
 
-  void write_vjp(const Kept& s, const WriteToken<SelfReferentialMatrix>& t, Kept& ds,
+  void write_vjp(const OwnedState& s, const WriteToken<SelfReferentialMatrix>& t, OwnedState& ds,
                  WriteGradToken<SelfReferentialMatrix> dt) const {
     with_emitted(
         s, t,
@@ -96,8 +96,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
         });
   }
 
-  void read_vjp(const Kept& s, const ReadToken<SelfReferentialMatrix>& t,
-                const OutGradToken<SelfReferentialMatrix>& dy, Kept& ds,
+  void read_vjp(const OwnedState& s, const ReadToken<SelfReferentialMatrix>& t,
+                const OutGradToken<SelfReferentialMatrix>& dy, OwnedState& ds,
                 ReadGradToken<SelfReferentialMatrix> dt) const {
     ds.W.topRows(dv()).noalias() += dy.output * t.query.transpose();
     dt.query.noalias() += s.W.topRows(dv()).transpose() * dy.output;
@@ -124,7 +124,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
 
   // Calls f(softmax(q), softmax(k), their difference, σ(b)).
   template <class F>
-  void with_emitted(const Kept& s, const WriteToken<SelfReferentialMatrix>& t, const F& f) const {
+  void with_emitted(const OwnedState& s, const WriteToken<SelfReferentialMatrix>& t,
+                    const F& f) const {
     scratch<S, Dk, 3>(dk(), [&](auto& query, auto& key, auto& difference) {
       query.noalias() = s.W.middleRows(dv(), dk()) * t.input;
       SoftmaxMap().map(query, query);

@@ -8,14 +8,15 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// Vectors that a later batch of tokens needs. Every pass over a panel of the matrix asks the
 /// memory for its part of them while it computes: they come from further away than the hardware
 /// looks ahead.
-template <class S> class Ahead {
+template <class S> class PrefetchList {
  public:
   void clear() { count_ = 0; }
   /// Vectors of the same size; null for none.
   template <class... Pointers> void add(Pointers... vectors) { (add_one(vectors), ...); }
 
   /// For entries first … first + count − 1.
-  EIGEN_ALWAYS_INLINE void ask([[maybe_unused]] Index first, [[maybe_unused]] Index count) const {
+  EIGEN_ALWAYS_INLINE void prefetch([[maybe_unused]] Index first,
+                                    [[maybe_unused]] Index count) const {
     // Not by Eigen's prefetch: GCC takes its calls for calls without an effect, and drops them.
 #if defined __GNUC__
     for (int i = 0; i < count_; ++i)
@@ -36,12 +37,12 @@ template <class S> class Ahead {
 };
 
 /// Whether it pays: where tokens are this small the hardware looks far enough ahead.
-template <class S> constexpr bool pays_to_ask(Index entries) {
+template <class S> constexpr bool worth_prefetching(Index entries) {
   return entries * static_cast<Index>(sizeof(S)) > 128;
 }
 
 /// Ahead, of the vectors with an entry for every row of a matrix, and for every column.
-template <class S> struct AheadOf { Ahead<S> rows, columns; };
+template <class S> struct Prefetches { PrefetchList<S> rows, columns; };
 
 }  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail
