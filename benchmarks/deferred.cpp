@@ -1,4 +1,4 @@
-#include <fastweights/memories/deferred.hpp>
+#include <fastweights/memories/adaptors/deferred.hpp>
 
 #include "heads_of.hpp"
 #include "operations.hpp"

@@ -1,4 +1,4 @@
-#include <fastweights/memories/amx_scan.hpp>
+#include <fastweights/memories/adaptors/amx_scan.hpp>
 
 #include "heads_of.hpp"
 #include "operations.hpp"

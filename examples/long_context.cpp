@@ -16,8 +16,8 @@
 #include <cstdio>
 #include <ctime>
 #include <fastweights/core/random.hpp>
-#include <fastweights/layers/long_term_layer.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iostream>

@@ -1,4 +1,4 @@
-#include <fastweights/kernels/backward.hpp>
+#include <fastweights/kernels/backward/backward.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

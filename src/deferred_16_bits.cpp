@@ -1,4 +1,4 @@
-#include <fastweights/kernels/deferred.hpp>
+#include <fastweights/kernels/decode/deferred.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

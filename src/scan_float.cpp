@@ -1,4 +1,4 @@
-#include <fastweights/kernels/scan.hpp>
+#include <fastweights/kernels/scan/scan.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

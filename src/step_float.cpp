@@ -1,4 +1,4 @@
-#include <fastweights/kernels/step.hpp>
+#include <fastweights/kernels/decode/step.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

@@ -1,4 +1,4 @@
-#include <fastweights/memories/compressive_memory.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
 
 #include "laws.hpp"
 

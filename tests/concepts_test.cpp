@@ -9,21 +9,21 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
-#include <fastweights/memories/delta_lstm.hpp>
-#include <fastweights/memories/delta_rnn.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/fast_weight_memory.hpp>
-#include <fastweights/memories/feature_mapped.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/gated_linear_attention.hpp>
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
-#include <fastweights/memories/linear_attention.hpp>
-#include <fastweights/memories/programmer1991.hpp>
-#include <fastweights/memories/recurrent_delta_net.hpp>
-#include <fastweights/memories/self_referential_matrix.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "largest_entry.hpp"
 #include "laws.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fastweights/kernels/amx_tiles.hpp>
+#include <fastweights/kernels/amx/tiles.hpp>
 
 /// What AMX does with its tiles, in plain C++, from the pseudocode of the instructions (Intel 64
 /// and IA-32 Architectures Software Developer's Manual, volume 2). Numbers too small to be normal

@@ -1,5 +1,5 @@
 #include <fastweights/io/weights.hpp>
-#include <fastweights/layers/fast_weights_rnn.hpp>
+#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
 
 #include "layer_checks.hpp"
 

@@ -2,12 +2,12 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/feature_mapped.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/gated_linear_attention.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "laws.hpp"
 

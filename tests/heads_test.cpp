@@ -1,7 +1,7 @@
 #include <fastweights/algorithms/heads.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/summed_heads.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "layer_checks.hpp"
 

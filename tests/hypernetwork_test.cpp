@@ -1,12 +1,12 @@
 #include <fastweights/core/random.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
-#include <fastweights/layers/hypernetwork.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/layers/models/hypernetwork.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
 
 #include "layer_checks.hpp"
 

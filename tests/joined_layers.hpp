@@ -2,12 +2,12 @@
 
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/feature_maps/identity.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/joined_attention.hpp>
-#include <fastweights/layers/relative_attention.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/layers/attention/joined_attention.hpp>
+#include <fastweights/layers/attention/relative_attention.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
 
 #include "layer_checks.hpp"
 

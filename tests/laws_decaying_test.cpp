@@ -1,5 +1,5 @@
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
 
 #include "laws.hpp"
 

@@ -1,6 +1,6 @@
-#include <fastweights/memories/deferred.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/adaptors/deferred.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
 
 #include "laws.hpp"
 

@@ -1,6 +1,6 @@
 #include <Eigen/QR>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "laws.hpp"
 

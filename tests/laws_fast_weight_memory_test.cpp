@@ -1,5 +1,5 @@
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
 
 #include "laws.hpp"
 

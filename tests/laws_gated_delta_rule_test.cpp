@@ -1,5 +1,5 @@
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
 
 #include "laws.hpp"
 

@@ -1,6 +1,6 @@
-#include <fastweights/memories/gated_linear_attention.hpp>
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "laws.hpp"
 

@@ -1,6 +1,6 @@
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/linear_attention.hpp>
-#include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
 
 #include "laws.hpp"
 

@@ -1,8 +1,8 @@
-#include <fastweights/layers/causal_conv.hpp>
-#include <fastweights/layers/embedding.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/layers/linear.hpp>
-#include <fastweights/layers/rms_norm.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/projections/linear.hpp>
 
 #include "layer_checks.hpp"
 

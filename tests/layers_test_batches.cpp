@@ -1,12 +1,12 @@
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/layers/causal_conv.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/fast_weights_rnn.hpp>
-#include <fastweights/layers/lstm.hpp>
-#include <fastweights/layers/rms_norm.hpp>
-#include <fastweights/layers/rnn.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
+#include <fastweights/layers/recurrent/lstm.hpp>
+#include <fastweights/layers/recurrent/rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "layer_checks.hpp"
 

@@ -1,8 +1,8 @@
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/rms_norm.hpp>
-#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "layer_checks.hpp"
 

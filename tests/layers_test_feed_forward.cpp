@@ -1,5 +1,5 @@
-#include <fastweights/layers/feed_forward.hpp>
-#include <fastweights/layers/swiglu.hpp>
+#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/layers/projections/swiglu.hpp>
 
 #include "layer_checks.hpp"
 

@@ -1,9 +1,9 @@
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/rms_norm.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/gated_linear_attention.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
 
 #include "layer_checks.hpp"
 

@@ -1,7 +1,7 @@
 #include <fastweights/core/random.hpp>
-#include <fastweights/layers/long_term_layer.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "catch.hpp"
 

@@ -1,8 +1,8 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/summed_heads.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "layer_checks.hpp"
 

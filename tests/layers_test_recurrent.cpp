@@ -1,5 +1,5 @@
-#include <fastweights/layers/lstm.hpp>
-#include <fastweights/layers/rnn.hpp>
+#include <fastweights/layers/recurrent/lstm.hpp>
+#include <fastweights/layers/recurrent/rnn.hpp>
 
 #include "layer_checks.hpp"
 

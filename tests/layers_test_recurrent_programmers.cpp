@@ -1,12 +1,12 @@
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/self_referential_layer.hpp>
-#include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/memories/delta_lstm.hpp>
-#include <fastweights/memories/delta_rnn.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/self_referential_layer.hpp>
+#include <fastweights/layers/memory/summed_heads.hpp>
+#include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "layer_checks.hpp"
 

@@ -1,4 +1,4 @@
-#include <fastweights/layers/relative_attention.hpp>
+#include <fastweights/layers/attention/relative_attention.hpp>
 
 #include "layer_checks.hpp"
 #include "sizes.hpp"

@@ -1,6 +1,6 @@
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
 
 #include "layer_checks.hpp"
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <fastweights/continuous/density.hpp>
-#include <fastweights/layers/long_term_layer.hpp>
-#include <fastweights/layers/strided_conv.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "layer_checks.hpp"
 

@@ -4,7 +4,7 @@
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/core/random.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "catch.hpp"
 

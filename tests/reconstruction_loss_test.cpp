@@ -1,7 +1,7 @@
 #include <fastweights/core/random.hpp>
-#include <fastweights/layers/reconstruction_loss.hpp>
-#include <fastweights/layers/strided_conv.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
+#include <fastweights/layers/attention/reconstruction_loss.hpp>
+#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
 
 #include "catch.hpp"
 

@@ -1,5 +1,5 @@
-#include <fastweights/layers/smoothing_gate.hpp>
-#include <fastweights/layers/strided_conv.hpp>
+#include <fastweights/layers/attention/smoothing_gate.hpp>
+#include <fastweights/layers/projections/strided_conv.hpp>
 
 #include "layer_checks.hpp"
 

@@ -1,9 +1,9 @@
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/io/weights.hpp>
-#include <fastweights/layers/joined_attention.hpp>
-#include <fastweights/layers/relative_attention.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/layers/attention/joined_attention.hpp>
+#include <fastweights/layers/attention/relative_attention.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "catch.hpp"
 #include "saves_its_state.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 /// Where on [0, 1] a continuous memory has a token now: one of the chunk that was written `age`
 /// writes ago (1: the last) of `chunks` in all, at `within` of that chunk, from 0 to 1.

@@ -7,7 +7,8 @@
 ///
 /// Not in it, since a program that only uses the library seldom needs them: fastweights/io/
 /// (safetensors files, needs nlohmann-json), fastweights/testing/ (random sequences, gradient
-/// check, timing) and fastweights/memories/amx_scan.hpp (the delta rule by Intel's matrix unit).
+/// check, timing) and fastweights/memories/adaptors/amx_scan.hpp (the delta rule by Intel's matrix
+/// unit).
 
 // What a memory is: its sizes, inputs, outputs and state.
 #include <fastweights/core/activations.hpp>
@@ -47,23 +48,23 @@
 #include <fastweights/continuous/sticky.hpp>
 
 // The memories.
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
-#include <fastweights/memories/deferred.hpp>
-#include <fastweights/memories/delta_lstm.hpp>
-#include <fastweights/memories/delta_rnn.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/fast_weight_memory.hpp>
-#include <fastweights/memories/feature_mapped.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/gated_linear_attention.hpp>
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
-#include <fastweights/memories/linear_attention.hpp>
-#include <fastweights/memories/normaliser.hpp>
-#include <fastweights/memories/programmer1991.hpp>
-#include <fastweights/memories/recurrent_delta_net.hpp>
-#include <fastweights/memories/self_referential_matrix.hpp>
+#include <fastweights/memories/adaptors/deferred.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
 
 // What is done to keys and queries before a memory meets them.
 #include <fastweights/feature_maps/chain.hpp>
@@ -78,35 +79,35 @@
 #include <fastweights/feature_maps/tanh.hpp>
 
 // Slow weights around them.
-#include <fastweights/layers/causal_conv.hpp>
-#include <fastweights/layers/embedding.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/fast_weights_rnn.hpp>
-#include <fastweights/layers/feed_forward.hpp>
-#include <fastweights/layers/gelu.hpp>
-#include <fastweights/layers/hypernetwork.hpp>
-#include <fastweights/layers/hypernetwork_obstacles.hpp>
-#include <fastweights/layers/identity_layer.hpp>
-#include <fastweights/layers/joined_attention.hpp>
-#include <fastweights/layers/kl_regulariser.hpp>
-#include <fastweights/layers/language_model.hpp>
+#include <fastweights/layers/attention/joined_attention.hpp>
+#include <fastweights/layers/attention/kl_regulariser.hpp>
+#include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/layers/attention/reconstruction_loss.hpp>
+#include <fastweights/layers/attention/relative_attention.hpp>
+#include <fastweights/layers/attention/smoothing_gate.hpp>
 #include <fastweights/layers/layer.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/layers/linear.hpp>
-#include <fastweights/layers/linear_transformer_block.hpp>
-#include <fastweights/layers/long_term_layer.hpp>
-#include <fastweights/layers/lstm.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/self_referential_layer.hpp>
+#include <fastweights/layers/memory/summed_heads.hpp>
+#include <fastweights/layers/models/hypernetwork.hpp>
+#include <fastweights/layers/models/hypernetwork_obstacles.hpp>
+#include <fastweights/layers/models/language_model.hpp>
+#include <fastweights/layers/models/linear_transformer_block.hpp>
+#include <fastweights/layers/models/pre_norm_block.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/parameters.hpp>
-#include <fastweights/layers/pre_norm_block.hpp>
-#include <fastweights/layers/reconstruction_loss.hpp>
-#include <fastweights/layers/relative_attention.hpp>
-#include <fastweights/layers/rms_norm.hpp>
-#include <fastweights/layers/rnn.hpp>
-#include <fastweights/layers/self_referential_layer.hpp>
-#include <fastweights/layers/smoothing_gate.hpp>
-#include <fastweights/layers/strided_conv.hpp>
-#include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/layers/swiglu.hpp>
+#include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/layers/projections/gelu.hpp>
+#include <fastweights/layers/projections/identity_layer.hpp>
+#include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/layers/projections/swiglu.hpp>
+#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
+#include <fastweights/layers/recurrent/lstm.hpp>
+#include <fastweights/layers/recurrent/rnn.hpp>
 
 // Training.
 #include <fastweights/training/adamw.hpp>

@@ -1,5 +1,5 @@
 #include <fastweights/fastweights.hpp>
-#include <fastweights/memories/amx_scan.hpp>
+#include <fastweights/memories/adaptors/amx_scan.hpp>
 #include <utility>
 
 #include "checks.hpp"

@@ -3,7 +3,7 @@
 // instruction. Prints a line each and fails where one does.
 
 #include <cstdio>
-#include <fastweights/memories/amx_scan.hpp>
+#include <fastweights/memories/adaptors/amx_scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 
 #include "trap.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/algorithms/scan.hpp>
-#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 /// What the files of this folder get wrong something with.
 

@@ -1,6 +1,6 @@
 // limit: 8
 // A rule of one's own in a layer, and the check of its gradients.
-#include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/testing/gradient_check.hpp>
 
 /// Forgets as much as it writes: W_t = (1 − β_t) W_{t−1} + β_t v_t k_tᵀ, y = W q.

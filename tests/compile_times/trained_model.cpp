@@ -1,12 +1,12 @@
 // limit: 12, 600 MiB
 // A small language model that learns to count, is saved, loaded and answers the same.
 #include <fastweights/io/weights.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/feed_forward.hpp>
-#include <fastweights/layers/language_model.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/layers/pre_norm_block.hpp>
-#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/models/language_model.hpp>
+#include <fastweights/layers/models/pre_norm_block.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <fastweights/training/losses.hpp>
 #include <filesystem>

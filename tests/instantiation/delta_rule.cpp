@@ -1,7 +1,7 @@
 // As memories.cpp, for the delta rule in all its forms.
 
-#include <fastweights/memories/deferred.hpp>
-#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/memories/adaptors/deferred.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 namespace fw {
 

@@ -1,9 +1,9 @@
 // As memories.cpp, for the memories with a decay a token.
 
 #include <fastweights/feature_maps/dpfp.hpp>
-#include <fastweights/memories/feature_mapped.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/gated_linear_attention.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
 
 namespace fw {
 

@@ -1,11 +1,11 @@
 // As memories.cpp, for long-term layers and what joins them to short-term ones.
 
 #include <fastweights/continuous/density.hpp>
-#include <fastweights/layers/joined_attention.hpp>
-#include <fastweights/layers/relative_attention.hpp>
-#include <fastweights/layers/strided_conv.hpp>
-#include <fastweights/memories/compressive_memory.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/layers/attention/joined_attention.hpp>
+#include <fastweights/layers/attention/relative_attention.hpp>
+#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 
 namespace fw {
 

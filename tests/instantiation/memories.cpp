@@ -3,10 +3,10 @@
 // they are fixed; the laws of the memories run with the other two.
 
 #include <fastweights/algorithms/backward.hpp>
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
-#include <fastweights/memories/linear_attention.hpp>
-#include <fastweights/memories/programmer1991.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
 
 namespace fw {
 

@@ -1,10 +1,10 @@
 // As memories.cpp, for the recurrent fast weight programmers.
 
 #include <fastweights/algorithms/backward.hpp>
-#include <fastweights/memories/delta_lstm.hpp>
-#include <fastweights/memories/delta_rnn.hpp>
-#include <fastweights/memories/recurrent_delta_net.hpp>
-#include <fastweights/memories/self_referential_matrix.hpp>
+#include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/recurrent/self_referential_matrix.hpp>
 
 namespace fw {
 

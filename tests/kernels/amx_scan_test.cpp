@@ -1,5 +1,5 @@
 #include <cstring>
-#include <fastweights/memories/amx_scan.hpp>
+#include <fastweights/memories/adaptors/amx_scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 
 #include "catch.hpp"

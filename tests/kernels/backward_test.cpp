@@ -1,9 +1,9 @@
 #include <fastweights/algorithms/backward.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/gated_delta_rule.hpp>
-#include <fastweights/memories/gated_linear_attention.hpp>
-#include <fastweights/memories/hebbian.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/testing/sequences.hpp>
 
 #include "catch.hpp"

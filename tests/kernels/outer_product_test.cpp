@@ -1,6 +1,6 @@
 #include <complex>
 #include <fastweights/core/random.hpp>
-#include <fastweights/kernels/outer_product.hpp>
+#include <fastweights/kernels/simd/outer_product.hpp>
 #include <limits>
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-#include <fastweights/memories/key_value_cache.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
 
 #include "laws.hpp"
 

@@ -1,5 +1,5 @@
-#include <fastweights/layers/embedding.hpp>
-#include <fastweights/layers/fast_weights_rnn.hpp>
+#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
 
 #include "case.hpp"
 

@@ -1,5 +1,5 @@
-#include <fastweights/layers/hypernetwork.hpp>
-#include <fastweights/memories/delta_rule.hpp>
+#include <fastweights/layers/models/hypernetwork.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "case.hpp"
 

@@ -1,5 +1,5 @@
-#include <fastweights/layers/long_term_layer.hpp>
-#include <fastweights/memories/continuous_memory.hpp>
+#include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 #include <nlohmann/json.hpp>
 
 #include "case.hpp"

@@ -1,10 +1,10 @@
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "case.hpp"
 

@@ -1,11 +1,11 @@
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
-#include <fastweights/layers/fast_weight_layer.hpp>
-#include <fastweights/layers/layer_norm.hpp>
-#include <fastweights/layers/self_referential_layer.hpp>
-#include <fastweights/memories/delta_lstm.hpp>
-#include <fastweights/memories/delta_rnn.hpp>
-#include <fastweights/memories/recurrent_delta_net.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/self_referential_layer.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 
 #include "case.hpp"
 

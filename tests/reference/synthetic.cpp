@@ -5,11 +5,11 @@
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
-#include <fastweights/layers/linear.hpp>
-#include <fastweights/memories/delta_rule.hpp>
-#include <fastweights/memories/fast_weight_memory.hpp>
-#include <fastweights/memories/key_value_cache.hpp>
-#include <fastweights/memories/linear_attention.hpp>
+#include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "case.hpp"
 

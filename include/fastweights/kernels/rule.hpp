@@ -2,8 +2,8 @@
 
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/memory.hpp>
-#include <fastweights/kernels/scan.hpp>
-#include <fastweights/kernels/step.hpp>
+#include <fastweights/kernels/decode/step.hpp>
+#include <fastweights/kernels/scan/scan.hpp>
 
 /// \file
 /// A rule's step and scan by the kernels. The rule has a matrix W in its state, and

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/layers/embedding.hpp>
+#include <fastweights/layers/projections/embedding.hpp>
 
 /// \file
 /// Losses over one sequence, averaged over its tokens, with their gradients. For a batch, average

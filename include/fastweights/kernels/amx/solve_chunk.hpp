@@ -1,0 +1,29 @@
+#pragma once
+
+#include <fastweights/kernels/simd/packet.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// N = (I + L)⁻¹ − I for a strictly lower triangular L, both 64×64 by rows. N = −L − L N is solved
+/// in the two blocks of 32 on the diagonal at the same time, each row subtracted from all below it
+/// as soon as it is known, which leaves no sum to wait for; then N₂₁ = −(I + N₂₂) L₂₁ (I + N₁₁).
+inline void solve_chunk(const float* L, float* N) {
+  constexpr int half = 32, size = 2 * half;
+  using Square = Eigen::Matrix<float, size, size, Eigen::RowMajor>;
+  const Eigen::Map<const Square> l(L);
+  Eigen::Map<Square> n(N);
+  n = -l;
+  for (int j = 0; j < half; ++j)
+    for (int first = 0; first < size; first += half)
+      for (int i = j + 1; i < half; ++i)
+        n.row(first + i).segment<half>(first) -=
+            l(first + i, first + j) * n.row(first + j).segment<half>(first);
+  Eigen::Matrix<float, half, half, Eigen::RowMajor> below = -l.bottomLeftCorner<half, half>();
+  below.noalias() -= l.bottomLeftCorner<half, half>() * n.topLeftCorner<half, half>();
+  n.bottomLeftCorner<half, half>() = below;
+  n.bottomLeftCorner<half, half>().noalias() += n.bottomRightCorner<half, half>() * below;
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

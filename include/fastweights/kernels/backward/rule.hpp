@@ -1,0 +1,36 @@
+#pragma once
+
+#include <fastweights/kernels/backward/backward.hpp>
+#include <fastweights/kernels/rule.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// A rule's sequence and gradients as the passes take them. Of one that looks up what a key
+/// retrieves, `u` and `c` are left to be set: what the forward pass kept, and room for as much.
+template <class M>
+BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& in,
+                                                   const ReadSequence<M>& reads,
+                                                   const OutGradSequence<M>& dy,
+                                                   const WriteGradSequence<M>& dw,
+                                                   const ReadGradSequence<M>& dr) {
+  BackwardTokens<typename M::Scalar> t;
+  t.k = columns_of(in.key);
+  t.q = columns_of(reads.query);
+  t.dy = columns_of(dy.output);
+  t.dk = columns_of(dw.key);
+  t.dq = columns_of(dr.query);
+  if constexpr (M::has_delta_term) {
+    t.dv = columns_of(dw.value);
+    t.beta = columns_of(in.beta);
+    t.dbeta = columns_of(dw.beta);
+  } else {
+    t.u = columns_of(in.value);
+    t.c = columns_of(dw.value);
+  }
+  if constexpr (requires { in.decay; }) t.decays = columns_of(in.decay);
+  return t;
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

@@ -1,0 +1,229 @@
+#pragma once
+
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/kernels/scan/matrix_pass.hpp>
+#include <fastweights/kernels/scan/pair.hpp>
+
+namespace fw::detail {
+inline namespace FASTWEIGHTS_KERNELS {
+
+/// What a step takes beside W; members as in Pair::One.
+template <class S> struct StepToken {
+  const S *lookup_key, *query, *key, *values, *betas, *fades;
+  S* output;
+  TokenCoefficients<S> by;
+  S own;  // k·q
+};
+
+/// Some rows of W, in place, through one token: gone through twice, for the products and for the
+/// update, so that what a panel holds in the first-level cache is fetched and written back once.
+template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelStep {
+ public:
+  /// The panel's first `skipped` rows are left as they are: another panel has done them.
+  static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                      Index first, Index skipped) {
+    W += first;
+    if constexpr (HasDeltaTerm)
+      write_then<false>(W, stride, columns, t,
+                        answer(t, products(W, stride, columns, t), first, skipped), skipped);
+    else
+      sum_up(W, stride, columns, t, first, skipped);
+  }
+
+ private:
+  using Column = Rows<S, R>;
+  struct Sums {
+    Column key, query;
+    EIGEN_ALWAYS_INLINE void add(const Sums& other) {
+      key.add(other.key);
+      query.add(other.query);
+    }
+  };
+
+  // What is written does not depend on W: one time through it does.
+  static EIGEN_ALWAYS_INLINE void sum_up(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                         Index first, Index skipped) {
+    const Column e = behind(update_of(t, first), skipped);
+    Column y = write_then<true>(W, stride, columns, t, e, skipped);
+    y.scale(t.by.read);
+    store_part(y, t.output + first, skipped, Column::size);
+  }
+
+  // W ← fade W + e kᵀ, and Reads: what W then answers.
+  template <bool Reads>
+  static EIGEN_ALWAYS_INLINE Column write_then(S* W, Index stride, Index columns,
+                                               const StepToken<S>& t, const Column& e,
+                                               Index skipped) {
+    const S *key = t.key, *fades = t.fades, *query = t.query;
+    const Column fade = kept(decay_kind == DecayKind::scalar ? t.by.fade : S(1), skipped);
+    const auto visit = [&](Index j, Column& sum) {
+      S* const w_j = W + j * stride;
+      Column w = Column::load(w_j);
+      if constexpr (decay_kind == DecayKind::scalar) w.scale(fade);
+      if constexpr (decay_kind == DecayKind::per_key) w.scale(kept(fades[j], skipped));
+      w.add(e, key[j]);
+      w.store(w_j);
+      if constexpr (Reads) sum.add(w, query[j]);
+    };
+    return sum_over_columns<Column>(columns, Column::all(S(0)), visit);
+  }
+
+  static EIGEN_ALWAYS_INLINE Sums products(const S* W, Index stride, Index columns,
+                                           const StepToken<S>& t) {
+    const S *key = t.lookup_key, *query = t.query;
+    const auto visit = [&](Index j, Sums& sums) {
+      const Column w = Column::load(W + j * stride);
+      sums.key.add(w, key[j]);
+      sums.query.add(w, query[j]);
+    };
+    return sum_over_columns<Sums>(columns, {Column::all(S(0)), Column::all(S(0))}, visit);
+  }
+
+  // visit(j, one of some sums) for every column j; there are enough sums to hide the latency of a
+  // multiply-add.
+  template <class Sum, class F>
+  static EIGEN_ALWAYS_INLINE Sum sum_over_columns(Index columns, const Sum& zero, const F& visit) {
+    Sum sum = zero, second = zero, third = zero, fourth = zero;
+    Index j = 0;
+    if constexpr (R == 1)
+      for (; j + 4 <= columns; j += 4) {
+        visit(j, sum);
+        visit(j + 1, second);
+        visit(j + 2, third);
+        visit(j + 3, fourth);
+      }
+    if constexpr (R < 4)
+      for (; j + 2 <= columns; j += 2) {
+        visit(j, sum);
+        visit(j + 1, second);
+      }
+    for (; j < columns; ++j) visit(j, sum);
+    if constexpr (R == 1) third.add(fourth), second.add(third);
+    if constexpr (R < 4) sum.add(second);
+    return sum;
+  }
+
+  // 1 in the rows that are skipped.
+  static EIGEN_ALWAYS_INLINE Column kept(S fade, Index skipped) {
+    if (skipped == 0) return Column::all(fade);
+    S rows[Column::size];
+    std::fill(rows, rows + skipped, S(1));
+    std::fill(rows + skipped, rows + Column::size, fade);
+    return Column::load(rows);
+  }
+
+  static EIGEN_ALWAYS_INLINE Column answer(const StepToken<S>& t, Sums sums, Index first,
+                                           Index skipped) {
+    const S past = decay_kind == DecayKind::scalar ? t.by.fade : S(1);
+    sums.key.scale(-t.by.retrieved * past);
+    const Column e = update_of(t, first, sums.key);
+    sums.query.scale(t.by.read * past);
+    sums.query.add(e, t.by.read * t.own);
+    store_part(sums.query, t.output + first, skipped, Column::size);
+    return behind(e, skipped);
+  }
+
+  static EIGEN_ALWAYS_INLINE Column update_of(const StepToken<S>& t, Index first,
+                                              const Column& correction = Column::all(S(0))) {
+    Column e = correction;
+    e.add(Column::load(t.values + first), t.by.value);
+    if (t.betas != nullptr)
+      e.scale(Column::load(t.betas + first));
+    else
+      e.scale(t.by.beta);
+    return e;
+  }
+
+  // 0 in the rows that are skipped.
+  static EIGEN_ALWAYS_INLINE Column behind(const Column& e, Index skipped) {
+    if (skipped == 0) return e;
+    S rows[Column::size];
+    e.store(rows);
+    return load_part<Column>(rows, skipped, Column::size);
+  }
+};
+
+/// As PanelStep, R packets of rows at a time. A function that is not inline, so that programs which
+/// link fastweights::compiled do not compile it again.
+template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm>
+EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepToken<S>& t,
+                                  Index first, Index skipped) {
+  PanelStep<S, R, decay_kind, HasDeltaTerm>::run(W, stride, columns, t, first, skipped);
+}
+
+#define FASTWEIGHTS_STEP_PANEL(keyword, S, R, decay_kind, HasDeltaTerm) \
+  keyword template void step_panel<S, R, decay_kind, HasDeltaTerm>(     \
+      S*, Index, Index, const StepToken<S>&, Index, Index)
+#define FASTWEIGHTS_STEP_PANELS(keyword, S, decay_kind, HasDeltaTerm) \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 1, decay_kind, HasDeltaTerm);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 2, decay_kind, HasDeltaTerm);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 4, decay_kind, HasDeltaTerm);    \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 8, decay_kind, HasDeltaTerm)
+/// Explicit instances, or with `extern` their declarations.
+#define FASTWEIGHTS_STEP_KERNELS(keyword, S)                      \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, false);    \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, true);     \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, false);  \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, true);   \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_key, false); \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_key, true)
+
+#ifdef FASTWEIGHTS_COMPILED
+FASTWEIGHTS_STEP_KERNELS(extern, float);
+FASTWEIGHTS_STEP_KERNELS(extern, double);
+#endif
+
+/// Whether a step of d_v rows has a kernel: a packet has to fit in.
+template <class S> bool has_step(Index rows) { return rows >= lanes<S>; }
+
+/// Takes W, d_v×d_k with contiguous columns, through one token.
+template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
+void step_rows(Matrix& W, const StepToken<S>& t) {
+  const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
+  Index first = 0;
+  const auto panels = [&]<int R>(std::integral_constant<int, R>) {
+    for (; first + R * lanes<S> <= rows; first += R * lanes<S>)
+      step_panel<S, R, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, first, 0);
+  };
+  if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
+    panels(std::integral_constant<int, 8>{});
+  panels(std::integral_constant<int, 4>{});
+  panels(std::integral_constant<int, 2>{});
+  panels(std::integral_constant<int, 1>{});
+  const Index last = rows - lanes<S>;
+  if (first < rows)
+    step_panel<S, 1, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, last, first - last);
+}
+
+/// As step_rows, for a token as a rule is given it.
+template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
+EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
+                                    const TokenCoefficients<S>& weights) {
+  using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
+  const S *k = tokens.key(0), *q = tokens.query(0), *fades = tokens.fades(0);
+  const Vector key(k, W.cols()), query(q, W.cols());
+  StepToken<S> t{k,
+                 q,
+                 k,
+                 tokens.value(0),
+                 tokens.beta(0),
+                 fades,
+                 tokens.output(0),
+                 weights,
+                 HasDeltaTerm ? (key * query).sum() : S(0)};
+  if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_key) {
+    const Vector fade(fades, W.cols());
+    scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
+      decayed_key = fade * key;
+      decayed_query = fade * query;
+      t.lookup_key = decayed_key.data();
+      t.query = decayed_query.data();
+      step_rows<decay_kind, HasDeltaTerm>(W, t);
+    });
+  } else {
+    step_rows<decay_kind, HasDeltaTerm>(W, t);
+  }
+}
+
+}  // namespace FASTWEIGHTS_KERNELS
+}  // namespace fw::detail

@@ -1,0 +1,270 @@
+#pragma once
+
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/layers/memory/head_inputs.hpp>
+#include <vector>
+
+namespace fw {
+
+namespace detail {
+
+// The record of slow weights that a memory keeps, or an empty one.
+template <class M> struct SlowWeightsOf { using type = Nothing; };
+template <KeepsSlowWeights M> struct SlowWeightsOf<M> { using type = decltype(StateOf<M>::slow); };
+
+}  // namespace detail
+
+/// No normalisation of the heads' outputs.
+struct NoNorm {
+  using Trace = Nothing;
+  explicit NoNorm(Index) {}
+  static constexpr auto names = fw::names();
+};
+
+struct FastWeightOptions {
+  Index d_model;
+  Index heads = 1;
+  Index d_key = 0;        ///< a key's size before the feature map; 0: that of the memory's keys
+  double scale = 1;       ///< times the memory's output
+  bool bias = false;      ///< of the slow projections and of the output
+  bool parallel = false;  ///< heads at the same time, see for_each_head; not for real-time threads
+};
+
+/// A multi-head layer of slow weights around any memory: the slow weights make what every head
+/// writes and reads out of x, and join what the heads answer. Which projections there are follows
+/// from the memory's signature; here for the gated delta rule, per head:
+///
+///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = sigmoid(W_β x)     α = sigmoid(W_α x)^(1/16)
+///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
+///
+/// Where the memory has slow weights of its own, as the recurrent delta net, `slow` are those of
+/// every head. Shapes: x, y d_model×T, or d_model×BT of B sequences, one behind the other; the
+/// heads are stacked rows. `norm` has one set of weights for all heads (NoNorm, RmsNorm,
+/// LayerNorm). Cost a token: 2 d_model times the rows of all projections, plus H steps of the
+/// memory. Throws std::invalid_argument when a size does not fit. Schlag, Irie, Schmidhuber 2021,
+/// arXiv 2102.11174, section 4; the output scale 1/√d_head is that of its language models, the
+/// output norm that of Yang et al. 2024, arXiv 2406.06484.
+template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
+struct FastWeightLayer {
+  using Scalar = typename M::Scalar;
+  using Signature = typename M::Signature;
+  using Writes = detail::HeadInputs<Scalar, Signature::template Write>;
+  using Reads = detail::HeadInputs<Scalar, Signature::template Read>;
+  using SlowWeights = typename detail::SlowWeightsOf<M>::type;
+  using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "FastWeightLayer";
+  static_assert(!learns_initial_state<M>(),
+                "FastWeightLayer: starts from a zero state, into which this memory writes nothing; "
+                "SelfReferentialLayer learns another");
+  static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
+
+  typename Writes::Maps write;
+  typename Reads::Maps read;
+  OutputNorm norm;
+  Linear<Scalar> output;
+  std::vector<SlowWeights> slow;
+  M memory;
+  KeyMap map;
+  Index heads;
+  Index d_key;
+  double scale;
+  bool parallel;
+  static constexpr auto names = fw::names("write", "read", "norm", "output", "slow", "memory",
+                                          "map", "heads", "d_key", "scale", "parallel");
+
+  struct State {
+    std::vector<StateOf<M>> heads;  ///< one a head; of several sequences those of the first, …
+    static constexpr auto names = fw::names("heads");
+  };
+  struct Trace {
+    Writes write;
+    Reads read;
+    Matrix out, normed;  ///< what the heads answer, before and after the norm
+    typename OutputNorm::Trace norm;
+    std::vector<Checkpoints<M>> kept;  ///< as the states
+    Index sequences = 1;               ///< B of the last pass
+    Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
+    Matrix dout, dnormed;              ///< backward's buffers
+    std::vector<StateOf<M>> dstate;
+  };
+
+  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument when the map
+  /// does not give the features that the memory takes.
+  FastWeightLayer(FastWeightOptions o, M m, KeyMap key_map = {})
+      : FastWeightLayer(checked(o), m, key_map, m.signature().out()) {}
+
+  Index inputs() const { return output.outputs(); }
+  Index outputs() const { return output.outputs(); }
+  /// Of that many sequences at once.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads * sequences),
+                                    fw::initial_state(memory))};
+  }
+
+  void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
+               Pass pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    const Index sequences = check_state(state, x.cols());
+    const auto signature = memory.signature();
+    trace.write.forward(write, signature.write(), heads, d_key, map, x);
+    trace.read.forward(read, signature.read(), heads, d_key, map, x);
+    trace.out.resize(heads * out_size().rows, out_size().width * x.cols());
+    trace.trained = 0;
+    trace.sequences = sequences;
+    scan_heads(state, trace, pass);
+    if (scale != 1) trace.out *= Scalar(scale);
+    Nothing none;
+    output.forward(none, detail::with_rows(normalise(trace, pass), output.inputs()), y, none);
+    if (pass == Pass::train) trace.trained = x.cols();
+  }
+
+  void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
+                FastWeightLayer& grad) const requires Differentiable<M> {
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    Nothing none;
+    const Matrix& normed = normalises ? trace.normed : trace.out;
+    Matrix& dnormed = normalises ? trace.dnormed : trace.dout;
+    dnormed.resize(normed.rows(), normed.cols());
+    output.backward(detail::with_rows(normed, output.inputs()), none, dy,
+                    detail::with_rows(dnormed, output.inputs()), grad.output);
+    normalise_backward(trace, grad);
+    if (scale != 1) trace.dout *= Scalar(scale);
+    heads_backward(trace, grad);
+    dx.setZero();
+    const auto signature = memory.signature();
+    trace.write.backward(write, signature.write(), d_key, map, x, dx, grad.write);
+    trace.read.backward(read, signature.read(), d_key, map, x, dx, grad.read);
+  }
+
+ private:
+  static constexpr bool normalises = !std::is_same_v<OutputNorm, NoNorm>;
+
+  FastWeightLayer(const FastWeightOptions& o, const M& m, const KeyMap& key_map,
+                  const typename Signature::template Out<Extents>& out)
+      : write(Writes::maps(m.signature().write(), o.d_model, o.heads, key_size(o, m), o.bias)),
+        read(Reads::maps(m.signature().read(), o.d_model, o.heads, key_size(o, m), o.bias)),
+        norm(std::get<0>(members(out)).rows),
+        output(o.heads * std::get<0>(members(out)).rows *
+                   detail::per_token(std::get<0>(members(out))).width,
+               o.d_model, o.bias),
+        memory(m),
+        map(key_map),
+        heads(o.heads),
+        d_key(key_size(o, m)),
+        scale(o.scale),
+        parallel(o.parallel) {
+    detail::check_one_a_token(name, m);
+    if (map.features(d_key) != key_rows(m))
+      detail::throw_mismatch(name, "the feature map", map.features(d_key), "features", key_rows(m),
+                             "the memory");
+    if (key_rows(m) == 0 && !std::is_same_v<KeyMap, IdentityMap>)
+      throw std::invalid_argument(std::string(name) + ": the feature map is " +
+                                  std::string(KeyMap::name) + ", expected IdentityMap, as " +
+                                  std::string(M::name) + " takes no keys to map");
+    if constexpr (KeepsSlowWeights<M>)
+      slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
+  }
+  static const FastWeightOptions& checked(const FastWeightOptions& o) {
+    detail::check_size<Dynamic>(name, "d_model", o.d_model);
+    detail::check_size<Dynamic>(name, "heads", o.heads);
+    return o;
+  }
+  // The size of the memory's keys, 0 where it takes none; and of the keys before the feature map.
+  static Index key_rows(const M& m) {
+    const Index rows = Reads::key_rows(m.signature().read());
+    return rows > 0 ? rows : Writes::key_rows(m.signature().write());
+  }
+  static Index key_size(const FastWeightOptions& o, const M& m) {
+    return o.d_key != 0 ? o.d_key : key_rows(m);
+  }
+
+  // How many sequences it is of.
+  Index check_state(const State& state, Index columns) const {
+    const Index sequences = detail::sequences_of(static_cast<Index>(state.heads.size()), heads);
+    detail::check_heads(name, state.heads, sequences * heads, memory);
+    return detail::check_sequences(name, sequences, columns);
+  }
+
+  Extent out_size() const {
+    const auto out = memory.signature().out();
+    return detail::per_token(std::get<0>(members(out)));
+  }
+
+  template <class SequenceRecord, class Stack>
+  SequenceRecord outputs_of(Stack& stack, const detail::HeadOf& of) const {
+    return {detail::part_of<member_t<SequenceRecord, 0>>(stack, out_size().rows, of)};
+  }
+
+  // Calls f(head of a sequence, the number of its state), the sequences of a head in order.
+  template <class F> void for_each_state(Index sequences, const F& f) const {
+    for_each_head(heads, parallel, [&](Index h) {
+      for (Index b = 0; b < sequences; ++b)
+        f(detail::HeadOf{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
+    });
+  }
+
+  void scan_heads(State& state, Trace& trace, Pass pass) const {
+    const auto signature = memory.signature();
+    trace.kept.resize(state.heads.size());
+    for_each_state(trace.sequences, [&](const detail::HeadOf& of, std::size_t i) {
+      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), of);
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), of);
+      const auto out = outputs_of<OutSequence<M>>(trace.out, of);
+      if constexpr (KeepsSlowWeights<M>)
+        state.heads[i].slow = slow[static_cast<std::size_t>(of.head)];
+      if constexpr (Differentiable<M>) {
+        if (pass == Pass::train) {
+          fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
+          return;
+        }
+      }
+      fw::scan(memory, state.heads[i], inputs, queries, out);
+    });
+  }
+
+  void heads_backward(Trace& trace, [[maybe_unused]] FastWeightLayer& grad) const {
+    const auto signature = memory.signature();
+    trace.write.clear_gradient();
+    trace.read.clear_gradient();
+    const auto states = static_cast<std::size_t>(parallel ? heads : 1);
+    trace.dstate.assign(states, trace.kept[0].states[0]);  // of its size, in place
+    for_each_state(trace.sequences, [&](const detail::HeadOf& of, std::size_t i) {
+      const auto h = static_cast<std::size_t>(of.head);
+      auto& dstate = trace.dstate[parallel ? h : 0];
+      set_zero(dstate);
+      fw::backward(memory, trace.kept[i],
+                   trace.write.template sequence<WriteSequence<M>>(signature.write(), of),
+                   trace.read.template sequence<ReadSequence<M>>(signature.read(), of),
+                   outputs_of<OutGradSequence<M>>(trace.dout, of), dstate,
+                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), of),
+                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), of));
+      if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[h], dstate.slow);
+    });
+  }
+
+  // The norm sees every head of every token as a token of its own.
+  Matrix& normalise(Trace& trace, [[maybe_unused]] Pass pass) const {
+    if constexpr (normalises) {
+      trace.normed.resize(trace.out.rows(), trace.out.cols());
+      Nothing none;
+      norm.forward(none, by_head(trace.out), by_head(trace.normed), trace.norm, pass);
+      return trace.normed;
+    } else {
+      return trace.out;
+    }
+  }
+  void normalise_backward(Trace& trace, FastWeightLayer& grad) const {
+    if constexpr (normalises) {
+      trace.dout.resize(trace.out.rows(), trace.out.cols());
+      norm.backward(by_head(trace.out), trace.norm, by_head(trace.dnormed), by_head(trace.dout),
+                    grad.norm);
+    }
+  }
+
+  auto by_head(Matrix& stacked) const { return detail::with_rows(stacked, out_size().rows); }
+};
+
+}  // namespace fw

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/layers/memory/head_inputs.hpp>
+#include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace fw {
+
+struct SelfReferentialOptions {
+  Index d_model;
+  Index heads = 1;
+  bool bias = false;  ///< of the output
+};
+
+/// A multi-head layer of self-referential weight matrices, whose slow weights are the matrices they
+/// start from, a matrix a head:
+///
+///     y = W_o [srwm(softmax(x_1)); …; srwm(softmax(x_H))]
+///
+/// where x_h are the rows of head h. Shapes: x, y d_model×T. A sequence that starts from
+/// initial_state() has the gradient of the first matrices; one that goes on from a later state does
+/// not depend on them but by the state, which counts as a constant. Cost a token:
+/// 2 d_model² + 18 d_model²/heads flops. Throws std::invalid_argument when a size does not fit or
+/// d_model is no multiple of heads.
+/// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3; the drawing of the first
+/// matrices is that of its code.
+template <class S> struct SelfReferentialLayer {
+  using Scalar = S;
+  using Memory = SelfReferentialMatrix<S>;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "SelfReferentialLayer";
+
+  std::vector<StateOf<Memory>> initial;
+  Linear<S> output;
+  Memory memory;
+  static constexpr auto names = fw::names("initial", "output", "memory");
+
+  struct State {
+    Index tokens = 0;  ///< read so far; at 0 `heads` become the layer's first matrices
+    std::vector<StateOf<Memory>> heads;
+    static constexpr auto names = fw::names("tokens", "heads");
+  };
+  struct Trace {
+    Matrix input;                           ///< x after the softmax
+    Matrix out;                             ///< what the heads answer
+    std::vector<Checkpoints<Memory>> kept;  ///< one a head
+    bool from_start = false;                ///< whether the last pass started at the first token
+    Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
+    Matrix dout, dwritten, dread, dx;  ///< backward's buffers
+    std::vector<StateOf<Memory>> dstate;
+  };
+
+  /// Parameters are zero until initialised or loaded.
+  explicit SelfReferentialLayer(const SelfReferentialOptions& o)
+      : output(checked(o).d_model, o.d_model, o.bias),
+        memory(o.d_model / o.heads, o.d_model / o.heads) {
+    initial.assign(static_cast<std::size_t>(o.heads), zero_gradient(memory));
+  }
+
+  Index inputs() const { return output.inputs(); }
+  Index outputs() const { return output.outputs(); }
+  State initial_state() const { return {0, initial}; }
+
+  /// Normal with deviation 1/√d_head, around 0, but around −1 for the rows of the write strengths.
+  template <class Generator> void initialise(Generator& random) {
+    const double deviation = 1 / std::sqrt(static_cast<double>(size()));
+    for (auto& head : initial) {
+      head.W = head.W.unaryExpr([&](const S&) { return S(deviation * random.normal()); });
+      head.W.template bottomRows<4>().array() -= S(1);
+    }
+    output.initialise(random);
+  }
+
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    detail::check_heads(name, state.heads, static_cast<Index>(initial.size()), memory);
+    trace.trained = 0;
+    trace.from_start = state.tokens == 0;
+    if (trace.from_start) state.heads = initial;
+    state.tokens += x.cols();
+    trace.input = x;
+    auto by_head = detail::with_rows(trace.input, size());
+    SoftmaxMap().map(by_head, by_head);
+    scan_heads(state, trace, pass);
+    Nothing none;
+    output.forward(none, trace.out, y, none);
+    if (pass == Pass::train) trace.trained = x.cols();
+  }
+
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx,
+                SelfReferentialLayer& grad) const {
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    trace.dout.resize(inputs(), x.cols());
+    Nothing none;
+    output.backward(trace.out, none, dy, trace.dout, grad.output);
+    heads_backward(trace, grad);
+    trace.dwritten += trace.dread;
+    trace.dx.setZero(inputs(), x.cols());
+    const auto input = detail::with_rows(trace.input, size());
+    auto to = detail::with_rows(trace.dx, size());
+    SoftmaxMap().vjp(input, input, detail::with_rows(trace.dwritten, size()), to);
+    dx = trace.dx;
+  }
+
+ private:
+  static const SelfReferentialOptions& checked(const SelfReferentialOptions& o) {
+    detail::check_size<Dynamic>(name, "d_model", o.d_model);
+    detail::check_size<Dynamic>(name, "heads", o.heads);
+    if (o.d_model % o.heads != 0)
+      throw std::invalid_argument(std::string(name) + ": d_model is " + std::to_string(o.d_model) +
+                                  ", expected a multiple of " + std::to_string(o.heads) + " heads");
+    return o;
+  }
+  Index size() const { return memory.signature().dk; }
+
+  auto head(Matrix& stacked, std::size_t h) const {
+    return stacked.middleRows(static_cast<Index>(h) * size(), size());
+  }
+
+  void scan_heads(State& state, Trace& trace, Pass pass) const {
+    trace.out.resize(trace.input.rows(), trace.input.cols());
+    trace.kept.resize(initial.size());
+    for (std::size_t h = 0; h < initial.size(); ++h) {
+      auto in = head(trace.input, h), out = head(trace.out, h);
+      if (pass == Pass::train)
+        fw::scan(memory, state.heads[h], {in}, {in}, {out}, trace.kept[h]);
+      else
+        fw::scan(memory, state.heads[h], {in}, {in}, {out});
+    }
+  }
+
+  void heads_backward(Trace& trace, SelfReferentialLayer& grad) const {
+    trace.dwritten.setZero(trace.input.rows(), trace.input.cols());
+    trace.dread.setZero(trace.input.rows(), trace.input.cols());
+    trace.dstate.assign(1, trace.kept[0].states[0]);  // of its size, in place
+    auto& dstate = trace.dstate[0];
+    for (std::size_t h = 0; h < initial.size(); ++h) {
+      set_zero(dstate);
+      auto in = head(trace.input, h), dout = head(trace.dout, h),
+           dwritten = head(trace.dwritten, h), dread = head(trace.dread, h);
+      fw::backward(memory, trace.kept[h], {in}, {in}, {dout}, dstate, {dwritten}, {dread});
+      if (trace.from_start) add_parameters(grad.initial[h], dstate);
+    }
+  }
+};
+
+}  // namespace fw

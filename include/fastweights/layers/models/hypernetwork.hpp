@@ -1,0 +1,174 @@
+#pragma once
+
+#include <fastweights/layers/models/hypernetwork_obstacles.hpp>
+#include <fastweights/layers/models/linear_transformer_block.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fw {
+
+enum class TokenOrder { x_first, z_first };
+
+struct HypernetworkForm {
+  bool causal = true;  ///< else both tokens see both
+  TokenOrder order = TokenOrder::x_first;
+};
+
+/// The linear transformer block that runs a hypernetwork: z programs the matrix that x goes
+/// through, and the block computes the answer exactly, up to rounding.
+///
+///     y = A σ(ω(z) x)        ω(z) = Σ_m z^(m) Θ^(m)
+///
+/// One head a program matrix, d_k = 1, d_v = h, d_model = d + M + h + o; a token has the blocks
+/// x | z | u | y. Of the two tokens e1 = (x, 0, 1) writes Θ^(m) x under key 1 in head m, and
+/// e2 = (0, z, 0) reads it with query z^(m); W_P puts the sum, ω(z) x, into e2's u block, and the
+/// MLP puts A σ(u) into its y block:
+///
+/// | weights, of head m | one is at, or what they are |
+/// |---|---|
+/// | query, 1×d_model | column d + m, z^(m) |
+/// | key, 1×d_model | column d + M, the first of e1's ones |
+/// | value, h×d_model | Θ^(m) over the x block |
+/// | W_P, for all heads | I_h onto the u block |
+/// | up, down of the MLP | I_h over the u block, A onto the y block |
+///
+///     const fw::Hypernetwork<double> net(theta, A);
+///     const fw::DeltaRule<double> memory(net.hidden(), 1);
+///     const auto block = net.block<fw::Elementwise<fw::Tanh>>(memory);
+///     Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2);
+///     block.forward(state, E, Y, trace);  // net.answer(Y) is A tanh(ω(z) x)
+///
+/// Shapes: Θ^(m) h×d, A o×h, x d, z M, the answer o. Cost: that of the block with M heads, two
+/// tokens. Throws std::invalid_argument when a size does not fit, and, with the reason, for what
+/// would compute something else: e2 before e1 under a causal mask, a norm, and memories that do not
+/// give z^(m) times what was written (softmax, normalisers, ELU+1, decay, and by a trial with
+/// values from 5e-4 to 2e3 others; hypernetwork_obstacles.hpp).
+/// Linear attention as fast weights: Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 15–17;
+/// hypernetworks: Ha, Dai, Le 2016, arXiv 1609.09106.
+template <class S> class Hypernetwork {
+ public:
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+  static constexpr std::string_view name = "Hypernetwork";
+
+  Hypernetwork(std::vector<Matrix> theta, Matrix a, HypernetworkForm form = {})
+      : theta_(std::move(theta)), a_(std::move(a)), form_(form) {
+    check_sizes();
+    if (form.causal && form.order == TokenOrder::z_first)
+      detail::refuse_hypernetwork(
+          "the order e2, e1 under a causal mask: e2 would read before e1 has written");
+  }
+
+  Index inputs() const { return theta_[0].cols(); }                     ///< d
+  Index programs() const { return static_cast<Index>(theta_.size()); }  ///< M
+  Index hidden() const { return a_.cols(); }                            ///< h
+  Index outputs() const { return a_.rows(); }                           ///< o
+  Index width() const { return u_block() + hidden() + outputs(); }      ///< d_model
+
+  /// A σ(ω(z) x), evaluated directly.
+  template <class Activation> Vector evaluate(const Vector& x, const Vector& z) const {
+    check_rows("x", x, inputs());
+    check_rows("z", z, programs());
+    Vector u = Vector::Zero(hidden()), activated(hidden());
+    for (Index m = 0; m < programs(); ++m) u += z[m] * (at(m) * x);
+    Activation::value(u, activated);
+    return a_ * activated;
+  }
+
+  /// The block around a memory of hidden() value rows and one key row.
+  template <class Activation, template <class> class Norm = IdentityLayer, Memory M>
+  auto block(const M& memory) const {
+    if (!std::is_same_v<Norm<S>, IdentityLayer<S>>)
+      detail::refuse_hypernetwork(std::string(Norm<S>::name) +
+                                  ": it scales and shifts x and z by what is in the token besides");
+    check_memory(memory);
+    SummedHeads<M> heads({.d_model = width(), .heads = programs(), .causal = form_.causal}, memory);
+    LinearTransformerBlock<M, Activation, Norm> block(
+        std::move(heads), FeedForward<S, Activation>(width(), hidden(), /*bias=*/false));
+    for_each_member(
+        [this, i = std::size_t{0}](std::string_view, Linear<S>& map) mutable {
+          set_written(map.weight, M::Signature::template Write<Extents>::roles[i++]);
+        },
+        block.mixer.write);
+    std::get<0>(members(block.mixer.read)).weight.middleCols(inputs(), programs()).setIdentity();
+    block.mixer.output.weight.middleRows(u_block(), hidden()).setIdentity();
+    block.ffn.up.weight.middleCols(u_block(), hidden()).setIdentity();
+    block.ffn.down.weight.bottomRows(outputs()) = a_;
+    return block;
+  }
+  template <class Activation> auto block() const {
+    return block<Activation>(LinearAttention<S>(hidden(), 1));
+  }
+
+  /// e1 and e2 as columns, in the order of the form.
+  Matrix tokens(const Vector& x, const Vector& z) const {
+    check_rows("x", x, inputs());
+    check_rows("z", z, programs());
+    Matrix E = Matrix::Zero(width(), 2);
+    E.col(1 - z_token()).head(inputs()) = x;
+    E.col(1 - z_token()).tail(hidden() + outputs()).setOnes();
+    E.col(z_token()).segment(inputs(), programs()) = z;
+    return E;
+  }
+
+  /// e2's y block, of what the block makes of the tokens.
+  Vector answer(const Matrix& Y) const {
+    check_rows("Y", Y, width());
+    if (Y.cols() != 2)
+      detail::throw_mismatch(name, "Y", Y.cols(), "columns", 2, "the hypernetwork");
+    return Y.col(z_token()).tail(outputs());
+  }
+
+ private:
+  Index u_block() const { return inputs() + programs(); }
+  Index z_token() const { return form_.order == TokenOrder::x_first ? 1 : 0; }
+  const Matrix& at(Index m) const { return theta_[static_cast<std::size_t>(m)]; }
+
+  // The slow weights of all heads that make a key, a value or a strength. A strength is a sigmoid:
+  // of 64 it is 1 in float and double.
+  void set_written(Matrix& weight, Role role) const {
+    if (role == Role::value)
+      for (Index m = 0; m < programs(); ++m)
+        weight.block(m * hidden(), 0, hidden(), inputs()) = at(m);
+    else
+      weight.col(u_block()).setConstant(role == Role::strength ? S(64) : S(1));
+  }
+
+  template <class M> void check_memory(const M& memory) const {
+    const auto asked = memory.signature().read();
+    const auto answered = memory.signature().out();
+    const Index key = std::get<0>(members(asked)).rows;
+    const Index value = std::get<0>(members(answered)).rows;
+    if (key != 1) detail::throw_mismatch(name, "the memory's key", key, "rows", 1, "every head");
+    if (value != hidden())
+      detail::throw_mismatch(name, "the memory's value", value, "rows", hidden(), "every head");
+    detail::refuse_obstacle(memory);
+  }
+
+  void check_sizes() const {
+    if (theta_.empty())
+      throw std::invalid_argument("Hypernetwork: theta has no matrices, expected at least 1");
+    detail::check_size<Dynamic>(name, "d", inputs());
+    detail::check_size<Dynamic>(name, "h", hidden());
+    detail::check_size<Dynamic>(name, "o", outputs());
+    for (const Matrix& each : theta_) {
+      check_rows("a matrix of theta", each, hidden());
+      if (each.cols() != inputs())
+        detail::throw_mismatch(name, "a matrix of theta", each.cols(), "columns", inputs(),
+                               "the first of them");
+    }
+  }
+  template <class X> static void check_rows(std::string_view what, const X& x, Index rows) {
+    if (x.rows() != rows)
+      detail::throw_mismatch(name, what, x.rows(), "rows", rows, "the hypernetwork");
+  }
+
+  std::vector<Matrix> theta_;
+  Matrix a_;
+  HypernetworkForm form_;
+};
+
+}  // namespace fw

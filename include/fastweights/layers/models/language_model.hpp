@@ -1,0 +1,109 @@
+#pragma once
+
+#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/projections/linear.hpp>
+#include <vector>
+
+namespace fw {
+
+/// A language model: embedding, a stack of blocks, a last normalisation, logits for the next token.
+///
+///     x₀ = embedding(ids)     x_l = block_l(x_{l−1})     logits = head(norm(x_L))
+///
+/// Shapes: ids T, logits symbols×T. With blocks that stream in constant memory so does the model:
+/// forward on one token goes on from the state. Throws std::invalid_argument when a size does not
+/// fit or a symbol is out of range.
+template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
+  using Scalar = typename Block::Scalar;
+  using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
+  static constexpr std::string_view name = "LanguageModel";
+
+  Embedding<Scalar> embedding;
+  std::vector<Block> blocks;
+  Norm norm;
+  Linear<Scalar> head;
+  static constexpr auto names = fw::names("embedding", "blocks", "norm", "head");
+
+  struct State {
+    std::vector<typename Block::State> blocks;
+    typename Norm::State norm;
+    static constexpr auto names = fw::names("blocks", "norm");
+  };
+  struct Trace {
+    std::vector<Matrix> x;  ///< what each block is given, then what the last one gives
+    std::vector<typename Block::Trace> blocks;
+    typename Norm::Trace norm;
+    Matrix normed;
+    Matrix dnormed, dx, dy;  ///< backward's buffers
+    Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
+  };
+
+  /// `layers` copies of a block; initialise() draws their parameters apart.
+  LanguageModel(Index symbols, Index layers, const Block& block)
+      : embedding(symbols, block.inputs()),
+        blocks(count_of(layers), block),
+        norm(block.outputs()),
+        head(block.outputs(), symbols) {}
+
+  Index symbols() const { return embedding.symbols(); }
+  State initial_state() const {
+    State state{{}, norm.initial_state()};
+    for (const Block& block : blocks) state.blocks.push_back(block.initial_state());
+    return state;
+  }
+
+  void forward(State& state, Symbols ids, Output<Scalar> logits, Trace& trace,
+               Pass pass = Pass::infer) const {
+    const Index steps = static_cast<Index>(ids.size());
+    check(ids, "logits", logits);
+    if (state.blocks.size() != blocks.size())
+      detail::throw_mismatch(name, "the state", static_cast<Index>(state.blocks.size()), "blocks",
+                             static_cast<Index>(blocks.size()), "the model");
+    trace.trained = 0;
+    trace.x.resize(blocks.size() + 1);
+    trace.blocks.resize(blocks.size());
+    for (Matrix& buffer : trace.x) buffer.resize(embedding.outputs(), steps);
+    trace.normed.resize(embedding.outputs(), steps);
+    embedding.forward(ids, trace.x[0]);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      blocks[i].forward(state.blocks[i], trace.x[i], trace.x[i + 1], trace.blocks[i], pass);
+    norm.forward(state.norm, trace.x.back(), trace.normed, trace.norm, pass);
+    Nothing none;
+    head.forward(none, trace.normed, logits, none);
+    if (pass == Pass::train) trace.trained = steps;
+  }
+
+  /// Gradients for the last train pass; grad accumulates.
+  void backward(Symbols ids, Trace& trace, Input<Scalar> dlogits, LanguageModel& grad) const {
+    check(ids, "dlogits", dlogits);
+    if (trace.trained != dlogits.cols())
+      detail::throw_mismatch(name, "ids", dlogits.cols(), "tokens", trace.trained,
+                             "the last train pass");
+    detail::check_same_shapes(name, *this, "grad", grad);
+    for (Matrix* buffer : {&trace.dnormed, &trace.dx, &trace.dy})
+      buffer->resize(embedding.outputs(), dlogits.cols());
+    Nothing none;
+    head.backward(trace.normed, none, dlogits, trace.dnormed, grad.head);
+    norm.backward(trace.x.back(), trace.norm, trace.dnormed, trace.dx, grad.norm);
+    for (std::size_t i = blocks.size(); i-- > 0;) {
+      trace.dy.swap(trace.dx);
+      blocks[i].backward(trace.x[i], trace.blocks[i], trace.dy, trace.dx, grad.blocks[i]);
+    }
+    embedding.backward(ids, trace.dx, grad.embedding);
+  }
+
+ private:
+  static std::size_t count_of(Index layers) {
+    if (layers < 0)
+      throw std::invalid_argument(std::string(name) + ": layers is " + std::to_string(layers) +
+                                  ", expected at least 0");
+    return static_cast<std::size_t>(layers);
+  }
+  template <class View> void check(Symbols ids, std::string_view argument, const View& view) const {
+    detail::check_not_empty(name, "ids", static_cast<Index>(ids.size()));
+    detail::check_symbols(name, ids, symbols());
+    detail::check_extent(name, argument, view, symbols(), static_cast<Index>(ids.size()));
+  }
+};
+
+}  // namespace fw

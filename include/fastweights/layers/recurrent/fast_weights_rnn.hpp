@@ -1,0 +1,342 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/random.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/layers/recurrent/hebbian_forms.hpp>
+#include <fastweights/layers/recurrent/recurrent_weights.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace fw {
+
+/// What FastWeightsRnn keeps its fast weights as during a sequence.
+enum class FastWeightsForm {
+  cheaper,   ///< whichever takes less time for the sequence at hand
+  matrix,    ///< A, rewritten by every token
+  attention  ///< the hidden states of before
+};
+
+struct FastWeightsRnnOptions {
+  Index inputs;
+  Index hidden;              ///< R
+  Index inner = 1;           ///< S; 0: a plain recurrent net, which leaves A and the norm alone
+  double decay = 0.95;       ///< λ
+  double rate = 0.5;         ///< η
+  bool learn_decay = false;  ///< λ is a parameter, which starts from the above
+  bool learn_rate = false;   ///< η is one
+  bool bias = false;         ///< of C
+  double identity = 0.05;    ///< W starts as that multiple of the identity
+  FastWeightsForm form = FastWeightsForm::cheaper;
+};
+
+/// A recurrent net whose hidden states are attended to by its next ones: fast weights A hold their
+/// fading sum of outer products, and every new state settles in S steps under the attraction of A.
+///
+///     u = W h(t) + C x(t) + b         h_0 = f(u)
+///     h_{s+1} = f(LN(u + A(t) h_s))   s = 0, …, S − 1       h(t+1) = h_S = y(t)
+///     A(t) = λ A(t−1) + η h(t) h(t)ᵀ
+///
+/// A(t) holds h(t) already; LN has one gain and bias for all s. f is any elementwise activation
+/// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
+/// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
+/// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
+/// than about R (1 + 1/S), in training R (1.4 + 1.1/S), and a quarter more where the matrices that
+/// it would keep leave the cache; less R (in training 0.6 R) where they go on from a used state.
+///
+/// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1 each, or of size
+/// 0 and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
+/// R×BT, and so do their A; W meets the tokens of a time in one product, state h R×B. Cost a token:
+/// 2 R (R + D) flops, and (3 + 2 S) R² by the matrix, by attention 2 R² and 4 S R times the tokens
+/// before it, and 2 S R² more in a call that goes on from a used state. A train pass keeps (3 S +
+/// 5) R numbers a token, by the matrix 2 √T R² besides. Rates that are learned are not held to any
+/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit
+/// or an option is not finite. Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and
+/// 2, and its layer norm; initial weights: appendix A.1.
+template <class S, class Activation = Relu> struct FastWeightsRnn {
+  using Scalar = S;
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+  static constexpr std::string_view name = "FastWeightsRnn";
+
+  Linear<S> recurrent;  ///< W
+  Linear<S> input;      ///< C and b
+  LayerNorm<S> norm;
+  Vector decay;  ///< λ if learned, else of size 0
+  Vector rate;   ///< η if learned, else of size 0
+  double fixed_decay;
+  double fixed_rate;
+  Index inner;
+  double identity;
+  FastWeightsForm form;
+  Activation activation;
+  static constexpr auto names =
+      fw::names("recurrent", "input", "norm", "decay", "rate", "fixed_decay", "fixed_rate", "inner",
+                "identity", "form", "activation");
+
+  struct State {
+    Matrix h;  ///< one column a sequence
+    Matrix A;  ///< R columns a sequence
+    static constexpr auto names = fw::names("h", "A");
+  };
+  struct Trace {
+    Matrix drive;    ///< u
+    Matrix before;   ///< h that every token met
+    Matrix hidden;   ///< h of every token
+    Matrix settled;  ///< h_0 … h_{S−1} of every token
+    Matrix sums;     ///< u + A h_s
+    Matrix normed;   ///< LN of that
+    Vector mean, inverse;
+    Index sequences = 1;   ///< B of the last pass
+    Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
+    bool attends = false;  ///< the form of the last pass
+    std::vector<detail::HebbianMatrix<S>> matrix;  ///< one a sequence
+    std::vector<detail::HebbianAttention<S>> attention;
+    std::vector<detail::NoFastWeights> nothing;
+    Matrix ddrive, dhidden;  ///< backward's buffers
+    Vector dh, dnormed, dsum;
+  };
+
+  /// Parameters are zero until initialised or loaded, but for those of the norm, λ and η.
+  explicit FastWeightsRnn(const FastWeightsRnnOptions& o, Activation f = {})
+      : recurrent(checked(o).hidden, o.hidden, false),
+        input(o.inputs, o.hidden, o.bias),
+        norm(o.hidden),
+        decay(Vector::Constant(o.learn_decay ? 1 : 0, S(o.decay))),
+        rate(Vector::Constant(o.learn_rate ? 1 : 0, S(o.rate))),
+        fixed_decay(o.decay),
+        fixed_rate(o.rate),
+        inner(o.inner),
+        identity(o.identity),
+        form(o.form),
+        activation(f) {}
+
+  Index inputs() const { return input.inputs(); }
+  Index outputs() const { return recurrent.outputs(); }
+  /// Of that many sequences at once.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {Matrix::Zero(outputs(), sequences), Matrix::Zero(outputs(), sequences * outputs())};
+  }
+
+  /// W a multiple of the identity, C and b uniform in ±1/√R, as in the paper.
+  template <class Generator> void initialise(Generator& random) {
+    recurrent.weight.setIdentity();
+    recurrent.weight *= S(identity);
+    fill_uniform(random, 1 / std::sqrt(static_cast<double>(outputs())), input.weight, input.bias);
+  }
+
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
+    detail::check_forward(*this, x, y);
+    check_state(state);
+    const Index sequences = detail::check_sequences(name, state.h.cols(), x.cols());
+    trace.trained = 0;
+    trace.sequences = sequences;
+    resize_buffers(trace, x.cols());
+    Nothing none;
+    input.forward(none, x, trace.drive, none);
+    trace.attends = attends(x.cols() / sequences, state.A, pass == Pass::train);
+    with_form(trace, [&](auto& memories) { scan(memories, state, trace, pass == Pass::train); });
+    y = trace.hidden;
+    if (pass == Pass::train) trace.trained = x.cols();
+  }
+
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FastWeightsRnn& grad) const {
+    detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    detail::check_extent(name, "the trace", trace.settled, outputs(), inner * x.cols());
+    const Index steps = x.cols();
+    trace.ddrive.resize(outputs(), steps);
+    trace.dhidden.resize(outputs(), steps);
+    trace.dhidden = dy;
+    with_form(trace, [&](auto& memories) { scan_backward(memories, trace, grad); });
+    grad.recurrent.weight.noalias() += trace.ddrive * trace.before.transpose();
+    Nothing none;
+    input.backward(x, none, trace.ddrive, dx, grad.input);
+  }
+
+ private:
+  static const FastWeightsRnnOptions& checked(const FastWeightsRnnOptions& o) {
+    detail::check_size<Dynamic>(name, "inputs", o.inputs);
+    detail::check_size<Dynamic>(name, "hidden", o.hidden);
+    if (o.inner < 0)
+      throw std::invalid_argument(std::string(name) + ": inner is " + std::to_string(o.inner) +
+                                  ", expected at least 0");
+    check_finite("decay", o.decay);
+    check_finite("rate", o.rate);
+    check_finite("identity", o.identity);
+    return o;
+  }
+  static void check_finite(const std::string& what, double value) {
+    if (!std::isfinite(value))
+      throw std::invalid_argument(std::string(name) + ": " + what + " is " + std::to_string(value) +
+                                  ", expected a finite number");
+  }
+  void check_state(const State& state) const {
+    const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {
+      if (given != expected) detail::throw_mismatch(name, what, given, unit, expected, "the layer");
+    };
+    check("h in the state", state.h.rows(), "rows", outputs());
+    check("A in the state", state.A.rows(), "rows", outputs());
+    check("A in the state", state.A.cols(), "columns", outputs() * state.h.cols());
+  }
+
+  // In units of R² multiplications a token. Forward, the matrix takes 1 to be written and 1 a read,
+  // attention two of (t R) a read and one of the matrix of before. Backward the matrix has to be
+  // written again, and takes 2 a write and 2 a read, attention five of (t R) a read and one of the
+  // matrix of before; a pass over the matrix was measured to take more than it multiplies, 4 + 5 S
+  // in all, and 1.25 times that where the matrices that are kept are too many for the cache. What
+  // 16 or 20 tokens more would cost is what calls for short vectors do cost.
+  bool attends(Index steps, const Matrix& A, bool train) const {
+    if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
+    if (steps == 1 && !train) return false;  // a step: one pass over A, whatever it reads
+    const double reads = static_cast<double>(inner);
+    const double length = static_cast<double>(steps);
+    const double tokens = (length + (train ? 20 : 16)) / static_cast<double>(outputs());
+    const double kept = 2 * std::sqrt(length) * sizeof(S) * static_cast<double>(A.size());
+    const double matrix = train ? (4 + 5 * reads) * (kept > 1 << 20 ? 1.25 : 1) : 1 + reads;
+    const double attention = reads * tokens * (train ? 3.5 : 1);
+    const double before = reads * (train ? 2 : 1);
+    return attention + before < matrix || (attention < matrix && detail::is_zero(A));
+  }
+
+  template <class F> void with_form(Trace& trace, const F& f) const {
+    if (inner == 0) {
+      f(trace.nothing);
+    } else if (trace.attends) {
+      f(trace.attention);
+    } else {
+      f(trace.matrix);
+    }
+  }
+
+  void resize_buffers(Trace& trace, Index steps) const {
+    const Index r = outputs();
+    for (auto* each : {&trace.drive, &trace.before, &trace.hidden}) each->resize(r, steps);
+    for (auto* each : {&trace.settled, &trace.sums, &trace.normed}) each->resize(r, steps * inner);
+    trace.mean.resize(steps * inner);
+    trace.inverse.resize(steps * inner);
+    for (auto* each : {&trace.dh, &trace.dnormed, &trace.dsum}) each->resize(r);
+  }
+
+  // One of the sequences: what keeps its fast weights, what it writes into them, and its first
+  // token among all.
+  template <class Memory> struct Sequence {
+    Memory& memory;
+    detail::HebbianWrites<S> in;
+    Index first;
+  };
+  // Calls f(sequence, its number).
+  template <class Memory, class F>
+  void for_each_sequence(std::vector<Memory>& memories, const Trace& trace, const F& f) const {
+    const Index r = outputs(), steps = trace.hidden.cols() / trace.sequences;
+    for (Index b = 0; b < trace.sequences; ++b)
+      f(Sequence<Memory>{memories[static_cast<std::size_t>(b)],
+                         {decay.size() > 0 ? decay[0] : S(fixed_decay),
+                          rate.size() > 0 ? rate[0] : S(fixed_rate),
+                          decay.size() + rate.size() > 0,
+                          {trace.hidden.data() + b * steps * r, r, steps}},
+                         b * steps},
+        b);
+  }
+  detail::FastWeights<S> fast_weights(State& state, Index b) const {
+    const Index r = outputs();
+    return {state.A.data() + b * r * r, r, r};
+  }
+
+  // h_s of a token; h_S is what it leaves.
+  auto settled(Trace& trace, Index token, Index s) const {
+    return s < inner ? trace.settled.col(token * inner + s) : trace.hidden.col(token);
+  }
+
+  template <class Memory>
+  void scan(std::vector<Memory>& memories, State& state, Trace& trace, bool train) const {
+    const Index n = trace.sequences;
+    memories.resize(static_cast<std::size_t>(n));
+    for_each_sequence(memories, trace, [&](const auto& each, Index b) {
+      each.memory.start(fast_weights(state, b), each.in, train);
+    });
+    for (Index t = 0; t < trace.hidden.cols() / n; ++t) {
+      detail::token_of_each(trace.before, t, n) = state.h;
+      detail::add_weighted(detail::token_of_each(trace.drive, t, n), recurrent.weight, state.h);
+      for_each_sequence(memories, trace, [&](const auto& each, Index b) {
+        take(each, fast_weights(state, b), t, trace);
+      });
+      state.h = detail::token_of_each(trace.hidden, t, n);
+    }
+    for_each_sequence(memories, trace, [&](const auto& each, Index b) {
+      auto A = fast_weights(state, b);
+      each.memory.finish(A, each.in);
+    });
+  }
+  // Token t of a sequence whose drive is there.
+  template <class Each>
+  void take(const Each& each, detail::FastWeights<S> A, Index t, Trace& trace) const {
+    const Index token = each.first + t;
+    activate(trace.drive.col(token), settled(trace, token, 0));
+    for (Index s = 0; s < inner; ++s) settle(each, A, t, s, trace);
+    each.memory.write(A, each.in, t);
+  }
+  template <class Each>
+  void settle(const Each& each, const detail::FastWeights<S>& A, Index t, Index s,
+              Trace& trace) const {
+    const Index token = each.first + t, i = token * inner + s;
+    auto sum = trace.sums.col(i), normed = trace.normed.col(i);
+    sum = trace.drive.col(token);
+    each.memory.read(A, each.in, t, trace.settled.col(i), sum);
+    norm.normalise(sum, normed, trace.mean[i], trace.inverse[i]);
+    activate(normed, settled(trace, token, s + 1));
+  }
+
+  template <class Memory>
+  void scan_backward(std::vector<Memory>& memories, Trace& trace, FastWeightsRnn& grad) const {
+    const Index n = trace.sequences;
+    for_each_sequence(memories, trace,
+                      [](const auto& each, Index) { each.memory.start_backward(each.in); });
+    for (Index t = trace.hidden.cols() / n - 1; t >= 0; --t) {
+      for_each_sequence(memories, trace,
+                        [&](const auto& each, Index) { take_vjp(each, t, trace, grad); });
+      if (t > 0)
+        detail::add_weighted(detail::token_of_each(trace.dhidden, t - 1, n),
+                             recurrent.weight.transpose(),
+                             detail::token_of_each(trace.ddrive, t, n));
+    }
+  }
+  // From the gradient of h to those of the drive and of what is before.
+  template <class Each>
+  void take_vjp(const Each& each, Index t, Trace& trace, FastWeightsRnn& grad) const {
+    const Index token = each.first + t, r = outputs();
+    detail::HebbianGradients<S> out{
+        S(0), S(0), {trace.dhidden.data() + each.first * r, r, each.in.hidden.cols()}};
+    each.memory.write_vjp(each.in, t, out);
+    trace.dh = trace.dhidden.col(token);
+    auto du = trace.ddrive.col(token);
+    du.setZero();
+    for (Index s = inner - 1; s >= 0; --s) settle_vjp(each, t, s, trace, out, grad);
+    du.array() += trace.dh.array() * slope(trace.drive.col(token));
+    if (decay.size() > 0) grad.decay[0] += out.decay;
+    if (rate.size() > 0) grad.rate[0] += out.rate;
+  }
+  // dh is the gradient of h_{s+1} and becomes that of h_s.
+  template <class Each>
+  void settle_vjp(const Each& each, Index t, Index s, Trace& trace,
+                  detail::HebbianGradients<S>& out, FastWeightsRnn& grad) const {
+    const Index token = each.first + t, i = token * inner + s;
+    trace.dnormed.array() = trace.dh.array() * slope(trace.normed.col(i));
+    norm.normalise_vjp(trace.sums.col(i), trace.mean[i], trace.inverse[i], trace.dnormed,
+                       trace.dsum, grad.norm);
+    trace.ddrive.col(token) += trace.dsum;
+    each.memory.read_vjp(each.in, t, trace.settled.col(i), trace.dsum, out, trace.dh);
+  }
+
+  template <class X, class Y> void activate(const X& x, Y y) const {
+    y.array() = detail::activated(activation, x.array());
+  }
+  template <class X> auto slope(const X& x) const {
+    return detail::activated_derivative(activation, x.array());
+  }
+};
+
+}  // namespace fw

@@ -1,0 +1,188 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/attention/attention_window.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace fw {
+
+/// What a key-value cache does with one token more than it has room for.
+enum class WhenFull { slide, refuse };
+
+/// Softmax attention over a cache of the past, the baseline of every fast-weight memory: exact
+/// look-up, at a cost that grows with the past.
+///
+///     y_t = Σ_i p_i v_i,   p = softmax over i ≤ t of (scale · k_i·q_t)
+///
+/// The capacity is fixed at construction. When it is reached the cache slides (the oldest token is
+/// forgotten) or refuses: write throws std::length_error and scan does so before its first token;
+/// either way nothing is changed. Reading an empty cache gives 0.
+///
+/// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·capacity. Cost a token: 2 (d_k + d_v) flops
+/// for every token in the cache, and no heap; chunked_scan takes them in matrix products.
+/// Vaswani et al. 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
+template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
+ public:
+  using Scalar = S;
+  using Signature = KeyValue<Dv, Dk>;
+  static constexpr std::string_view name = "KeyValueCache";
+
+  struct Options {
+    Index capacity = 0;
+    WhenFull when_full = WhenFull::slide;
+    S scale = S(0);  ///< 0 stands for 1/√d_k
+  };
+
+  /// A ring: the token at position p of the stream lies in column p mod capacity.
+  template <class C> struct State {
+    mat<C, Dk, Dynamic> keys;
+    mat<C, Dv, Dynamic> values;
+    count<C> length;  ///< tokens written so far
+    static constexpr auto names = fw::names("keys", "values", "length");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  KeyValueCache(Index dv, Index dk, Options options) : signature_{{dv, dk}}, options_(options) {
+    signature_.check(name);
+    detail::check_size<Dynamic>(name, "capacity", options.capacity);
+    using std::sqrt;
+    if (options_.scale == S(0)) options_.scale = S(1) / sqrt(S(static_cast<double>(dk)));
+  }
+  explicit KeyValueCache(Options options) : KeyValueCache(Dv, Dk, options) {}
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    return {{signature_.dk, options_.capacity}, {signature_.dv, options_.capacity}, {}};
+  }
+  template <class T> auto cast() const {
+    return KeyValueCache<T, Dv, Dk>(signature_.dv, signature_.dk,
+                                    {options_.capacity, options_.when_full, T(options_.scale)});
+  }
+
+  /// Throws std::length_error when `steps` more tokens do not fit into a cache that refuses.
+  void check_capacity(const OwnedState& s, Index steps) const {
+    if (options_.when_full == WhenFull::refuse && s.length + steps > options_.capacity)
+      throw std::length_error("KeyValueCache: " + std::to_string(s.length) + " tokens held, " +
+                              std::to_string(steps) + " more given, the capacity is " +
+                              std::to_string(options_.capacity));
+  }
+
+  void write(OwnedState& s, const WriteToken<KeyValueCache>& t) const {
+    check_capacity(s, 1);
+    s.keys.col(slot(s.length)) = t.key;
+    s.values.col(slot(s.length)) = t.value;
+    ++s.length;
+  }
+
+  /// Softmax in one pass over blocks of the cache, rescaled when a larger score turns up; the order
+  /// of the ring does not matter to it.
+  void read(const OwnedState& s, const ReadToken<KeyValueCache>& t,
+            OutToken<KeyValueCache> y) const {
+    constexpr Index block = 128;
+    Eigen::Matrix<S, Dynamic, 1, Eigen::ColMajor, block, 1> scores;
+    const Index held = std::min(s.length, options_.capacity);
+    S top = S(0), total = S(0);
+    y.output.setZero();
+    for (Index first = 0; first < held; first += block) {
+      const Index count = std::min(block, held - first);
+      scores.resize(count);
+      scores.noalias() = s.keys.middleCols(first, count).transpose() * t.query;
+      scores *= options_.scale;
+      const S rescale = detail::exponentiate(scores, top, first == 0);
+      y.output *= rescale;
+      total = total * rescale + scores.sum();
+      y.output.noalias() += s.values.middleCols(first, count) * scores;
+    }
+    if (held > 0) y.output /= total;
+  }
+
+  void chunk(OwnedState& s, const WriteSequence<KeyValueCache>& in,
+             const ReadSequence<KeyValueCache>& reads, OutSequence<KeyValueCache> out) const {
+    const Index steps = in.key.cols();
+    const auto window = window_of(s, in);
+    detail::Attention<S> attention;
+    for (Index t = 0; t < steps; t += attention.block) {
+      attention.weigh(window, reads.query, t, options_.scale);
+      detail::set_product(out.output.middleCols(t, attention.count),
+                          window.values.middleCols(attention.first, attention.length),
+                          attention.weights, detail::all_at_once);
+    }
+    append(s, in);
+  }
+
+  void backward(const OwnedState& initial, const WriteSequence<KeyValueCache>& in,
+                const ReadSequence<KeyValueCache>& reads, const OutGradSequence<KeyValueCache>& dy,
+                OwnedState& ds, WriteGradSequence<KeyValueCache> dw,
+                ReadGradSequence<KeyValueCache> dr) const {
+    const auto window = window_of(initial, in);
+    auto dwindow = window;
+    dwindow.keys.setZero();
+    dwindow.values.setZero();
+    take_final_gradient(initial, in.key.cols(), ds, dwindow);
+    detail::Attention<S> attention;
+    for (Index t = 0; t < in.key.cols(); t += attention.block) {
+      attention.weigh(window, reads.query, t, options_.scale);
+      attention.vjp(window, reads.query, dy.output, t, options_.scale, dwindow, dr.query);
+    }
+    dw.key += dwindow.keys.rightCols(in.key.cols());
+    dw.value += dwindow.values.rightCols(in.key.cols());
+    for (Index i = 0; i < window.held; ++i) {
+      ds.keys.col(slot(initial.length - window.held + i)) += dwindow.keys.col(i);
+      ds.values.col(slot(initial.length - window.held + i)) += dwindow.values.col(i);
+    }
+  }
+
+ private:
+  using Window = detail::AttentionWindow<S, Dv, Dk>;
+
+  Index slot(Index position) const { return position % options_.capacity; }
+
+  // What the cache holds, oldest first, and the new tokens behind it.
+  Window window_of(const OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
+    Window window;
+    window.held = std::min(s.length, options_.capacity);
+    window.capacity = options_.capacity;
+    window.keys.resize(signature_.dk, window.held + in.key.cols());
+    window.values.resize(signature_.dv, window.held + in.key.cols());
+    for (Index i = 0; i < window.held; ++i) {
+      window.keys.col(i) = s.keys.col(slot(s.length - window.held + i));
+      window.values.col(i) = s.values.col(slot(s.length - window.held + i));
+    }
+    window.keys.rightCols(in.key.cols()) = in.key;
+    window.values.rightCols(in.key.cols()) = in.value;
+    return window;
+  }
+
+  void append(OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
+    const Index steps = in.key.cols();
+    for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
+      s.keys.col(slot(s.length + t)) = in.key.col(t);
+      s.values.col(slot(s.length + t)) = in.value.col(t);
+    }
+    s.length += steps;
+  }
+
+  // The final state's gradient belongs to the tokens that are still there; what the tokens of the
+  // sequence have overwritten had no part in the final state.
+  void take_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
+                           Window& dwindow) const {
+    for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
+      auto dkey = ds.keys.col(slot(initial.length + t));
+      auto dvalue = ds.values.col(slot(initial.length + t));
+      dwindow.keys.col(dwindow.held + t) = dkey;
+      dwindow.values.col(dwindow.held + t) = dvalue;
+      dkey.setZero();
+      dvalue.setZero();
+    }
+  }
+
+  Signature signature_;
+  Options options_;
+};
+
+}  // namespace fw

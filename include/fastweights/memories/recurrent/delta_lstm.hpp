@@ -1,0 +1,151 @@
+#pragma once
+
+#include <fastweights/core/activations.hpp>
+#include <fastweights/core/recurrent_signatures.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/memories/recurrent/delta_step.hpp>
+
+namespace fw {
+
+/// The Delta LSTM: a fast LSTM whose six matrices the delta rule programs. For each of the nets
+/// g = i (input gate), u (update), o (output gate), one a column of what a token brings,
+///
+///     W_g ← W_g + β_g (v_g − W_g k_g) k_gᵀ       R_g ← R_g + β'_g (v'_g − R_g k'_g) k'_gᵀ
+///     a_g = W_g q_g + R_g softmax(y_{t−1})
+///     c_t = σ(a_i) ⊙ a_u + (1 − σ(a_i)) ⊙ c_{t−1}       y_t = σ(a_o) ⊙ c_t
+///
+/// The forget gate is what the input gate leaves, and the update is not squashed. Shapes: W_g
+/// d_v×d_k, R_g d_v×d_v, k and q d_k×3 (feature-mapped already), k' d_v×3 (after its softmax), v
+/// and v' d_v×3, β and β' 3, c and y d_v. State: the matrices, c and y, all zero at first. Cost a
+/// token: 18 d_v (d_k + d_v) flops. A FastWeightLayer around it is the layer of the source.
+/// Throws std::invalid_argument when a size does not fit.
+/// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version in its
+/// code, with which its language models were trained.
+template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
+ public:
+  using Scalar = S;
+  using Signature = RecurrentKeyValueBeta<Dv, Dk, 3>;
+  static constexpr std::string_view name = "DeltaLstm";
+
+  template <class C> struct Net {
+    mat<C, Dv, Dk> W;
+    mat<C, Dv, Dv> R;
+    static constexpr auto names = fw::names("W", "R");
+  };
+  template <class C> struct State {
+    Net<C> input_gate, update, output_gate;
+    vec<C, Dv> cell;
+    vec<C, Dv> output;
+    static constexpr auto names =
+        fw::names("input_gate", "update", "output_gate", "cell", "output");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit DeltaLstm(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const Index dv = signature_.dv;
+    const Net<Extents> net{{dv, signature_.dk}, {dv, dv}};
+    return {net, net, net, {dv, 1}, {dv, 1}};
+  }
+  template <class T> auto cast() const {
+    return DeltaLstm<T, Dv, Dk>(signature_.dv, signature_.dk);
+  }
+
+  void write(OwnedState& s, const WriteToken<DeltaLstm>& t) const {
+    scratch<S, Dv, 4>(signature_.dv, [&](auto& context, auto& in, auto& update, auto& out) {
+      SoftmaxMap().map(s.output, context);
+      in.setZero(), update.setZero(), out.setZero();
+      step_net(s.input_gate, t, 0, context, in);
+      step_net(s.update, t, 1, context, update);
+      step_net(s.output_gate, t, 2, context, out);
+      in = gate(in);
+      s.cell += in.cwiseProduct(update - s.cell);
+      s.output = gate(out).cwiseProduct(s.cell);
+    });
+  }
+
+  void read(const OwnedState& s, const ReadToken<DeltaLstm>&, OutToken<DeltaLstm> y) const {
+    y.output = s.output;
+  }
+
+  void write_vjp(const OwnedState& s, const WriteToken<DeltaLstm>& t, OwnedState& ds,
+                 WriteGradToken<DeltaLstm> dt) const {
+    scratch<S, Dv, 5>(signature_.dv,
+                      [&](auto& context, auto& in, auto& update, auto& out, auto& cell) {
+                        SoftmaxMap().map(s.output, context);
+                        in.setZero(), update.setZero(), out.setZero();
+                        read_net(s.input_gate, t, 0, context, in);
+                        read_net(s.update, t, 1, context, update);
+                        read_net(s.output_gate, t, 2, context, out);
+                        in = gate(in);
+                        out = gate(out);
+                        update -= s.cell;
+                        cell = s.cell + in.cwiseProduct(update);
+
+                        // Gradients, each in a room that is free by then.
+                        auto &dout = out, &din = update, &dupdate = cell, &dcontext = in;
+                        ds.cell += out.cwiseProduct(ds.output);
+                        dout = gate_derivative(out).cwiseProduct(ds.output).cwiseProduct(cell);
+                        din = gate_derivative(in).cwiseProduct(ds.cell).cwiseProduct(update);
+                        dupdate = in.cwiseProduct(ds.cell);
+                        ds.cell -= dupdate;
+                        dcontext.setZero();
+                        net_vjp(s.input_gate, t, 0, context, din, ds.input_gate, dt, dcontext);
+                        net_vjp(s.update, t, 1, context, dupdate, ds.update, dt, dcontext);
+                        net_vjp(s.output_gate, t, 2, context, dout, ds.output_gate, dt, dcontext);
+                        ds.output.setZero();
+                        SoftmaxMap().vjp(s.output, context, dcontext, ds.output);
+                      });
+  }
+
+  void read_vjp(const OwnedState&, const ReadToken<DeltaLstm>&, const OutGradToken<DeltaLstm>& dy,
+                OwnedState& ds, ReadGradToken<DeltaLstm>) const {
+    ds.output += dy.output;
+  }
+
+ private:
+  template <class X> static auto gate(const X& x) {
+    return x.unaryExpr([](const S& each) { return Sigmoid().value(each); });
+  }
+  // By the gate's value.
+  template <class Y> static auto gate_derivative(const Y& y) {
+    return y.unaryExpr([](const S& each) { return S(each * (S(1) - each)); });
+  }
+
+  // What a token brings for the two matrices of net g, or the room for its gradients.
+  template <class T> static auto fast(T& t, Index g) {
+    return detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)};
+  }
+  template <class T, class X> static auto recurrent(T& t, Index g, X& context) {
+    return detail::DeltaToken{t.recurrent_key.col(g), t.recurrent_value.col(g), t.recurrent_beta[g],
+                              context};
+  }
+
+  template <class T, class X, class Y>
+  static void step_net(Net<Owned<S>>& net, const T& t, Index g, const X& context, Y& a) {
+    detail::delta_step(net.W, fast(t, g), a);
+    detail::delta_step(net.R, recurrent(t, g, context), a);
+  }
+
+  // What step_net adds to a, and nothing written.
+  template <class T, class X, class Y>
+  static void read_net(const Net<Owned<S>>& net, const T& t, Index g, const X& context, Y& a) {
+    detail::delta_answer(net.W, fast(t, g), a);
+    detail::delta_answer(net.R, recurrent(t, g, context), a);
+  }
+
+  template <class T, class X, class Da, class DT, class DX>
+  static void net_vjp(const Net<Owned<S>>& net, const T& t, Index g, const X& context, const Da& da,
+                      Net<Owned<S>>& dnet, DT& dt, DX& dcontext) {
+    detail::delta_step_vjp(net.W, fast(t, g), da, dnet.W, fast(dt, g));
+    detail::delta_step_vjp(net.R, recurrent(t, g, context), da, dnet.R, recurrent(dt, g, dcontext));
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw

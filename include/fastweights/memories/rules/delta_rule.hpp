@@ -1,0 +1,240 @@
+#pragma once
+
+#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+
+namespace fw {
+
+/// The delta rule: looks up what the key retrieves and writes the difference to the new value.
+///
+///     u_t = β_t (v_t − W_{t−1} k_t)     W_t = W_{t−1} + u_t k_tᵀ     y_t = W_t q_t
+///
+/// β is one write strength a token (`KeyValueBeta`, the default) or one a value row
+/// (`KeyValueVectorBeta`). With AttentionNormaliser, w_t = z_{t−1}·k_t (1 where nothing met the key
+/// yet) and g_t = 1/(w_t + ε):
+///
+///     u_t = β_t w_t g_t (v_t − g_t W_{t−1} k_t)     z_t = z_{t−1} + k_t
+///     y_t = W_t q_t / (z_t·q_t + ε)
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1 or d_v.
+/// Cost a token: 6 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key writes
+/// nothing.
+/// Throws std::invalid_argument when a size does not fit.
+/// Widrow & Hoff 1960; Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 23–25 and section 4.2;
+/// chunked (WY) form: Yang et al. 2024, arXiv 2406.06484, section 3.
+template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser,
+          template <int, int> class Inputs = KeyValueBeta>
+class DeltaRule {
+ public:
+  using Scalar = S;
+  using Signature = Inputs<Dv, Dk>;
+  static constexpr std::string_view name = "DeltaRule";
+  static constexpr auto decay_kind = detail::DecayKind::none;
+  static constexpr bool has_delta_term = true;
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    typename Normaliser::template State<C, Dk> normaliser;
+    static constexpr auto names = fw::names("W", "normaliser");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit DeltaRule(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
+      : signature_{{dv, dk}}, normaliser_(normaliser) {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    return {{dv(), dk()}, normaliser_.template extents<Dk>(dk())};
+  }
+  template <class T> auto cast() const {
+    auto normaliser = normaliser_.template cast<T>();
+    return DeltaRule<T, Dv, Dk, decltype(normaliser), Inputs>(dv(), dk(), normaliser);
+  }
+
+  void write(OwnedState& s, const WriteToken<DeltaRule>& t) const {
+    const Gain gain = gain_of(s, t.key);
+    scratch<S, Dv>(dv(), [&](auto& update) {
+      update.noalias() = s.W * t.key;
+      update = gain.write * by_beta(t.beta, t.value - gain.read * update);
+      s.W.noalias() += update * t.key.transpose();
+    });
+    normaliser_.write(s.normaliser, t.key);
+  }
+
+  void read(const OwnedState& s, const ReadToken<DeltaRule>& t, OutToken<DeltaRule> y) const {
+    detail::normalised_read(normaliser_, s, t.query, y.output);
+  }
+
+  void write_vjp(const OwnedState& s, const WriteToken<DeltaRule>& t, OwnedState& ds,
+                 WriteGradToken<DeltaRule> dt) const {
+    normaliser_.write_vjp(ds.normaliser, dt.key);
+    const Gain gain = gain_of(s, t.key);
+    scratch<S, Dv, 3>(dv(), [&](auto& retrieved, auto& error, auto& dupdate) {
+      retrieved.noalias() = s.W * t.key;
+      dupdate.noalias() = ds.W * t.key;
+      error = t.value - gain.read * retrieved;
+      add_beta_vjp(gain.write, error, dupdate, dt.beta);
+      const S dwrite = by_beta(t.beta, error).cwiseProduct(dupdate).sum();
+      error = gain.write * by_beta(t.beta, error);  // the update u
+      dt.key.noalias() += ds.W.transpose() * error;
+      error = gain.write * by_beta(t.beta, dupdate);  // the gradient of the error
+      dt.value += error;
+      const S dread = -error.cwiseProduct(retrieved).sum();
+      error *= -gain.read;  // the gradient of W k
+      detail::product_vjp(s.W, t.key, error, ds.W, dt.key);
+      gain_vjp(s, t.key, gain, dwrite, dread, ds, dt.key);
+    });
+  }
+
+  void read_vjp(const OwnedState& s, const ReadToken<DeltaRule>& t,
+                const OutGradToken<DeltaRule>& dy, OwnedState& ds,
+                ReadGradToken<DeltaRule> dt) const {
+    detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<DeltaRule>& t,
+                                const ReadToken<DeltaRule>& reads,
+                                OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, reads, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
+            OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, in, reads, out);
+  }
+  /// Of the forward pass: v_t − W_{t−1} k_t of every token, d_v×T; and as much room.
+  struct Trace {
+    Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
+  };
+  static constexpr bool own_gradient = detail::KernelScalar<S> && !Normaliser::active &&
+                                       std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
+  void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
+            OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
+    trace.errors.resize(dv(), in.key.cols());
+    detail::scan_by_kernel(*this, s, in, reads, out, detail::columns_of(trace.errors));
+  }
+  void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
+                const ReadSequence<DeltaRule>& reads, const OutGradSequence<DeltaRule>& dy,
+                OwnedState& ds, WriteGradSequence<DeltaRule> dw,
+                ReadGradSequence<DeltaRule> dr) const requires own_gradient {
+    trace.corrections.resize(dv(), in.key.cols());
+    auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
+    tokens.u = detail::columns_of(trace.errors);
+    tokens.c = detail::columns_of(trace.corrections);
+    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
+  }
+  /// What the kernels multiply a token by; moves the normaliser on.
+  template <class With>
+  detail::TokenCoefficients<S> coefficients(With& s, const WriteToken<DeltaRule>& t,
+                                            const ReadToken<DeltaRule>& reads) const {
+    const Gain gain = gain_of(s, t.key);
+    detail::TokenCoefficients<S> weights;
+    weights.value = gain.write;
+    weights.retrieved = gain.write * gain.read;
+    if constexpr (!detail::is_per_row<decltype(t.beta)>) weights.beta = t.beta;
+    normaliser_.write(s.normaliser, t.key);
+    weights.read = read_weight(s, reads);
+    return weights;
+  }
+  template <class With> S read_weight(const With& s, const ReadToken<DeltaRule>& reads) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
+    return S(1);
+  }
+
+  /// The WY form. The updates U solve a unit triangular system, u_t = β_t (v_t − W k_t −
+  /// Σ_{i<t} u_i (k_i·k_t)); then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
+  void chunk(OwnedState& s, const WriteSequence<DeltaRule>& in,
+             const ReadSequence<DeltaRule>& reads, OutSequence<DeltaRule> out) const {
+    const Index steps = in.key.cols();
+    const auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
+    const auto weights = detail::causal_products<S>(in.key, reads.query);
+    Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
+    Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);
+    detail::set_product(updates, s.W, in.key);
+    for (Index t = 0; t < steps; ++t) {
+      const Gain gain = gain_of(s, in.key.col(t));
+      auto update = updates.col(t);
+      update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
+      update = gain.write *
+               by_beta(in.beta.token(t, {signature_.dv, 1}), in.value.col(t) - gain.read * update);
+      normaliser_.write(s.normaliser, in.key.col(t));
+      if constexpr (Normaliser::active)
+        inverses[t] = normaliser_.inverse(s.normaliser, reads.query.col(t));
+    }
+    detail::set_product(out.output, s.W, reads.query);
+    detail::add_product(out.output, updates, weights);
+    if constexpr (Normaliser::active) out.output *= inverses.asDiagonal();
+    detail::add_product(s.W, updates, in.key.transpose());
+  }
+
+  /// W_t = W_{t−1} (I − β k kᵀ) + β v kᵀ is affine in W: a stretch of writes is W ← W A + B. Not so
+  /// with one β a value row, where every row of W has an A of its own, nor with a normaliser, where
+  /// the write depends on z.
+  static constexpr bool mergeable =
+      !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
+
+  using Segment = detail::AffineSegment<S, Dv, Dk>;
+  Segment empty_segment() const requires mergeable { return Segment::empty(dv(), dk()); }
+  void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
+    g.add(t.key, t.value, t.beta);
+  }
+  void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
+  void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }
+
+ private:
+  // u = write · β (v − read · W k): 1 and 1 without a normaliser, w g and g with it.
+  struct Gain {
+    S weight = S(1);
+    S write = S(1);
+    S read = S(1);
+  };
+
+  template <class With, class K> Gain gain_of(const With& s, const K& key) const {
+    if constexpr (Normaliser::active) {
+      const S weight = normaliser_.weight(s.normaliser, key);
+      const S read = normaliser_.inverse(weight);
+      return {weight, weight * read, read};
+    } else {
+      return {};
+    }
+  }
+
+  template <class K, class DK>
+  void gain_vjp([[maybe_unused]] const OwnedState& s, [[maybe_unused]] const K& key,
+                [[maybe_unused]] const Gain& gain, [[maybe_unused]] const S& dwrite,
+                [[maybe_unused]] const S& dread, [[maybe_unused]] OwnedState& ds,
+                [[maybe_unused]] DK& dkey) const {
+    if constexpr (Normaliser::active) {
+      const S dgain = dread + dwrite * gain.weight;  // the gradient of 1/(weight + ε)
+      const S dweight = dwrite * gain.read - dgain * gain.read * gain.read;
+      normaliser_.weight_vjp(s.normaliser, key, dweight, ds.normaliser, dkey);
+    }
+  }
+
+  template <class X> static EIGEN_ALWAYS_INLINE auto by_beta(const S& beta, const X& x) {
+    return beta * x;
+  }
+  template <class B, class X>
+  static EIGEN_ALWAYS_INLINE auto by_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
+    return beta.derived().cwiseProduct(x);
+  }
+  template <class X, class Y>
+  static void add_beta_vjp(const S& scale, const X& x, const Y& y, S& dbeta) {
+    dbeta += scale * x.cwiseProduct(y).sum();
+  }
+  template <class X, class Y, class B>
+  static void add_beta_vjp(const S& scale, const X& x, const Y& y, B& dbeta) {
+    dbeta += scale * x.cwiseProduct(y);
+  }
+
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+
+  Signature signature_;
+  [[no_unique_address]] Normaliser normaliser_;
+};
+
+}  // namespace fw

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/core/activations.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+#include <stdexcept>
+
+namespace fw {
+
+/// The fast weight memory: a delta rule whose matrix is kept inside the unit ball, read through a
+/// layer norm without weights.
+///
+///     P = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ     W_t = P / max(1, ‖P‖_F)
+///     y_t = (r − mean(r)) / √(var(r) + ε),  r = W_t q_t
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1. Cost a token:
+/// 9 d_v d_k flops. What is stored fades whenever something makes ‖P‖ exceed 1, and what is
+/// read has length √d_v (less where ε counts), whatever was written. d_v = 1 always reads 0. ‖P‖²
+/// must not overflow: in float, entries of P below 1e19 / √(d_v d_k). Throws std::invalid_argument
+/// when a size does not fit or ε is not above 0, as a constant r is divided by its root.
+/// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key where they have
+/// the product of two; in this form in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section
+/// 6.1. The code of the latter leaves the first P of a sequence as it is.
+template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueBeta<Dv, Dk>;
+  static constexpr std::string_view name = "FastWeightMemory";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit FastWeightMemory(Index dv = Dv, Index dk = Dk, S epsilon = S(1e-5))
+      : signature_{{dv, dk}}, epsilon_(epsilon) {
+    signature_.check(name);
+    detail::check_above_zero(name, "epsilon", epsilon);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const {
+    return FastWeightMemory<T, Dv, Dk>(signature_.dv, signature_.dk, T(epsilon_));
+  }
+
+  void write(OwnedState& s, const WriteToken<FastWeightMemory>& t) const {
+    scratch<S, Dv>(signature_.dv, [&](auto& update) {
+      update.noalias() = s.W * t.key;
+      update = t.beta * (t.value - update);
+      s.W.noalias() += update * t.key.transpose();
+    });
+    using std::sqrt;
+    const S squares = s.W.cwiseProduct(s.W).sum();
+    if (outside(squares)) s.W /= S(sqrt(squares));
+  }
+
+  void read(const OwnedState& s, const ReadToken<FastWeightMemory>& t,
+            OutToken<FastWeightMemory> y) const {
+    y.output.noalias() = s.W * t.query;
+    normalise(y.output);
+  }
+
+  /// P is not formed: ‖P‖² and its product with dW follow from W and the update u.
+  void write_vjp(const OwnedState& s, const WriteToken<FastWeightMemory>& t, OwnedState& ds,
+                 WriteGradToken<FastWeightMemory> dt) const {
+    scratch<S, Dv, 3>(signature_.dv, [&](auto& retrieved, auto& error, auto& dupdate) {
+      retrieved.noalias() = s.W * t.key;
+      error = t.value - retrieved;
+      shrink_vjp(s, t, retrieved, error, ds, dupdate);
+      dupdate.noalias() = ds.W * t.key;
+      dt.beta += error.cwiseProduct(dupdate).sum();
+      error *= t.beta;  // the update u
+      dt.key.noalias() += ds.W.transpose() * error;
+      dupdate *= t.beta;  // the gradient of v − W k
+      dt.value += dupdate;
+      dupdate *= S(-1);
+      detail::product_vjp(s.W, t.key, dupdate, ds.W, dt.key);
+    });
+  }
+
+  void read_vjp(const OwnedState& s, const ReadToken<FastWeightMemory>& t,
+                const OutGradToken<FastWeightMemory>& dy, OwnedState& ds,
+                ReadGradToken<FastWeightMemory> dt) const {
+    scratch<S, Dv, 2>(signature_.dv, [&](auto& y, auto& dread) {
+      y.noalias() = s.W * t.query;
+      const S inverse = normalise(y);
+      const S along_y = dy.output.cwiseProduct(y).sum() / rows();
+      const S along_ones = dy.output.sum() / rows();
+      dread.array() = inverse * (dy.output.array() - along_ones - along_y * y.array());
+      detail::product_vjp(s.W, t.query, dread, ds.W, dt.query);
+    });
+  }
+
+ private:
+  S rows() const { return S(static_cast<double>(signature_.dv)); }
+  // By the real part, so that a complex step takes the branch of the real numbers.
+  static bool outside(const S& squares) { return detail::real_part(squares) > 1; }
+
+  // r becomes y; returns 1/√(var + ε).
+  template <class R> S normalise(R& r) const {
+    const S mean = r.sum() / rows();
+    r.array() -= mean;
+    using std::sqrt;
+    const S inverse = S(1) / S(sqrt(S(r.cwiseProduct(r).sum() / rows() + epsilon_)));
+    r *= inverse;
+    return inverse;
+  }
+
+  // From the gradient of P/‖P‖ to that of P = W + u kᵀ, u = β·error: (dW − P (P·dW)/‖P‖²) / ‖P‖.
+  template <class R, class E, class Buffer>
+  void shrink_vjp(const OwnedState& s, const WriteToken<FastWeightMemory>& t, const R& retrieved,
+                  const E& error, OwnedState& ds, Buffer& buffer) const {
+    const S along_key = t.key.cwiseProduct(t.key).sum();
+    const S squares = s.W.cwiseProduct(s.W).sum() +
+                      t.beta * (S(2) * error.cwiseProduct(retrieved).sum() +
+                                t.beta * along_key * error.cwiseProduct(error).sum());
+    if (!outside(squares)) return;
+    using std::sqrt;
+    const S inverse = S(1) / S(sqrt(squares));
+    buffer.noalias() = ds.W * t.key;
+    const S along =
+        (s.W.cwiseProduct(ds.W).sum() + t.beta * error.cwiseProduct(buffer).sum()) / squares;
+    ds.W -= along * s.W;
+    buffer = (-along * t.beta) * error;
+    ds.W.noalias() += buffer * t.key.transpose();
+    ds.W *= inverse;
+  }
+
+  Signature signature_;
+  S epsilon_;
+};
+
+}  // namespace fw

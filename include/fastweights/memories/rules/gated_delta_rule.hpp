@@ -1,0 +1,174 @@
+#pragma once
+
+#include <fastweights/core/decay.hpp>
+#include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+
+namespace fw {
+
+/// The gated delta rule: lets the past fade, then corrects what the key retrieves of it.
+///
+///     W̄_t = W_{t−1} diag(α_t)     u_t = β_t (v_t − W̄_t k_t)
+///     W_t = W̄_t + u_t k_tᵀ        y_t = W_t q_t
+///
+/// α in (0, 1] is one decay a token (`KeyValueBetaDecay`, the default) or one a key row
+/// (`KeyValueBetaVectorDecay`: Kimi delta attention). α = 1 is the delta rule.
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost a
+/// token: 7 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key lets the past
+/// fade and writes nothing. There is a chunk in matrix form for one decay a token.
+/// Throws std::invalid_argument when a size does not fit.
+/// Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692,
+/// section 3.
+template <class S, int Dv = Dynamic, int Dk = Dv,
+          template <int, int> class Inputs = KeyValueBetaDecay>
+class GatedDeltaRule {
+ public:
+  using Scalar = S;
+  using Signature = Inputs<Dv, Dk>;
+  static constexpr std::string_view name = "GatedDeltaRule";
+  static constexpr bool one_decay = detail::one_decay<Signature, S>;
+  static constexpr auto decay_kind =
+      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_key;
+  static constexpr bool has_delta_term = true;
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit GatedDeltaRule(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{dv(), dk()}}; }
+  template <class T> auto cast() const { return GatedDeltaRule<T, Dv, Dk, Inputs>(dv(), dk()); }
+
+  void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
+    detail::fade(s.W, t.decay);
+    scratch<S, Dv>(dv(), [&](auto& update) {
+      update.noalias() = s.W * t.key;
+      update = t.beta * (t.value - update);
+      s.W.noalias() += update * t.key.transpose();
+    });
+  }
+
+  void read(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
+            OutToken<GatedDeltaRule> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+
+  /// W̄ is not formed: W̄ k = W (α ⊙ k).
+  void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule>& t, OwnedState& ds,
+                 WriteGradToken<GatedDeltaRule> dt) const {
+    scratch<S, Dk>(dk(), [&](auto& along_keys) {
+      scratch<S, Dv, 2>(dv(), [&](auto& error, auto& dupdate) {
+        along_keys = detail::faded(t.decay, t.key);
+        error.noalias() = s.W * along_keys;
+        error = t.value - error;
+        dupdate.noalias() = ds.W * t.key;
+        dt.beta += error.cwiseProduct(dupdate).sum();
+        error *= t.beta;  // the update u
+        dt.key.noalias() += ds.W.transpose() * error;
+        dupdate *= t.beta;  // the gradient of the error
+        dt.value += dupdate;
+        along_keys.noalias() = s.W.transpose() * dupdate;
+        dt.key -= detail::faded(t.decay, along_keys);
+        ds.W.noalias() -= dupdate * t.key.transpose();  // the gradient of W̄
+        detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+      });
+    });
+  }
+
+  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
+                const OutGradToken<GatedDeltaRule>& dy, OwnedState& ds,
+                ReadGradToken<GatedDeltaRule> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& reads,
+      OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, reads, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
+            const ReadSequence<GatedDeltaRule>& reads,
+            OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, in, reads, out);
+  }
+  using Trace = detail::DecayTrace<S, OwnedState>;
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
+            const ReadSequence<GatedDeltaRule>& reads, OutSequence<GatedDeltaRule> out,
+            Trace& trace) const requires detail::KernelScalar<S> {
+    detail::scan_leaving_states(*this, s, in, reads, out, trace);
+  }
+  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
+                const ReadSequence<GatedDeltaRule>& reads,
+                const OutGradSequence<GatedDeltaRule>& dy, OwnedState& ds,
+                WriteGradSequence<GatedDeltaRule> dw,
+                ReadGradSequence<GatedDeltaRule> dr) const requires detail::KernelScalar<S> {
+    detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
+  }
+  /// What the kernels multiply a token by.
+  template <class With>
+  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<GatedDeltaRule>& t,
+                                            const ReadToken<GatedDeltaRule>&) const {
+    detail::TokenCoefficients<S> weights;
+    if constexpr (!detail::is_per_row<decltype(t.beta)>) weights.beta = t.beta;
+    if constexpr (one_decay) weights.fade = t.decay;
+    return weights;
+  }
+
+  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk: u_t = β_t (v_t − γ_t W k_t −
+  /// Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)); then Y and W follow from U as from the values of gated
+  /// linear attention.
+  void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
+             const ReadSequence<GatedDeltaRule>& reads,
+             OutSequence<GatedDeltaRule> out) const requires one_decay {
+    const auto left = detail::causal_decays<S>(in.decay);
+    const Index steps = left.cols();
+    const Eigen::Matrix<S, 1, Dynamic> of_past = in.decay[0] * left.row(0);  // γ
+    auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
+    key_products.array() *= left.array();
+    auto weights = detail::causal_products<S>(in.key, reads.query);
+    weights.array() *= left.array();
+    Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
+    detail::set_product(updates, s.W, in.key);
+    updates *= of_past.asDiagonal();
+    for (Index t = 0; t < steps; ++t) {
+      auto update = updates.col(t);
+      update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
+      update = in.beta[t] * (in.value.col(t) - update);
+    }
+    detail::set_product(out.output, s.W, reads.query);
+    out.output *= of_past.asDiagonal();
+    detail::add_product(out.output, updates, weights);
+    s.W *= of_past[steps - 1];
+    updates *= left.col(steps - 1).asDiagonal();
+    detail::add_product(s.W, updates, in.key.transpose());
+  }
+
+  /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a stretch is W ← W A + B.
+  using Segment = detail::AffineSegment<S, Dv, Dk>;
+  Segment empty_segment() const { return Segment::empty(dv(), dk()); }
+  void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
+    detail::fade(g.A, t.decay);
+    detail::fade(g.B, t.decay);
+    g.add(t.key, t.value, t.beta);
+  }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
+
+ private:
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+
+  Signature signature_;
+};
+
+}  // namespace fw

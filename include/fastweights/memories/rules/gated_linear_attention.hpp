@@ -1,0 +1,157 @@
+#pragma once
+
+#include <fastweights/core/decay.hpp>
+#include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+
+namespace fw {
+
+/// Gated linear attention: the sum rule, where every token says how far the past fades.
+///
+///     W_t = W_{t−1} diag(α_t) + v_t k_tᵀ      y_t = W_t q_t
+///
+/// α in (0, 1] is one decay a key row (`KeyValueVectorDecay`, the default) or one a token
+/// (`KeyValueDecay`: simple gated linear attention, the recurrence of Mamba-2). α = 1 is linear
+/// attention, one α for all tokens is retention, which HebbianMemory has.
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, α d_k or 1. Cost a token:
+/// 5 d_v d_k flops. A zero key lets the past fade and adds nothing. There is a chunk in matrix form
+/// for one decay a token.
+/// Throws std::invalid_argument when a size does not fit.
+/// Yang, Wang, Shen, Panda, Kim 2023, arXiv 2312.06635, section 4; Dao & Gu 2024, arXiv 2405.21060;
+/// retention: Sun et al. 2023, arXiv 2307.08621, eq. 6.
+template <class S, int Dv = Dynamic, int Dk = Dv,
+          template <int, int> class Inputs = KeyValueVectorDecay>
+class GatedLinearAttention {
+ public:
+  using Scalar = S;
+  using Signature = Inputs<Dv, Dk>;
+  static constexpr std::string_view name = "GatedLinearAttention";
+  static constexpr bool one_decay = detail::one_decay<Signature, S>;
+  static constexpr auto decay_kind =
+      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_key;
+  static constexpr bool has_delta_term = false;
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit GatedLinearAttention(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{dv(), dk()}}; }
+  template <class T> auto cast() const {
+    return GatedLinearAttention<T, Dv, Dk, Inputs>(dv(), dk());
+  }
+
+  void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {
+    detail::fade(s.W, t.decay);
+    s.W.noalias() += t.value * t.key.transpose();
+  }
+
+  void read(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
+            OutToken<GatedLinearAttention> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+
+  void write_vjp(const OwnedState& s, const WriteToken<GatedLinearAttention>& t, OwnedState& ds,
+                 WriteGradToken<GatedLinearAttention> dt) const {
+    dt.value.noalias() += ds.W * t.key;
+    dt.key.noalias() += ds.W.transpose() * t.value;
+    detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+  }
+
+  void read_vjp(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
+                const OutGradToken<GatedLinearAttention>& dy, OwnedState& ds,
+                ReadGradToken<GatedLinearAttention> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<GatedLinearAttention>& t,
+      const ReadToken<GatedLinearAttention>& reads,
+      OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, reads, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
+            const ReadSequence<GatedLinearAttention>& reads,
+            OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, in, reads, out);
+  }
+  using Trace = detail::DecayTrace<S, OwnedState>;
+  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
+            const ReadSequence<GatedLinearAttention>& reads, OutSequence<GatedLinearAttention> out,
+            Trace& trace) const requires detail::KernelScalar<S> {
+    detail::scan_leaving_states(*this, s, in, reads, out, trace);
+  }
+  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
+                const ReadSequence<GatedLinearAttention>& reads,
+                const OutGradSequence<GatedLinearAttention>& dy, OwnedState& ds,
+                WriteGradSequence<GatedLinearAttention> dw,
+                ReadGradSequence<GatedLinearAttention> dr) const requires detail::KernelScalar<S> {
+    detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
+  }
+  /// What the kernels multiply a token by.
+  template <class With>
+  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<GatedLinearAttention>& t,
+                                            const ReadToken<GatedLinearAttention>&) const {
+    detail::TokenCoefficients<S> weights;
+    if constexpr (one_decay) weights.fade = t.decay;
+    return weights;
+  }
+
+  /// With γ_t = α_1 ⋯ α_t in the chunk: y_t = γ_t W q_t + Σ_{i≤t} (α_{i+1} ⋯ α_t) v_i (k_i·q_t).
+  void chunk(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
+             const ReadSequence<GatedLinearAttention>& reads,
+             OutSequence<GatedLinearAttention> out) const requires one_decay {
+    const auto left = detail::causal_decays<S>(in.decay);
+    const Index last = left.cols() - 1;
+    auto weights = detail::causal_products<S>(in.key, reads.query);
+    weights.array() *= left.array();
+    detail::set_product(out.output, s.W, reads.query);
+    out.output *= (in.decay[0] * left.row(0)).asDiagonal();
+    detail::add_product(out.output, in.value, weights);
+    s.W *= in.decay[0] * left(0, last);
+    const Eigen::Matrix<S, Dynamic, Dynamic> left_over = in.value * left.col(last).asDiagonal();
+    detail::add_product(s.W, left_over, in.key.transpose());
+  }
+
+  /// A stretch of writes: W ← W diag(decay) + sum.
+  struct Segment {
+    detail::PlainArray<S, 1, Dk> decay;
+    detail::PlainArray<S, Dv, Dk> sum;
+    static constexpr auto names = fw::names("decay", "sum");
+  };
+  Segment empty_segment() const {
+    return {detail::PlainArray<S, 1, Dk>::Ones(1, dk()),
+            detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
+  }
+  void extend(Segment& g, const WriteToken<GatedLinearAttention>& t) const {
+    detail::fade(g.decay, t.decay);
+    detail::fade(g.sum, t.decay);
+    g.sum.noalias() += t.value * t.key.transpose();
+  }
+  void merge(Segment& g, const Segment& later) const {
+    detail::fade(g.decay, later.decay);
+    detail::fade(g.sum, later.decay);
+    g.sum += later.sum;
+  }
+  void apply(const Segment& g, OwnedState& s) const {
+    detail::fade(s.W, g.decay);
+    s.W += g.sum;
+  }
+
+ private:
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+
+namespace fw {
+
+/// Hebbian memory with decay, the fast weights of Ba et al.: the past fades at a fixed rate.
+///
+///     W_t = λ W_{t−1} + η v_t k_tᵀ      y_t = W_t q_t
+///
+/// λ = η = 1 is linear attention. Shapes: W d_v×d_k, k and q d_k, v and y d_v. Cost a token:
+/// 5 d_v d_k flops. A zero key lets the past fade and adds nothing.
+/// Throws std::invalid_argument when a size does not fit.
+/// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
+template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
+ public:
+  using Scalar = S;
+  using Signature = KeyValue<Dv, Dk>;
+  static constexpr std::string_view name = "HebbianMemory";
+  static constexpr auto decay_kind = detail::DecayKind::scalar;
+  static constexpr bool has_delta_term = false;
+
+  struct Rates {
+    S decay = S(0.95);  ///< λ
+    S rate = S(0.5);    ///< η
+  };
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit HebbianMemory(Index dv = Dv, Index dk = Dk, Rates rates = {})
+      : signature_{{dv, dk}}, rates_(rates) {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const {
+    return HebbianMemory<T, Dv, Dk>(signature_.dv, signature_.dk,
+                                    {T(rates_.decay), T(rates_.rate)});
+  }
+
+  void write(OwnedState& s, const WriteToken<HebbianMemory>& t) const {
+    s.W *= rates_.decay;
+    s.W.noalias() += (rates_.rate * t.value) * t.key.transpose();
+  }
+
+  void read(const OwnedState& s, const ReadToken<HebbianMemory>& t,
+            OutToken<HebbianMemory> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+
+  void write_vjp(const OwnedState&, const WriteToken<HebbianMemory>& t, OwnedState& ds,
+                 WriteGradToken<HebbianMemory> dt) const {
+    dt.value.noalias() += rates_.rate * (ds.W * t.key);
+    dt.key.noalias() += rates_.rate * (ds.W.transpose() * t.value);
+    ds.W *= rates_.decay;
+  }
+
+  void read_vjp(const OwnedState& s, const ReadToken<HebbianMemory>& t,
+                const OutGradToken<HebbianMemory>& dy, OwnedState& ds,
+                ReadGradToken<HebbianMemory> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& reads,
+      OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, reads, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<HebbianMemory>& in,
+            const ReadSequence<HebbianMemory>& reads,
+            OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, in, reads, out);
+  }
+  void backward(const OwnedState& initial, const WriteSequence<HebbianMemory>& in,
+                const ReadSequence<HebbianMemory>& reads, const OutGradSequence<HebbianMemory>& dy,
+                OwnedState& ds, WriteGradSequence<HebbianMemory> dw,
+                ReadGradSequence<HebbianMemory> dr) const requires detail::KernelScalar<S> {
+    auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
+    tokens.beta = {&rates_.rate, 0};
+    tokens.decays = {&rates_.decay, 0};
+    if (in.key.cols() == 0) return;
+    OwnedState faded = initial;
+    faded.W *= rates_.decay;
+    detail::backward_pairs<has_delta_term, decay_kind>(faded.W, ds.W, tokens, in.key.cols());
+    ds.W *= rates_.decay;
+  }
+  /// What the kernels multiply a token by.
+  template <class With>
+  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<HebbianMemory>&,
+                                            const ReadToken<HebbianMemory>&) const {
+    detail::TokenCoefficients<S> weights;
+    weights.value = rates_.rate;
+    weights.fade = rates_.decay;
+    return weights;
+  }
+
+  /// y_t = λᵗ W q_t + η Σ_{i≤t} λ^{t−i} v_i (k_i·q_t), with t counted from 1 in the chunk.
+  void chunk(OwnedState& s, const WriteSequence<HebbianMemory>& in,
+             const ReadSequence<HebbianMemory>& reads, OutSequence<HebbianMemory> out) const {
+    const Index steps = in.key.cols();
+    Eigen::Matrix<S, 1, Dynamic> powers(steps + 1);  // λ^0 … λ^steps
+    powers[0] = S(1);
+    for (Index t = 0; t < steps; ++t) powers[t + 1] = powers[t] * rates_.decay;
+    auto weights = detail::causal_products<S>(in.key, reads.query);
+    for (Index t = 0; t < steps; ++t)
+      weights.col(t).head(t + 1).array() *=
+          rates_.rate * powers.head(t + 1).reverse().transpose().array();
+    detail::set_product(out.output, s.W, reads.query);
+    out.output *= powers.tail(steps).asDiagonal();
+    detail::add_product(out.output, in.value, weights);
+    s.W *= powers[steps];
+    const Eigen::Matrix<S, Dynamic, Dynamic> left_over =
+        in.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal();
+    detail::add_product(s.W, left_over, in.key.transpose());
+  }
+
+  /// A stretch of writes: W ← decay W + sum.
+  struct Segment {
+    S decay;
+    detail::PlainArray<S, Dv, Dk> sum;
+    static constexpr auto names = fw::names("decay", "sum");
+  };
+  Segment empty_segment() const {
+    return {S(1), detail::PlainArray<S, Dv, Dk>::Zero(signature_.dv, signature_.dk)};
+  }
+  void extend(Segment& g, const WriteToken<HebbianMemory>& t) const {
+    g.decay *= rates_.decay;
+    g.sum *= rates_.decay;
+    g.sum.noalias() += (rates_.rate * t.value) * t.key.transpose();
+  }
+  void merge(Segment& g, const Segment& later) const {
+    g.decay *= later.decay;
+    g.sum = later.decay * g.sum + later.sum;
+  }
+  void apply(const Segment& g, OwnedState& s) const { s.W = g.decay * s.W + g.sum; }
+
+ private:
+  Signature signature_;
+  Rates rates_;
+};
+
+}  // namespace fw

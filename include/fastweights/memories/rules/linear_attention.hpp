@@ -1,0 +1,146 @@
+#pragma once
+
+#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/normaliser.hpp>
+
+namespace fw {
+
+/// Linear attention, the sum rule: adds every value under its key and never takes anything back.
+///
+///     W_t = W_{t−1} + v_t k_tᵀ      y_t = W_t q_t
+///     with AttentionNormaliser:     z_t = z_{t−1} + k_t,  y_t = W_t q_t / (z_t·q_t + ε)
+///
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v. Cost a token: 4 d_v d_k
+/// flops. A zero key changes nothing; a zero query reads 0.
+/// Throws std::invalid_argument when a size does not fit.
+/// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 18–20; Schlag, Irie, Schmidhuber 2021,
+/// arXiv 2102.11174, eq. 12–17.
+template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser>
+class LinearAttention {
+ public:
+  using Scalar = S;
+  using Signature = KeyValue<Dv, Dk>;
+  static constexpr std::string_view name = "LinearAttention";
+  static constexpr auto decay_kind = detail::DecayKind::none;
+  static constexpr bool has_delta_term = false;
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    typename Normaliser::template State<C, Dk> normaliser;
+    static constexpr auto names = fw::names("W", "normaliser");
+  };
+  using OwnedState = State<Owned<S>>;
+  using Segment = OwnedState;
+
+  explicit LinearAttention(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
+      : signature_{{dv, dk}}, normaliser_(normaliser) {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    return {{dv(), dk()}, normaliser_.template extents<Dk>(dk())};
+  }
+  template <class T> auto cast() const {
+    auto normaliser = normaliser_.template cast<T>();
+    return LinearAttention<T, Dv, Dk, decltype(normaliser)>(dv(), dk(), normaliser);
+  }
+
+  void write(OwnedState& s, const WriteToken<LinearAttention>& t) const {
+    s.W.noalias() += t.value * t.key.transpose();
+    normaliser_.write(s.normaliser, t.key);
+  }
+
+  void read(const OwnedState& s, const ReadToken<LinearAttention>& t,
+            OutToken<LinearAttention> y) const {
+    detail::normalised_read(normaliser_, s, t.query, y.output);
+  }
+
+  void write_vjp(const OwnedState&, const WriteToken<LinearAttention>& t, OwnedState& ds,
+                 WriteGradToken<LinearAttention> dt) const {
+    dt.value.noalias() += ds.W * t.key;
+    dt.key.noalias() += ds.W.transpose() * t.value;
+    if constexpr (Normaliser::active) normaliser_.write_vjp(ds.normaliser, dt.key);
+  }
+
+  void read_vjp(const OwnedState& s, const ReadToken<LinearAttention>& t,
+                const OutGradToken<LinearAttention>& dy, OwnedState& ds,
+                ReadGradToken<LinearAttention> dt) const {
+    detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& reads,
+      OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, reads, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<LinearAttention>& in,
+            const ReadSequence<LinearAttention>& reads,
+            OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, in, reads, out);
+  }
+  void backward(const OwnedState& initial, const WriteSequence<LinearAttention>& in,
+                const ReadSequence<LinearAttention>& reads,
+                const OutGradSequence<LinearAttention>& dy, OwnedState& ds,
+                WriteGradSequence<LinearAttention> dw, ReadGradSequence<LinearAttention> dr) const
+      requires(detail::KernelScalar<S> && !Normaliser::active) {
+    const auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
+    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
+  }
+  /// What the kernels multiply a token by; moves the normaliser on.
+  template <class With>
+  detail::TokenCoefficients<S> coefficients(With& s, const WriteToken<LinearAttention>& t,
+                                            const ReadToken<LinearAttention>& reads) const {
+    detail::TokenCoefficients<S> weights;
+    normaliser_.write(s.normaliser, t.key);
+    weights.read = read_weight(s, reads);
+    return weights;
+  }
+  template <class With>
+  S read_weight(const With& s, const ReadToken<LinearAttention>& reads) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
+    return S(1);
+  }
+
+  /// Y = W Q + V triu(KᵀQ), W += V Kᵀ.
+  void chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
+             const ReadSequence<LinearAttention>& reads, OutSequence<LinearAttention> out) const {
+    const auto weights = detail::causal_products<S>(in.key, reads.query);
+    detail::set_product(out.output, s.W, reads.query);
+    detail::add_product(out.output, in.value, weights);
+    if constexpr (Normaliser::active) normalise_chunk(s, in, reads, out);
+    detail::add_product(s.W, in.value, in.key.transpose());
+  }
+
+  Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }
+  void extend(Segment& g, const WriteToken<LinearAttention>& t) const { write(g, t); }
+  void merge(Segment& g, const Segment& later) const {
+    g.W += later.W;
+    if constexpr (Normaliser::active) {
+      normaliser_.write(g.normaliser, later.normaliser.sum);
+      g.normaliser.compensation += later.normaliser.compensation;
+    }
+  }
+  void apply(const Segment& g, OwnedState& s) const { merge(s, g); }
+
+ private:
+  Index dv() const { return signature_.dv; }
+  Index dk() const { return signature_.dk; }
+
+  // z moves on token by token, so that it rounds as the recurrence does.
+  void normalise_chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
+                       const ReadSequence<LinearAttention>& reads,
+                       OutSequence<LinearAttention>& out) const {
+    for (Index t = 0; t < in.key.cols(); ++t) {
+      normaliser_.write(s.normaliser, in.key.col(t));
+      if constexpr (Normaliser::active)
+        out.output.col(t) *= normaliser_.inverse(s.normaliser, reads.query.col(t));
+    }
+  }
+
+  Signature signature_;
+  [[no_unique_address]] Normaliser normaliser_;
+};
+
+}  // namespace fw
