@@ -4,9 +4,7 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 FASTWEIGHTS_BACKWARD_KERNELS(, float);
-#if EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32
 FASTWEIGHTS_TALL_BACKWARD_KERNELS(, float);
-#endif
 
 }  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail
