@@ -13,29 +13,30 @@ template <class S> struct GatedRule {
     fw::mat<C, fw::Dynamic, fw::Dynamic> W;
     static constexpr auto names = fw::names("W");
   };
-  using Matrices = State<fw::Owned<S>>;
+  using OwnedState = State<fw::Owned<S>>;
 
   fw::Index dv, dk;
   Signature signature() const { return {{dv, dk}}; }
   State<fw::Extents> state_extents() const { return {{dv, dk}}; }
   template <class T> GatedRule<T> cast() const { return {dv, dk}; }
 
-  void write(Matrices& s, const fw::WriteToken<GatedRule>& t) const {
+  void write(OwnedState& s, const fw::WriteToken<GatedRule>& t) const {
     s.W *= S(1) - t.beta;
     s.W.noalias() += (t.beta * t.value) * t.key.transpose();
   }
-  void read(const Matrices& s, const fw::ReadToken<GatedRule>& t, fw::OutToken<GatedRule> y) const {
+  void read(const OwnedState& s, const fw::ReadToken<GatedRule>& t,
+            fw::OutToken<GatedRule> y) const {
     y.output.noalias() = s.W * t.query;
   }
-  void write_vjp(const Matrices& s, const fw::WriteToken<GatedRule>& t, Matrices& ds,
+  void write_vjp(const OwnedState& s, const fw::WriteToken<GatedRule>& t, OwnedState& ds,
                  fw::WriteGradToken<GatedRule> d) const {
     d.value.noalias() += t.beta * (ds.W * t.key);
     d.key.noalias() += t.beta * (ds.W.transpose() * t.value);
     d.beta += ds.W.cwiseProduct(t.value * t.key.transpose() - s.W).sum();
     ds.W *= S(1) - t.beta;
   }
-  void read_vjp(const Matrices& s, const fw::ReadToken<GatedRule>& t,
-                const fw::OutGradToken<GatedRule>& dy, Matrices& ds,
+  void read_vjp(const OwnedState& s, const fw::ReadToken<GatedRule>& t,
+                const fw::OutGradToken<GatedRule>& dy, OwnedState& ds,
                 fw::ReadGradToken<GatedRule> d) const {
     ds.W.noalias() += dy.output * t.query.transpose();
     d.query.noalias() += s.W.transpose() * dy.output;
