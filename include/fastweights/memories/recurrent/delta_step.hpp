@@ -9,7 +9,7 @@
 ///
 ///     u = β (v − W k)     W ← W + u kᵀ     y ← y + W q
 ///
-/// In the names of memories/delta_rule.hpp. Cost: 6 d_v d_k flops forwards, 14 d_v d_k backwards.
+/// In the names of memories/rules/delta_rule.hpp. Cost: 6 d_v d_k flops forwards, 14 d_v d_k backwards.
 
 namespace fw::detail {
 
