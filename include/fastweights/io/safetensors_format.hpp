@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "fastweights/io/dtype.hpp"
+#include "fastweights/io/json_text.hpp"
 
 namespace fw::io {
 
@@ -63,11 +63,6 @@ inline std::optional<std::size_t> checked_bytes(const Shape& shape, std::size_t 
     product *= axis;
   }
   return empty ? 0 : static_cast<std::size_t>(product);
-}
-
-/// Quoted and escaped as JSON: a name from a hostile file may hold anything, NUL included.
-inline std::string json_quote(std::string_view name) {
-  return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 inline std::string tensor_label(std::string_view name) { return "tensor " + json_quote(name); }

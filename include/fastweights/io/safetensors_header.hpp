@@ -6,45 +6,44 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "fastweights/io/json_reader.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::io::detail {
 
-/// Receives nlohmann-json's parse events; the names and signatures of its members are that
-/// library's. Throws at the first event the format does not allow.
-class HeaderEvents {
+/// Receives the events of a header. Throws at the first that the format does not allow.
+class HeaderEvents : public JsonEvents {
  public:
   explicit HeaderEvents(Header& header) : header_(header) {}
+  virtual ~HeaderEvents() = default;
 
-  bool null() { unexpected("null"); }
-  bool boolean(bool) { unexpected("a boolean"); }
-  bool number_integer(std::int64_t value) { unexpected(std::to_string(value)); }
-  bool number_float(double, const std::string& text) { unexpected(text); }
-  bool binary(nlohmann::json::binary_t&) { unexpected("binary data"); }
-
-  bool number_unsigned(std::uint64_t value) {
+  void literal(std::string_view word) override {
+    unexpected(word == "null" ? "null" : "a boolean");
+  }
+  void other_number(std::string_view text) override { unexpected(std::string(text)); }
+  void natural_number(std::uint64_t value) override {
     if (level_ == Level::shape) return add_axis(value);
     if (level_ != Level::offsets) unexpected(std::to_string(value));
     entry_.offsets->push_back(value);
-    return true;
   }
 
-  bool string(std::string& value) {
-    if (level_ == Level::metadata) return add_metadata(value);
+  void string(std::string value) override {
+    if (level_ == Level::metadata) {
+      header_.metadata.emplace(field_, std::move(value));
+      return;
+    }
     if (level_ != Level::tensor || field_ != "dtype") unexpected("a string");
     entry_.dtype = dtype_named(value);
     if (!entry_.dtype) fail("unknown dtype " + json_quote(value));
-    return true;
   }
 
-  bool start_object(std::size_t) {
+  void start_object() override {
     if (level_ == Level::outside) {
       level_ = Level::names;
     } else if (level_ == Level::names) {
@@ -52,25 +51,23 @@ class HeaderEvents {
     } else {
       unexpected("an object");
     }
-    return true;
   }
 
-  bool key(std::string& key) {
+  void key(std::string key) override {
     if (level_ == Level::names) return start_name(key);
-    field_ = key;
-    const bool repeated = level_ == Level::metadata ? header_.metadata.contains(key) : has(key);
-    if (repeated) fail("field " + json_quote(key) + " appears twice");
-    return true;
+    field_ = std::move(key);
+    const bool repeated =
+        level_ == Level::metadata ? header_.metadata.contains(field_) : has(field_);
+    if (repeated) fail("field " + json_quote(field_) + " appears twice");
   }
 
-  bool end_object() {
+  void end_object() override {
     if (level_ == Level::tensor) header_.tensors.emplace(name_, finished_entry());
     level_ = level_ == Level::names ? Level::outside : Level::names;
     name_.clear();
-    return true;
   }
 
-  bool start_array(std::size_t) {
+  void start_array() override {
     if (level_ != Level::tensor || field_ == "dtype") unexpected("an array");
     if (field_ == "shape") {
       entry_.shape.emplace();
@@ -79,17 +76,12 @@ class HeaderEvents {
       entry_.offsets.emplace();
       level_ = Level::offsets;
     }
-    return true;
   }
+  void end_array() override { level_ = Level::tensor; }
 
-  bool end_array() {
-    level_ = Level::tensor;
-    return true;
-  }
-
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) {
-    if (name_.empty()) fail_header(error.what());
-    fail(error.what());
+  [[noreturn]] void syntax_error(const std::string& what) override {
+    if (name_.empty()) fail_header(what);
+    fail(what);
   }
 
  private:
@@ -128,13 +120,12 @@ class HeaderEvents {
     fail(field_ + " must be " + (field_ == "dtype" ? "a string" : "an array") + ", found " + found);
   }
 
-  bool start_name(const std::string& name) {
+  void start_name(const std::string& name) {
     name_ = name;
     entry_ = {};
     const bool repeated = name == metadata_name ? seen_metadata_ : header_.tensors.contains(name);
     if (repeated) fail("the name appears twice");
     seen_metadata_ = seen_metadata_ || name == metadata_name;
-    return true;
   }
 
   bool has(const std::string& field) const {
@@ -144,15 +135,9 @@ class HeaderEvents {
     fail("unknown field " + json_quote(field));
   }
 
-  bool add_metadata(std::string& value) {
-    header_.metadata.emplace(field_, std::move(value));
-    return true;
-  }
-
-  bool add_axis(std::uint64_t length) {
+  void add_axis(std::uint64_t length) {
     if (!std::in_range<Eigen::Index>(length)) fail("shape overflows: " + std::to_string(length));
     entry_.shape->push_back(static_cast<Eigen::Index>(length));
-    return true;
   }
 
   TensorInfo finished_entry() {
@@ -179,8 +164,7 @@ class HeaderEvents {
   Entry entry_;
 };
 
-/// Refuses what nlohmann-json would let pass: text after a NUL, which it takes for the end, and
-/// padding other than spaces.
+/// Refuses a NUL, which other readers take for the end, and padding other than spaces.
 inline void check_header_text(std::string_view text) {
   if (text.empty() || text.front() != '{') {
     throw SafeTensorsError("header: does not start with '{'");
@@ -201,7 +185,7 @@ inline Header parse_header(std::string_view text) {
   check_header_text(text);
   Header header;
   HeaderEvents events(header);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &events);
+  JsonReader(text, events).read();
   return header;
 }
 

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -207,7 +206,7 @@ class SafeTensors {
       const auto element = detail::widen(detail::load_element<T>(&bytes[i * sizeof(T)]));
       const auto converted = detail::convert_element<S>(element);
       if (!converted) {
-        fail(name, "element " + std::to_string(i) + " is " + nlohmann::json(element).dump() +
+        fail(name, "element " + std::to_string(i) + " is " + detail::number_text(element) +
                        ", beyond the range of the type it is read as");
       }
       values[i] = *converted;

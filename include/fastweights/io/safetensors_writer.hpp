@@ -13,7 +13,6 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <ranges>
 #include <span>
@@ -117,11 +116,7 @@ class SafeTensorsWriter {
   }
 
   static void check_utf8(const std::string& text, const std::string& label) {
-    try {
-      nlohmann::json(text).dump();
-    } catch (const nlohmann::json::type_error&) {
-      throw SafeTensorsError(label + ": not valid UTF-8");
-    }
+    if (!detail::is_utf8(text)) throw SafeTensorsError(label + ": not valid UTF-8");
   }
 
   static void check_name(const std::string& name) {
@@ -150,18 +145,38 @@ class SafeTensorsWriter {
     return items;
   }
 
+  // {"name":value, …}, of values that are JSON already.
+  static std::string object_text(const std::map<std::string, std::string>& values) {
+    std::string text = "{";
+    for (const auto& [name, value] : values)
+      text += (text.size() > 1 ? "," : "") + detail::json_quote(name) + ":" + value;
+    return text + "}";
+  }
+  static std::string shape_text(const Shape& shape) {
+    std::string text = "[";
+    for (const Eigen::Index axis : shape)
+      text += (text.size() > 1 ? "," : "") + std::to_string(axis);
+    return text + "]";
+  }
+  std::string metadata_text() const {
+    std::map<std::string, std::string> quoted;
+    for (const auto& [key, value] : metadata_) quoted[key] = detail::json_quote(value);
+    return object_text(quoted);
+  }
+
   std::string header() const {
-    nlohmann::json header = nlohmann::json::object();
-    if (!metadata_.empty()) header[std::string(detail::metadata_name)] = metadata_;
+    std::map<std::string, std::string> fields;
+    if (!metadata_.empty()) fields[std::string(detail::metadata_name)] = metadata_text();
     std::size_t begin = 0;
     for (const Item* item : in_file_order()) {
-      const auto& [dtype, shape, data] = item->second;
-      header[item->first] = {{"dtype", name_of(dtype)},
-                             {"shape", shape},
-                             {"data_offsets", {begin, begin + data.size()}}};
-      begin += data.size();
+      const std::size_t end = begin + item->second.data.size();
+      fields[item->first] = "{\"data_offsets\":[" + std::to_string(begin) + "," +
+                            std::to_string(end) + "],\"dtype\":\"" +
+                            std::string(name_of(item->second.dtype)) +
+                            "\",\"shape\":" + shape_text(item->second.shape) + "}";
+      begin = end;
     }
-    std::string text = header.dump();
+    std::string text = object_text(fields);
     text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data starts aligned
     if (text.size() > detail::max_header_bytes) {
       throw SafeTensorsError("header of " + std::to_string(text.size()) +

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+/// \file
+/// Text in JSON: UTF-8, and strings quoted and escaped.
+
+namespace fw::io::detail {
+
+/// The bytes of the UTF-8 character at `at`; 0 where there is none. Refuses what the standard does:
+/// overlong forms, surrogates, and numbers beyond U+10FFFF.
+inline std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto follows = [&](std::size_t i, unsigned least = 0x80, unsigned most = 0xBF) {
+    return byte(at + i) >= least && byte(at + i) <= most;
+  };
+  const unsigned first = byte(at);
+  if (first < 0x80) return at < text.size() ? 1 : 0;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned least = first == 0xE0 ? 0xA0 : 0x80, most = first == 0xED ? 0x9F : 0xBF;
+    return follows(1, least, most) && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned least = first == 0xF0 ? 0x90 : 0x80, most = first == 0xF4 ? 0x8F : 0xBF;
+    return follows(1, least, most) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+inline bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
+/// Appends the character U+`code` in UTF-8.
+inline void append_utf8(std::string& text, unsigned code) {
+  const auto add = [&](unsigned byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) return add(code);
+  if (code < 0x800) {
+    add(0xC0 | (code >> 6));
+  } else {
+    if (code < 0x10000) {
+      add(0xE0 | (code >> 12));
+    } else {
+      add(0xF0 | (code >> 18));
+      add(0x80 | ((code >> 12) & 0x3F));
+    }
+    add(0x80 | ((code >> 6) & 0x3F));
+  }
+  add(0x80 | (code & 0x3F));
+}
+
+/// Appends one character of a JSON string, escaped where JSON wants it.
+inline void append_escaped(std::string& quoted, std::string_view character) {
+  constexpr std::string_view names = "\"\"\\\\\bb\ff\nn\rr\tt";  // pairs: character, its escape
+  constexpr std::string_view digits = "0123456789abcdef";
+  const char c = character[0];
+  for (std::size_t i = 0; i < names.size(); i += 2)
+    if (c == names[i]) {
+      quoted += {'\\', names[i + 1]};
+      return;
+    }
+  const auto code = static_cast<unsigned char>(c);
+  if (code < 0x20)
+    quoted += {'\\', 'u', '0', '0', digits[code >> 4U], digits[code & 0xFU]};
+  else
+    quoted += character;
+}
+
+/// Quoted and escaped as JSON. A name from a hostile file may hold anything, NUL included: bytes
+/// that are not UTF-8 become U+FFFD.
+inline std::string json_quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0)
+      append_utf8(quoted, 0xFFFD);
+    else
+      append_escaped(quoted, text.substr(i, length));
+    i += length == 0 ? 1 : length;
+  }
+  return quoted + "\"";
+}
+
+/// The shortest text that reads back as the same number.
+template <class Number> std::string number_text(Number number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+}  // namespace fw::io::detail
