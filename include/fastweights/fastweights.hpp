@@ -6,7 +6,7 @@
 /// library. Include single headers instead where compile time matters.
 ///
 /// Not in it, since a program that only uses the library seldom needs them: fastweights/io/
-/// (safetensors files, needs nlohmann-json), fastweights/testing/ (random sequences, gradient
+/// (safetensors files), fastweights/testing/ (random sequences, gradient
 /// check, timing) and fastweights/memories/adaptors/amx_scan.hpp (the delta rule by Intel's matrix
 /// unit).
 

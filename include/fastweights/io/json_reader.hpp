@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -16,8 +17,13 @@
 
 namespace fw::io::detail {
 
-/// What a reader finds, in order. A receiver throws at what its format does not allow; a
-/// syntax_error has to throw.
+/// What is not JSON; the message says at which byte.
+class JsonError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What a reader finds, in order. A receiver throws at what its format does not allow.
 class JsonEvents {
  public:
   virtual void start_object() = 0;
@@ -29,13 +35,13 @@ class JsonEvents {
   virtual void natural_number(std::uint64_t value) = 0;
   virtual void other_number(std::string_view text) = 0;
   virtual void literal(std::string_view word) = 0;  ///< true, false or null
-  [[noreturn]] virtual void syntax_error(const std::string& what) = 0;
 
  protected:
   ~JsonEvents() = default;
 };
 
-/// Reads one value, and nothing behind it but white space. The receiver bounds the nesting.
+/// Reads one value, and nothing behind it but white space. The receiver bounds the nesting. Throws
+/// JsonError.
 class JsonReader {
  public:
   JsonReader(std::string_view text, JsonEvents& events) : text_(text), events_(events) {}
@@ -47,8 +53,8 @@ class JsonReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) {
-    events_.syntax_error("parse error at byte " + std::to_string(at_) + ": " + what);
+  [[noreturn]] void fail(const std::string& what) const {
+    throw JsonError("parse error at byte " + std::to_string(at_) + ": " + what);
   }
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }

@@ -1,5 +1,5 @@
 /// Weights on disk, in the safetensors format of the PyTorch ecosystem: a strict reader and a
-/// deterministic, atomic writer. Needs nlohmann-json; no other part of the library includes it.
+/// deterministic, atomic writer.
 ///
 /// A file is
 ///

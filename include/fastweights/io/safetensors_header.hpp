@@ -79,7 +79,8 @@ class HeaderEvents : public JsonEvents {
   }
   void end_array() override { level_ = Level::tensor; }
 
-  [[noreturn]] void syntax_error(const std::string& what) override {
+  /// Names the tensor that an error of syntax stands in.
+  [[noreturn]] void fail_syntax(const std::string& what) const {
     if (name_.empty()) fail_header(what);
     fail(what);
   }
@@ -185,7 +186,11 @@ inline Header parse_header(std::string_view text) {
   check_header_text(text);
   Header header;
   HeaderEvents events(header);
-  JsonReader(text, events).read();
+  try {
+    JsonReader(text, events).read();
+  } catch (const JsonError& error) {
+    events.fail_syntax(error.what());
+  }
   return header;
 }
 
