@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -133,59 +134,63 @@ template <class T> void store_element(T value, std::byte* to) {
   std::ranges::copy(swap_unless_little_endian(raw), to);
 }
 
-/// Calls f(T{}) with the C++ type of the elements; false for the 8-bit floats, which have none.
-template <class F> bool with_element_type(DType type, F&& f) {
+// Floats are read from floats and integers from integers; mixing the two is a mistake. The 8-bit
+// floats cannot be read.
+inline bool is_float(DType type) {
+  return type == DType::F16 || type == DType::BF16 || type == DType::F32 || type == DType::F64;
+}
+inline bool is_integer(DType type) { return !is_float(type) && name_of(type)[0] != 'F'; }
+
+/// An element of a floating-point tensor; double holds each of them exactly.
+inline double load_float(DType type, const std::byte* from) {
   switch (type) {
-    case DType::Bool:
-    case DType::U8:
-      return f(std::uint8_t{}), true;
-    case DType::I8:
-      return f(std::int8_t{}), true;
-    case DType::U16:
-      return f(std::uint16_t{}), true;
-    case DType::I16:
-      return f(std::int16_t{}), true;
     case DType::F16:
-      return f(Eigen::half{}), true;
+      return static_cast<float>(load_element<Eigen::half>(from));
     case DType::BF16:
-      return f(Eigen::bfloat16{}), true;
-    case DType::U32:
-      return f(std::uint32_t{}), true;
-    case DType::I32:
-      return f(std::int32_t{}), true;
+      return static_cast<float>(load_element<Eigen::bfloat16>(from));
     case DType::F32:
-      return f(float{}), true;
-    case DType::U64:
-      return f(std::uint64_t{}), true;
-    case DType::I64:
-      return f(std::int64_t{}), true;
-    case DType::F64:
-      return f(double{}), true;
+      return load_element<float>(from);
     default:
-      return false;
+      return load_element<double>(from);
   }
 }
 
-template <class T> auto widen(T value) {
-  if constexpr (std::is_arithmetic_v<T>)
-    return value;
-  else
-    return static_cast<float>(value);
-}
+/// An element of an integer tensor, as 64 bits in two's complement and its sign.
+struct Integer {
+  std::uint64_t bits;
+  bool is_negative;
 
-/// Floats are read from floats and integers from integers; across the two something is mistaken.
-template <ReadableScalar To, class From>
-inline constexpr bool convertible_kind = std::integral<To> == std::integral<From>;
-
-/// The value in the other type, or nothing where it lies beyond that type's range.
-template <ReadableScalar To, class From> std::optional<To> convert_element(From value) {
-  const auto to = static_cast<To>(value);
-  if constexpr (std::integral<To>) {
-    if (!std::in_range<To>(value)) return std::nullopt;
-  } else {
-    if (std::isfinite(value) && !std::isfinite(widen(to))) return std::nullopt;
+  template <std::integral S> bool fits() const {
+    return is_negative ? std::in_range<S>(static_cast<std::int64_t>(bits)) : std::in_range<S>(bits);
   }
-  return to;
+  std::string text() const {
+    return is_negative ? std::to_string(static_cast<std::int64_t>(bits)) : std::to_string(bits);
+  }
+};
+
+inline Integer load_integer(DType type, const std::byte* from) {
+  const auto load = [from]<class T>(T) {
+    const T value = load_element<T>(from);
+    return Integer{static_cast<std::uint64_t>(value), std::is_signed_v<T> && value < T(0)};
+  };
+  switch (type) {
+    case DType::I8:
+      return load(std::int8_t{});
+    case DType::I16:
+      return load(std::int16_t{});
+    case DType::I32:
+      return load(std::int32_t{});
+    case DType::I64:
+      return load(std::int64_t{});
+    case DType::U16:
+      return load(std::uint16_t{});
+    case DType::U32:
+      return load(std::uint32_t{});
+    case DType::U64:
+      return load(std::uint64_t{});
+    default:
+      return load(std::uint8_t{});
+  }
 }
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "fastweights/core/leaves.hpp"
 #include "fastweights/io/safetensors_header.hpp"
 #include "fastweights/io/safetensors_layout.hpp"
 
@@ -95,17 +97,13 @@ class SafeTensors {
   /// F32, F16 and BF16; integers from every integer type and BOOL. Throws on any other pair of
   /// types, and on a value that S cannot hold.
   template <ReadableScalar S> std::vector<S> values(std::string_view name) const {
-    const TensorInfo& tensor = info(name);
-    std::vector<S> values;
-    const bool known = detail::with_element_type(tensor.dtype, [&](auto element) {
-      using T = decltype(element);
-      if constexpr (!detail::convertible_kind<S, decltype(detail::widen(element))>) {
-        fail_kind<S>(name, tensor.dtype);
-      } else {
-        read_elements<T>(name, values);
-      }
-    });
-    if (!known) fail_kind<S>(name, tensor.dtype);
+    std::vector<S> values(count_of(info(name)));
+    if constexpr (std::integral<S>) {
+      read_integers(name, values);
+    } else {
+      read_floats(name, fw::detail::leaf_of_scalar<S>(values.data(),
+                                                      static_cast<Eigen::Index>(values.size())));
+    }
     return values;
   }
 
@@ -129,19 +127,25 @@ class SafeTensors {
   /// vector. Throws as `values` does.
   template <WritableDense Target> void copy_to(std::string_view name, Target&& target) const {
     using S = typename std::remove_cvref_t<Target>::Scalar;
-    const Shape expected{target.rows(), target.cols()};
-    const Shape& found = shape(name);
-    if (without_ones(found) != without_ones(expected)) {
-      fail(name, "expected shape " + detail::to_text(expected) + ", the file has " +
-                     detail::to_text(found));
-    }
+    check_shape(name, target.rows(), target.cols());
+    if (target.size() == 0) return;
+    using RowMajor = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const std::vector<S> source = values<S>(name);
-    if (source.empty()) return;  // a hostile [0, 2^62] has columns enough to loop over for years
-    for (Eigen::Index col = 0; col < target.cols(); ++col) {
-      for (Eigen::Index row = 0; row < target.rows(); ++row) {
-        target.coeffRef(row, col) = source[static_cast<std::size_t>(row * target.cols() + col)];
-      }
-    }
+    const auto rows = Eigen::Map<const RowMajor>(source.data(), target.rows(), target.cols());
+    for (Eigen::Index j = 0; j < target.cols(); ++j)
+      for (Eigen::Index i = 0; i < target.rows(); ++i) target.coeffRef(i, j) = rows(i, j);
+  }
+
+  /// The same for an array or a number without its type. An element out of range leaves those
+  /// before it written.
+  void copy_to(std::string_view name, const fw::detail::Leaf& leaf) const {
+    if (!leaf.is_array && count_of(info(name)) != 1)
+      fail(name, "expected one number, has " + std::to_string(count_of(info(name))));
+    if (leaf.is_array) check_shape(name, leaf.rows, leaf.cols);
+    if (leaf.scalar == fw::detail::ScalarKind::integer)
+      read_counts(name, leaf);
+    else
+      read_floats(name, leaf);
   }
 
   /// Throws SafeTensorsError: which file, which tensor, and what is wrong with it.
@@ -193,23 +197,62 @@ class SafeTensors {
     return shape;
   }
 
-  template <class S> [[noreturn]] void fail_kind(std::string_view name, DType dtype) const {
-    fail(name, std::string(name_of(dtype)) + " cannot be read as " +
-                   (std::integral<S> ? "integers" : "floating-point numbers"));
+  void check_shape(std::string_view name, Eigen::Index rows, Eigen::Index cols) const {
+    const Shape expected{rows, cols};
+    const Shape& found = shape(name);
+    if (without_ones(found) != without_ones(expected))
+      fail(name, "expected shape " + detail::to_text(expected) + ", the file has " +
+                     detail::to_text(found));
   }
 
-  template <class T, class S>
-  void read_elements(std::string_view name, std::vector<S>& values) const {
-    const std::span<const std::byte> bytes = data(name);
-    values.resize(bytes.size() / sizeof(T));
+  static std::size_t count_of(const TensorInfo& tensor) {
+    return (tensor.end - tensor.begin) / std::max<std::size_t>(1, width_of(tensor.dtype));
+  }
+
+  void check_kind(std::string_view name, bool fits, const char* kind) const {
+    if (!fits) fail(name, std::string(name_of(dtype(name))) + " cannot be read as " + kind);
+  }
+  [[noreturn]] void fail_range(std::string_view name, Eigen::Index i,
+                               const std::string& element) const {
+    fail(name, "element " + std::to_string(i) + " is " + element +
+                   ", beyond the range of the type it is read as");
+  }
+
+  template <class S> void read_integers(std::string_view name, std::vector<S>& values) const {
+    const DType type = dtype(name);
+    check_kind(name, detail::is_integer(type), "integers");
+    const std::byte* bytes = data(name).data();
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto element = detail::widen(detail::load_element<T>(&bytes[i * sizeof(T)]));
-      const auto converted = detail::convert_element<S>(element);
-      if (!converted) {
-        fail(name, "element " + std::to_string(i) + " is " + detail::number_text(element) +
-                       ", beyond the range of the type it is read as");
-      }
-      values[i] = *converted;
+      const detail::Integer element = detail::load_integer(type, bytes + i * width_of(type));
+      if (!element.fits<S>())
+        fail_range(name, static_cast<Eigen::Index>(i), element.text());
+      values[i] = static_cast<S>(element.bits);
+    }
+  }
+
+  void read_counts(std::string_view name, const fw::detail::Leaf& leaf) const {
+    const std::vector<std::int64_t> counts = values<std::int64_t>(name);
+    for (Eigen::Index i = 0; i < leaf.size(); ++i) {
+      const std::int64_t count = counts[static_cast<std::size_t>(i)];
+      if (!leaf.is_array && count < 0)
+        fail(name, "expected a count, is " + std::to_string(count));
+      if (!leaf.store_integer(leaf.from_row_major(i), count))
+        fail_range(name, i, std::to_string(count));
+    }
+  }
+
+  // Into the leaf, whatever the order of its entries; the file's is row-major.
+  void read_floats(std::string_view name, const fw::detail::Leaf& leaf) const {
+    const DType type = dtype(name);
+    check_kind(name, detail::is_float(type), "floating-point numbers");
+    const std::byte* bytes = data(name).data();
+    const auto width = static_cast<Eigen::Index>(width_of(type));
+    for (Eigen::Index i = 0; i < leaf.size(); ++i) {
+      const double x = detail::load_float(type, bytes + i * width);
+      if (!leaf.store(leaf.from_row_major(i), x))
+        fail_range(name, i,
+                   type == DType::F64 ? detail::number_text(x)
+                                      : detail::number_text(static_cast<float>(x)));
     }
   }
 

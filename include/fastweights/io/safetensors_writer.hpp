@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "fastweights/core/leaves.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::io {
@@ -48,6 +50,16 @@ class SafeTensorsWriter {
         std::span<const S>(rows.data(), static_cast<std::size_t>(rows.size())));
   }
 
+  /// An array or a number without its type; integers become I64.
+  void add(const std::string& name, const fw::detail::Leaf& leaf) {
+    const DType type = dtype_of(name, leaf);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(leaf.size()) * width_of(type));
+    std::byte* to = bytes.data();
+    for (Eigen::Index i = 0; i < leaf.size(); ++i, to += width_of(type))
+      store_entry(name, leaf, leaf.from_row_major(i), to);
+    insert(name, {type, shape_of(leaf), std::move(bytes)});
+  }
+
   /// A scalar, of shape [].
   template <WritableScalar S> void add(const std::string& name, S value) {
     add(name, Shape{}, std::span<const S>(&value, 1));
@@ -64,9 +76,7 @@ class SafeTensorsWriter {
       fail(name, std::to_string(std::ranges::size(values)) + " values do not fill shape " +
                      detail::to_text(shape));
     }
-    check_name(name);
-    Tensor tensor{dtype_of<S>(), shape, packed(name, std::span<const S>(values))};
-    if (!tensors_.emplace(name, std::move(tensor)).second) fail(name, "added twice");
+    insert(name, {io::dtype_of<S>(), shape, packed(name, std::span<const S>(values))});
   }
 
   /// Free text that travels with the tensors. Throws when the key is taken or the text not UTF-8.
@@ -122,6 +132,37 @@ class SafeTensorsWriter {
   static void check_name(const std::string& name) {
     check_utf8(name, detail::tensor_label(name));
     if (name == detail::metadata_name) fail(name, "the name is reserved");
+  }
+
+  void insert(const std::string& name, Tensor tensor) {
+    check_name(name);
+    if (!tensors_.emplace(name, std::move(tensor)).second) fail(name, "added twice");
+  }
+
+  static Shape shape_of(const fw::detail::Leaf& leaf) {
+    if (!leaf.is_array) return {};
+    return leaf.is_column ? Shape{leaf.rows} : Shape{leaf.rows, leaf.cols};
+  }
+  static DType dtype_of(const std::string& name, const fw::detail::Leaf& leaf) {
+    using fw::detail::ScalarKind;
+    if (leaf.scalar == ScalarKind::float32) return DType::F32;
+    if (leaf.scalar == ScalarKind::float64) return DType::F64;
+    if (leaf.scalar == ScalarKind::float16) return DType::F16;
+    if (leaf.scalar == ScalarKind::bfloat16) return DType::BF16;
+    if (leaf.scalar == ScalarKind::integer) return DType::I64;
+    fail(name, "numbers of this type cannot be written");
+  }
+  static void store_entry(const std::string& name, const fw::detail::Leaf& leaf, Eigen::Index i,
+                          std::byte* to) {
+    if (leaf.scalar == fw::detail::ScalarKind::integer) {
+      std::int64_t value = 0;
+      if (!leaf.load_integer(i, value)) fail(name, "element beyond the range of I64");
+      detail::store_element(value, to);
+    } else {
+      std::memcpy(to, leaf.entry(i), leaf.width);
+      if constexpr (std::endian::native != std::endian::little)
+        std::reverse(to, to + leaf.width);
+    }
   }
 
   template <class S>

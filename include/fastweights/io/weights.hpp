@@ -2,6 +2,7 @@
 
 #include <fastweights/core/record.hpp>
 #include <fastweights/io/safetensors.hpp>
+#include <set>
 #include <string>
 
 /// \file
@@ -21,62 +22,61 @@ namespace fw::io {
 
 namespace detail {
 
-template <class T> inline constexpr bool is_array = std::is_base_of_v<Eigen::EigenBase<T>, T>;
+using fw::detail::Leaf;
+using fw::detail::LeafPath;
+using fw::detail::Object;
+using fw::detail::ScalarKind;
 
 enum class Scope { parameters, state };
 
-// Calls f(name, leaf) for the leaves that are saved: arrays, and in states counters too. A
-// parameter of size 0 (the bias of a layer without one) is no parameter.
-template <Scope scope, class R, class F>
-void for_each_saved(R& record, const std::string& prefix, F&& f) {
-  fw::for_each_named_leaf(
-      [&f](const std::string& name, auto& leaf) {
-        using T = std::remove_cvref_t<decltype(leaf)>;
-        if constexpr (is_array<T>) {
-          if (scope == Scope::state || leaf.size() > 0) f(name, leaf);
-        } else if constexpr (scope == Scope::state && std::is_arithmetic_v<T>) {
-          f(name, leaf);
-        }
-      },
-      prefix, record);
+// What is saved: arrays, and in states numbers too. A parameter of size 0, such as the bias of a
+// layer without one, is no parameter.
+inline bool is_saved(const Leaf& leaf, Scope scope) {
+  return scope == Scope::state || (leaf.is_array && leaf.size() > 0);
 }
 
-template <Scope scope, class R>
-void load(R& record, const SafeTensors& file, const std::string& prefix) {
-  R loaded = record;
-  std::size_t wanted = 0;
-  for_each_saved<scope>(loaded, prefix, [&](const std::string& name, auto& leaf) {
-    using T = std::remove_cvref_t<decltype(leaf)>;
-    if constexpr (is_array<T>) {
-      file.copy_to(name, leaf);
-    } else {
-      const auto values = file.template values<T>(name);
-      if (values.size() != 1)
-        file.fail(name, "expected one number, has " + std::to_string(values.size()));
-      if (std::is_integral_v<T> && values[0] < 0)
-        file.fail(name, "expected a count, is " + std::to_string(values[0]));
-      leaf = values[0];
-    }
-    ++wanted;
-  });
+// Calls f(name, leaf) for every leaf that is saved.
+template <class F>
+void for_each_saved(const Object& record, Scope scope, const std::string& prefix, const F& f) {
+  visit_leaves(
+      &record, 1,
+      [&](const Leaf* leaf, const LeafPath& path) {
+        if (is_saved(*leaf, scope)) f(path.text(), *leaf);
+      },
+      {.name = prefix});
+}
+
+// Refuses tensors under the prefix that are not among the record's own.
+inline void check_surplus(const Object& record, Scope scope, const SafeTensors& file,
+                          const std::string& prefix) {
+  std::set<std::string> own;
+  for_each_saved(record, scope, prefix, [&](std::string name, const Leaf&) { own.insert(name); });
   const std::string under = prefix.empty() ? prefix : prefix + ".";
-  std::size_t found = 0;
-  for (const auto& name : file.names()) found += name.starts_with(under);
-  if (found != wanted) {
-    for (const auto& name : file.names()) {
-      bool known = !name.starts_with(under);
-      for_each_saved<scope>(loaded, prefix,
-                            [&](const std::string& ours, auto&) { known = known || ours == name; });
-      if (!known) file.fail(name, "in the file, but not expected");
-    }
-  }
+  for (const auto& name : file.names())
+    if (name.starts_with(under) && !own.contains(name))
+      file.fail(name, "in the file, but not expected");
+}
+
+inline void load(const Object& record, Scope scope, const SafeTensors& file,
+                 const std::string& prefix) {
+  for_each_saved(record, scope, prefix, [&](const std::string& name, const Leaf& leaf) {
+    file.copy_to(name, leaf);
+  });
+  check_surplus(record, scope, file, prefix);
+}
+
+// Into a copy first, so that what throws leaves the record as it was.
+template <class R>
+void load_all(R& record, Scope scope, const SafeTensors& file, const std::string& prefix) {
+  R loaded = record;
+  load(fw::detail::object(loaded), scope, file, prefix);
   record = std::move(loaded);
 }
 
-template <Scope scope, class R>
-void add(SafeTensorsWriter& writer, const R& record, const std::string& prefix) {
-  for_each_saved<scope>(record, prefix,
-                        [&](const std::string& name, const auto& leaf) { writer.add(name, leaf); });
+inline void add(SafeTensorsWriter& writer, const Object& record, Scope scope,
+                const std::string& prefix) {
+  for_each_saved(record, scope, prefix,
+                 [&](const std::string& name, const Leaf& leaf) { writer.add(name, leaf); });
 }
 
 }  // namespace detail
@@ -84,25 +84,25 @@ void add(SafeTensorsWriter& writer, const R& record, const std::string& prefix) 
 /// Adds every parameter of a layer or model to a file to be written.
 template <Record Model>
 void add_parameters(SafeTensorsWriter& writer, const Model& model, const std::string& prefix = "") {
-  detail::add<detail::Scope::parameters>(writer, model, prefix);
+  detail::add(writer, fw::detail::object(model), detail::Scope::parameters, prefix);
 }
 
 /// Sets every parameter of a layer or model from a file.
 template <Record Model>
 void load_parameters(Model& model, const SafeTensors& file, const std::string& prefix = "") {
-  detail::load<detail::Scope::parameters>(model, file, prefix);
+  detail::load_all(model, detail::Scope::parameters, file, prefix);
 }
 
 /// Adds every member of a state, counters included, to a file to be written.
 template <Record State>
 void add_state(SafeTensorsWriter& writer, const State& state, const std::string& prefix = "") {
-  detail::add<detail::Scope::state>(writer, state, prefix);
+  detail::add(writer, fw::detail::object(state), detail::Scope::state, prefix);
 }
 
 /// Sets a state, of the right sizes already, from a file.
 template <Record State>
 void load_state(State& state, const SafeTensors& file, const std::string& prefix = "") {
-  detail::load<detail::Scope::state>(state, file, prefix);
+  detail::load_all(state, detail::Scope::state, file, prefix);
 }
 
 /// Writes the parameters of a layer or model as a file of their own.

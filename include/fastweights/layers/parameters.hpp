@@ -1,7 +1,7 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <fastweights/core/record.hpp>
+#include <fastweights/core/leaves.hpp>
 #include <stdexcept>
 
 /// \file
@@ -21,38 +21,71 @@ template <class T>
 inline constexpr bool is_parameter =
     std::is_base_of_v<Eigen::EigenBase<std::remove_const_t<T>>, std::remove_const_t<T>>;
 
-// Without the paths, so that a training step does not allocate.
-template <class F, class First, class... Rest>
-void visit_parameters(F&& f, First& first, Rest&... rest) {
-  for_each_leaf(
-      [&f](auto& leaf, auto&... others) {
-        if constexpr (is_parameter<std::remove_reference_t<decltype(leaf)>>) f(leaf, others...);
-      },
-      first, rest...);
-}
-
-template <class T> bool same_shapes(const T& a, const T& b) {
-  bool same = true;
-  if constexpr (Record<T>) {
-    for_each_member(
-        [&](std::string_view, const auto& x, const auto& y) { same = same && same_shapes(x, y); },
-        a, b);
-  } else if constexpr (is_record_list<T>) {
-    same = a.size() == b.size();
-    for (std::size_t i = 0; same && i < a.size(); ++i) same = same_shapes(a[i], b[i]);
-  } else if constexpr (is_parameter<T>) {
-    same = a.rows() == b.rows() && a.cols() == b.cols();
-  }
-  return same;
-}
-
 // Models of one type can still differ in size.
-template <class Model>
-void check_same_shapes(std::string_view who, const Model& model, std::string_view argument,
-                       const Model& other) {
+inline void check_same_shapes(std::string_view who, const Object& model, std::string_view argument,
+                              const Object& other) {
   if (!same_shapes(model, other))
     throw std::invalid_argument(std::string(who) + ": the parameters of " + std::string(argument) +
                                 " differ in shape or number from those expected");
+}
+template <Record Model>
+void check_same_shapes(std::string_view who, const Model& model, std::string_view argument,
+                       const Model& other) {
+  check_same_shapes(who, object(model), argument, object(other));
+}
+
+// The scalar of the first parameter of a record, or void.
+template <class T, std::size_t I = 0> constexpr auto parameter_scalar() {
+  if constexpr (is_array<T>) {
+    return std::type_identity<typename T::Scalar>{};
+  } else if constexpr (is_record_list<T>) {
+    return parameter_scalar<typename T::value_type>();
+  } else if constexpr (!Record<T>) {
+    return std::type_identity<void>{};
+  } else if constexpr (I == member_count<T>) {
+    return std::type_identity<void>{};
+  } else {
+    constexpr auto scalar = parameter_scalar<member_t<T, I>>();
+    if constexpr (std::is_void_v<typename decltype(scalar)::type>)
+      return parameter_scalar<T, I + 1>();
+    else
+      return scalar;
+  }
+}
+template <Record Model>
+using ParameterScalar = typename decltype(parameter_scalar<Model>())::type;
+
+// Calls f(leaves) for every array of records of one type in lockstep. All must be of scalar S, in
+// which f works on them. Does not allocate.
+template <class S, class F, std::size_t N>
+void visit_parameters(const std::array<Object, N>& records, const F& f) {
+  visit_leaves(records.data(), N, [&f](const Leaf* leaves, const LeafPath& path) {
+    if (!leaves->is_array) return;
+    if (leaves->scalar != scalar_kind<S>())
+      throw std::invalid_argument("the parameter " + path.text() +
+                                  " is of another scalar than those before it");
+    f(leaves);
+  });
+}
+
+inline Index parameter_count(const Object& model) {
+  Index count = 0;
+  visit_leaves(&model, 1, [&](const Leaf* leaf, const LeafPath&) {
+    if (leaf->is_array) count += leaf->size();
+  });
+  return count;
+}
+
+template <class S> void set_zero_parameters(const Object& model) {
+  visit_parameters<S>(std::array{model},
+                      [](const Leaf* leaf) { leaf->entries<S>().setZero(); });
+}
+
+template <class S> void add_parameters(const Object& into, const Object& from) {
+  check_same_shapes("add_parameters", into, "from", from);
+  visit_parameters<S>(std::array{into, from}, [](const Leaf* leaves) {
+    leaves[0].entries<S>() += leaves[1].entries<S>();
+  });
 }
 
 }  // namespace detail
@@ -72,21 +105,21 @@ void for_each_parameter(F&& f, First& first, Rest&... rest) {
 
 /// How many numbers a model learns.
 template <Record Model> Eigen::Index parameter_count(const Model& model) {
-  Eigen::Index count = 0;
-  detail::visit_parameters([&](const auto& p) { count += p.size(); }, model);
-  return count;
+  return detail::parameter_count(detail::object(model));
 }
 
 /// Sets every parameter to zero: what a gradient starts from.
 template <Record Model> void set_zero_parameters(Model& model) {
-  detail::visit_parameters([](auto& p) { p.setZero(); }, model);
+  using S = detail::ParameterScalar<Model>;
+  if constexpr (!std::is_void_v<S>) detail::set_zero_parameters<S>(detail::object(model));
 }
 
 /// into += from, parameter by parameter: how the gradients of a batch come together. Throws
 /// std::invalid_argument when their shapes differ.
 template <Record Model> void add_parameters(Model& into, const Model& from) {
-  detail::check_same_shapes("add_parameters", into, "from", from);
-  detail::visit_parameters([](auto& p, const auto& q) { p += q; }, into, from);
+  using S = detail::ParameterScalar<Model>;
+  if constexpr (!std::is_void_v<S>)
+    detail::add_parameters<S>(detail::object(into), detail::object(from));
 }
 
 /// Draws the parameters of every layer in a model, each by its own `initialise`; layers without one

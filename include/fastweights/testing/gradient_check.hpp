@@ -2,8 +2,9 @@
 
 #include <complex>
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/core/leaves.hpp>
 #include <fastweights/testing/sequences.hpp>
-#include <span>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,39 +24,47 @@ struct GradientError {
 
 namespace detail {
 
-// Casts every leaf of a record to the complex numbers; counters stay as they are.
-template <class To, class From> void to_complex(const From& from, To& to) {
-  for_each_leaf(
-      [](const auto& x, auto& z) {
-        using Z = std::remove_cvref_t<decltype(z)>;
-        if constexpr (requires { typename Z::Scalar; })
-          z = x.template cast<typename Z::Scalar>();
-        else
-          z = Z(x);
-      },
-      from, to);
-}
+using fw::detail::Leaf;
+using fw::detail::LeafPath;
+using fw::detail::Object;
+using fw::detail::object;
+using fw::detail::ScalarKind;
+using Complex = std::complex<double>;
 
-// Counters have no gradient.
-template <class Leaf> inline constexpr bool is_counter = std::is_integral_v<Leaf>;
+// Two records with the same members, one in complex numbers and one in double.
+struct Pair {
+  Object complex, real;
 
-// The entries of an array, or the one of a number.
-template <class Leaf> auto entries(Leaf& leaf) {
-  if constexpr (requires { leaf.data(); })
-    return std::span(leaf.data(), static_cast<std::size_t>(leaf.size()));
-  else
-    return std::span(&leaf, 1);
+  // Calls f(complex leaf, real leaf, path) for each but counters, which have no gradient.
+  template <class F> void for_each(const F& f, std::string_view name = {}) const {
+    const std::array<Object, 2> both{complex, real};
+    fw::detail::visit_leaves(
+        both.data(), 2,
+        [&](const Leaf* leaves, const LeafPath& path) {
+          if (leaves[0].scalar == ScalarKind::complex128) f(leaves[0], leaves[1], path);
+        },
+        {.name = name});
+  }
+};
+
+// Counters stay as they are: the complex record is of the same size.
+inline void to_complex(const Object& real, const Object& complex) {
+  const std::array<Object, 2> both{complex, real};
+  fw::detail::visit_leaves(both.data(), 2, [](const Leaf* leaves, const LeafPath&) {
+    std::int64_t count = 0;
+    if (leaves[0].scalar == ScalarKind::complex128)
+      leaves[0].entries<Complex>() = leaves[1].entries<double>().cast<Complex>();
+    else if (leaves[1].scalar == ScalarKind::integer && leaves[1].load_integer(0, count))
+      leaves[0].store_integer(0, count);
+  });
 }
 
 // Σ up·x over every array of a record.
-template <class R, class Up> std::complex<double> weighted_sum(const R& record, const Up& up) {
-  std::complex<double> sum = 0;
-  for_each_leaf(
-      [&](const auto& x, const auto& u) {
-        if constexpr (!is_counter<std::remove_cvref_t<decltype(x)>>)
-          for (std::size_t i = 0; i < entries(x).size(); ++i) sum += entries(x)[i] * entries(u)[i];
-      },
-      record, up);
+inline Complex weighted_sum(const Object& record, const Object& up) {
+  Complex sum = 0;
+  Pair{record, up}.for_each([&](const Leaf& x, const Leaf& u, const LeafPath&) {
+    sum += (x.entries<Complex>() * u.entries<double>().cast<Complex>()).sum();
+  });
   return sum;
 }
 
@@ -66,32 +75,33 @@ struct Comparison {
 
 // The gradients of one array by complex step, against those given. What is not finite is infinitely
 // wrong.
-template <class Array, class Gradient, class Loss>
-Comparison compare(const std::string& path, Array& array, const Gradient& given, const Loss& loss) {
+inline Comparison compare(const std::string& path, const Leaf& array, const Leaf& given,
+                          const std::function<Complex()>& loss) {
   constexpr double h = 1e-30, infinity = std::numeric_limits<double>::infinity();
   Comparison c{path};
-  for (std::size_t i = 0; i < entries(array).size(); ++i) {
-    auto& entry = entries(array)[i];
-    const auto kept = entry;
-    entry += std::complex<double>(0, h);
+  for (Index i = 0; i < array.size(); ++i) {
+    Complex& entry = array.entries<Complex>()[i];
+    const Complex before = entry;
+    entry += Complex(0, h);
     const double exact = loss().imag() / h;
-    entry = kept;
-    const double difference = std::abs(entries(given)[i] - exact);
+    entry = before;
+    const double difference = std::abs(given.entries<double>()[i] - exact);
     c.difference = std::max(c.difference, std::isfinite(difference) ? difference : infinity);
     if (std::isfinite(exact)) c.largest = std::max(c.largest, std::abs(exact));
   }
   return c;
 }
 
-template <class R, class G, class Loss>
-void compare_record(const std::string& path, R& record, const G& given, const Loss& loss,
-                    std::vector<Comparison>& all) {
-  for_each_named_leaf(
-      [&](const std::string& leaf, auto& array, const auto& gradient) {
-        if constexpr (!is_counter<std::remove_cvref_t<decltype(array)>>)
-          all.push_back(compare(leaf, array, gradient, loss));
-      },
-      path, record, given);
+// A record of inputs in complex numbers, their gradient and how errors name them.
+struct Checked {
+  std::string_view name;
+  Pair pair;
+};
+
+inline void fill_normal(const Object& record, Random& random) {
+  fw::detail::visit_leaves(&record, 1, [&](const Leaf* leaf, const LeafPath&) {
+    for (Index i = 0; i < leaf->size(); ++i) leaf->store(i, random.normal());
+  });
 }
 
 inline GradientError worst(const std::vector<Comparison>& all) {
@@ -104,6 +114,18 @@ inline GradientError worst(const std::vector<Comparison>& all) {
     if (relative > error.worst) error = {relative, c.path};
   }
   return error;
+}
+
+inline GradientError worst(const std::vector<Checked>& records,
+                           const std::function<Complex()>& loss) {
+  std::vector<Comparison> all;
+  for (const Checked& record : records)
+    record.pair.for_each(
+        [&](const Leaf& array, const Leaf& gradient, const LeafPath& path) {
+          all.push_back(compare(path.text(), array, gradient, loss));
+        },
+        record.name);
+  return worst(all);
 }
 
 }  // namespace detail
@@ -123,7 +145,7 @@ gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = 
   const StateOf<M> initial = used_state(m, 3, random, positive);
   const StateOf<M> up_state = used_state(m, 5, random, positive);
   auto up_outputs = all.outputs;
-  for_each_leaf([&](auto& array) { random.fill(array, 1.0); }, up_outputs);
+  detail::fill_normal(fw::detail::object(up_outputs), random);
 
   StateOf<M> state = initial, ds = up_state;
   auto dinputs = up.inputs;
@@ -140,21 +162,21 @@ gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = 
   Random unused(seed);
   auto zs = random_sequences(complex_rule, steps, unused);
   StateOf<Z> zinitial = initial_state(complex_rule);
-  detail::to_complex(all.inputs, zs.inputs);
-  detail::to_complex(all.queries, zs.queries);
-  detail::to_complex(initial, zinitial);
+  using fw::detail::object;
+  detail::to_complex(object(all.inputs), object(zs.inputs));
+  detail::to_complex(object(all.queries), object(zs.queries));
+  detail::to_complex(object(initial), object(zinitial));
   const auto loss = [&] {
     StateOf<Z> zstate = zinitial;
     scan(complex_rule, zstate, view<WriteSequence<Z>>(zs.inputs), view<ReadSequence<Z>>(zs.queries),
          view<OutSequence<Z>>(zs.outputs));
-    return detail::weighted_sum(zs.outputs, up_outputs) + detail::weighted_sum(zstate, up_state);
+    return detail::weighted_sum(object(zs.outputs), object(up_outputs)) +
+           detail::weighted_sum(object(zstate), object(up_state));
   };
-
-  std::vector<detail::Comparison> comparisons;
-  detail::compare_record("inputs", zs.inputs, dinputs, loss, comparisons);
-  detail::compare_record("queries", zs.queries, dqueries, loss, comparisons);
-  detail::compare_record("initial state", zinitial, ds, loss, comparisons);
-  return detail::worst(comparisons);
+  return detail::worst({{"inputs", {object(zs.inputs), object(dinputs)}},
+                        {"queries", {object(zs.queries), object(dqueries)}},
+                        {"initial state", {object(zinitial), object(ds)}}},
+                       loss);
 }
 
 }  // namespace fw::testing

@@ -14,12 +14,35 @@ struct AdamWOptions {
   double clip = 0;  ///< largest norm of the whole gradient; 0: no clipping
 };
 
+namespace detail {
+
+template <class S> double gradient_norm(const Object& grad) {
+  double sum = 0;
+  visit_parameters<S>(std::array{grad}, [&](const Leaf* g) {
+    sum += static_cast<double>(g->entries<S>().square().sum());
+  });
+  return std::sqrt(sum);
+}
+
+// One step of AdamW on a parameter, its gradient and its two moments.
+struct AdamWStep {
+  double beta1, beta2, bias1, bias2, shrink, rate, weight_decay, epsilon;
+
+  template <class S> void update(const Leaf* leaves) const {
+    auto p = leaves[0].entries<S>(), g = leaves[1].entries<S>();
+    auto m = leaves[2].entries<S>(), v = leaves[3].entries<S>();
+    m = S(beta1) * m + S((1 - beta1) * shrink) * g;
+    v = S(beta2) * v + S((1 - beta2) * shrink * shrink) * g.square();
+    if (!leaves[0].is_vector()) p *= S(1 - rate * weight_decay);
+    p -= S(rate / bias1) * m / ((v * S(1 / bias2)).sqrt() + S(epsilon));
+  }
+};
+
+}  // namespace detail
+
 /// √Σg² over all parameters of a gradient.
 template <Record Model> double gradient_norm(const Model& grad) {
-  double sum = 0;
-  detail::visit_parameters(
-      [&](const auto& g) { sum += static_cast<double>(g.array().square().sum()); }, grad);
-  return std::sqrt(sum);
+  return detail::gradient_norm<detail::ParameterScalar<Model>>(detail::object(grad));
 }
 
 /// Adam with decoupled weight decay and clipping by the global norm. With g the clipped gradient,
@@ -56,26 +79,26 @@ template <Record Model> struct AdamW {
                                " at step " + std::to_string(steps + 1));
     ++steps;
     const double shrink = options.clip > 0 && norm > options.clip ? options.clip / norm : 1;
-    detail::visit_parameters(
-        [&](auto& p, const auto& g, auto& m, auto& v) {
-          update(p.array(), g.array(), m.array(), v.array(), shrink, learning_rate);
-        },
-        model, grad, first, second);
+    update({detail::object(model), detail::object(grad), detail::object(first),
+            detail::object(second)},
+           shrink, learning_rate);
     return norm;
   }
 
  private:
-  template <class P, class G, class Moment>
-  void update(P p, const G& g, Moment m, Moment v, double shrink, double rate) const {
-    using S = typename P::Scalar;
+  void update(const std::array<detail::Object, 4>& records, double shrink, double rate) const {
     const auto t = static_cast<double>(steps);
-    const double bias1 = 1 - std::pow(options.beta1, t);
-    const double bias2 = 1 - std::pow(options.beta2, t);
-    const bool decays = !P::IsVectorAtCompileTime;
-    m = S(options.beta1) * m + S((1 - options.beta1) * shrink) * g;
-    v = S(options.beta2) * v + S((1 - options.beta2) * shrink * shrink) * g.square();
-    if (decays) p *= S(1 - rate * options.weight_decay);
-    p -= S(rate / bias1) * m / ((v * S(1 / bias2)).sqrt() + S(options.epsilon));
+    const detail::AdamWStep step{options.beta1,
+                                 options.beta2,
+                                 1 - std::pow(options.beta1, t),
+                                 1 - std::pow(options.beta2, t),
+                                 shrink,
+                                 rate,
+                                 options.weight_decay,
+                                 options.epsilon};
+    using S = detail::ParameterScalar<Model>;
+    detail::visit_parameters<S>(records,
+                                [&](const detail::Leaf* leaves) { step.update<S>(leaves); });
   }
 };
 

@@ -1,0 +1,275 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <fastweights/core/record.hpp>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+/// \file
+/// The arrays and numbers of a record, without their types. An `Object` is any member; a `Leaf` is
+/// an array or a number. Visiting records through them keeps compile times low: a visitor is one
+/// ordinary function, and a record type adds a table of functions instead of an instance of every
+/// visitor.
+
+namespace fw::detail {
+
+using Eigen::Index;
+
+enum class ScalarKind : std::uint8_t {
+  float32,
+  float64,
+  complex128,
+  float16,
+  bfloat16,
+  integer,  // of any width
+  other
+};
+
+template <class S> constexpr ScalarKind scalar_kind() {
+  if constexpr (std::is_same_v<S, float>) return ScalarKind::float32;
+  if constexpr (std::is_same_v<S, double>) return ScalarKind::float64;
+  if constexpr (std::is_same_v<S, std::complex<double>>) return ScalarKind::complex128;
+  if constexpr (std::is_same_v<S, Eigen::half>) return ScalarKind::float16;
+  if constexpr (std::is_same_v<S, Eigen::bfloat16>) return ScalarKind::bfloat16;
+  if constexpr (std::is_integral_v<S>) return ScalarKind::integer;
+  return ScalarKind::other;
+}
+
+/// An Eigen matrix, or a number (1×1). Its entries are contiguous.
+struct Leaf {
+  void* data = nullptr;
+  Index rows = 1, cols = 1;
+  ScalarKind scalar = ScalarKind::other;
+  std::size_t width = 0;      // bytes of a scalar
+  bool is_signed = true;
+  bool is_array = false;      // a number otherwise
+  bool is_column = false;     // by its type
+  bool is_row = false;        // by its type
+  bool is_row_major = false;  // order of its entries
+
+  Index size() const { return rows * cols; }
+  bool is_vector() const { return is_column || is_row; }
+
+  /// Entry i in row-major order, as an index in the order of storage.
+  Index from_row_major(Index i) const { return is_row_major ? i : i % cols * rows + i / cols; }
+
+  void* entry(Index i) const { return static_cast<std::byte*>(data) + i * Index(width); }
+
+  /// Sets entry i, in the order of storage; false where its type holds only an infinity instead.
+  bool store(Index i, double x) const {
+    const auto put = [&]<class S>(S* to) {
+      *to = static_cast<S>(x);
+      return !std::isfinite(x) || (Eigen::numext::isfinite)(*to);
+    };
+    if (scalar == ScalarKind::float32) return put(static_cast<float*>(entry(i)));
+    if (scalar == ScalarKind::float64) return put(static_cast<double*>(entry(i)));
+    if (scalar == ScalarKind::float16) return put(static_cast<Eigen::half*>(entry(i)));
+    if (scalar == ScalarKind::bfloat16) return put(static_cast<Eigen::bfloat16*>(entry(i)));
+    throw std::invalid_argument("fastweights: this member does not hold real numbers");
+  }
+
+  /// The same for integers; false where the number does not fit.
+  bool load_integer(Index i, std::int64_t& x) const {
+    return visit_integer(i, [&](auto* at) {
+      x = static_cast<std::int64_t>(*at);
+      return std::in_range<std::int64_t>(*at);
+    });
+  }
+  bool store_integer(Index i, std::int64_t x) const {
+    return visit_integer(i, [&]<class T>(T* at) {
+      if (std::in_range<T>(x)) *at = static_cast<T>(x);
+      return std::in_range<T>(x);
+    });
+  }
+
+  /// All entries in the order of storage. S must be the scalar that `scalar` stands for.
+  template <class S> auto entries() const {
+    return Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>(static_cast<S*>(data), size());
+  }
+
+ private:
+  template <class F> bool visit_integer(Index i, const F& f) const {
+    switch (static_cast<int>(width) * (is_signed ? 1 : -1)) {
+      case 8:
+        return f(static_cast<std::int64_t*>(entry(i)));
+      case 4:
+        return f(static_cast<std::int32_t*>(entry(i)));
+      case 2:
+        return f(static_cast<std::int16_t*>(entry(i)));
+      case 1:
+        return f(static_cast<std::int8_t*>(entry(i)));
+      case -8:
+        return f(static_cast<std::uint64_t*>(entry(i)));
+      case -4:
+        return f(static_cast<std::uint32_t*>(entry(i)));
+      case -2:
+        return f(static_cast<std::uint16_t*>(entry(i)));
+      default:
+        return f(static_cast<std::uint8_t*>(entry(i)));
+    }
+  }
+};
+
+struct ObjectType;
+
+/// A member of a record, or a record itself.
+struct Object {
+  std::string_view name;
+  void* address = nullptr;
+  const ObjectType* type = nullptr;
+};
+
+/// How to take an object apart. All three are null for what is neither record, list nor leaf.
+struct ObjectType {
+  std::size_t (*count)(const void*) = nullptr;          // members of a record, elements of a list
+  Object (*part)(void*, std::size_t) = nullptr;         // one of them; without a name in a list
+  Leaf (*leaf)(void*) = nullptr;
+};
+
+template <class T>
+inline constexpr bool is_array = std::is_base_of_v<Eigen::PlainObjectBase<T>, T>;
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> || scalar_kind<T>() != ScalarKind::other;
+
+template <class S> Leaf leaf_of_scalar(void* data, Index rows = 1, Index cols = 1) {
+  Leaf leaf;
+  leaf.data = data;
+  leaf.rows = rows;
+  leaf.cols = cols;
+  leaf.scalar = scalar_kind<S>();
+  leaf.width = sizeof(S);
+  leaf.is_signed = !std::is_unsigned_v<S>;
+  return leaf;
+}
+
+template <class T> Leaf leaf_of(void* address) {
+  if constexpr (is_array<T>) {
+    T& array = *static_cast<T*>(address);
+    Leaf leaf = leaf_of_scalar<typename T::Scalar>(array.data(), array.rows(), array.cols());
+    leaf.is_array = true;
+    leaf.is_column = T::ColsAtCompileTime == 1;
+    leaf.is_row = T::RowsAtCompileTime == 1 && T::ColsAtCompileTime != 1;
+    leaf.is_row_major = bool(T::IsRowMajor);
+    return leaf;
+  } else {
+    return leaf_of_scalar<T>(address);
+  }
+}
+
+template <class R> Object member_of(void* record, std::size_t i);
+template <class List> Object element_of(void* list, std::size_t i);
+
+template <class T> constexpr ObjectType make_object_type() {
+  if constexpr (Record<T>)
+    return {[](const void*) { return member_count<T>; }, &member_of<T>, nullptr};
+  else if constexpr (is_record_list<T>)
+    return {[](const void* list) { return static_cast<const T*>(list)->size(); }, &element_of<T>,
+            nullptr};
+  else if constexpr (is_array<T> || is_number<T>)
+    return {nullptr, nullptr, &leaf_of<T>};
+  else
+    return {};
+}
+
+template <class T> inline constexpr ObjectType object_type = make_object_type<T>();
+
+/// The object may be const: visitors that write must be given one that is not.
+template <class T> Object object(T& value, std::string_view name = {}) {
+  using Plain = std::remove_const_t<T>;
+  return {name, const_cast<Plain*>(std::addressof(value)), &object_type<Plain>};
+}
+
+template <class R> Object member_of(void* record, std::size_t i) {
+  constexpr std::size_t n = member_count<R>;
+  if constexpr (n > 0) {
+    auto& r = *static_cast<R*>(record);
+    const std::array<Object, n> parts = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array<Object, n>{object(std::get<I>(members(r)), R::names[I])...};
+    }(std::make_index_sequence<n>{});
+    return parts[i];
+  } else {
+    return {};
+  }
+}
+
+template <class List> Object element_of(void* list, std::size_t i) {
+  return object((*static_cast<List*>(list))[i]);
+}
+
+/// Where a leaf is in its record; text() writes it as "blocks.0.norm.weight".
+struct LeafPath {
+  const LeafPath* parent = nullptr;
+  std::string_view name;
+  std::size_t index = 0;  // in a list, where `name` is empty
+
+  std::string text() const {
+    const std::string before = parent ? parent->text() : std::string();
+    const std::string own = !parent || !name.empty() ? std::string(name) : std::to_string(index);
+    return before.empty() ? own : before + "." + own;
+  }
+};
+
+/// A reference to a function that takes the same leaf of all records visited, and its path.
+class LeafVisitor {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, LeafVisitor>)
+  LeafVisitor(F&& f)  // NOLINT: implicit by design
+      : context_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* context, const Leaf* leaves, const LeafPath& path) {
+          (*static_cast<std::remove_reference_t<F>*>(context))(leaves, path);
+        }) {}
+  void operator()(const Leaf* leaves, const LeafPath& path) const { call_(context_, leaves, path); }
+
+ private:
+  void* context_;
+  void (*call_)(void*, const Leaf*, const LeafPath&);
+};
+
+/// Calls visit(leaves, path) for every leaf of `count` objects in lockstep, at most 4. The objects
+/// must have the same members, and lists of the same lengths. Does not allocate.
+inline void visit_leaves(const Object* objects, std::size_t count, const LeafVisitor& visit,
+                         const LeafPath& path = {}) {
+  const ObjectType& type = *objects[0].type;
+  if (type.leaf) {
+    std::array<Leaf, 4> leaves;
+    for (std::size_t k = 0; k < count; ++k) leaves[k] = objects[k].type->leaf(objects[k].address);
+    visit(leaves.data(), path);
+  } else if (type.count) {
+    const std::size_t parts = type.count(objects[0].address);
+    for (std::size_t i = 0; i < parts; ++i) {
+      std::array<Object, 4> part;
+      for (std::size_t k = 0; k < count; ++k)
+        part[k] = objects[k].type->part(objects[k].address, i);
+      visit_leaves(part.data(), count, visit, {&path, part[0].name, i});
+    }
+  }
+}
+
+template <class... Records> void visit_all_leaves(const LeafVisitor& visit, Records&... records) {
+  static_assert(sizeof...(Records) <= 4);
+  const std::array<Object, sizeof...(Records)> objects{object(records)...};
+  visit_leaves(objects.data(), objects.size(), visit);
+}
+
+/// Whether two objects have lists of the same lengths and arrays of the same shapes.
+inline bool same_shapes(const Object& a, const Object& b) {
+  if (a.type->leaf) {
+    const Leaf x = a.type->leaf(a.address), y = b.type->leaf(b.address);
+    return x.rows == y.rows && x.cols == y.cols;
+  }
+  if (!a.type->count) return true;
+  const std::size_t parts = a.type->count(a.address);
+  if (parts != b.type->count(b.address)) return false;
+  for (std::size_t i = 0; i < parts; ++i)
+    if (!same_shapes(a.type->part(a.address, i), b.type->part(b.address, i))) return false;
+  return true;
+}
+
+}  // namespace fw::detail
