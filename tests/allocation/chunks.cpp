@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "checks.hpp"
-#include "emulated_tiles.hpp"
+#include "support/emulated_tiles.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "emulated_tiles.hpp"
+#include "support/emulated_tiles.hpp"
 
 /// Runs AMX instructions on a processor that has none: each raises SIGILL, whose handler does with
 /// emulated tiles what the instruction says and goes on behind it. So the code that the compiler

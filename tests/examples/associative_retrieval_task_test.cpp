@@ -3,7 +3,7 @@
 #include <associative_retrieval_task.hpp>
 #include <set>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 TEST_CASE("A retrieval sequence: pairs, two marks, a letter, its digit", "[retrieval]") {
   fw::Random random(1);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

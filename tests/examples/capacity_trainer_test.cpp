@@ -1,8 +1,8 @@
 #include "capacity_trainer.hpp"
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 #include "examples/gradient.hpp"
-#include "largest_entry.hpp"
+#include "support/largest_entry.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <sstream>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

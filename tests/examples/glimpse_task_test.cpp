@@ -2,7 +2,7 @@
 #include <glimpse_task.hpp>
 #include <random>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

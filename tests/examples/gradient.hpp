@@ -4,7 +4,7 @@
 #include <fastweights/layers/parameters.hpp>
 #include <string>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 /// Checks the gradient of every parameter by itself against difference quotients: along the
 /// gradient, for its size, and in random directions, for what it lacks. The model is of double: a

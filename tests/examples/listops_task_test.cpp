@@ -2,7 +2,7 @@
 #include <listops_task.hpp>
 #include <sstream>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

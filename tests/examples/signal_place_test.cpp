@@ -2,7 +2,7 @@
 #include <numbers>
 #include <signal_place.hpp>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <numeric>
 #include <sorting_task.hpp>
 
-#include "catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

@@ -2,9 +2,9 @@
 #include <fastweights/memories/adaptors/amx_scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 
-#include "catch.hpp"
-#include "emulated_tiles.hpp"
-#include "sizes.hpp"
+#include "support/catch.hpp"
+#include "support/emulated_tiles.hpp"
+#include "support/sizes.hpp"
 
 // The scan by tiles, with emulated ones, against the rule's scan in double.
 namespace {

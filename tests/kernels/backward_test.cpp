@@ -6,8 +6,8 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/testing/sequences.hpp>
 
-#include "catch.hpp"
-#include "largest_entry.hpp"
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
 
 // The gradients of kernels, in double, against those of the rules' steps in long double, for which
 // there are no kernels.

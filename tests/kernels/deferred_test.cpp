@@ -5,7 +5,7 @@
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 
-#include "laws.hpp"
+#include "support/laws.hpp"
 
 namespace {
 

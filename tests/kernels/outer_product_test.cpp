@@ -3,8 +3,8 @@
 #include <fastweights/kernels/simd/outer_product.hpp>
 #include <limits>
 
-#include "catch.hpp"
-#include "largest_entry.hpp"
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
 
 using Eigen::Index;
 

@@ -6,8 +6,8 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/testing/sequences.hpp>
 
-#include "catch.hpp"
-#include "largest_entry.hpp"
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
 
 // Every kernel against what its rule's write and read say, which are plain Eigen expressions.
 namespace {

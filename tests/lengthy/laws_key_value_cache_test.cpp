@@ -1,6 +1,6 @@
 #include <fastweights/memories/attention/key_value_cache.hpp>
 
-#include "laws.hpp"
+#include "support/laws.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
 
-#include "laws.hpp"
-#include "saves_its_state.hpp"
+#include "support/laws.hpp"
+#include "support/saves_its_state.hpp"
 
 namespace {
 

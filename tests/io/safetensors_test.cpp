@@ -1,0 +1,666 @@
+// The file format: what is read, what is refused and in which words, and what is written.
+
+#include "fastweights/io/safetensors.hpp"
+
+#include <Eigen/Core>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+
+namespace {
+
+using fw::io::DType;
+using fw::io::SafeTensors;
+using fw::io::SafeTensorsError;
+using fw::io::SafeTensorsWriter;
+using fw::io::Shape;
+using Bytes = std::vector<std::byte>;
+using namespace std::string_literals;
+
+Bytes as_bytes(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return Bytes(bytes.begin(), bytes.end());
+}
+
+// A file with the given length in front: not always the header's own.
+Bytes file_claiming(std::uint64_t length, const std::string& header, const std::string& data) {
+  std::string front(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) front[i] = static_cast<char>((length >> (8 * i)) & 0xff);
+  return as_bytes(front + header + data);
+}
+
+Bytes file_of(const std::string& header, const std::string& data = "") {
+  return file_claiming(header.size(), header, data);
+}
+
+Bytes zeros_file(const std::string& header, std::size_t data_bytes) {
+  return file_of(header, std::string(data_bytes, '\0'));
+}
+
+// A header with the one tensor "w".
+std::string entry(const std::string& fields) { return "{\"w\":{" + fields + "}}"; }
+
+template <class F> std::string error_of(F&& action) {
+  try {
+    action();
+  } catch (const SafeTensorsError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+template <class F> void check_error(F&& action, const std::vector<std::string>& parts) {
+  const std::string message = error_of(action);
+  for (const std::string& part : parts) {
+    INFO("message: " << message);
+    INFO("should contain: " << part);
+    CHECK(message.find(part) != std::string::npos);
+  }
+}
+
+void check_refused(const Bytes& file, const std::vector<std::string>& parts) {
+  check_error([&] { SafeTensors::parse(file, "the file"); }, parts);
+  check_error([&] { SafeTensors::parse(file, "the file"); }, {"the file: "});
+}
+
+// Touches every byte, so that a sanitizer sees whether they all lie in the buffer.
+std::size_t sum_of_bytes(const SafeTensors& file) {
+  std::size_t sum = 0;
+  for (const std::string& name : file.names()) {
+    for (const std::byte byte : file.data(name)) sum += std::to_integer<std::size_t>(byte);
+  }
+  return sum;
+}
+
+template <class Dense> Dense counting(Eigen::Index rows, Eigen::Index cols) {
+  using S = typename Dense::Scalar;
+  Dense dense(rows, cols);
+  for (Eigen::Index row = 0; row < rows; ++row) {
+    for (Eigen::Index col = 0; col < cols; ++col) {
+      dense(row, col) = static_cast<S>(static_cast<float>(row * cols + col) - 2.5f);
+    }
+  }
+  return dense;
+}
+
+// Three types, a scalar, an empty tensor and metadata.
+Bytes rich_file() {
+  SafeTensorsWriter writer;
+  writer.add("layer.weight", counting<Eigen::MatrixXf>(3, 5));
+  writer.add("layer.bias", counting<Eigen::VectorXd>(3, 1));
+  writer.add("step", 7);
+  writer.add("empty", Eigen::MatrixXf(0, 4));
+  writer.metadata("about", "a test");
+  return writer.bytes();
+}
+
+std::filesystem::path data_directory() { return FASTWEIGHTS_REFERENCE_DIR; }
+
+// An empty directory of its own, removed at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory()
+      : path_(std::filesystem::temp_directory_path() /
+              ("fastweights_" + std::to_string(std::random_device{}()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+  std::size_t entries() const {
+    const std::filesystem::directory_iterator files(path_);
+    return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+template <class Target>
+constexpr bool can_copy_to = requires(const SafeTensors& file, Target&& target) {
+  file.copy_to("w", target);
+};
+static_assert(can_copy_to<Eigen::MatrixXf&> && can_copy_to<Eigen::Map<Eigen::VectorXd>>);
+static_assert(can_copy_to<Eigen::ArrayXXd&>);
+static_assert(!can_copy_to<const Eigen::MatrixXf&> && !can_copy_to<std::vector<float>&>);
+static_assert(!can_copy_to<Eigen::Map<const Eigen::VectorXd>>);
+
+template <class Buffer> constexpr bool can_view = requires(Buffer&& buffer) {
+  SafeTensors::view(std::forward<Buffer>(buffer));
+};
+static_assert(can_view<Bytes&> && can_view<const Bytes&> && !can_view<Bytes>);
+
+template <class S> constexpr bool can_read = requires(const SafeTensors& file) {
+  file.values<S>("w");
+};
+static_assert(can_read<float> && can_read<double> && can_read<std::uint8_t> && can_read<long>);
+static_assert(!can_read<bool> && !can_read<char> && !can_read<long double>);
+
+}  // namespace
+
+TEST_CASE("safetensors: what is written is read back", "[safetensors]") {
+  const auto file = SafeTensors::parse(rich_file());
+
+  CHECK(file.names() == std::vector<std::string>{"empty", "layer.bias", "layer.weight", "step"});
+  CHECK(file.size() == 4);
+  CHECK(file.contains("step"));
+  CHECK_FALSE(file.contains("Step"));
+  CHECK(file.metadata().size() == 1);
+  CHECK(file.metadata().at("about") == "a test");
+
+  CHECK(file.dtype("layer.weight") == DType::F32);
+  CHECK(file.shape("layer.weight") == Shape{3, 5});
+  CHECK(file.matrix<float>("layer.weight") == counting<Eigen::MatrixXf>(3, 5));
+  CHECK(file.dtype("layer.bias") == DType::F64);
+  CHECK(file.shape("layer.bias") == Shape{3});
+  CHECK(file.matrix<double>("layer.bias") == counting<Eigen::VectorXd>(3, 1));
+  CHECK(file.dtype("step") == DType::I64);
+  CHECK(file.shape("step").empty());
+  CHECK(file.values<int>("step") == std::vector<int>{7});
+  CHECK(file.shape("empty") == Shape{0, 4});
+  CHECK(file.matrix<float>("empty").rows() == 0);
+  CHECK(file.matrix<float>("empty").cols() == 4);
+}
+
+TEST_CASE("safetensors: a matrix of any storage order is written row-major", "[safetensors]") {
+  Eigen::Matrix<float, 2, 3> columns;
+  columns << 1, 2, 3, 4, 5, 6;
+  const Eigen::Matrix<float, 2, 3, Eigen::RowMajor> rows = columns;
+  SafeTensorsWriter writer;
+  writer.add("columns", columns);
+  writer.add("rows", rows);
+  writer.add("expression", 2.0f * columns);
+  writer.add("array", columns.array());
+  writer.add("row vector", Eigen::RowVectorXf::Ones(3));
+  writer.add("one column", Eigen::MatrixXf::Ones(3, 1));
+  const auto file = SafeTensors::parse(writer.bytes());
+
+  const std::vector<float> in_order{1, 2, 3, 4, 5, 6};
+  CHECK(file.values<float>("columns") == in_order);
+  CHECK(file.values<float>("rows") == in_order);
+  CHECK(file.values<float>("array") == in_order);
+  CHECK(file.values<float>("expression") == std::vector<float>{2, 4, 6, 8, 10, 12});
+  CHECK(file.shape("row vector") == Shape{1, 3});
+  CHECK(file.shape("one column") == Shape{3, 1});
+}
+
+TEST_CASE("safetensors: every written type survives, extremes included", "[safetensors]") {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> doubles{0.1, -0.0, 1e308, 5e-324, infinity, std::nan("")};
+  const std::vector<float> floats{0.1f, -3e38f, 1e-45f};
+  const std::vector<std::int64_t> integers{std::numeric_limits<std::int64_t>::min(), -1, 0,
+                                           std::numeric_limits<std::int64_t>::max()};
+  const Eigen::Matrix<Eigen::half, 2, 2> halves =
+      counting<Eigen::MatrixXf>(2, 2).cast<Eigen::half>();
+  const auto brains = counting<Eigen::MatrixXf>(2, 3).cast<Eigen::bfloat16>().eval();
+  SafeTensorsWriter writer;
+  writer.add("f64", {3, 1, 2}, doubles);
+  writer.add("f32", {3}, floats);
+  writer.add("i64", {2, 2}, integers);
+  writer.add("u8", {2}, std::array<std::uint8_t, 2>{0, 255});
+  writer.add("f16", halves);
+  writer.add("bf16", brains);
+  const auto file = SafeTensors::parse(writer.bytes());
+
+  const auto read = file.values<double>("f64");
+  CHECK(file.shape("f64") == Shape{3, 1, 2});
+  REQUIRE(read.size() == doubles.size());
+  CHECK(std::memcmp(read.data(), doubles.data(), 8 * doubles.size()) == 0);
+  CHECK(file.values<float>("f32") == floats);
+  CHECK(file.values<std::int64_t>("i64") == integers);
+  CHECK(file.dtype("u8") == DType::I64);
+  CHECK(file.values<std::uint8_t>("u8") == std::vector<std::uint8_t>{0, 255});
+  CHECK(file.dtype("f16") == DType::F16);
+  CHECK(file.matrix<double>("f16") == counting<Eigen::MatrixXd>(2, 2));
+  CHECK(file.dtype("bf16") == DType::BF16);
+  CHECK(file.matrix<float>("bf16") == counting<Eigen::MatrixXf>(2, 3));
+}
+
+TEST_CASE("safetensors: every type is read from its bytes", "[safetensors]") {
+  const auto one = [](const std::string& dtype, const std::string& data) {
+    return SafeTensors::parse(
+        file_of(entry("\"dtype\":\"" + dtype + "\",\"shape\":[],\"data_offsets\":[0," +
+                      std::to_string(data.size()) + "]"),
+                data));
+  };
+  const auto integer = [&](const std::string& dtype, const std::string& data) {
+    return one(dtype, data).values<std::int64_t>("w").at(0);
+  };
+  CHECK(integer("BOOL", "\x01") == 1);
+  CHECK(integer("U8", "\xfe") == 254);
+  CHECK(integer("I8", "\xfe") == -2);
+  CHECK(integer("U16", "\x01\xff") == 0xff01);
+  CHECK(integer("I16", "\xfe\xff") == -2);
+  CHECK(integer("U32", "\x01\x02\x03\xff") == 0xff030201);
+  CHECK(integer("I32", "\xfe\xff\xff\xff") == -2);
+  CHECK(integer("U64", "\x01\x02\x03\x04\x05\x06\x07\x08"s) == 0x0807060504030201);
+  CHECK(integer("I64", "\xfe\xff\xff\xff\xff\xff\xff\xff") == -2);
+
+  const auto real = [&](const std::string& dtype, const std::string& data) {
+    return one(dtype, data).values<double>("w").at(0);
+  };
+  CHECK(real("F64", "\0\0\0\0\0\0\xf8\xbf"s) == -1.5);
+  CHECK(real("F32", "\0\0\xc0\xbf"s) == -1.5);
+  CHECK(real("F16", "\x00\xbe"s) == -1.5);
+  CHECK(real("F16", "\x01\x00"s) == std::ldexp(1.0, -24));  // the smallest denormal
+  CHECK(real("F16", "\xff\x7b") == 65504.0);
+  CHECK(real("F16", "\x00\x7c"s) == std::numeric_limits<double>::infinity());
+  CHECK(real("BF16", "\xc0\xbf") == -1.5);
+  CHECK(real("BF16", "\x49\x40") == 3.140625);
+  CHECK(std::isnan(real("BF16", "\xc0\x7f")));
+
+  for (const char* name : {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"}) {
+    const auto file = one(name, "\x38");
+    CHECK(name_of(file.dtype("w")) == name);
+    CHECK(file.data("w").size() == 1);
+    check_error([&] { file.values<float>("w"); },
+                {"\"w\"", std::string(name) + " cannot be read as floating-point numbers"});
+  }
+}
+
+TEST_CASE("safetensors: a value the scalar cannot hold is an error", "[safetensors]") {
+  SafeTensorsWriter writer;
+  writer.add("large", Eigen::Vector2d(1.0, 1e39));
+  writer.add("ids", Eigen::Vector3i(1, 300, -1));
+  writer.add("scale", 0.5);
+  const auto file = SafeTensors::parse(writer.bytes(), "model");
+
+  check_error([&] { file.values<float>("large"); },
+              {"model: tensor \"large\": element 1 is 1e+39,"});
+  CHECK(file.values<double>("large").at(1) == 1e39);
+  check_error([&] { file.values<std::uint8_t>("ids"); }, {"\"ids\": element 1 is 300"});
+  check_error([&] { file.values<std::uint64_t>("ids"); }, {"\"ids\": element 2 is -1"});
+  check_error([&] { file.values<float>("ids"); },
+              {"\"ids\": I64 cannot be read as floating-point numbers"});
+  check_error([&] { file.values<int>("scale"); }, {"\"scale\": F64 cannot be read as integers"});
+  check_error([&] { file.values<int>("weight"); }, {"\"weight\": not in the file"});
+  check_error([&] { file.data("weight"); }, {"\"weight\": not in the file"});
+}
+
+TEST_CASE("safetensors: matrices of every rank up to two", "[safetensors]") {
+  SafeTensorsWriter writer;
+  writer.add("scalar", 1.5f);
+  writer.add("vector", {2}, std::vector<float>{1, 2});
+  writer.add("row", {1, 2}, std::vector<float>{1, 2});
+  writer.add("cube", {1, 2, 1}, std::vector<float>{1, 2});
+  const auto file = SafeTensors::parse(writer.bytes());
+
+  CHECK(file.matrix<double>("scalar") == Eigen::MatrixXd::Constant(1, 1, 1.5));
+  CHECK(file.matrix<float>("vector") == Eigen::MatrixXf(Eigen::Vector2f(1, 2)));
+  CHECK(file.matrix<float>("row") == Eigen::MatrixXf(Eigen::RowVector2f(1, 2)));
+  check_error([&] { file.matrix<float>("cube"); }, {"\"cube\": shape [1, 2, 1] has too many axes"});
+}
+
+TEST_CASE("safetensors: copy_to fills what fits and leaves alone what does not", "[safetensors]") {
+  SafeTensorsWriter writer;
+  writer.add("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  writer.add("conv", {2, 1, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  writer.add("bias", {1, 3}, std::vector<float>{1, 2, 3});
+  writer.add("huge", {3}, std::vector<double>{1, 2, 1e300});
+  const auto file = SafeTensors::parse(writer.bytes(), "model");
+  const Eigen::MatrixXf weight{{1, 2, 3}, {4, 5, 6}};
+
+  Eigen::MatrixXf matrix(2, 3);
+  file.copy_to("conv", matrix);
+  CHECK(matrix == weight);
+  Eigen::Matrix<double, 2, 3, Eigen::RowMajor> rows;
+  file.copy_to("weight", rows);
+  CHECK(rows == weight.cast<double>());
+  Eigen::Matrix4f frame = Eigen::Matrix4f::Zero();
+  file.copy_to("weight", frame.block(1, 1, 2, 3));
+  CHECK(frame.block(1, 1, 2, 3) == weight);
+  CHECK(frame.sum() == weight.sum());
+  std::array<float, 3> storage{};
+  file.copy_to("bias", Eigen::Map<Eigen::Vector3f>(storage.data()));
+  CHECK(storage == std::array<float, 3>{1, 2, 3});
+
+  Eigen::MatrixXf transposed = Eigen::MatrixXf::Constant(3, 2, 9.0f);
+  check_error([&] { file.copy_to("weight", transposed); },
+              {"model: tensor \"weight\": expected shape [3, 2], the file has [2, 3]"});
+  CHECK(transposed == Eigen::MatrixXf::Constant(3, 2, 9.0f));
+  Eigen::Vector3f vector = Eigen::Vector3f::Constant(9.0f);
+  check_error([&] { file.copy_to("huge", vector); }, {"\"huge\": element 2"});
+  CHECK(vector == Eigen::Vector3f::Constant(9.0f));
+  Eigen::MatrixXf unsized;
+  check_error([&] { file.copy_to("weight", unsized); }, {"expected shape [0, 0]"});
+}
+
+TEST_CASE("safetensors: legal oddities are accepted", "[safetensors]") {
+  CHECK(SafeTensors::parse(file_of("{}")).size() == 0);
+  CHECK(SafeTensors::parse(file_of("{\"__metadata__\":{}}  ")).size() == 0);
+  // Two empty tensors on the boundary between others, one with an axis too long for any memory.
+  const auto file = SafeTensors::parse(zeros_file(
+      R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]},)"
+      R"( "none":{"data_offsets":[3,3],"shape":[0,4000000000000],"dtype":"F32"},)"
+      R"( "a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
+      R"( "end":{"dtype":"F64","shape":[0],"data_offsets":[5,5]}, )"
+      R"( "\u00e9\ud83d\ude00\"\u0000":{"dtype":"I8","shape":[1,1,1,1,1],"data_offsets":[5,6]}})",
+      6));
+  CHECK(file.size() == 5);
+  CHECK(file.contains("\u00e9\U0001F600\"\0"s));
+  CHECK(file.values<float>("none").empty());
+  CHECK(file.matrix<float>("none").cols() == 4000000000000);
+}
+
+TEST_CASE("safetensors: a borrowed buffer is read in place, a parsed one is shared",
+          "[safetensors]") {
+  const Bytes bytes = rich_file();
+  const auto view = SafeTensors::view(bytes);
+  CHECK(view.data("step").data() >= bytes.data());
+  CHECK(view.data("step").data() + 8 <= bytes.data() + bytes.size());
+
+  std::vector<SafeTensors> copies;
+  {
+    const auto original = SafeTensors::parse(bytes);
+    copies.push_back(original);
+    CHECK(copies[0].data("step").data() == original.data("step").data());
+  }
+  CHECK(copies[0].values<int>("step") == std::vector<int>{7});
+}
+
+TEST_CASE("safetensors: a malformed header is refused", "[safetensors]") {
+  check_refused(as_bytes(""), {"holds 0 bytes"});
+  check_refused(as_bytes("1234567"), {"holds 7 bytes"});
+  check_refused(file_claiming(3, "{}", ""), {"header of 3 bytes, only 2 follow"});
+  check_refused(file_claiming(100'000'001, "{}", ""), {"100000001", "limit of 100000000"});
+  check_refused(file_claiming(std::numeric_limits<std::uint64_t>::max(), "{}", ""),
+                {"18446744073709551615", "limit"});
+  check_refused(file_of(""), {"does not start with '{'"});
+  check_refused(file_of(" {}"), {"does not start with '{'"});
+  check_refused(file_of("[]"), {"does not start with '{'"});
+  check_refused(file_of("\xef\xbb\xbf{}"), {"does not start with '{'"});
+  check_refused(file_of("{}\n"), {"only spaces may follow", "at 2"});
+  check_refused(file_of("{}\0\0"s), {"NUL at byte 2"});
+  check_refused(file_of("{}\0}"s), {"NUL at byte 2"});
+  check_refused(file_of("{} {}"), {"header: ", "parse error"});
+  check_refused(file_of("{}}"), {"header: ", "parse error"});
+  check_refused(file_of("{,}"), {"header: ", "parse error"});
+  check_refused(file_of("{/**/}"), {"header: ", "parse error"});
+  check_refused(file_of("{\"\xff\":{}}"), {"header: ", "UTF-8"});
+  check_refused(file_of(R"({"\ud800":{}})"), {"header: ", "parse error"});
+}
+
+TEST_CASE("safetensors: an error of syntax names the tensor it stands in", "[safetensors]") {
+  check_refused(file_of(R"({"w":{"dtype" "F32"}})"), {"tensor \"w\": ", "parse error"});
+  check_refused(file_of(R"({"w":})"), {"tensor \"w\": ", "parse error"});
+  check_refused(file_of("{\"w\":{\"dtype\":\"\xc3\"}}"), {"tensor \"w\": ", "UTF-8"});
+  check_refused(file_of(R"({"w":{"dtype":"F32","shape":[],"data_offsets":[0,4]} "v":{}})"),
+                {"header: ", "parse error"});
+}
+
+TEST_CASE("safetensors: duplicate names are refused", "[safetensors]") {
+  const std::string fields = R"({"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
+  check_refused(zeros_file("{\"w\":" + fields + ",\"w\":" + fields + "}", 1),
+                {"tensor \"w\": the name appears twice"});
+  check_refused(zeros_file("{\"w\":" + fields + ",\"\\u0077\":" + fields + "}", 1),
+                {"tensor \"w\": the name appears twice"});
+  check_refused(file_of(R"({"__metadata__":{},"__metadata__":{}})"),
+                {"__metadata__: the name appears twice"});
+  check_refused(file_of(R"({"__metadata__":{"k":"1","k":"2"}})"),
+                {"__metadata__: field \"k\" appears twice"});
+  for (const char* field : {R"("dtype":"U8")", R"("shape":[1])", R"("data_offsets":[0,1])"}) {
+    const std::string name = std::string(field).substr(0, std::string(field).find(':'));
+    check_refused(
+        zeros_file(entry(R"("dtype":"U8","shape":[1],"data_offsets":[0,1],)"s + field), 1),
+        {"tensor \"w\": field " + name + " appears twice"});
+  }
+}
+
+TEST_CASE("safetensors: missing, unknown and ill-typed fields are refused", "[safetensors]") {
+  check_refused(file_of(entry(R"("shape":[0],"data_offsets":[0,0])")),
+                {"tensor \"w\": field \"dtype\" is missing"});
+  check_refused(file_of(entry(R"("dtype":"U8","data_offsets":[0,0])")),
+                {"tensor \"w\": field \"shape\" is missing"});
+  check_refused(file_of(entry(R"("dtype":"U8","shape":[0])")),
+                {"tensor \"w\": field \"data_offsets\" is missing"});
+  check_refused(file_of(entry(R"("dtype":"U8","shape":[0],"data_offsets":[0,0],"stride":[1])")),
+                {"tensor \"w\": unknown field \"stride\""});
+  check_refused(file_of(entry(R"("dtype":"F33")")), {"tensor \"w\": unknown dtype \"F33\""});
+  check_refused(file_of(entry(R"("dtype":"f32")")), {"tensor \"w\": unknown dtype \"f32\""});
+
+  for (const char* value : {"null", "true", "4", "-4", "4.5", "[]", "{}"}) {
+    check_refused(file_of(entry(R"("dtype":)"s + value)),
+                  {"tensor \"w\": dtype must be a string, found "});
+  }
+  for (const char* value : {"null", "true", "4", "-4", "4.5", "\"4\"", "{}"}) {
+    check_refused(file_of(entry(R"("shape":)"s + value)),
+                  {"tensor \"w\": shape must be an array, found "});
+    check_refused(file_of(entry(R"("data_offsets":)"s + value)),
+                  {"tensor \"w\": data_offsets must be an array, found "});
+    check_refused(file_of(R"({"w":)"s + (value == "{}"s ? "[]" : value) + "}"),
+                  {"tensor \"w\": expected an object, found "});
+  }
+  for (const char* value :
+       {"null", "true", "-1", "-0", "1.0", "1e0", "18446744073709551616", "\"1\"", "[1]", "{}"}) {
+    check_refused(file_of(entry(R"("shape":[1,)"s + value + "]")),
+                  {"tensor \"w\": shape holds non-negative integers, found "});
+    check_refused(file_of(entry(R"("data_offsets":[0,)"s + value + "]")),
+                  {"tensor \"w\": data_offsets hold non-negative integers, found "});
+  }
+  check_refused(file_of(entry(R"("shape":[1e999])")), {"tensor \"w\": ", "number overflow"});
+  for (const char* offsets : {"[]", "[0]", "[0,0,0]"}) {
+    check_refused(file_of(entry(R"("dtype":"U8","shape":[0],"data_offsets":)"s + offsets)),
+                  {"tensor \"w\": data_offsets must be [begin, end]"});
+  }
+}
+
+TEST_CASE("safetensors: metadata must map text to text", "[safetensors]") {
+  for (const char* value : {"null", "true", "4", "-4", "4.5", "[]", "{}"}) {
+    check_refused(file_of(R"({"__metadata__":{"k":)"s + value + "}}"),
+                  {"__metadata__: \"k\" must be a string, found "});
+  }
+  check_refused(file_of(R"({"__metadata__":"text"})"),
+                {"__metadata__: expected an object, found a string"});
+  check_refused(file_of(R"({"__metadata__":null})"),
+                {"__metadata__: expected an object, found null"});
+}
+
+TEST_CASE("safetensors: deep nesting is refused at the first bracket too many", "[safetensors]") {
+  const std::string deep(1'000'000, '[');
+  check_refused(file_of("{\"w\":" + deep + "}"), {"tensor \"w\": expected an object"});
+  check_refused(file_of("{\"w\":{\"shape\":" + deep + "}"), {"tensor \"w\": shape holds"});
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  check_refused(file_of(objects + "}"), {"tensor \"a\": unknown field \"a\""});
+}
+
+TEST_CASE("safetensors: shapes that overflow are refused", "[safetensors]") {
+  const auto shaped = [](const std::string& dtype, const std::string& shape) {
+    return file_of(
+        entry("\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[0,0]"));
+  };
+  // 2^32 · 2^32 wraps to 0 in 64 bits, and 2^61 · 8 bytes too: a careless product fits no data.
+  check_refused(shaped("U8", "[4294967296,4294967296]"), {"tensor \"w\": shape", "overflows"});
+  check_refused(shaped("F64", "[2305843009213693952]"), {"tensor \"w\": shape", "overflows"});
+  check_refused(shaped("U8", "[9223372036854775808]"), {"tensor \"w\": shape overflows"});
+  check_refused(shaped("U8", "[18446744073709551615]"), {"tensor \"w\": shape overflows"});
+  check_refused(shaped("U8", "[4294967296,4294967296,0]"), {"tensor \"w\": shape", "overflows"});
+  check_refused(shaped("U8", "[0,4294967296,4294967296]"), {"tensor \"w\": shape", "overflows"});
+}
+
+TEST_CASE("safetensors: offsets that do not fit are refused", "[safetensors]") {
+  const auto placed = [](const std::string& offsets, std::size_t data_bytes) {
+    return zeros_file(entry(R"("dtype":"F32","shape":[2,3],"data_offsets":)" + offsets),
+                      data_bytes);
+  };
+  CHECK(SafeTensors::parse(placed("[0,24]", 24)).size() == 1);
+  check_refused(placed("[24,0]", 24), {"tensor \"w\": data_offsets [24, 0] begin after their end"});
+  check_refused(placed("[0,24]", 23), {"tensor \"w\": data_offsets [0, 24] reach beyond the 23"});
+  check_refused(placed("[0,18446744073709551615]", 24), {"tensor \"w\"", "reach beyond the 24"});
+  check_refused(placed("[18446744073709551615,18446744073709551615]", 24),
+                {"tensor \"w\"", "reach beyond the 24"});
+  check_refused(placed("[0,20]", 20),
+                {"tensor \"w\": data_offsets [0, 20] hold 20 bytes, F32 of shape [2, 3] needs 24"});
+  check_refused(placed("[0,28]", 28), {"tensor \"w\"", "hold 28 bytes", "needs 24"});
+}
+
+TEST_CASE("safetensors: holes, overlaps and trailing bytes are refused", "[safetensors]") {
+  const auto two = [](const std::string& first, const std::string& second, std::size_t bytes) {
+    const std::string fields = R"({"dtype":"U8","shape":[4],"data_offsets":)";
+    return zeros_file("{\"v\":" + fields + first + "},\"w\":" + fields + second + "}}", bytes);
+  };
+  CHECK(SafeTensors::parse(two("[4,8]", "[0,4]", 8)).size() == 2);
+  check_refused(two("[0,4]", "[5,9]", 9), {"tensor \"w\": data_offsets [5, 9] leave a hole after"});
+  check_refused(two("[1,5]", "[5,9]", 9), {"tensor \"v\": data_offsets [1, 5] leave a hole after"});
+  check_refused(two("[0,4]", "[3,7]", 7), {"tensor \"w\": data_offsets [3, 7] overlap"});
+  check_refused(two("[0,4]", "[0,4]", 4), {"tensor \"w\": data_offsets [0, 4] overlap"});
+  check_refused(two("[4,8]", "[0,4]", 11), {"last tensor \"v\": 3 trailing bytes"});
+  check_refused(file_of("{}", "x"), {"no tensors: 1 trailing bytes"});
+  // An empty tensor inside another one, rather than between two.
+  check_refused(zeros_file(R"({"v":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                           R"("w":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
+                           4),
+                {"tensor \"w\": data_offsets [2, 2] overlap"});
+}
+
+TEST_CASE("safetensors: every truncation is refused, as is every added byte", "[safetensors]") {
+  const Bytes whole = rich_file();
+  REQUIRE(sum_of_bytes(SafeTensors::parse(whole)) > 0);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    // An allocation of exactly this length: a sanitizer sees any read behind it.
+    const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+    INFO("the first " << length << " of " << whole.size() << " bytes");
+    CHECK_THROWS_AS(SafeTensors::view(part), SafeTensorsError);
+  }
+  Bytes longer = whole;
+  longer.push_back(std::byte{0});
+  check_refused(longer, {"1 trailing bytes"});
+}
+
+TEST_CASE("safetensors: a corrupt header is refused or still lies in the buffer", "[safetensors]") {
+  const Bytes whole = rich_file();
+  const std::size_t header_end =
+      8 + std::to_integer<std::size_t>(whole[0]) + 256 * std::to_integer<std::size_t>(whole[1]);
+  std::mt19937 random(20240607);
+  int refused = 0;
+  int accepted = 0;
+  for (int trial = 0; trial < 5000; ++trial) {
+    Bytes corrupt = whole;
+    corrupt[random() % header_end] = static_cast<std::byte>(random() % 256);
+    try {
+      sum_of_bytes(SafeTensors::view(corrupt));
+      ++accepted;
+    } catch (const SafeTensorsError&) {
+      ++refused;  // anything else thrown fails the test
+    }
+  }
+  CHECK(refused > 4000);
+  CHECK(accepted > 0);  // a letter of a name, or of the metadata
+}
+
+TEST_CASE("safetensors: the writer's bytes do not depend on the order of calls", "[safetensors]") {
+  SafeTensorsWriter forward;
+  forward.add("a", 1.0f);
+  forward.add("b", 2.0);
+  forward.add("c", 3.0f);
+  forward.metadata("x", "1");
+  forward.metadata("y", "2");
+  SafeTensorsWriter backward;
+  backward.metadata("y", "2");
+  backward.metadata("x", "1");
+  backward.add("c", 3.0f);
+  backward.add("b", 2.0);
+  backward.add("a", 1.0f);
+  CHECK(forward.bytes() == backward.bytes());
+
+  const Bytes bytes = forward.bytes();
+  const auto file = SafeTensors::view(bytes);
+  CHECK(file.info("b").begin == 0);  // the widest first, so that each is aligned
+  CHECK(file.info("a").begin == 8);
+  CHECK(file.info("c").begin == 12);
+  CHECK((file.data("b").data() - bytes.data()) % 8 == 0);
+  CHECK(SafeTensors::parse(SafeTensorsWriter().bytes()).size() == 0);
+}
+
+TEST_CASE("safetensors: the writer refuses what no reader would take", "[safetensors]") {
+  SafeTensorsWriter writer;
+  writer.add("w", 1.0f);
+  const Bytes before = writer.bytes();
+  check_error([&] { writer.add("w", 2.0); }, {"tensor \"w\": added twice"});
+  check_error([&] { writer.add("__metadata__", 2.0); }, {"\"__metadata__\": the name is reserved"});
+  check_error([&] { writer.add("\xff", 2.0); }, {"not valid UTF-8"});
+  check_error(
+      [&] {
+        writer.add("v", {2, 2}, std::vector<float>(3));
+      },
+      {"tensor \"v\": 3 values do not fill shape [2, 2]"});
+  check_error([&] { writer.add("v", {-1}, std::vector<float>(1)); }, {"do not fill shape [-1]"});
+  check_error([&] { writer.add("v", std::numeric_limits<std::uint64_t>::max()); },
+              {"tensor \"v\": element beyond the range of I64"});
+  check_error([&] { writer.metadata("k", "\xff"); }, {"metadata \"k\": not valid UTF-8"});
+  CHECK(writer.bytes() == before);
+  writer.metadata("k", "1");
+  check_error([&] { writer.metadata("k", "2"); }, {"metadata \"k\": added twice"});
+  CHECK(SafeTensors::parse(writer.bytes()).metadata().at("k") == "1");
+}
+
+TEST_CASE("safetensors: files are written whole or not at all", "[safetensors]") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "model.safetensors";
+  SafeTensorsWriter writer;
+  writer.add("w", 1.0f);
+  writer.write(path);
+  writer.add("v", 2.0f);
+  writer.write(path);  // replaces
+  CHECK(SafeTensors::read(path).names() == std::vector<std::string>{"v", "w"});
+  CHECK(directory.entries() == 1);
+
+  // A directory in the way: the rename fails, and the temporary file goes.
+  std::filesystem::create_directories(directory / "taken" / "inside");
+  check_error([&] { writer.write(directory / "taken"); }, {"taken", "cannot be written"});
+  CHECK(directory.entries() == 2);
+  check_error([&] { writer.write(directory / "absent" / "model"); },
+              {"model", "cannot be written: No such file"});
+}
+
+TEST_CASE("safetensors: errors of a file begin with its path", "[safetensors]") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "broken.safetensors";
+  std::ofstream(path) << "too short";
+  check_error([&] { SafeTensors::read(path); }, {path.string() + ": header of"});
+  check_error([&] { SafeTensors::read(directory / "absent"); }, {"absent: "});
+  check_error([&] { SafeTensors::read(directory / "."); }, {": "});
+}
+
+TEST_CASE("safetensors: a file of the PyTorch ecosystem is read", "[safetensors]") {
+  const auto file = SafeTensors::read(data_directory() / "pytorch_linear.safetensors");
+  CHECK(file.metadata().at("about").find("torch") != std::string::npos);
+  CHECK(file.dtype("head.weight") == DType::BF16);
+  CHECK(file.dtype("head_f16.weight") == DType::F16);
+  CHECK(file.shape("ffn.up.weight") == Shape{24, 12});
+  // PyTorch's own widening of its 16-bit floats is the reference: bit for bit.
+  CHECK(file.values<float>("head.weight") == file.values<float>("head.expected"));
+  CHECK(file.values<float>("head_f16.weight") == file.values<float>("head_f16.expected"));
+
+  // The block, a token a column; names and orientation of the weights as PyTorch keeps them.
+  const auto vector = [&](const char* name) { return Eigen::VectorXd(file.matrix<double>(name)); };
+  const Eigen::MatrixXd input = file.matrix<double>("input").transpose();
+  Eigen::MatrixXd normed = input.rowwise() - input.colwise().mean();
+  const Eigen::RowVectorXd variance = normed.array().square().colwise().mean();
+  normed.array().rowwise() /= (variance.array() + 1e-5).sqrt();
+  normed = (vector("norm.weight").asDiagonal() * normed).colwise() + vector("norm.bias");
+  Eigen::MatrixXd hidden =
+      (file.matrix<double>("ffn.up.weight") * normed).colwise() + vector("ffn.up.bias");
+  hidden = hidden.unaryExpr([](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
+  const Eigen::MatrixXd output =
+      input +
+      ((file.matrix<double>("ffn.down.weight") * hidden).colwise() + vector("ffn.down.bias"));
+  const Eigen::MatrixXd expected = file.matrix<double>("output").transpose();
+  CHECK(largest_entry(output - expected) < 1e-6);
+}

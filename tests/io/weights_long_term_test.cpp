@@ -1,0 +1,65 @@
+#include <fastweights/continuous/density.hpp>
+#include <fastweights/io/weights.hpp>
+#include <fastweights/layers/attention/joined_attention.hpp>
+#include <fastweights/layers/attention/relative_attention.hpp>
+#include <fastweights/memories/attention/compressive_memory.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
+
+#include "support/catch.hpp"
+#include "support/saves_its_state.hpp"
+
+namespace {
+
+using fw::io::SafeTensors;
+using fw::io::SafeTensorsWriter;
+
+SafeTensors written(const SafeTensorsWriter& writer) { return SafeTensors::parse(writer.bytes()); }
+
+template <class S, class Sampling> auto continuous_memory() {
+  using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+  using M = fw::ContinuousMemory<S, Density, fw::GaussianBasis<S>, Sampling>;
+  typename M::Options o;
+  o.d = 4;
+  o.heads = 2;
+  o.chunk = 3;
+  o.samples = 5;
+  return M(o, {6, {0.1, 0.3}}, Density{fw::LearnedLocation<S>(6)});
+}
+
+TEST_CASE("save then load is the identity for the states of long-term memories", "[weights]") {
+  saves_its_state(continuous_memory<float, fw::EvenSampling>());
+  saves_its_state(continuous_memory<double, fw::StickySampling>());
+  saves_its_state(fw::CompressiveMemory<float>({4, 2, 2, 3, 3}));
+}
+
+TEST_CASE("a joined layer's parameters and state are saved and loaded", "[weights]") {
+  const auto memory = continuous_memory<float, fw::StickySampling>();
+  using Long = fw::LongTermLayer<std::remove_const_t<decltype(memory)>>;
+  using Joined = fw::JoinedAttention<fw::RelativeAttention<float>, Long>;
+  const fw::RelativeAttention<float> near({4, 2, 3, true});
+  Joined layer(near, Long({.heads = 2}, memory, {}), 3, 2, fw::Join::alpha);
+  fw::Random random(5);
+  fw::initialise(layer, random);
+  Eigen::MatrixXf x(4, 20), y(4, 20), again(4, 20);
+  random.fill(x);
+  auto state = layer.initial_state();
+  state.seed = 3;
+  Joined::Trace trace;
+  layer.forward(state, x.leftCols(9), y.leftCols(9), trace);
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, layer, "layer");
+  fw::io::add_state(writer, state, "state");
+
+  const auto file = written(writer);
+  Joined other(near, Long({.heads = 2}, memory, {}), 3, 2, fw::Join::alpha);
+  auto resumed = other.initial_state();
+  fw::io::load_parameters(other, file, "layer");
+  fw::io::load_state(resumed, file, "state");
+  CHECK(resumed.tokens == 9);
+  CHECK(resumed.seed == 3);
+  layer.forward(state, x.rightCols(11), y.rightCols(11), trace);
+  other.forward(resumed, x.rightCols(11), again.rightCols(11), trace);
+  CHECK(y.rightCols(11) == again.rightCols(11));
+}
+
+}  // namespace

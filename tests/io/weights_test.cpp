@@ -1,0 +1,172 @@
+#include <fastweights/io/weights.hpp>
+#include <fastweights/layers/models/pre_norm_block.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/memories/adaptors/deferred.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
+
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+#include "support/saves_its_state.hpp"
+
+namespace {
+
+using fw::Index;
+using fw::io::SafeTensors;
+using fw::io::SafeTensorsError;
+using fw::io::SafeTensorsWriter;
+
+std::string data(const std::string& name) {
+  return std::string(FASTWEIGHTS_REFERENCE_DIR) + "/" + name;
+}
+
+// A feed-forward layer behind a layer norm, with the names that PyTorch gave them.
+struct Network {
+  fw::LayerNorm<float> norm{12};
+  fw::FeedForward<float> ffn{12, 24};
+  static constexpr auto names = fw::names("norm", "ffn");
+};
+
+template <class F> std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const SafeTensorsError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+SafeTensors written(const SafeTensorsWriter& writer) { return SafeTensors::parse(writer.bytes()); }
+
+TEST_CASE("weights from PyTorch load by name and compute what PyTorch computed", "[weights]") {
+  const auto file = SafeTensors::read(data("pytorch_linear.safetensors"));
+  Network net;
+  fw::io::load_parameters(net.norm, file, "norm");
+  fw::io::load_parameters(net.ffn, file, "ffn");
+  const Eigen::MatrixXf x = file.matrix<float>("input").transpose();
+  const Eigen::MatrixXf expected = file.matrix<float>("output").transpose();
+  Eigen::MatrixXf normed(12, x.cols()), y(12, x.cols());
+  fw::LayerNorm<float>::Trace norm_trace;
+  fw::FeedForward<float>::Trace ffn_trace;
+  fw::Nothing none;
+  net.norm.forward(none, x, normed, norm_trace);
+  net.ffn.forward(none, normed, y, ffn_trace);
+  y += x;
+  CHECK(largest_entry(y - expected) <= 1e-6f * expected.cwiseAbs().maxCoeff());
+}
+
+TEST_CASE("save then load is the identity for a model", "[weights]") {
+  Network saved, loaded;
+  fw::Random random(1);
+  fw::initialise(saved, random);
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, saved, "net");
+  writer.add("other", 1.0f);  // outside the prefix
+  fw::io::load_parameters(loaded, written(writer), "net");
+  int parameters = 0;
+  fw::for_each_parameter(
+      [&](const std::string& path, const auto& a, const auto& b) {
+        INFO(path);
+        CHECK(a == b);
+        ++parameters;
+      },
+      saved, loaded);
+  CHECK(parameters == 6);
+}
+
+TEST_CASE("loading says which tensor is missing, too many or misshapen, and changes nothing",
+          "[weights]") {
+  Network net;
+  const auto before = net;
+  const auto load = [&](const SafeTensorsWriter& writer) {
+    return error_of([&] { fw::io::load_parameters(net, written(writer)); });
+  };
+  const auto all_but = [&](const std::string& left_out) {
+    SafeTensorsWriter writer;
+    Network other;
+    fw::Random random(2);
+    fw::initialise(other, random);
+    fw::for_each_parameter(
+        [&](const std::string& path, const auto& p) {
+          if (path != left_out) writer.add(path, p);
+        },
+        other);
+    return writer;
+  };
+  CHECK(contains(load(all_but("ffn.up.bias")), "ffn.up.bias"));
+
+  auto extra = all_but("");
+  extra.add("ffn.gate.weight", Eigen::MatrixXf::Zero(2, 2).eval());
+  CHECK(contains(load(extra), "ffn.gate.weight"));
+
+  auto misshapen = all_but("ffn.down.weight");
+  misshapen.add("ffn.down.weight", Eigen::MatrixXf::Zero(24, 12).eval());
+  const auto message = load(misshapen);
+  CHECK(contains(message, "ffn.down.weight"));
+  CHECK(contains(message, "[12, 24]"));
+  CHECK(contains(message, "[24, 12]"));
+
+  auto renamed = all_but("norm.weight");
+  renamed.add("norm.scale", Eigen::VectorXf::Ones(12).eval());
+  CHECK(contains(load(renamed), "norm.weight"));
+
+  fw::for_each_parameter([](const std::string&, const auto& a, const auto& b) { CHECK(a == b); },
+                         net, before);
+}
+
+TEST_CASE("save then load is the identity for the state of every memory", "[weights]") {
+  saves_its_state(fw::LinearAttention<float>(3, 5));
+  saves_its_state(fw::LinearAttention<float, 3, 5, fw::AttentionNormaliser<float>>());
+  saves_its_state(fw::DeltaRule<double>(4, 3));
+  saves_its_state(fw::DeltaRule<double, -1, -1, fw::AttentionNormaliser<double>>(4, 3));
+  saves_its_state(fw::GatedLinearAttention<float>(3, 5));
+  saves_its_state(fw::GatedLinearAttention<double, 1, 4, fw::KeyValueDecay>());
+  saves_its_state(fw::GatedDeltaRule<double>(4, 3));
+  saves_its_state(fw::GatedDeltaRule<float, 3, 4, fw::KeyValueBetaVectorDecay>());
+  saves_its_state(fw::HebbianMemory<double, 1, 4>());
+  saves_its_state(fw::FastWeightMemory<float>(3, 5));
+  saves_its_state(fw::Programmer1991<float>(2, 3));
+  saves_its_state(fw::KeyValueCache<float>(3, 4, {5}));
+  const fw::DeltaRule<float> delta(4, 3);
+  using Delta = fw::DeltaRule<float>;
+  saves_its_state(fw::Deferred<Delta>(delta));
+  saves_its_state(fw::Deferred<Delta, 5, Eigen::bfloat16>(delta));
+  saves_its_state(fw::Deferred<Delta, 5, Eigen::half>(delta));
+}
+
+TEST_CASE("a negative counter is refused by name", "[weights]") {
+  const fw::KeyValueCache<double> cache(3, 4, {5});
+  auto state = fw::initial_state(cache);
+  state.length = -5;
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, state);
+  auto loaded = fw::initial_state(cache);
+  CHECK(error_of([&] { fw::io::load_state(loaded, written(writer)); }) ==
+        "safetensors: tensor \"length\": expected a count, is -5");
+  CHECK(loaded.length == 0);
+}
+
+TEST_CASE("a state of another size is refused by name", "[weights]") {
+  fw::Random random(4);
+  const fw::DeltaRule<double> small(3, 3), large(4, 4);
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, fw::initial_state(small));
+  auto state = fw::initial_state(large);
+  const auto message = error_of([&] { fw::io::load_state(state, written(writer)); });
+  CHECK(contains(message, "W"));
+  CHECK(contains(message, "[4, 4]"));
+  CHECK(state.W.rows() == 4);
+}
+
+}  // namespace

@@ -1,0 +1,60 @@
+#include <fastweights/memories/adaptors/deferred.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using Eigen::bfloat16;
+using Eigen::half;
+using fw::Deferred;
+using fw::Dynamic;
+using fw::Index;
+template <int Dv, int Dk>
+using Vector = fw::GatedDeltaRule<double, Dv, Dk, fw::KeyValueBetaVectorDecay>;
+
+template <class Make> void at_all_sizes(const Make& make, bool positive = false) {
+  for (const Index d : laws::sizes) laws::all(make(d, d), positive);
+  for (const auto& [dv, dk] : {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}})
+    laws::all(make(dv, dk), positive);
+}
+
+TEST_CASE("deferred delta rule obeys the laws", "[laws][deferred]") {
+  at_all_sizes([](Index dv, Index dk) { return Deferred(fw::DeltaRule<double>(dv, dk)); });
+}
+
+TEST_CASE("deferred delta rule with a normaliser obeys the laws", "[laws][deferred]") {
+  using M = fw::DeltaRule<double, Dynamic, Dynamic, fw::AttentionNormaliser<double>>;
+  at_all_sizes([](Index dv, Index dk) { return Deferred<M, 5>(M(dv, dk)); }, true);
+}
+
+TEST_CASE("deferred gated delta rule obeys the laws", "[laws][deferred]") {
+  using One = fw::GatedDeltaRule<double>;
+  at_all_sizes([](Index dv, Index dk) { return Deferred<One, 1>(One(dv, dk)); });
+  at_all_sizes([](Index dv, Index dk) { return Deferred(Vector<Dynamic, Dynamic>(dv, dk)); });
+}
+
+TEST_CASE("deferred memories in fixed sizes", "[laws][deferred]") {
+  const auto check = [](const auto& fixed, const auto& dynamic) {
+    laws::fixed_is_dynamic(Deferred(fixed), Deferred(dynamic), false);
+  };
+  check(fw::DeltaRule<double, 1, 7>(), fw::DeltaRule<double>(1, 7));
+  check(Vector<65, 1>(), Vector<Dynamic, Dynamic>(65, 1));
+}
+
+TEST_CASE("deferred memories in 16 bits are values, and scan as they step", "[laws][deferred]") {
+  const auto check = [](const auto& m) {
+    static_assert(fw::assert_memory<std::remove_cvref_t<decltype(m)>>());
+    const laws::MakeRun make = laws::runs_of(m, false);
+    laws::state_is_a_value(make);
+    laws::scan_is_steps(make);
+    laws::wrong_sizes_are_refused(make);
+  };
+  for (const Index d : {3, 33, 64}) {
+    check(Deferred<fw::DeltaRule<float>, 8, bfloat16>(fw::DeltaRule<float>(d, d)));
+    check(Deferred<fw::GatedDeltaRule<float>, 4, half>(fw::GatedDeltaRule<float>(d, d)));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,177 @@
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <numbers>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+using Normaliser = fw::AttentionNormaliser<double>;
+template <int Dv, int Dk> using Plain = fw::DeltaRule<double, Dv, Dk>;
+template <int Dv, int Dk>
+using VectorBeta = fw::DeltaRule<double, Dv, Dk, fw::NoNormaliser, fw::KeyValueVectorBeta>;
+template <int Dv, int Dk> using Normalised = fw::DeltaRule<double, Dv, Dk, Normaliser>;
+template <int Dv, int Dk>
+using NormalisedVector = fw::DeltaRule<double, Dv, Dk, Normaliser, fw::KeyValueVectorBeta>;
+
+static_assert(fw::Mergeable<Plain<Dynamic, Dynamic>>);
+static_assert(!fw::Mergeable<VectorBeta<Dynamic, Dynamic>>);
+static_assert(!fw::Mergeable<Normalised<Dynamic, Dynamic>>);
+
+TEST_CASE("delta rule obeys the laws", "[laws][delta_rule]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Plain<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("delta rule with one write strength a row obeys the laws", "[laws][delta_rule]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return VectorBeta<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("delta rule with attention normalisation obeys the laws", "[laws][delta_rule]") {
+  const auto make = [](Index dv, Index dk) { return Normalised<Dynamic, Dynamic>(dv, dk); };
+  laws::at_all_sizes(make, /*positive=*/true);
+  laws::gradients_are_exact(NormalisedVector<Dynamic, Dynamic>(4, 3), 8, true);
+}
+
+TEST_CASE("delta rule in fixed sizes", "[laws][delta_rule]") {
+  laws::all(Plain<17, 3>());
+  laws::fixed_is_dynamic(Plain<17, 3>(), Plain<Dynamic, Dynamic>(17, 3), false);
+  laws::fixed_is_dynamic(Plain<1, 1>(), Plain<Dynamic, Dynamic>(1, 1), false);
+  laws::fixed_is_dynamic(Normalised<65, 63>(), Normalised<Dynamic, Dynamic>(65, 63), true);
+}
+
+TEST_CASE("a write strength a row, all the same, is one write strength", "[delta_rule]") {
+  const Plain<Dynamic, Dynamic> one(5, 4);
+  const VectorBeta<Dynamic, Dynamic> many(5, 4);
+  fw::Random random(1);
+  auto a = fw::testing::random_sequences(one, 12, random);
+  Eigen::MatrixXd rows = a.inputs.beta.replicate(5, 1), y(5, 12);
+  auto s = fw::initial_state(one);
+  auto t = fw::initial_state(many);
+  laws::scan(one, s, a);
+  fw::scan(many, t, {a.inputs.key, a.inputs.value, rows}, {a.queries.query}, {y});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-14);
+}
+
+TEST_CASE("on orthonormal keys with write strength 1 the delta rule is the sum rule",
+          "[delta_rule]") {
+  const Plain<Dynamic, Dynamic> delta(4, 6);
+  const fw::LinearAttention<double> sum(4, 6);
+  Eigen::MatrixXd keys(6, 6);  // the cosines of a discrete cosine transform
+  for (Index i = 0; i < 6; ++i)
+    for (Index j = 0; j < 6; ++j)
+      keys(i, j) = std::cos(std::numbers::pi * (double(i) + 0.5) * double(j) / 6) /
+                   std::sqrt(j > 0 ? 3.0 : 6.0);
+  const Eigen::MatrixXd values = Eigen::MatrixXd::Random(4, 6);
+  const Eigen::VectorXd ones = Eigen::VectorXd::Ones(6);
+  Eigen::MatrixXd y(4, 6), z(4, 6);
+  auto s = fw::initial_state(delta);
+  auto t = fw::initial_state(sum);
+  fw::scan(delta, s, {keys, values, ones}, {keys}, {y});
+  fw::scan(sum, t, {keys, values}, {keys}, {z});
+  CHECK(largest_entry(y - z) <= 1e-14);
+  CHECK(largest_entry(y - values) <= 1e-14);  // each key retrieves its own value
+}
+
+TEST_CASE("the delta rule replaces what a key held", "[delta_rule]") {
+  const fw::DeltaRule<double, 2, 2> m;
+  auto s = fw::initial_state(m);
+  const Eigen::Vector2d key(0.6, 0.8), old_value(1, 2), new_value(-3, 5);
+  Eigen::Vector2d y;
+  fw::write(m, s, {key, old_value, 1.0});
+  fw::step(m, s, {key, new_value, 1.0}, {key}, {y});
+  CHECK(largest_entry(y - new_value) <= 1e-15);
+}
+
+TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
+  const Eigen::Vector3d zero = Eigen::Vector3d::Zero(), v(1, 2, 3), k(0.5, 0.2, 0.1);
+  Eigen::Vector3d y;
+  SECTION("a zero key writes nothing") {
+    const fw::DeltaRule<double, 3, 3> m;
+    auto s = fw::initial_state(m);
+    fw::write(m, s, {k, v, 0.5});
+    const auto before = s;
+    fw::write(m, s, {zero, v, 1.0});
+    CHECK(s.W == before.W);
+  }
+  SECTION("reading an empty normalised memory gives zero, also without epsilon") {
+    const fw::DeltaRule<double, 3, 3, Normaliser> m(3, 3, {0.0});
+    auto s = fw::initial_state(m);
+    fw::read(m, s, {k}, {y});
+    CHECK(y == zero);
+  }
+  SECTION("a key that nothing met yet is written in full") {
+    const fw::DeltaRule<double, 3, 3, Normaliser> m(3, 3, {0.0});
+    auto s = fw::initial_state(m);
+    const Eigen::Vector3d first(1, 0, 0), second(0, 1, 0);
+    fw::write(m, s, {first, v, 1.0});
+    fw::step(m, s, {second, v, 1.0}, {second}, {y});
+    CHECK(largest_entry(y - v) <= 1e-15);
+  }
+}
+
+TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") {
+  using M = Plain<Dynamic, Dynamic>;
+  const M m(3, 2);
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 6, random);
+  auto grads = all;
+  auto ds = fw::zero_gradient(m);
+  fw::Checkpoints<M> kept;
+  const auto run = [&] {
+    fw::backward(m, kept, fw::view<fw::WriteSequence<M>>(all.inputs),
+                 fw::view<fw::ReadSequence<M>>(all.queries),
+                 fw::view<fw::OutGradSequence<M>>(all.outputs), ds,
+                 fw::view<fw::WriteGradSequence<M>>(grads.inputs),
+                 fw::view<fw::ReadGradSequence<M>>(grads.queries));
+  };
+  CHECK_THROWS_AS(run(), std::invalid_argument);  // there was none
+  auto state = fw::initial_state(m);
+  auto longer = fw::testing::random_sequences(m, 9, random);
+  fw::scan(m, state, fw::view<fw::WriteSequence<M>>(longer.inputs),
+           fw::view<fw::ReadSequence<M>>(longer.queries),
+           fw::view<fw::OutSequence<M>>(longer.outputs), kept);
+  CHECK_THROWS_AS(run(), std::invalid_argument);  // it was another one
+}
+
+TEST_CASE("checkpoints used again lie √T apart for the new T", "[delta_rule]") {
+  using M = Normalised<Dynamic, Dynamic>;  // which has no backward pass of its own
+  const M m(3, 2);
+  fw::Random random(1);
+  fw::Checkpoints<M> kept;
+  for (const Index steps : {1, 100, 9}) {
+    auto all = fw::testing::random_sequences(m, steps, random);
+    auto state = fw::initial_state(m);
+    fw::scan(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
+             fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs),
+             kept);
+    CHECK(kept.interval * kept.interval == steps);
+  }
+}
+
+TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_rule]") {
+  using M = Normalised<Dynamic, Dynamic>;
+  const M m(3, 2);
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 10, random, true);
+  Eigen::MatrixXd dy = Eigen::MatrixXd::Random(3, 10), first;
+  for (const Index interval : {1, 2, 3, 7, 10, 50}) {
+    fw::Checkpoints<M> kept;
+    kept.asked = interval;
+    auto state = fw::initial_state(m);
+    auto ds = fw::zero_gradient(m);
+    Eigen::MatrixXd dk = Eigen::MatrixXd::Zero(2, 10), dv = Eigen::MatrixXd::Zero(3, 10),
+                    dq = Eigen::MatrixXd::Zero(2, 10);
+    Eigen::VectorXd dbeta = Eigen::VectorXd::Zero(10);
+    const auto inputs = fw::view<fw::WriteSequence<M>>(all.inputs);
+    const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
+    fw::scan(m, state, inputs, queries, fw::view<fw::OutSequence<M>>(all.outputs), kept);
+    CHECK(static_cast<Index>(kept.states.size()) == (10 + interval - 1) / interval);
+    fw::backward(m, kept, inputs, queries, {dy}, ds, {dk, dv, dbeta}, {dq});
+    if (interval == 1) first = dk;
+    CHECK((dk - first).norm() <= 1e-14 * first.norm());  // the states are a kernel's, in pieces
+  }
+}
+
+}  // namespace

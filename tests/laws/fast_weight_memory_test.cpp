@@ -1,0 +1,63 @@
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+template <int Dv = Dynamic, int Dk = Dv> using Rule = fw::FastWeightMemory<double, Dv, Dk>;
+
+TEST_CASE("fast weight memory obeys the laws", "[laws][fast_weight_memory]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Rule<>(dv, dk); });
+}
+
+TEST_CASE("fast weight memory in fixed sizes", "[laws][fast_weight_memory]") {
+  laws::fixed_is_dynamic(Rule<17, 3>(), Rule<>(17, 3), false);
+}
+
+TEST_CASE("fast weight memory: what would divide by 0 is refused", "[fast_weight_memory]") {
+  CHECK_THROWS_WITH(Rule<>(4, 3, 0), "FastWeightMemory: epsilon is 0, expected above 0");
+  CHECK_THROWS_WITH(Rule<>(4, 3, -0.5), "FastWeightMemory: epsilon is -0.5, expected above 0");
+  CHECK_THROWS_WITH(Rule<>(4, 3, std::nan("")),
+                    "FastWeightMemory: epsilon is nan, expected above 0");
+}
+
+TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_weight_memory]") {
+  const Rule<> m(4, 3);
+  auto s = fw::initial_state(m);
+  fw::Random random(1);
+  for (int t = 0; t < 50; ++t) {
+    Eigen::VectorXd key(3), value(4);
+    random.fill(key, 3);
+    random.fill(value, 3);
+    double beta = 0.7;
+    fw::write(m, s, {key, value, beta});
+    CHECK(s.W.norm() <= 1 + 1e-15);
+  }
+  CHECK(s.W.norm() > 0.9);
+}
+
+TEST_CASE("fast weight memory: inside the ball it is a delta rule, read through a layer norm",
+          "[fast_weight_memory]") {
+  const Rule<> m(4, 3, 0.25);
+  const fw::DeltaRule<double> delta(4, 3);
+  auto s = fw::initial_state(m);
+  auto t = fw::initial_state(delta);
+  fw::Random random(2);
+  Eigen::VectorXd key(3), value(4), y(4), r(4);
+  for (int i = 0; i < 5; ++i) {
+    random.fill(key, 0.3);
+    random.fill(value, 0.3);
+    double beta = 0.5;
+    fw::step(m, s, {key, value, beta}, {key}, {y});
+    fw::step(delta, t, {key, value, beta}, {key}, {r});
+    REQUIRE(t.W.norm() < 1);
+    CHECK((s.W - t.W).norm() <= 1e-15);
+    const Eigen::ArrayXd centred = r.array() - r.mean();
+    CHECK(largest_entry(y.array() - centred / std::sqrt(centred.square().mean() + 0.25)) <= 1e-14);
+  }
+}
+
+}  // namespace

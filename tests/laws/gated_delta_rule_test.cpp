@@ -1,0 +1,93 @@
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+template <int Dv, int Dk> using Gated = fw::GatedDeltaRule<double, Dv, Dk>;
+template <int Dv, int Dk>
+using VectorDecay = fw::GatedDeltaRule<double, Dv, Dk, fw::KeyValueBetaVectorDecay>;
+
+TEST_CASE("gated delta rule obeys the laws", "[laws][gated_delta_rule]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Gated<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("gated delta rule with one decay a key row obeys the laws", "[laws][gated_delta_rule]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return VectorDecay<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("gated delta rule in fixed sizes", "[laws][gated_delta_rule]") {
+  laws::all(VectorDecay<3, 17>());
+  laws::fixed_is_dynamic(Gated<1, 1>(), Gated<Dynamic, Dynamic>(1, 1), false);
+  laws::fixed_is_dynamic(Gated<17, 3>(), Gated<Dynamic, Dynamic>(17, 3), false);
+  laws::fixed_is_dynamic(VectorDecay<3, 17>(), VectorDecay<Dynamic, Dynamic>(3, 17), false);
+}
+
+TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_delta_rule]") {
+  const fw::DeltaRule<double> delta(5, 4);
+  const Gated<Dynamic, Dynamic> gated(5, 4);
+  const VectorDecay<Dynamic, Dynamic> vector(5, 4);
+  fw::Random random(2);
+  auto a = fw::testing::random_sequences(delta, 20, random);
+  const auto& in = a.inputs;
+  const Eigen::MatrixXd ones = Eigen::MatrixXd::Ones(4, 20);
+  const Eigen::VectorXd one = Eigen::VectorXd::Ones(20);
+  Eigen::MatrixXd y(5, 20), z(5, 20);
+  auto s = fw::initial_state(delta);
+  auto t = fw::initial_state(gated);
+  auto u = fw::initial_state(vector);
+  laws::scan(delta, s, a);
+  fw::scan(gated, t, {in.key, in.value, in.beta, one}, {a.queries.query}, {y});
+  fw::scan(vector, u, {in.key, in.value, in.beta, ones}, {a.queries.query}, {z});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
+  CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
+}
+
+TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule",
+          "[gated_delta_rule]") {
+  const Gated<Dynamic, Dynamic> gated(5, 4);
+  const VectorDecay<Dynamic, Dynamic> vector(5, 4);
+  fw::Random random(4);
+  auto a = fw::testing::random_sequences(gated, 20, random);
+  const auto& in = a.inputs;
+  const Eigen::MatrixXd rows = in.decay.replicate(4, 1);
+  Eigen::MatrixXd y(5, 20);
+  auto s = fw::initial_state(gated);
+  auto t = fw::initial_state(vector);
+  laws::scan(gated, s, a);
+  fw::scan(vector, t, {in.key, in.value, in.beta, rows}, {a.queries.query}, {y});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
+}
+
+TEST_CASE("the gated delta rule fades first, then replaces what a key held", "[gated_delta_rule]") {
+  const Gated<2, 2> m;
+  auto s = fw::initial_state(m);
+  const Eigen::Vector2d first(1, 0), second(0, 1), old_value(1, 2), new_value(-3, 5);
+  fw::write(m, s, {first, old_value, 1.0, 1.0});
+  fw::write(m, s, {second, old_value, 1.0, 1.0});
+  fw::write(m, s, {first, new_value, 1.0, 0.5});
+  CHECK(s.W.col(0) == new_value);        // in full, however much has faded
+  CHECK(s.W.col(1) == 0.5 * old_value);  // the other key's value fades only
+}
+
+TEST_CASE("chunks of the gated delta rule divide by no decay", "[gated_delta_rule]") {
+  const Gated<Dynamic, Dynamic> m(5, 4);
+  fw::Random random(5);
+  auto a = fw::testing::random_sequences(m, 40, random);
+  for (const Index t : {0, 7, 8, 39}) a.inputs.decay[t] = 0;
+  for (const Index t : {11, 12, 13, 14}) a.inputs.decay[t] = 1e-200;
+  auto b = a;
+  const auto& in = b.inputs;
+  auto s = fw::testing::used_state(m, 6, random);
+  auto chunked = s;
+  laws::scan(m, s, a);
+  fw::chunked_scan(m, chunked, {in.key, in.value, in.beta, in.decay}, {b.queries.query},
+                   {b.outputs.output}, 40);
+  CHECK(laws::difference(b.outputs, a.outputs) <= 1e-14);
+  CHECK(laws::difference(chunked, s) <= 1e-14);
+}
+
+}  // namespace

@@ -1,0 +1,104 @@
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+template <int Dv, int Dk> using VectorGated = fw::GatedLinearAttention<double, Dv, Dk>;
+template <int Dv, int Dk>
+using Simple = fw::GatedLinearAttention<double, Dv, Dk, fw::KeyValueDecay>;
+
+TEST_CASE("gated linear attention obeys the laws", "[laws][gated_linear_attention]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return VectorGated<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("gated linear attention with one decay a token obeys the laws",
+          "[laws][gated_linear_attention]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Simple<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("gated linear attention in fixed sizes", "[laws][gated_linear_attention]") {
+  laws::fixed_is_dynamic(VectorGated<1, 1>(), VectorGated<Dynamic, Dynamic>(1, 1), false);
+  laws::fixed_is_dynamic(VectorGated<3, 17>(), VectorGated<Dynamic, Dynamic>(3, 17), false);
+  laws::fixed_is_dynamic(Simple<17, 3>(), Simple<Dynamic, Dynamic>(17, 3), false);
+}
+
+TEST_CASE("gated linear attention that never forgets is linear attention",
+          "[gated_linear_attention]") {
+  const fw::LinearAttention<double> sum(5, 4);
+  const VectorGated<Dynamic, Dynamic> vector(5, 4);
+  const Simple<Dynamic, Dynamic> simple(5, 4);
+  fw::Random random(2);
+  auto a = fw::testing::random_sequences(sum, 20, random);
+  const Eigen::MatrixXd ones = Eigen::MatrixXd::Ones(4, 20);
+  const Eigen::VectorXd one = Eigen::VectorXd::Ones(20);
+  Eigen::MatrixXd y(5, 20), z(5, 20);
+  auto s = fw::initial_state(sum);
+  auto t = fw::initial_state(vector);
+  auto u = fw::initial_state(simple);
+  laws::scan(sum, s, a);
+  fw::scan(vector, t, {a.inputs.key, a.inputs.value, ones}, {a.queries.query}, {y});
+  fw::scan(simple, u, {a.inputs.key, a.inputs.value, one}, {a.queries.query}, {z});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
+  CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
+}
+
+TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian memory of rate 1",
+          "[gated_linear_attention][hebbian]") {
+  const fw::HebbianMemory<double> retention(5, 4, {0.9, 1.0});
+  const Simple<Dynamic, Dynamic> simple(5, 4);
+  fw::Random random(3);
+  auto a = fw::testing::random_sequences(retention, 20, random);
+  const Eigen::VectorXd decay = Eigen::VectorXd::Constant(20, 0.9);
+  Eigen::MatrixXd y(5, 20);
+  auto s = fw::initial_state(retention);
+  auto t = fw::initial_state(simple);
+  laws::scan(retention, s, a);
+  fw::scan(simple, t, {a.inputs.key, a.inputs.value, decay}, {a.queries.query}, {y});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
+}
+
+TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attention]") {
+  const VectorGated<Dynamic, Dynamic> vector(5, 4);
+  const Simple<Dynamic, Dynamic> simple(5, 4);
+  fw::Random random(4);
+  auto a = fw::testing::random_sequences(simple, 20, random);
+  const Eigen::MatrixXd rows = a.inputs.decay.replicate(4, 1);
+  Eigen::MatrixXd y(5, 20);
+  auto s = fw::initial_state(simple);
+  auto t = fw::initial_state(vector);
+  laws::scan(simple, s, a);
+  fw::scan(vector, t, {a.inputs.key, a.inputs.value, rows}, {a.queries.query}, {y});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
+}
+
+TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
+  const VectorGated<2, 2> m;
+  auto s = fw::initial_state(m);
+  const Eigen::Vector2d ones(1, 1), none(0, 0), decay(0.5, 0.25);
+  fw::write(m, s, {ones, ones, ones});
+  fw::write(m, s, {none, ones, decay});
+  CHECK(s.W == (Eigen::Matrix2d() << 0.5, 0.25, 0.5, 0.25).finished());
+}
+
+TEST_CASE("chunks of gated linear attention divide by no decay", "[gated_linear_attention]") {
+  const Simple<Dynamic, Dynamic> m(5, 4);
+  fw::Random random(5);
+  auto a = fw::testing::random_sequences(m, 40, random);
+  for (const Index t : {0, 7, 8, 39}) a.inputs.decay[t] = 0;
+  for (const Index t : {11, 12, 13, 14}) a.inputs.decay[t] = 1e-200;
+  auto b = a;
+  auto s = fw::testing::used_state(m, 6, random);
+  auto chunked = s;
+  laws::scan(m, s, a);
+  fw::chunked_scan(m, chunked, {b.inputs.key, b.inputs.value, b.inputs.decay}, {b.queries.query},
+                   {b.outputs.output}, 40);
+  CHECK(laws::difference(b.outputs, a.outputs) <= 1e-14);
+  CHECK(laws::difference(chunked, s) <= 1e-14);
+}
+
+}  // namespace

@@ -1,0 +1,84 @@
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+template <int Dv, int Dk> using Sum = fw::LinearAttention<double, Dv, Dk>;
+template <int Dv, int Dk>
+using Normalised = fw::LinearAttention<double, Dv, Dk, fw::AttentionNormaliser<double>>;
+
+TEST_CASE("linear attention obeys the laws", "[laws][linear_attention]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Sum<Dynamic, Dynamic>(dv, dk); });
+}
+
+TEST_CASE("normalised linear attention obeys the laws", "[laws][linear_attention]") {
+  laws::at_all_sizes([](Index dv, Index dk) { return Normalised<Dynamic, Dynamic>(dv, dk); },
+                     /*positive=*/true);
+}
+
+TEST_CASE("linear attention in fixed sizes", "[laws][linear_attention]") {
+  laws::all(Normalised<3, 17>(), true);
+  laws::fixed_is_dynamic(Sum<1, 1>(), Sum<Dynamic, Dynamic>(1, 1), false);
+  laws::fixed_is_dynamic(Normalised<3, 17>(), Normalised<Dynamic, Dynamic>(3, 17), true);
+}
+
+TEST_CASE(
+    "the sum rule, the Hebbian rule without decay and the programmer without activation agree",
+    "[linear_attention][hebbian][programmer1991]") {
+  const Sum<Dynamic, Dynamic> sum(5, 4);
+  const fw::HebbianMemory<double> hebbian(5, 4, {1.0, 1.0});
+  const fw::Programmer1991<double, Dynamic, Dynamic, fw::Identity> programmer(5, 4);
+  static_assert(fw::Interchangeable<Sum<Dynamic, Dynamic>, fw::HebbianMemory<double>>);
+  static_assert(!fw::Interchangeable<Sum<Dynamic, Dynamic>, fw::HebbianMemory<float>>);
+  fw::Random random(2);
+  auto a = fw::testing::random_sequences(sum, 20, random);
+  Eigen::MatrixXd y(5, 20), z(5, 20);
+  auto s = fw::initial_state(sum);
+  auto t = fw::initial_state(hebbian);
+  auto u = fw::initial_state(programmer);
+  laws::scan(sum, s, a);
+  fw::scan(hebbian, t, {a.inputs.key, a.inputs.value}, {a.queries.query}, {y});
+  fw::scan(programmer, u, {a.inputs.key, a.inputs.value}, {a.queries.query}, {z});
+  CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
+  CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
+}
+
+TEST_CASE("the normaliser goes on counting past 2^24 in float", "[linear_attention]") {
+  const fw::LinearAttention<float, 1, 1, fw::AttentionNormaliser<float>> m(1, 1, {0.0f});
+  auto s = fw::initial_state(m);
+  const Eigen::Matrix<float, 1, 1> one = Eigen::Matrix<float, 1, 1>::Ones();
+  s.normaliser.sum[0] = 16777216.0f;  // 2^24 tokens of weight 1: z + 1 == z in float
+  const float plain = s.normaliser.sum[0] + 1.0f;
+  CHECK(plain == s.normaliser.sum[0]);
+  for (int i = 0; i < 1000; ++i) fw::write(m, s, {one, one});
+  CHECK(s.normaliser.sum[0] - s.normaliser.compensation[0] == 16777216.0f + 1000.0f);
+}
+
+TEST_CASE("degenerate reads of normalised linear attention", "[linear_attention]") {
+  const fw::LinearAttention<double, 2, 2, fw::AttentionNormaliser<double>> m(2, 2, {0.0});
+  auto s = fw::initial_state(m);
+  const Eigen::Vector2d k(1, 0), v(3, 4), elsewhere(0, 1), zero = Eigen::Vector2d::Zero();
+  Eigen::Vector2d y = v;
+  fw::read(m, s, {k}, {y});
+  CHECK(y == zero);  // nothing stored
+  fw::write(m, s, {k, v});
+  fw::read(m, s, {elsewhere}, {y});
+  CHECK(y == zero);  // z·q = 0: nothing the query could weigh
+  fw::read(m, s, {zero}, {y});
+  CHECK(y == zero);
+  fw::read(m, s, {k}, {y});
+  CHECK(y == v);
+
+  auto ds = fw::zero_gradient(m);
+  Eigen::Vector2d dq = zero;
+  m.read_vjp(s, {elsewhere}, {v}, ds, {dq});
+  CHECK(dq == zero);
+  CHECK(ds.W == Eigen::Matrix2d::Zero());
+}
+
+}  // namespace

@@ -1,0 +1,159 @@
+#include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
+#include <fastweights/layers/recurrent/lstm.hpp>
+#include <fastweights/layers/recurrent/rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+
+#include "support/layer_checks.hpp"
+
+using fw::FastWeightsForm;
+using fw::Index;
+using layer_checks::Matrix;
+using layer_checks::random_matrix;
+using layer_checks::relative_difference;
+
+namespace {
+
+// Two calls of several sequences at once, a train pass last, and its gradients.
+template <class Layer> struct Passes {
+  Matrix<double> before, y, dx;
+  Layer grad;
+  typename Layer::State state;
+
+  Passes(const Layer& layer, Index sequences, const Matrix<double>& first, const Matrix<double>& x,
+         const Matrix<double>& dy)
+      : before(Matrix<double>::Constant(layer.outputs(), first.cols(), NAN)),
+        y(Matrix<double>::Constant(layer.outputs(), x.cols(), NAN)),
+        dx(Matrix<double>::Constant(layer.inputs(), x.cols(), NAN)),
+        grad(layer),
+        state(layer.initial_state(sequences)) {
+    typename Layer::Trace trace;
+    fw::set_zero_parameters(grad);
+    layer.forward(state, first, before, trace);
+    layer.forward(state, x, y, trace, fw::Pass::train);
+    layer.backward(x, trace, dy, dx, grad);
+  }
+};
+
+// Sequence b of several that lie one behind the other.
+Matrix<double> one(const Matrix<double>& all, Index b, Index sequences) {
+  const Index steps = all.cols() / sequences;
+  return all.middleCols(b * steps, steps);
+}
+
+// A state is of several sequences by its columns, or by its heads.
+template <class State>
+void check_state(const State& at_once, const State& alone, Index b, Index sequences) {
+  const auto compare = [](const std::string& path, const auto& part, const auto& each) {
+    INFO(path);
+    CHECK(relative_difference(part, each) <= 1e-13);
+  };
+  if constexpr (requires { alone.heads; }) {
+    const auto heads = static_cast<std::ptrdiff_t>(alone.heads.size());
+    const auto first = at_once.heads.begin() + b * heads;
+    const State part{{first, first + heads}};
+    fw::for_each_parameter(compare, part, alone);
+  } else {
+    fw::for_each_parameter([&](const std::string& path, const auto& all,
+                               const auto& each) { compare(path, one(all, b, sequences), each); },
+                           at_once, alone);
+  }
+}
+
+template <class Layer> void check_batch(Layer layer, Index sequences, Index steps) {
+  INFO(Layer::name << ", R " << layer.outputs() << ", B " << sequences << ", T " << steps);
+  fw::Random random(3);
+  fw::initialise(layer, random);
+  const auto first = random_matrix(layer.inputs(), sequences, random);
+  const auto x = random_matrix(layer.inputs(), sequences * steps, random);
+  const auto dy = random_matrix(layer.outputs(), sequences * steps, random);
+  const Passes at_once(layer, sequences, first, x, dy);
+  Layer sum = layer;
+  fw::set_zero_parameters(sum);
+  for (Index b = 0; b < sequences; ++b) {
+    const Passes alone(layer, 1, one(first, b, sequences), one(x, b, sequences),
+                       one(dy, b, sequences));
+    CHECK(relative_difference(one(at_once.before, b, sequences), alone.before) <= 1e-13);
+    CHECK(relative_difference(one(at_once.y, b, sequences), alone.y) <= 1e-13);
+    CHECK((one(at_once.dx, b, sequences) - alone.dx).norm() <= 1e-12 * at_once.dx.norm());
+    check_state(at_once.state, alone.state, b, sequences);
+    fw::add_parameters(sum, alone.grad);
+  }
+  fw::for_each_parameter(
+      [](const std::string& path, const auto& all, const auto& each) {
+        INFO(path);
+        CHECK((all - each).norm() <= 1e-12 * (1 + each.norm()));
+      },
+      at_once.grad, sum);
+}
+
+template <class Layer> void refuses_unequal_sequences(const Layer& layer) {
+  INFO(Layer::name);
+  auto state = layer.initial_state(2);
+  typename Layer::Trace trace;
+  const Matrix<double> x = Matrix<double>::Ones(layer.inputs(), 7);
+  Matrix<double> y = Matrix<double>::Ones(layer.outputs(), 7);
+  CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
+                    Catch::Matchers::ContainsSubstring(
+                        "x has 7 columns, a state of 2 sequences expects a multiple of that"));
+  CHECK((y.array() == 1).all());
+  CHECK(layer_checks::same_parameters(state, layer.initial_state(2)));
+  CHECK_THROWS_WITH(layer.initial_state(0),
+                    Catch::Matchers::ContainsSubstring("sequences is 0, expected at least 1"));
+}
+
+}  // namespace
+
+TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[layers][rnn]") {
+  for (Index r : {1, 3, 17, 63})
+    for (Index sequences : {1, 2, 5})
+      for (Index steps : {1, 2, 9}) {
+        check_batch(fw::Rnn<double>(4, r), sequences, steps);
+        check_batch(fw::Lstm<double>(4, r, false), sequences, steps);
+        for (const auto form : {FastWeightsForm::matrix, FastWeightsForm::attention})
+          for (Index inner : {0, 1, 2})
+            check_batch(fw::FastWeightsRnn<double>({.inputs = 4,
+                                                    .hidden = r,
+                                                    .inner = inner,
+                                                    .learn_decay = true,
+                                                    .learn_rate = true,
+                                                    .form = form}),
+                        sequences, steps);
+      }
+}
+
+TEST_CASE("CausalConv: several sequences at once are each on its own", "[layers]") {
+  for (Index kernel : {1, 2, 4})
+    for (Index sequences : {1, 2, 5})
+      for (Index steps : {1, 2, 9}) {
+        INFO("K " << kernel);
+        check_batch(fw::CausalConv<double>(3, kernel), sequences, steps);
+      }
+}
+
+TEST_CASE("FastWeightLayer: several sequences at once are each on its own", "[layers]") {
+  using Delta = fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise, fw::RmsNorm<double>>;
+  using Net = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>;  // of slow weights a head
+  for (Index sequences : {1, 2, 5})
+    for (Index steps : {1, 2, 9})
+      for (bool parallel : {false, true}) {
+        const fw::FastWeightOptions options{
+            .d_model = 6, .heads = 2, .scale = 0.5, .bias = true, .parallel = parallel};
+        for (Index d : {1, 3, 17})
+          check_batch(Delta(options, fw::DeltaRule<double>(d, d)), sequences, steps);
+        check_batch(Net(options, fw::RecurrentDeltaNet<double>(3, 4)), sequences, steps);
+      }
+}
+
+TEST_CASE("Layers: sequences that are not equally long are refused", "[layers]") {
+  refuses_unequal_sequences(fw::Rnn<double>(2, 3));
+  refuses_unequal_sequences(fw::Lstm<double>(2, 3));
+  refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));
+  refuses_unequal_sequences(fw::CausalConv<double>(3, 2));
+  refuses_unequal_sequences(fw::FastWeightLayer<fw::DeltaRule<double>>(
+      {.d_model = 3, .heads = 2}, fw::DeltaRule<double>(3, 3)));
+}

@@ -1,0 +1,293 @@
+#include <fastweights/core/random.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/feature_maps/tanh.hpp>
+#include <fastweights/layers/models/hypernetwork.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/programmer1991.hpp>
+
+#include "support/layer_checks.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using fw::Index;
+using layer_checks::Complex;
+using layer_checks::random_matrix;
+
+namespace {
+
+using Sum = fw::LinearAttention<double>;
+using Delta = fw::DeltaRule<double>;
+using Net = fw::Hypernetwork<double>;
+using Tanh = fw::Elementwise<fw::Tanh>;
+
+// A hypernetwork and inputs for it, of random sizes.
+struct Problem {
+  std::vector<Eigen::MatrixXd> theta;
+  Eigen::MatrixXd a;
+  Eigen::VectorXd x, z;
+
+  explicit Problem(fw::Random& random) {
+    const auto size = [&] { return static_cast<Index>(1 + random.below(9)); };
+    const Index d = size(), h = size();
+    theta.resize(static_cast<std::size_t>(size()));
+    for (auto& each : theta) each = random_matrix(h, d, random);
+    a = random_matrix(size(), h, random);
+    x = random_matrix(d, 1, random);
+    z = random_matrix(static_cast<Index>(theta.size()), 1, random);
+  }
+};
+
+template <class Block> Eigen::MatrixXd run(const Block& block, const Eigen::MatrixXd& E) {
+  auto state = block.initial_state();
+  typename Block::Trace trace;
+  Eigen::MatrixXd Y(E.rows(), E.cols());
+  block.forward(state, E, Y, trace);
+  return Y;
+}
+
+// The equation, entry by entry.
+template <class F> Eigen::VectorXd by_entries(const Problem& p, const F& f) {
+  Eigen::VectorXd y = Eigen::VectorXd::Zero(p.a.rows());
+  for (Index i = 0; i < p.a.cols(); ++i) {
+    double u = 0;
+    for (Index m = 0; m < p.z.size(); ++m)
+      for (Index j = 0; j < p.x.size(); ++j)
+        u += p.z[m] * p.theta[static_cast<std::size_t>(m)](i, j) * p.x[j];
+    y += p.a.col(i) * f.value(u);
+  }
+  return y;
+}
+
+// Full, causal, sum rule and delta rule alike.
+template <class F> void check_exact(const Problem& p, const F& f) {
+  using Activation = fw::Elementwise<F>;
+  const Eigen::VectorXd target = by_entries(p, f);
+  const double limit = 1e-12 * (1 + target.cwiseAbs().maxCoeff());
+  const auto right = [&](const Net& net, const auto& memory) {
+    const auto Y = run(net.template block<Activation>(memory), net.tokens(p.x, p.z));
+    CHECK(largest_entry(net.answer(Y) - target) <= limit);
+  };
+  const auto all_memories = [&](const Net& net) {
+    right(net, Sum(net.hidden(), 1));
+    right(net, Delta(net.hidden(), 1));
+    right(net,
+          fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>(net.hidden(), 1));
+  };
+  const Net net(p.theta, p.a);
+  all_memories(net);
+  all_memories(Net(p.theta, p.a, {.causal = false}));
+  all_memories(Net(p.theta, p.a, {.causal = false, .order = fw::TokenOrder::z_first}));
+  CHECK(largest_entry(net.evaluate<Activation>(p.x, p.z) - target) <= limit);
+}
+
+struct Saturation {  // right for small values
+  template <class S> S value(const S& x) const { return x > 5 ? S(5) : x < -5 ? S(-5) : x; }
+  template <class S> S derivative(const S& x) const { return S(x >= -5 && x <= 5); }
+};
+struct Threshold {  // right for large values
+  template <class S> S value(const S& x) const { return x * x < S(0.01) ? S(0) : x; }
+  template <class S> S derivative(const S& x) const { return S(!(x * x < S(0.01))); }
+};
+
+struct Cosine {  // σ(0) is not 0
+  template <class S> S value(const S& x) const {
+    using std::cos;
+    return cos(x);
+  }
+  template <class S> S derivative(const S& x) const {
+    using std::sin;
+    return -sin(x);
+  }
+};
+
+Net a_net(Index h = 3) {
+  return Net({Eigen::MatrixXd::Ones(h, 2), Eigen::MatrixXd::Ones(h, 2)},
+             Eigen::MatrixXd::Ones(4, h));
+}
+
+template <class M> void refuses(const M& memory, const std::string& reason) {
+  CHECK_THROWS_WITH(
+      a_net().block<Tanh>(memory),
+      ContainsSubstring("Hypernetwork: cannot be built with ") && ContainsSubstring(reason));
+}
+
+}  // namespace
+
+TEST_CASE("hypernetwork: the block computes A σ(ω(z) x), full and causal, by sum and delta rule",
+          "[hypernetwork]") {
+  fw::Random random(1);
+  for (int i = 0; i < 40; ++i) {
+    const Problem p(random);
+    INFO("d " << p.x.size() << " M " << p.z.size() << " h " << p.a.cols() << " o " << p.a.rows());
+    check_exact(p, fw::Tanh{});
+    check_exact(p, fw::Relu{});
+    check_exact(p, fw::Sigmoid{});
+    check_exact(p, fw::Identity{});
+    check_exact(p, Cosine{});
+  }
+}
+
+TEST_CASE("hypernetwork: x and z stay in their blocks", "[hypernetwork]") {
+  fw::Random random(2);
+  const Problem p(random);
+  const Net net(p.theta, p.a);
+  const Eigen::MatrixXd E = net.tokens(p.x, p.z), Y = run(net.block<Tanh>(), E);
+  CHECK(Y.topRows(net.inputs() + net.programs()) == E.topRows(net.inputs() + net.programs()));
+}
+
+TEST_CASE("hypernetwork: a token at a time is both at once", "[hypernetwork]") {
+  fw::Random random(3);
+  const Problem p(random);
+  const Net net(p.theta, p.a);
+  const auto block = net.block<Tanh>(Delta(net.hidden(), 1));
+  const Eigen::MatrixXd E = net.tokens(p.x, p.z);
+  Eigen::MatrixXd Y(E.rows(), 2);
+  auto state = block.initial_state();
+  std::remove_const_t<decltype(block)>::Trace trace;
+  for (Index t = 0; t < 2; ++t) block.forward(state, E.col(t), Y.col(t), trace);
+  CHECK(layer_checks::relative_difference(Y, run(block, E)) <= 1e-14);
+}
+
+TEST_CASE("hypernetwork: what breaks the construction is refused with the reason",
+          "[hypernetwork]") {
+  using Normaliser = fw::AttentionNormaliser<double>;
+  using Identity = fw::IdentityMap;
+  refuses(fw::KeyValueCache<double>(3, 1, {.capacity = 2}), "softmax");
+  refuses(fw::LinearAttention<double, -1, -1, Normaliser>(3, 1), "attention normalisation");
+  refuses(fw::DeltaRule<double, -1, -1, Normaliser>(3, 1), "attention normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::EluPlusOne>(Sum(3, 1), 1), "ELU+1");
+  refuses(fw::FeatureMapped<Sum, fw::SumNormalise>(Sum(3, 1), 1), "sum normalisation");
+  refuses(fw::FeatureMapped<Delta, fw::Chain<Identity, fw::SumNormalise>>(Delta(3, 1), 1),
+          "sum normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::SumNormalised<fw::EluPlusOne>>(Sum(3, 1), 1),
+          "sum normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::SoftmaxMap>(Sum(3, 1), 1), "a softmax of keys and queries");
+  refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum(3, 1), 1), "L2 normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::TanhMap>(Sum(3, 1), 1), "not z times the value");
+  refuses(fw::HebbianMemory<double>(3, 1), "HebbianMemory: what it answers is not z times");
+  refuses(fw::GatedDeltaRule<double>(3, 1), "GatedDeltaRule: what the first token writes decays");
+  // Right for values from 0 to 1, but not below.
+  using Clipped = fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, fw::Relu>;
+  CHECK_THROWS_WITH(a_net(1).block<Tanh>(Clipped(1, 1)),
+                    ContainsSubstring("what it answers is not z times"));
+  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Saturation>(3, 1), "not z times");
+  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Threshold>(3, 1), "not z times");
+  CHECK_THROWS_WITH((a_net().block<Tanh, fw::LayerNorm>(Sum(3, 1))),
+                    ContainsSubstring("cannot be built with LayerNorm"));
+  const auto order = fw::TokenOrder::z_first;
+  const Eigen::MatrixXd one = Eigen::MatrixXd::Ones(1, 1);
+  CHECK_THROWS_WITH(Net({one}, one, {.order = order}),
+                    ContainsSubstring("the order e2, e1 under a causal mask"));
+  CHECK_THROWS_AS(Net({one}, one, {.order = order}), std::invalid_argument);
+  // A map or a rate that changes nothing breaks nothing.
+  CHECK_NOTHROW(a_net().block<Tanh>(fw::FeatureMapped<Sum, Identity>(Sum(3, 1), 1)));
+  CHECK_NOTHROW(a_net().block<Tanh>(fw::HebbianMemory<double>(3, 1, {1.0, 1.0})));
+}
+
+TEST_CASE("hypernetwork: what is refused would be wrong", "[hypernetwork]") {
+  // The order, for one: built in full form, its weights run causally read before anything is there.
+  fw::Random random(4);
+  const Problem p(random);
+  const Net full(p.theta, p.a, {.causal = false, .order = fw::TokenOrder::z_first});
+  auto block = full.block<Tanh>();
+  block.mixer.causal = true;
+  const Eigen::VectorXd answer = full.answer(run(block, full.tokens(p.x, p.z)));
+  CHECK(largest_entry(answer - by_entries(p, fw::Tanh{})) > 1e-3);
+}
+
+TEST_CASE("hypernetwork: sizes that do not fit are refused by name", "[hypernetwork]") {
+  const Eigen::MatrixXd theta = Eigen::MatrixXd::Ones(3, 2), a = Eigen::MatrixXd::Ones(4, 3);
+  CHECK_THROWS_WITH(Net({}, a), ContainsSubstring("theta has no matrices"));
+  CHECK_THROWS_WITH(Net({theta, a}, a), ContainsSubstring("a matrix of theta has 4 rows"));
+  CHECK_THROWS_WITH(Net({theta, Eigen::MatrixXd::Ones(3, 5)}, a),
+                    ContainsSubstring("a matrix of theta has 5 columns"));
+  CHECK_THROWS_WITH(Net({theta}, Eigen::MatrixXd::Ones(4, 2)),
+                    ContainsSubstring("a matrix of theta has 3 rows"));
+  const Net net({theta}, a);
+  const Eigen::VectorXd two = Eigen::VectorXd::Ones(2), one = Eigen::VectorXd::Ones(1);
+  CHECK_THROWS_WITH(net.tokens(one, one), ContainsSubstring("x has 1 rows"));
+  CHECK_THROWS_WITH(net.tokens(two, two), ContainsSubstring("z has 2 rows"));
+  CHECK_THROWS_WITH(net.answer(theta), ContainsSubstring("Y has 3 rows"));
+  CHECK_THROWS_WITH(net.answer(Eigen::MatrixXd::Ones(net.width(), 3)),
+                    ContainsSubstring("Y has 3 columns"));
+  CHECK_THROWS_WITH(net.block<Tanh>(Sum(4, 1)), ContainsSubstring("the memory's value has 4 rows"));
+  CHECK_THROWS_WITH(net.block<Tanh>(Sum(3, 2)), ContainsSubstring("the memory's key has 2 rows"));
+}
+
+namespace {
+
+template <template <class> class Rule, class F, template <class> class Norm = fw::IdentityLayer,
+          class S = double>
+auto block_of(Index d, Index heads, bool bias, bool causal = true) {
+  using M = Rule<S>;
+  return fw::LinearTransformerBlock<M, fw::Elementwise<F>, Norm>(
+      fw::SummedHeads<M>({.d_model = d, .heads = heads, .causal = causal, .bias = bias}, M(4, 3)),
+      fw::FeedForward<S, fw::Elementwise<F>>(d, d + 2, bias));
+}
+template <class S> using SumOf = fw::LinearAttention<S>;
+template <class S> using DeltaOf = fw::DeltaRule<S>;
+
+}  // namespace
+
+TEST_CASE("linear transformer block: gradients, streaming, refusals", "[layers]") {
+  using layer_checks::check_layer;
+  for (const Index d : {1, 7})
+    for (const Index heads : {1, 3}) {
+      const auto sum = block_of<SumOf, fw::Tanh>(d, heads, heads == 3);
+      check_layer(sum, block_of<SumOf, fw::Tanh, fw::IdentityLayer, Complex>(d, heads, heads == 3),
+                  {1, 6});
+      check_layer(block_of<DeltaOf, fw::Sigmoid>(d, heads, false),
+                  block_of<DeltaOf, fw::Sigmoid, fw::IdentityLayer, Complex>(d, heads, false),
+                  {1, 6});
+    }
+  check_layer(block_of<SumOf, fw::Relu, fw::LayerNorm>(5, 2, false),
+              block_of<SumOf, fw::Relu, fw::LayerNorm, Complex>(5, 2, false), {4});
+  CHECK(layer_checks::parameter_names(block_of<DeltaOf, fw::Tanh>(5, 2, false)) ==
+        "mixer.write.key.weight\nmixer.write.value.weight\nmixer.write.beta.weight\n"
+        "mixer.read.query.weight\nmixer.output.weight\nffn.up.weight\nffn.down.weight\n");
+}
+
+TEST_CASE("linear transformer block, full: gradients and refusals", "[layers]") {
+  fw::Random random(6);
+  auto sum = block_of<SumOf, fw::Tanh>(5, 3, true, false);
+  auto delta = block_of<DeltaOf, fw::Tanh>(5, 3, true, false);
+  layer_checks::randomise(sum, random);
+  layer_checks::randomise(delta, random);
+  for (const Index steps : {1, 6}) {
+    layer_checks::check_gradients(
+        sum, block_of<SumOf, fw::Tanh, fw::IdentityLayer, Complex>(5, 3, true, false), steps);
+    layer_checks::check_gradients(
+        delta, block_of<DeltaOf, fw::Tanh, fw::IdentityLayer, Complex>(5, 3, true, false), steps);
+  }
+  layer_checks::check_refusals(sum);
+  using Cache = fw::KeyValueCache<double>;
+  CHECK_THROWS_WITH(
+      fw::SummedHeads<Cache>({.d_model = 4, .causal = false}, Cache(2, 2, {.capacity = 3})),
+      ContainsSubstring("SummedHeads: the full form of KeyValueCache was asked for"));
+}
+
+TEST_CASE("linear transformer block, full: E + Σ Q Kᵀ V W_P, then + σ(E W_1) W_2", "[layers]") {
+  fw::Random random(7);
+  auto block = block_of<SumOf, fw::Tanh>(5, 3, false, false);
+  layer_checks::randomise(block, random);
+  const Eigen::MatrixXd x = random_matrix(5, 8, random);
+  Eigen::MatrixXd E = x.transpose();  // tokens as rows
+  const Eigen::MatrixXd start = E;
+  for (Index m = 0; m < 3; ++m) {
+    const Eigen::MatrixXd Q = start *
+                              block.mixer.read.query.weight.middleRows(3 * m, 3).transpose(),
+                          K = start * block.mixer.write.key.weight.middleRows(3 * m, 3).transpose(),
+                          V = start *
+                              block.mixer.write.value.weight.middleRows(4 * m, 4).transpose();
+    E += Q * K.transpose() * V * block.mixer.output.weight.transpose();
+  }
+  E += (E * block.ffn.up.weight.transpose()).array().tanh().matrix() *
+       block.ffn.down.weight.transpose();
+  CHECK(layer_checks::relative_difference(run(block, x), E.transpose()) <= 1e-13);
+}
+
+TEST_CASE("identity layer: gradients, streaming, refusals", "[layers]") {
+  layer_checks::check_layer(fw::IdentityLayer<double>(3), fw::IdentityLayer<Complex>(3), {1, 4});
+}

@@ -1,0 +1,58 @@
+#include "support/joined_layers.hpp"
+
+namespace {
+
+using namespace joined_layers;
+
+TEST_CASE("JoinedAttention: gradients, streaming, refusals beside relative attention",
+          "[layers][joined]") {
+  check<Relative, Even>(Join::sum);
+  check<Relative, Even>(Join::alpha);
+}
+
+// Where all tokens are 0, every query has the same density and so the same KL: their mean does not
+// depend on how many there are, nor on how often the memory was written between them.
+TEST_CASE("JoinedAttention: the KL is a mean over all queries", "[layers][joined]") {
+  auto layer = random_layer<Relative<double>, Even<double>>();
+  layer.long_term.kl.weight = 0.3;
+  const auto pull = [&layer](Index steps) {
+    const Matrix<double> x = Matrix<double>::Zero(d, steps);
+    Matrix<double> y(d, steps), dx(d, steps);
+    auto state = layer.initial_state();
+    typename decltype(layer)::Trace trace;
+    auto grad = layer;
+    fw::set_zero_parameters(grad);
+    layer.forward(state, x, y, trace, fw::Pass::train);
+    layer.backward(x, trace, x, dx, grad);
+    return grad.long_term.density.location.variance_bias[0];
+  };
+  CHECK(std::abs(pull(1)) > 1e-3);
+  for (const Index steps : {2, 7, 23}) CHECK(pull(steps) == Catch::Approx(pull(1)).epsilon(1e-12));
+}
+
+TEST_CASE("JoinedAttention: a gate for chunks of another length is refused", "[layers][joined]") {
+  using Memory = Continuous<double, fw::EvenSampling>;
+  using Long = fw::LongTermLayer<Memory, fw::AffineGate<double>>;
+  using Joined = fw::JoinedAttention<Relative<double>, Long>;
+  const Long with_gate({.heads = 2}, long_term<Even<double>>().memory,
+                       fw::AffineGate<double>(chunk + 1));
+  CHECK_THROWS_WITH(Joined(short_term<Relative<double>>(), with_gate, window, chunk),
+                    "AffineGate: x has 2 columns, the gate expects 3");
+  CHECK_NOTHROW(Joined(short_term<Relative<double>>(), with_gate, window, chunk + 1));
+}
+
+TEST_CASE("JoinedAttention: a short-term memory of another window is refused", "[layers][joined]") {
+  using Joined = fw::JoinedAttention<Relative<double>, Even<double>>;
+  CHECK_THROWS_WITH(
+      Joined(short_term<Relative<double>>(), long_term<Even<double>>(), window + 1, chunk),
+      "JoinedAttention: the short-term memory has " + std::to_string(window) +
+          " tokens, the window expects " + std::to_string(window + 1));
+}
+
+TEST_CASE("JoinedAttention: gradients, streaming, refusals beside a key-value cache",
+          "[layers][joined]") {
+  check<Cached, Sticky>(Join::alpha);
+  check<Cached, Compressive>(Join::sum);
+}
+
+}  // namespace

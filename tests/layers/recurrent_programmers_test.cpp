@@ -1,0 +1,150 @@
+#include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/self_referential_layer.hpp>
+#include <fastweights/layers/memory/summed_heads.hpp>
+#include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_rnn.hpp>
+#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+
+#include "support/layer_checks.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using fw::Index;
+using layer_checks::check_layer;
+using layer_checks::Complex;
+using layer_checks::Matrix;
+using layer_checks::parameter_names;
+
+namespace {
+
+using SumElu = fw::SumNormalised<fw::EluPlusOne>;
+
+template <template <class, int, int> class Rule, class Map> void check_around(Index dv, Index dk) {
+  using M = Rule<double, fw::Dynamic, fw::Dynamic>;
+  using Z = Rule<Complex, fw::Dynamic, fw::Dynamic>;
+  const fw::FastWeightOptions options{.d_model = 5, .heads = 2, .scale = 0.5, .bias = true};
+  check_layer(fw::FastWeightLayer<M, Map>(options, M(dv, dk)),
+              fw::FastWeightLayer<Z, Map>(options, Z(dv, dk)), {1, 9});
+}
+
+}  // namespace
+
+TEST_CASE("FastWeightLayer around the Delta RNN", "[layers][recurrent]") {
+  check_around<fw::DeltaRnn, SumElu>(3, 4);
+  check_around<fw::DeltaRnn, fw::IdentityMap>(1, 2);
+  const fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu> layer({.d_model = 6, .heads = 2},
+                                                                fw::DeltaRnn<double>(3, 4));
+  CHECK(parameter_names(layer) ==
+        "write.key.weight\nwrite.value.weight\nwrite.beta.weight\nwrite.query.weight\n"
+        "write.recurrent_key.weight\nwrite.recurrent_value.weight\nwrite.recurrent_beta.weight\n"
+        "output.weight\n");
+}
+
+TEST_CASE("FastWeightLayer around the Delta LSTM", "[layers][recurrent]") {
+  check_around<fw::DeltaLstm, SumElu>(3, 4);
+  const fw::FastWeightLayer<fw::DeltaLstm<double>, SumElu> layer({.d_model = 6, .heads = 2},
+                                                                 fw::DeltaLstm<double>(3, 4));
+  CHECK(layer.write.key.weight.rows() == 2 * 4 * 3);
+  CHECK(layer.write.beta.weight.rows() == 2 * 3);
+}
+
+TEST_CASE("FastWeightLayer around the recurrent delta net learns its slow weights",
+          "[layers][recurrent]") {
+  check_around<fw::RecurrentDeltaNet, fw::IdentityMap>(3, 4);
+  fw::FastWeightLayer<fw::RecurrentDeltaNet<double>> layer({.d_model = 6, .heads = 2},
+                                                           fw::RecurrentDeltaNet<double>(3, 4));
+  CHECK(parameter_names(layer).find("slow.1.key\nslow.1.query\nslow.1.value\nslow.1.beta\n") !=
+        std::string::npos);
+  fw::Random random(1);
+  fw::initialise(layer, random);
+  CHECK(layer.slow[1].key.cwiseAbs().maxCoeff() > 0.1);
+  using Mapped = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>, fw::EluPlusOne>;
+  CHECK_THROWS_WITH(Mapped({.d_model = 6}, fw::RecurrentDeltaNet<double>(3, 4)),
+                    "FastWeightLayer: the feature map is EluPlusOne, expected IdentityMap, as "
+                    "RecurrentDeltaNet takes no keys to map");
+}
+
+TEST_CASE("SelfReferentialLayer", "[layers][recurrent]") {
+  for (Index heads : {1, 2})
+    check_layer(fw::SelfReferentialLayer<double>({.d_model = 6, .heads = heads, .bias = true}),
+                fw::SelfReferentialLayer<Complex>({.d_model = 6, .heads = heads, .bias = true}),
+                {1, 9});
+  CHECK_THROWS_WITH(
+      fw::SelfReferentialLayer<double>({.d_model = 7, .heads = 2}),
+      ContainsSubstring("SelfReferentialLayer: d_model is 7, expected a multiple of 2 heads"));
+  CHECK_THROWS_WITH(fw::SelfReferentialLayer<double>({.d_model = 0}),
+                    "SelfReferentialLayer: d_model is 0, expected at least 1");
+}
+
+// The room of a trace is whatever the last layer made of it.
+template <class Layer> void check_trace_of(const Layer& first, const Layer& second) {
+  typename Layer::Trace used, fresh;
+  const auto gradient_of = [](const Layer& layer, typename Layer::Trace& trace) {
+    fw::Random random(4);
+    Layer drawn = layer, grad = layer;
+    layer_checks::randomise(drawn, random);
+    const auto x = layer_checks::random_matrix(drawn.inputs(), 5, random);
+    Matrix<double> y(drawn.outputs(), 5), dx(drawn.inputs(), 5);
+    auto state = drawn.initial_state();
+    drawn.forward(state, x, y, trace, fw::Pass::train);
+    drawn.backward(x, trace, y, dx, grad);
+    return dx;
+  };
+  gradient_of(first, used);
+  CHECK(gradient_of(second, used) == gradient_of(second, fresh));
+}
+
+TEST_CASE("Layers around memories: a trace serves a layer of another size", "[layers]") {
+  using Delta = fw::DeltaRule<double>;
+  const Delta small(2, 3), large(4, 5);
+  using Own = fw::FastWeightLayer<Delta>;
+  check_trace_of(Own({.d_model = 6, .heads = 2}, small), Own({.d_model = 6, .heads = 2}, large));
+  using Summed = fw::SummedHeads<Delta>;
+  check_trace_of(Summed({.d_model = 6, .heads = 2}, large),
+                 Summed({.d_model = 6, .heads = 2}, small));
+  using Self = fw::SelfReferentialLayer<double>;
+  check_trace_of(Self({.d_model = 4}), Self({.d_model = 6, .heads = 2}));
+}
+
+TEST_CASE("SelfReferentialLayer: a sequence from the start has the first matrices' gradient",
+          "[layers][recurrent]") {
+  using L = fw::SelfReferentialLayer<double>;
+  using Z = fw::SelfReferentialLayer<Complex>;
+  L layer({.d_model = 6, .heads = 2}), grad = layer;
+  Z twin({.d_model = 6, .heads = 2});
+  fw::Random random(3);
+  layer_checks::randomise(layer, random);
+  layer_checks::copy_parameters(layer, twin);
+  const Eigen::MatrixXd x = layer_checks::random_matrix(6, 11, random),
+                        dy = layer_checks::random_matrix(6, 11, random);
+  Eigen::MatrixXd y(6, 11), dx(6, 11);
+  auto state = layer.initial_state();
+  L::Trace trace;
+  layer.forward(state, x, y, trace, fw::Pass::train);
+  layer.backward(x, trace, dy, dx, grad);
+  const Matrix<Complex> zx = x.cast<Complex>();
+  Matrix<Complex> zy(6, 11);
+  const auto loss = [&]() -> Complex {
+    auto zstate = twin.initial_state();
+    Z::Trace ztrace;
+    twin.forward(zstate, zx, zy, ztrace);
+    return zy.cwiseProduct(dy.cast<Complex>()).sum();
+  };
+  for (std::size_t h = 0; h < 2; ++h) {
+    CHECK(grad.initial[h].W.cwiseAbs().maxCoeff() > 0);
+    CHECK(layer_checks::gradient_error(twin.initial[h].W, grad.initial[h].W, loss) <= 1e-10);
+  }
+
+  // A state made before the parameters changed starts from them as they are now.
+  const Eigen::MatrixXd before = y;
+  auto early = layer.initial_state();
+  layer.initial[0].W *= 2;
+  auto late = layer.initial_state();
+  Eigen::MatrixXd y_late(6, 11);
+  layer.forward(early, x, y, trace);
+  layer.forward(late, x, y_late, trace);
+  CHECK(y == y_late);
+  CHECK(y != before);
+}

@@ -1,0 +1,123 @@
+#include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/favor_plus.hpp>
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+
+#include "support/laws.hpp"
+
+namespace {
+
+using fw::Index;
+
+using Delta = fw::DeltaRule<double>;
+using Sum = fw::LinearAttention<double>;
+using DpfpSum = fw::SumNormalised<fw::Dpfp<2>>;
+using L2 = fw::L2Normalised<fw::IdentityMap>;
+using Gated = fw::GatedLinearAttention<double>;
+using GatedDelta = fw::GatedDeltaRule<double, -1, -1, fw::KeyValueBetaVectorDecay>;
+template <int Dk> using FixedDelta = fw::DeltaRule<double, 3, Dk>;
+
+static_assert(fw::Differentiable<fw::FeatureMapped<Delta, L2>>);
+static_assert(!fw::Differentiable<fw::FeatureMapped<fw::KeyValueCache<double>, L2>>);
+static_assert(!fw::Chunkable<fw::FeatureMapped<Delta, L2>>);
+
+TEST_CASE("fixed and dynamic sizes behind a feature map agree", "[laws][feature_mapped]") {
+  using fw::EluPlusOne, fw::FeatureMapped;
+  const FeatureMapped<Delta, EluPlusOne> dynamic(Delta(3, 4), 4);
+  const FeatureMapped<FixedDelta<4>, EluPlusOne, 4> fixed(FixedDelta<4>(), 4);
+  const FeatureMapped<FixedDelta<4>, EluPlusOne> fixed_memory(FixedDelta<4>(), 4);
+  const FeatureMapped<Delta, EluPlusOne, 4> fixed_keys(Delta(3, 4), 4);
+  laws::fixed_is_dynamic(fixed, dynamic, false);
+  laws::fixed_is_dynamic(fixed_memory, dynamic, false);
+  laws::fixed_is_dynamic(fixed_keys, dynamic, false);
+  const FeatureMapped<FixedDelta<16>, DpfpSum, 4> dpfp(FixedDelta<16>(), 4);
+  laws::fixed_is_dynamic(dpfp, FeatureMapped<Delta, DpfpSum>(Delta(3, 16), 4), false);
+}
+
+// The same bits, since the same map runs on the same columns.
+template <class M, class Map> void is_the_map_by_hand(const M& memory, Index d_key, Map map) {
+  const fw::FeatureMapped<M, Map> m(memory, d_key, map);
+  fw::Random random(2);
+  auto all = fw::testing::random_sequences(m, 20, random);
+  auto by_hand = fw::testing::random_sequences(memory, 20, random);
+  for_each_leaf(
+      [](const auto& x, auto& y) {
+        if (x.rows() == y.rows()) y = x;
+      },
+      all.inputs, by_hand.inputs);
+  fw::apply(map, all.inputs.key, by_hand.inputs.key);
+  fw::apply(map, all.queries.query, by_hand.queries.query);
+  auto s = fw::initial_state(m);
+  auto t = fw::initial_state(memory);
+  for (Index i = 0; i < 20; ++i) {
+    const auto a = laws::tokens(m, all, i);
+    const auto b = laws::tokens(memory, by_hand, i);
+    fw::step(m, s, std::get<0>(a), std::get<1>(a), std::get<2>(a));
+    fw::step(memory, t, std::get<0>(b), std::get<1>(b), std::get<2>(b));
+  }
+  CHECK(laws::difference(all.outputs, by_hand.outputs) <= 1e-15);
+  CHECK(laws::difference(s, t) <= 1e-15);
+}
+
+TEST_CASE("a memory behind a feature map is that memory and the map by hand", "[feature_mapped]") {
+  is_the_map_by_hand(Delta(3, 4), 4, fw::EluPlusOne());
+  is_the_map_by_hand(Delta(3, 20), 5, DpfpSum());
+  is_the_map_by_hand(Delta(3, 4), 4, L2());
+  is_the_map_by_hand(Sum(3, 4), 4, fw::EluPlusOne());
+  is_the_map_by_hand(Sum(3, 20), 5, DpfpSum());
+  is_the_map_by_hand(Sum(3, 4), 4, L2());
+  is_the_map_by_hand(Sum(3, 12), 4, fw::FavorPlus<double>(4, 6, 1));
+  is_the_map_by_hand(Gated(3, 20), 5, DpfpSum());
+  is_the_map_by_hand(GatedDelta(3, 12), 4, fw::FavorPlus<double>(4, 6, 1));
+  is_the_map_by_hand(fw::KeyValueCache<double>(3, 4, {7}), 4, L2());
+}
+
+TEST_CASE("behind a feature map every feature has its decay", "[feature_mapped]") {
+  using Dpfp = fw::Dpfp<2>;
+  const fw::FeatureMapped<Gated, Dpfp> dynamic(Gated(3, 16), 4);
+  using FixedGated = fw::GatedLinearAttention<double, 3, 16>;
+  const fw::FeatureMapped<FixedGated, Dpfp, 4> fixed(FixedGated(), 4);
+  CHECK(dynamic.signature().write().key.rows == 4);
+  CHECK(dynamic.signature().write().decay.rows == 16);
+  static_assert(decltype(fw::WriteToken<decltype(fixed)>::key)::RowsAtCompileTime == 4);
+  static_assert(decltype(fw::WriteToken<decltype(fixed)>::decay)::RowsAtCompileTime == 16);
+  laws::gradients_are_exact(dynamic, 9, false);
+  laws::wrong_sizes_are_refused(laws::runs_of(dynamic, false));
+  laws::fixed_is_dynamic(fixed, dynamic, false);
+
+  const fw::FeatureMapped<decltype(dynamic), fw::L2Normalise> twice(dynamic, 4);
+  CHECK(twice.signature().write().decay.rows == 16);
+  laws::gradients_are_exact(twice, 9, false);
+}
+
+TEST_CASE("a map that does not fit the memory is refused", "[feature_mapped]") {
+  using Catch::Matchers::Message;
+  using Doubled = fw::FeatureMapped<Delta, fw::Dpfp<1>>;
+  CHECK_THROWS_MATCHES(
+      Doubled(Delta(3, 4), 4), std::invalid_argument,
+      Message("Dpfp then DeltaRule: a mapped key has 8 rows, the memory expects 4"));
+  CHECK_THROWS_MATCHES(Doubled(Delta(3, 4), 0), std::invalid_argument,
+                       Message("Dpfp then DeltaRule: d_key is 0, expected at least 1"));
+  using Fixed = fw::FeatureMapped<FixedDelta<4>, fw::EluPlusOne, 4>;
+  CHECK_THROWS_MATCHES(Fixed(FixedDelta<4>(), 5), std::invalid_argument,
+                       Message("EluPlusOne then DeltaRule: d_key is 5, expected 4"));
+}
+
+TEST_CASE("a full cache behind a feature map refuses as the cache does", "[feature_mapped]") {
+  using Cache = fw::KeyValueCache<double>;
+  const fw::FeatureMapped<Cache, L2> m(Cache(2, 3, {5, fw::WhenFull::refuse}), 3);
+  fw::Random random(3);
+  auto all = fw::testing::random_sequences(m, 6, random);
+  auto s = fw::initial_state(m);
+  const auto before = s;
+  CHECK_THROWS_AS(laws::scan(m, s, all), std::length_error);
+  CHECK(laws::difference(s, before) == 0);
+}
+
+}  // namespace

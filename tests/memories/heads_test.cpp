@@ -1,0 +1,79 @@
+#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/memory/summed_heads.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+
+#include "support/layer_checks.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace {
+
+using fw::Index;
+using Matrix = Eigen::MatrixXf;
+
+// As many threads as asked for, until it goes.
+struct Threads {
+#ifdef _OPENMP
+  int before = omp_get_max_threads();
+  explicit Threads(int count) { omp_set_num_threads(count); }
+  ~Threads() { omp_set_num_threads(before); }
+#else
+  explicit Threads(int) {}
+#endif
+};
+
+TEST_CASE("for_each_head: every head once, and what it throws", "[heads]") {
+  std::vector<int> calls(20);
+  fw::for_each_head(20, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
+  CHECK(calls == std::vector<int>(20, 1));
+  fw::for_each_head(0, true, [&](Index) { FAIL("there are no heads"); });
+  CHECK_THROWS_WITH(fw::for_each_head(8, true,
+                                      [](Index h) {
+                                        if (h == 5) throw std::invalid_argument("head 5");
+                                      }),
+                    "head 5");
+}
+
+struct Answers {
+  Matrix y, dx;
+  Eigen::VectorXf gradient;
+  bool operator==(const Answers& o) const {
+    return y == o.y && dx == o.dx && gradient == o.gradient;
+  }
+};
+
+template <class Layer> Answers run(bool parallel, int threads) {
+  const Threads used(threads);
+  Layer layer({.d_model = 24, .heads = 8, .parallel = parallel}, fw::DeltaRule<float>(17, 5));
+  fw::Random random(3);
+  layer_checks::randomise(layer, random);
+  Layer grad = layer;
+  Answers a;
+  fw::set_zero_parameters(grad);
+  Matrix x(24, 70);
+  random.fill(x);
+  a.y.setConstant(24, 70, NAN);
+  a.dx.setConstant(24, 70, NAN);
+  auto state = layer.initial_state();
+  typename Layer::Trace trace;
+  layer.forward(state, x, a.y, trace, fw::Pass::train);
+  layer.backward(x, trace, a.y, a.dx, grad);
+  a.gradient = grad.output.weight.reshaped();
+  return a;
+}
+
+TEMPLATE_TEST_CASE("heads in parallel: the same bits for any number of threads", "[heads]",
+                   fw::FastWeightLayer<fw::DeltaRule<float>>,
+                   fw::SummedHeads<fw::DeltaRule<float>>) {
+  const Answers alone = run<TestType>(false, 1);
+  CHECK(alone.y.allFinite());
+  for (const int threads : {1, 2, 4, 8}) {
+    INFO(threads << " threads");
+    CHECK(run<TestType>(true, threads) == alone);
+  }
+}
+
+}  // namespace

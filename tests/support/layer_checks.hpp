@@ -1,0 +1,202 @@
+#pragma once
+
+#include <complex>
+#include <fastweights/core/random.hpp>
+#include <fastweights/layers/layer.hpp>
+#include <limits>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+
+/// \file
+/// What every layer is held to: exact gradients, streaming in any split, sizes checked before
+/// anything is changed.
+
+namespace layer_checks {
+
+using Complex = std::complex<double>;
+using fw::Index;
+
+template <class S> using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
+
+inline Matrix<double> random_matrix(Index rows, Index cols, fw::Random& random) {
+  Matrix<double> m(rows, cols);
+  random.fill(m);
+  return m;
+}
+
+/// Every parameter, those too that start as 0 or 1, of a size that keeps activations near 1.
+template <class L> void randomise(L& layer, fw::Random& random) {
+  fw::for_each_parameter(
+      [&](const std::string&, auto& p) {
+        random.fill(p, 0.8 / std::sqrt(static_cast<double>(p.cols())));
+      },
+      layer);
+}
+
+template <class L, class Z> void copy_parameters(const L& from, Z& to) {
+  fw::for_each_parameter(
+      [](const std::string&, auto& z, const auto& p) {
+        REQUIRE((z.rows() == p.rows() && z.cols() == p.cols()));
+        z = p.template cast<typename std::remove_reference_t<decltype(z)>::Scalar>();
+      },
+      to, from);
+}
+
+template <class A, class B> double relative_difference(const A& a, const B& b) {
+  const double largest = largest_entry(b), difference = largest_entry(a - b);
+  return largest > 0 ? difference / largest : difference;
+}
+
+/// max|given − exact| / max|exact|, where exact is the complex-step gradient of `loss` with respect
+/// to `array`, at up to 150 entries spread over it.
+template <class Array, class Gradient, class Loss>
+double gradient_error(Array& array, const Gradient& given, const Loss& loss) {
+  constexpr double h = 1e-30;
+  const Index stride = 1 + array.size() / 150;
+  double difference = 0, largest = 0;
+  for (Index n = 0; n < array.size(); n += stride) {
+    const Index i = n % array.rows(), j = n / array.rows();
+    const Complex kept = array(i, j);
+    array(i, j) += Complex(0, h);
+    const double exact = loss().imag() / h;
+    array(i, j) = kept;
+    keep_worst(difference, std::abs(given(i, j) - exact));
+    largest = std::max(largest, std::abs(exact));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+/// Gradients of Σ dy ⊙ y for every parameter and x, from a state that has seen tokens, against the
+/// complex step on `twin`, the same layer in complex numbers.
+template <class L, class Z> void check_gradients(const L& layer, Z twin, Index steps) {
+  fw::Random random(7);
+  copy_parameters(layer, twin);
+  const Matrix<double> before = random_matrix(layer.inputs(), 3, random);
+  const Matrix<double> x = random_matrix(layer.inputs(), steps, random);
+  const Matrix<double> dy = random_matrix(layer.outputs(), steps, random);
+
+  Matrix<double> y(layer.outputs(), steps), y_before(layer.outputs(), 3);
+  auto state = layer.initial_state();
+  typename L::Trace trace;
+  layer.forward(state, before, y_before, trace);
+  layer.forward(state, x, y, trace, fw::Pass::train);
+  Matrix<double> dx = Matrix<double>::Constant(x.rows(), steps, NAN);  // overwritten
+  L grad = layer;  // accumulated: on top of what is there already
+  layer.backward(x, trace, dy, dx, grad);
+
+  Matrix<Complex> zx = x.cast<Complex>(), zy(layer.outputs(), steps), zbefore(layer.outputs(), 3);
+  auto zinitial = twin.initial_state();
+  typename Z::Trace ztrace;
+  twin.forward(zinitial, before.cast<Complex>().eval(), zbefore, ztrace);
+  const auto initial = zinitial;
+  const auto loss = [&]() -> Complex {
+    auto zstate = initial;  // a constant: made by the parameters as they are
+    twin.forward(zstate, zx, zy, ztrace);
+    return zy.cwiseProduct(dy.cast<Complex>()).sum();
+  };
+  loss();
+  CHECK(relative_difference(zy.real(), y) <= 1e-12);
+  INFO("steps " << steps);
+  CHECK(gradient_error(zx, dx, loss) <= 1e-10);
+  fw::for_each_parameter(
+      [&](const std::string& path, auto& z, const auto& g, const auto& start) {
+        INFO(path);
+        CHECK(gradient_error(z, (g - start).eval(), loss) <= 1e-10);
+      },
+      twin, grad, layer);
+}
+
+/// A sequence in one pass, token by token, and in pieces: the same y.
+template <class L> void check_streaming(const L& layer, Index steps) {
+  fw::Random random(8);
+  const Matrix<double> x = random_matrix(layer.inputs(), steps, random);
+  Matrix<double> whole(layer.outputs(), steps), parts(layer.outputs(), steps);
+  typename L::Trace trace;
+  auto state = layer.initial_state();
+  layer.forward(state, x, whole, trace, fw::Pass::train);
+  for (Index piece : {Index(1), Index(2), Index(5)}) {
+    parts.setConstant(NAN);
+    state = layer.initial_state();
+    for (Index t = 0; t < steps; t += piece) {
+      const Index n = std::min(piece, steps - t);
+      layer.forward(state, x.middleCols(t, n), parts.middleCols(t, n), trace);
+    }
+    INFO("pieces of " << piece << " in " << steps << " steps");
+    CHECK(relative_difference(parts, whole) <= 1e-12);
+  }
+}
+
+/// Whether all parameters of two layers or all arrays of two states are the same, bit by bit.
+template <class L> bool same_parameters(const L& a, const L& b) {
+  bool same = true;
+  fw::for_each_parameter(
+      [&](const std::string&, const auto& p, const auto& q) { same = same && p == q; }, a, b);
+  return same;
+}
+
+/// Sizes that do not fit are refused by name, with y, dx, grad and a used state as they were.
+template <class L> void check_refusals(const L& layer) {
+  using Catch::Matchers::ContainsSubstring;
+  const std::string name(L::name);
+  const Index in = layer.inputs(), out = layer.outputs();
+  Matrix<double> x = Matrix<double>::Zero(in, 4), tall = Matrix<double>::Zero(in + 1, 4);
+  Matrix<double> y = Matrix<double>::Ones(out, 4), wide = Matrix<double>::Ones(out, 5);
+  Matrix<double> none(in, 0), nowhere(out, 0), dx = Matrix<double>::Ones(in, 4);
+  auto state = layer.initial_state();
+  typename L::Trace trace;
+  Matrix<double> y_before = y;
+  layer.forward(state, Matrix<double>::Constant(in, 4, 0.5).eval(), y_before, trace);
+  const auto before = state;
+  CHECK_THROWS_WITH(layer.forward(state, tall, y, trace),
+                    ContainsSubstring(name + ": x has " + std::to_string(in + 1) +
+                                      " rows, the layer expects " + std::to_string(in)));
+  CHECK_THROWS_WITH(layer.forward(state, x, wide, trace),
+                    ContainsSubstring(name + ": y has 5 columns, the sequence expects 4"));
+  CHECK_THROWS_WITH(layer.forward(state, none, nowhere, trace),
+                    ContainsSubstring(name + ": x has no tokens, the layer expects at least 1"));
+  CHECK((y.array() == 1).all());
+  CHECK((wide.array() == 1).all());
+  CHECK(same_parameters(state, before));
+
+  L grad = layer;
+  layer.forward(state, x, y, trace, fw::Pass::train);
+  CHECK_THROWS_WITH(layer.backward(x, trace, wide, dx, grad),
+                    ContainsSubstring(name + ": dy has 5 columns"));
+  CHECK_THROWS_WITH(layer.backward(x, trace, y, tall, grad),
+                    ContainsSubstring(name + ": dx has " + std::to_string(in + 1) + " rows"));
+  CHECK(same_parameters(grad, layer));
+  fw::for_each_parameter([](const std::string&, auto& g) { g.resize(0, g.cols() > 1 ? 0 : 1); },
+                         grad);
+  if (fw::parameter_count(layer) > 0)
+    CHECK_THROWS_WITH(layer.backward(x, trace, y, dx, grad),
+                      ContainsSubstring(name + ": the parameters of grad differ"));
+  if constexpr (requires { trace.trained; }) {
+    layer.forward(state, x, y, trace, fw::Pass::infer);
+    CHECK_THROWS_WITH(layer.backward(x, trace, y, dx, grad),
+                      ContainsSubstring(name + ": x has 4 columns, the last train pass expects 0"));
+  }
+  CHECK((dx.array() == 1).all());
+}
+
+/// All of it. `twin` is the same layer over complex numbers, its parameters of no matter.
+template <class L, class Z>
+void check_layer(L layer, const Z& twin, const std::vector<Index>& lengths) {
+  STATIC_REQUIRE(fw::Layer<L>);
+  fw::Random random(9);
+  randomise(layer, random);
+  for (Index steps : lengths) check_gradients(layer, twin, steps);
+  check_streaming(layer, 17);
+  check_refusals(layer);
+}
+
+/// The dotted names of a layer's parameters, in order, one a line.
+template <class L> std::string parameter_names(const L& layer) {
+  std::string names;
+  fw::for_each_parameter([&](const std::string& path, const auto&) { names += path + "\n"; },
+                         layer);
+  return names;
+}
+
+}  // namespace layer_checks

@@ -1,0 +1,154 @@
+#include "support/run.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+
+namespace laws {
+
+namespace {
+
+using fw::detail::Leaf;
+using fw::detail::LeafPath;
+using fw::detail::ScalarKind;
+
+double number(const Leaf& leaf, Index i) {
+  switch (leaf.scalar) {
+    case ScalarKind::float32:
+      return static_cast<double>(leaf.entries<float>()[i]);
+    case ScalarKind::float64:
+      return leaf.entries<double>()[i];
+    case ScalarKind::float16:
+      return static_cast<double>(leaf.entries<Eigen::half>()[i]);
+    case ScalarKind::bfloat16:
+      return static_cast<double>(leaf.entries<Eigen::bfloat16>()[i]);
+    default:
+      throw std::logic_error("a leaf that is compared holds real numbers");
+  }
+}
+
+}  // namespace
+
+Values values_of(const fw::detail::Object& record) {
+  Values values;
+  fw::detail::visit_leaves(&record, 1, [&](const Leaf* leaf, const LeafPath&) {
+    for (Index i = 0; i < leaf->size(); ++i) {
+      if (leaf->scalar == ScalarKind::integer)
+        leaf->load_integer(i, values.counters.emplace_back());
+      else
+        values.numbers.push_back(number(*leaf, i));
+    }
+  });
+  return values;
+}
+
+double difference(const Values& a, const Values& b) {
+  if (a.counters != b.counters || a.numbers.size() != b.numbers.size())
+    return std::numeric_limits<double>::infinity();
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < b.numbers.size(); ++i) {
+    keep_worst(worst, std::abs(a.numbers[i] - b.numbers[i]));
+    largest = std::max(largest, std::abs(b.numbers[i]));
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+/// step = write then read (read then write where the rule reads first).
+void step_is_write_and_read(const MakeRun& make) {
+  constexpr Index length = 5;
+  const auto stepped = make(length, 4, 3), apart = stepped->copy();
+  for (Index t = 0; t < length; ++t) {
+    stepped->step(t);
+    if (apart->reads_first()) apart->read(t);
+    apart->write(t);
+    if (!apart->reads_first()) apart->read(t);
+  }
+  // Not to the last bit: a kernel reads what the token adds apart from what there was.
+  CHECK(difference(stepped->outputs(), apart->outputs()) <= 1e-14);
+  CHECK(difference(stepped->state(), apart->state()) <= 1e-14);
+}
+
+/// scan = steps, for every way to split the sequence in two, from a used state.
+void scan_is_steps(const MakeRun& make) {
+  constexpr Index length = 13;
+  const auto start = make(length, 6, 4), by_steps = start->copy();
+  for (Index t = 0; t < length; ++t) by_steps->step(t);
+  for (Index split = 0; split <= length; ++split) {
+    const auto scanned = start->copy();
+    scanned->scan(0, split);
+    scanned->scan(split, length - split);
+    CHECK(difference(scanned->outputs(), by_steps->outputs()) <= 1e-13);
+    CHECK(difference(scanned->state(), by_steps->state()) <= 1e-13);
+  }
+}
+
+/// Chunked = recurrent, for chunks that divide the sequence, that do not, and longer ones.
+void chunked_is_recurrent(const MakeRun& make) {
+  const auto start = make(100, 6, 5);
+  if (!start->is_chunkable()) return;
+  const auto recurrent = start->copy();
+  recurrent->scan();
+  for (const Index chunk : {1, 3, 20, 63, 64, 100, 200}) {
+    const auto chunked = start->copy();
+    chunked->chunked_scan(chunk);
+    CHECK(difference(chunked->outputs(), recurrent->outputs()) <= 1e-12);
+    CHECK(difference(chunked->state(), recurrent->state()) <= 1e-12);
+  }
+}
+
+/// Segments summed up apart and applied in order = one scan.
+void merged_is_recurrent(const MakeRun& make) {
+  const auto start = make(23, 6, 6);
+  if (!start->is_mergeable()) return;
+  const auto recurrent = start->copy();
+  recurrent->scan();
+  for (const Index pieces : {1, 2, 3, 7, 23, 40}) {
+    const auto cut = start->copy();
+    cut->parallel_scan(pieces);
+    CHECK(difference(cut->outputs(), recurrent->outputs()) <= 1e-12);
+    CHECK(difference(cut->state(), recurrent->state()) <= 1e-12);
+  }
+  const auto merged = start->copy();
+  merged->apply_segments(10);
+  CHECK(difference(merged->state(), recurrent->state()) <= 1e-12);
+}
+
+/// A state is a value: a copy goes its own way, and a rollback repeats the same bits.
+void state_is_a_value(const MakeRun& make) {
+  const auto run = make(9, 6, 7), snapshot = run->copy();
+  run->scan();
+  const auto again = snapshot->copy();
+  CHECK(difference(again->state(), snapshot->state()) == 0);
+  again->scan();
+  CHECK(difference(again->state(), run->state()) == 0);
+  CHECK(difference(again->outputs(), run->outputs()) == 0);
+}
+
+/// A sequence of the wrong size is refused, by name, and leaves the state as it was.
+void wrong_sizes_are_refused(const MakeRun& make) {
+  const auto start = make(4, 3, 11);
+  for (const bool by_a_row : {true, false})
+    for (const Part part : {Part::inputs, Part::queries, Part::outputs}) {
+      const std::vector<std::string> members = start->members(part);
+      for (std::size_t member = 0; member < members.size(); ++member) {
+        const auto wrong = start->copy();
+        const bool has_a_row_more = wrong->enlarge(part, member, by_a_row);
+        try {
+          wrong->scan();
+          // The first input says how long the sequence is: then another member is at fault.
+          FAIL("accepted a wrong " << members[member]);
+        } catch (const std::invalid_argument& error) {
+          const std::string what = error.what();
+          CHECK(what.find(start->name()) == 0);
+          CHECK(what.find("expects") != std::string::npos);
+          if (has_a_row_more) CHECK(what.find(members[member]) != std::string::npos);
+        }
+        CHECK(difference(wrong->state(), start->state()) == 0);
+      }
+    }
+}
+
+}  // namespace laws

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <fastweights/core/leaves.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// \file
+/// A memory, a state and a sequence without their types: the laws are ordinary functions of these,
+/// compiled once, and a memory adds one class with an interface to the library's algorithms.
+
+namespace laws {
+
+using Eigen::Index;
+
+/// The numbers of a record, as double, and its counters.
+struct Values {
+  std::vector<double> numbers;
+  std::vector<std::int64_t> counters;
+};
+
+Values values_of(const fw::detail::Object& record);
+template <class R> Values values_of(const R& record) {
+  return values_of(fw::detail::object(record));
+}
+
+/// max|a − b| / max|b| over all numbers of two records together; infinite where counters differ.
+/// Not array by array: the compensation of a normaliser holds what rounding left over, which
+/// another order of summation leaves otherwise.
+double difference(const Values& a, const Values& b);
+template <class A, class B> double difference(const A& a, const B& b) {
+  return difference(values_of(a), values_of(b));
+}
+
+/// One of the three records of a sequence.
+enum class Part { inputs, queries, outputs };
+
+/// A memory with a sequence and the state that goes through it. Steps write their outputs into the
+/// sequence.
+class Run {
+ public:
+  virtual ~Run() = default;
+  virtual std::unique_ptr<Run> copy() const = 0;
+
+  virtual void step(Index t) = 0;
+  virtual void write(Index t) = 0;
+  virtual void read(Index t) = 0;
+  virtual bool reads_first() const = 0;
+  virtual void scan() = 0;
+  virtual void scan(Index first, Index count) = 0;
+
+  virtual bool is_chunkable() const = 0;
+  virtual void chunked_scan(Index chunk) = 0;
+  virtual bool is_mergeable() const = 0;
+  virtual void parallel_scan(Index pieces) = 0;
+  /// Sums up the first tokens and the others in two segments, merges and applies them.
+  virtual void apply_segments(Index first) = 0;
+
+  virtual Values outputs() const = 0;
+  virtual Values state() const = 0;
+
+  virtual std::string name() const = 0;
+  virtual std::vector<std::string> members(Part part) const = 0;
+  /// Replaces an array by zeros of a wrong size: one row more, if its rows are not of fixed number,
+  /// or one column more. Says whether it has a row more.
+  virtual bool enlarge(Part part, std::size_t member, bool by_a_row) = 0;
+};
+
+/// Makes a run over `steps` random tokens, from a state that has seen `used` others.
+using MakeRun = std::function<std::unique_ptr<Run>(Index steps, Index used, std::uint64_t seed)>;
+
+void step_is_write_and_read(const MakeRun& make);
+void scan_is_steps(const MakeRun& make);
+void chunked_is_recurrent(const MakeRun& make);
+void merged_is_recurrent(const MakeRun& make);
+void state_is_a_value(const MakeRun& make);
+void wrong_sizes_are_refused(const MakeRun& make);
+
+}  // namespace laws
