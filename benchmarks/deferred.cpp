@@ -10,7 +10,7 @@ namespace {
 using measure::Index;
 
 template <class Rule, class M> measure::HeadsPointer make(Index d, Index steps, Index count) {
-  return std::make_unique<measure::ForwardHeads<M>>(M(Rule(d, d)), steps, count);
+  return std::make_unique<measure::ForwardHeads<M>>(M(Rule({.key_size = d})), steps, count);
 }
 
 /// Steps: a scan is the rule's own.

@@ -20,7 +20,7 @@ template <AmxPrecision precision> class AmxHeads final : public measure::Forward
     fw::amx_scan(memory_, h.state, h.inputs(), h.queries(), h.outputs(), precision);
   }
   static measure::HeadsPointer make(Index d, Index steps, Index count) {
-    return std::make_unique<AmxHeads>(Memory(d, d), steps, count);
+    return std::make_unique<AmxHeads>(Memory({.key_size = d}), steps, count);
   }
 };
 

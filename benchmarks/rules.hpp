@@ -34,7 +34,7 @@ struct Sum {
   static constexpr const char* name = "linear_attention";
   static double flops(double d) { return 4 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::LinearAttention<S, D, D>(d, d);
+    return fw::LinearAttention<S, D, D>({.key_size = d});
   }
   template <class S, int D> static void naive(const Arrays& head);
 };
@@ -43,14 +43,16 @@ struct NormalisedSum {
   static constexpr const char* name = "linear_attention_normalised";
   static double flops(double d) { return 4 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::LinearAttention<S, D, D, fw::AttentionNormaliser<S>>(d, d);
+    return fw::LinearAttention<S, D, D, fw::AttentionNormaliser<S>>({.key_size = d});
   }
 };
 
 struct Delta {
   static constexpr const char* name = "delta_rule";
   static double flops(double d) { return 6 * d * d; }
-  template <class S, int D> static auto memory(Index d) { return fw::DeltaRule<S, D, D>(d, d); }
+  template <class S, int D> static auto memory(Index d) {
+    return fw::DeltaRule<S, D, D>({.key_size = d});
+  }
   template <class S, int D> static void naive(const Arrays& head);
 };
 
@@ -58,7 +60,7 @@ struct VectorBetaDelta {
   static constexpr const char* name = "delta_rule_vector_beta";
   static double flops(double d) { return 6 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::DeltaRule<S, D, D, fw::NoNormaliser, fw::KeyValueVectorBeta>(d, d);
+    return fw::DeltaRule<S, D, D, fw::NoNormaliser, fw::KeyValueVectorBeta>({.key_size = d});
   }
 };
 
@@ -66,7 +68,7 @@ struct GatedDelta {
   static constexpr const char* name = "gated_delta";
   static double flops(double d) { return 6 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::GatedDeltaRule<S, D, D>(d, d);
+    return fw::GatedDeltaRule<S, D, D>({.key_size = d});
   }
   template <class S, int D> static void naive(const Arrays& head);
   using Ungated = Delta;
@@ -76,7 +78,7 @@ struct KimiDelta {
   static constexpr const char* name = "kimi_delta";
   static double flops(double d) { return 6 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>(d, d);
+    return fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>({.key_size = d});
   }
 };
 
@@ -84,14 +86,16 @@ struct GatedSum {
   static constexpr const char* name = "gated_linear_attention";
   static double flops(double d) { return 4 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::GatedLinearAttention<S, D, D>(d, d);
+    return fw::GatedLinearAttention<S, D, D>({.key_size = d});
   }
 };
 
 struct Hebbian {
   static constexpr const char* name = "hebbian";
   static double flops(double d) { return 4 * d * d; }
-  template <class S, int D> static auto memory(Index d) { return fw::HebbianMemory<S, D, D>(d, d); }
+  template <class S, int D> static auto memory(Index d) {
+    return fw::HebbianMemory<S, D, D>({.key_size = d});
+  }
 };
 
 /// Flops without the d² activations.
@@ -99,7 +103,7 @@ struct Programmer {
   static constexpr const char* name = "programmer1991";
   static double flops(double d) { return 4 * d * d; }
   template <class S, int D> static auto memory(Index d) {
-    return fw::Programmer1991<S, D, D>(d, d);
+    return fw::Programmer1991<S, D, D>({.key_size = d});
   }
 };
 
@@ -110,7 +114,7 @@ struct Cache {
   static double flops(double d) { return 4 * d * static_cast<double>(capacity); }
   static constexpr double passes = 1;  // a step writes one token only
   template <class S, int D> static auto memory(Index d) {
-    return fw::KeyValueCache<S, D, D>(d, d, {capacity});
+    return fw::KeyValueCache<S, D, D>({.key_size = d}, {capacity});
   }
 };
 

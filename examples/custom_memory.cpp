@@ -16,10 +16,10 @@ template <class S> struct GatedRule {
   };
   using OwnedState = State<fw::Owned<S>>;
 
-  fw::Index dv, dk;
-  Signature signature() const { return {{dv, dk}}; }
+  fw::Index dk, dv;
+  Signature signature() const { return {{.dk = dk, .dv = dv}}; }
   State<fw::Extents> state_extents() const { return {{dv, dk}}; }
-  template <class T> GatedRule<T> cast() const { return {dv, dk}; }
+  template <class T> GatedRule<T> cast() const { return {dk, dv}; }
 
   // These two make it a memory: fw::step, fw::scan and fw::FastWeightLayer take it.
   void write(OwnedState& s, const fw::WriteToken<GatedRule>& t) const {

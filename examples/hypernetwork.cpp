@@ -102,8 +102,10 @@ template <class S, class F> double worst_error(const Problem& p, const F& f) {
   double worst = 0;
   for (const bool causal : {true, false}) {
     const auto net = p.net<S>(causal);
-    const auto sum = net.template block<Activation>(fw::LinearAttention<S>(net.hidden(), 1));
-    const auto delta = net.template block<Activation>(fw::DeltaRule<S>(net.hidden(), 1));
+    const auto sum = net.template block<Activation>(
+        fw::LinearAttention<S>({.key_size = 1, .value_size = net.hidden()}));
+    const auto delta = net.template block<Activation>(
+        fw::DeltaRule<S>({.key_size = 1, .value_size = net.hidden()}));
     for (const double each : {error(p, net, sum, exact), error(p, net, delta, exact)})
       keep_worst(worst, each);
   }

@@ -42,7 +42,7 @@ template <class S> struct DeltaLayer {
   DeltaLayer(fw::Index in, fw::Index units)
       : input(in, units),
         conv(units, 2),
-        memory({.d_model = units}, fw::DeltaRule<S>(units, units)) {}
+        memory({.d_model = units}, fw::DeltaRule<S>({.key_size = units})) {}
 
   fw::Index inputs() const { return input.inputs(); }
   fw::Index outputs() const { return memory.outputs(); }

@@ -60,12 +60,13 @@ auto with_task_model(const std::string& kind, const TaskModelOptions& o, const F
   if (kind == "rnn") return f(plain_rnn_model<S>(o));
   if (kind == "sum") {
     using M = fw::LinearAttention<S, -1, -1, fw::AttentionNormaliser<S>>;
-    return around(M(d, d), fw::EluPlusOne());
+    return around(M({.key_size = d}), fw::EluPlusOne());
   }
-  if (kind == "delta") return around(fw::DeltaRule<S>(d, d), Map());
-  if (kind == "delta-rnn") return around(fw::DeltaRnn<S>(d, d), Map());
-  if (kind == "delta-lstm") return around(fw::DeltaLstm<S>(d, d), Map());
-  if (kind == "recurrent-delta") return around(fw::RecurrentDeltaNet<S>(d, d), fw::IdentityMap());
+  if (kind == "delta") return around(fw::DeltaRule<S>({.key_size = d}), Map());
+  if (kind == "delta-rnn") return around(fw::DeltaRnn<S>({.key_size = d}), Map());
+  if (kind == "delta-lstm") return around(fw::DeltaLstm<S>({.key_size = d}), Map());
+  if (kind == "recurrent-delta")
+    return around(fw::RecurrentDeltaNet<S>({.key_size = d}), fw::IdentityMap());
   if (kind == "self-referential")
     return f(task_model(o, fw::SelfReferentialLayer<S>({.d_model = o.width, .heads = o.heads})));
   throw std::invalid_argument("there is no model '" + kind + "'");

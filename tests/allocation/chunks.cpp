@@ -48,9 +48,9 @@ void check_chunks(const M& m, const Other& other, const char* what) {
 
 // The scan by tiles takes heap in the first call of a size only, whichever is run in between.
 void check_tiles(fw::AmxPrecision precision) {
-  const auto scan = [&](Index dv, Index dk, Index steps) {
+  const auto scan = [&](Index dk, Index dv, Index steps) {
     using M = fw::DeltaRule<float>;
-    const M m(dv, dk);
+    const M m({dk, dv});
     fw::Random random(1);
     auto all = fw::testing::random_sequences(m, steps, random);
     auto state = fw::initial_state(m);
@@ -60,9 +60,9 @@ void check_tiles(fw::AmxPrecision precision) {
                                            fw::view<fw::OutSequence<M>>(all.outputs), precision);
     });
   };
-  scan(70, 100, 100);
+  scan(100, 70, 100);
   report(std::string("amx_scan ") + (precision == fw::AmxPrecision::bf16 ? "bf16" : "split"),
-         scan(70, 100, 200) + scan(1, 1, 70) + scan(64, 64, 1) + scan(70, 100, 64), 0);
+         scan(100, 70, 200) + scan(1, 1, 70) + scan(64, 64, 1) + scan(100, 70, 64), 0);
 }
 
 template <class S, class Sampling>

@@ -6,13 +6,13 @@ namespace {
 
 template <template <int, int> class Memory, class Map, int D> void check_behind(Index d, Map map) {
   using M = Memory<D, Map::template fixed_features<D>>;
-  check(fw::FeatureMapped<M, Map, D>(M(d, map.features(d)), d, map));
+  check(fw::FeatureMapped<M, Map, D>(M({.key_size = map.features(d), .value_size = d}), d, map));
 }
 
-template <int Dv, int Dk> using Delta = fw::DeltaRule<float, Dv, Dk>;
-template <int Dv, int Dk>
-using Sum = fw::LinearAttention<float, Dv, Dk, fw::AttentionNormaliser<float>>;
-template <int Dv, int Dk> using Gated = fw::GatedLinearAttention<float, Dv, Dk>;
+template <int Dk, int Dv> using Delta = fw::DeltaRule<float, Dk, Dv>;
+template <int Dk, int Dv>
+using Sum = fw::LinearAttention<float, Dk, Dv, fw::AttentionNormaliser<float>>;
+template <int Dk, int Dv> using Gated = fw::GatedLinearAttention<float, Dk, Dv>;
 
 template <int D> void check_mapped(Index d) {
   using Dpfp = fw::SumNormalised<fw::Dpfp<2>>;

@@ -24,9 +24,9 @@ template <class M> void check_columns(const M& m, Index d) {
 template <int D> void check_deferred(Index d) {
   using Delta = fw::DeltaRule<float, D, D>;
   using Gated = fw::GatedDeltaRule<float, D, D, fw::KeyValueBetaVectorDecay>;
-  check(fw::Deferred(Delta(d, d)));
-  check(fw::Deferred<Delta, 8, Eigen::bfloat16>(Delta(d, d)), "bfloat16");
-  check(fw::Deferred(Gated(d, d)), "vector decay");
+  check(fw::Deferred(Delta({.key_size = d})));
+  check(fw::Deferred<Delta, 8, Eigen::bfloat16>(Delta({.key_size = d})), "bfloat16");
+  check(fw::Deferred(Gated({.key_size = d})), "vector decay");
 }
 
 template <int D> void check_memories(Index d) {
@@ -34,28 +34,29 @@ template <int D> void check_memories(Index d) {
   using fw::KeyValueVectorBeta, fw::NoNormaliser, fw::WhenFull;
   using Normaliser = fw::AttentionNormaliser<S>;
   using Cache = fw::KeyValueCache<S, D, D>;
-  check(fw::LinearAttention<S, D, D>(d, d));
-  check(fw::LinearAttention<S, D, D, Normaliser>(d, d), "normalised");
-  check(fw::DeltaRule<S, D, D>(d, d));
-  check_columns(fw::DeltaRule<S, D, D>(d, d), d);
-  check(fw::DeltaRule<S, D, D, Normaliser>(d, d), "normalised");
-  check(fw::DeltaRule<S, D, D, NoNormaliser, KeyValueVectorBeta>(d, d), "vector beta");
-  check(fw::DeltaRule<S, D, D, Normaliser, KeyValueVectorBeta>(d, d), "normalised, vector beta");
-  check(fw::GatedLinearAttention<S, D, D>(d, d));
-  check(fw::GatedLinearAttention<S, D, D, fw::KeyValueDecay>(d, d), "one decay");
-  check(fw::GatedDeltaRule<S, D, D>(d, d));
-  check(fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>(d, d), "vector decay");
-  check(fw::HebbianMemory<S, D, D>(d, d));
+  check(fw::LinearAttention<S, D, D>({.key_size = d}));
+  check(fw::LinearAttention<S, D, D, Normaliser>({.key_size = d}), "normalised");
+  check(fw::DeltaRule<S, D, D>({.key_size = d}));
+  check_columns(fw::DeltaRule<S, D, D>({.key_size = d}), d);
+  check(fw::DeltaRule<S, D, D, Normaliser>({.key_size = d}), "normalised");
+  check(fw::DeltaRule<S, D, D, NoNormaliser, KeyValueVectorBeta>({.key_size = d}), "vector beta");
+  check(fw::DeltaRule<S, D, D, Normaliser, KeyValueVectorBeta>({.key_size = d}),
+        "normalised, vector beta");
+  check(fw::GatedLinearAttention<S, D, D>({.key_size = d}));
+  check(fw::GatedLinearAttention<S, D, D, fw::KeyValueDecay>({.key_size = d}), "one decay");
+  check(fw::GatedDeltaRule<S, D, D>({.key_size = d}));
+  check(fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>({.key_size = d}), "vector decay");
+  check(fw::HebbianMemory<S, D, D>({.key_size = d}));
   check_deferred<D>(d);
-  check(fw::FastWeightMemory<S, D, D>(d, d));
-  check(fw::Programmer1991<S, D, D, fw::Relu>(d, d));
-  check(Cache(d, d, {sequence_length / 2, WhenFull::slide}), "sliding");
-  check(Cache(d, d, {sequence_length, WhenFull::refuse}), "refusing");
+  check(fw::FastWeightMemory<S, D, D>({.key_size = d}));
+  check(fw::Programmer1991<S, D, D, fw::Relu>({.key_size = d}));
+  check(Cache({.key_size = d}, {sequence_length / 2, WhenFull::slide}), "sliding");
+  check(Cache({.key_size = d}, {sequence_length, WhenFull::refuse}), "refusing");
 }
 
 template <int D> void check_recurrent_memories(Index d) {
-  check(fw::DeltaRnn<float, D, D>(d, d));
-  check(fw::DeltaLstm<float, D, D>(d, d));
-  check(fw::RecurrentDeltaNet<float, D, D>(d, d));
-  check(fw::SelfReferentialMatrix<float, D, D>(d, d));
+  check(fw::DeltaRnn<float, D, D>({.key_size = d}));
+  check(fw::DeltaLstm<float, D, D>({.key_size = d}));
+  check(fw::RecurrentDeltaNet<float, D, D>({.key_size = d}));
+  check(fw::SelfReferentialMatrix<float, D, D>({.key_size = d}));
 }

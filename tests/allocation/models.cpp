@@ -30,10 +30,13 @@ template <class M, class Map> void check_model(const M& m) {
 }  // namespace
 
 void check_models() {
-  check_model<fw::DeltaRule<float>, fw::L2Normalise>(fw::DeltaRule<float>(16, 16));
-  check_model<fw::GatedDeltaRule<float>, fw::L2Normalise>(fw::GatedDeltaRule<float>(16, 16));
+  check_model<fw::DeltaRule<float>, fw::L2Normalise>(fw::DeltaRule<float>({.key_size = 16}));
+  check_model<fw::GatedDeltaRule<float>, fw::L2Normalise>(
+      fw::GatedDeltaRule<float>({.key_size = 16}));
   check_model<fw::KeyValueCache<float>, fw::IdentityMap>(
-      fw::KeyValueCache<float>(16, 16, {.capacity = 100}));
-  check_model<fw::DeltaRnn<float>, fw::SumNormalised<fw::EluPlusOne>>(fw::DeltaRnn<float>(16, 16));
-  check_model<fw::RecurrentDeltaNet<float>, fw::IdentityMap>(fw::RecurrentDeltaNet<float>(16, 16));
+      fw::KeyValueCache<float>({.key_size = 16}, {.capacity = 100}));
+  check_model<fw::DeltaRnn<float>, fw::SumNormalised<fw::EluPlusOne>>(
+      fw::DeltaRnn<float>({.key_size = 16}));
+  check_model<fw::RecurrentDeltaNet<float>, fw::IdentityMap>(
+      fw::RecurrentDeltaNet<float>({.key_size = 16}));
 }

@@ -41,8 +41,8 @@ bool near(const Run& a, const Run& b, float bound) {
 
 // Of the trap the same bits; the processor may round a sum otherwise than the emulation, and a
 // factor in consequence.
-bool check(Index dv, Index dk, Index steps, AmxPrecision precision) {
-  const Memory m(dv, dk);
+bool check(Index dk, Index dv, Index steps, AmxPrecision precision) {
+  const Memory m({.key_size = dk, .value_size = dv});
   const Run amx(m, steps, [&](auto&&... given) {
     fw::detail::tile_scan<fw::detail::AmxTiles>(given..., precision);
   });
@@ -63,7 +63,7 @@ int main() {
   bool good = true;
   for (const auto precision : {AmxPrecision::bf16, AmxPrecision::split})
     for (const Index d : {1, 40, 64})
-      for (const Index steps : {1, 64, 100}) good = check(d, d + 3, steps, precision) && good;
+      for (const Index steps : {1, 64, 100}) good = check(d + 3, d, steps, precision) && good;
   if (fw::amx_permitted()) return good ? 0 : 1;
   std::printf("%ld instructions trapped\n", long(trap::instructions));
   return good && trap::instructions > 0 && !trap::configured ? 0 : 1;

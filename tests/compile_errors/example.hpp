@@ -5,7 +5,7 @@
 
 /// What the files of this folder get wrong something with.
 
-inline fw::DeltaRule<float> delta(4, 3);
+inline fw::DeltaRule<float> delta({.key_size = 3, .value_size = 4});
 inline auto state = fw::initial_state(delta);
 inline Eigen::VectorXf key(3), value(4), query(3), output(4);
 inline float beta = 0.5f;
@@ -13,7 +13,7 @@ inline float beta = 0.5f;
 /// A complete rule. What is private in a rule derived from it is missing there.
 template <class S = float> struct Rule {
   using Scalar = S;
-  using Signature = fw::KeyValue<4, 3>;
+  using Signature = fw::KeyValue<3, 4>;
   template <class C> struct State {
     fw::mat<C, 4, 3> W;
     static constexpr auto names = fw::names("W");

@@ -3,7 +3,7 @@
 
 #include "example.hpp"
 
-struct Roleless : fw::KeyValue<4, 3> {
+struct Roleless : fw::KeyValue<3, 4> {
   template <class C> struct Write {
     fw::vec<C, 3> key;
     fw::vec<C, 4> value;

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 int main() {
-  const fw::DeltaRule<float> memory(64, 64);
+  const fw::DeltaRule<float> memory({.key_size = 64});
   auto state = fw::initial_state(memory);
   const Eigen::VectorXf key = Eigen::VectorXf::Random(64).normalized();
   const Eigen::VectorXf value = Eigen::VectorXf::Random(64);

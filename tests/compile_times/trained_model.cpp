@@ -18,7 +18,7 @@ using Model = fw::LanguageModel<Block>;
 int main() {
   const std::vector<int> text{0, 1, 2, 3, 4, 5, 6, 7}, next{1, 2, 3, 4, 5, 6, 7, 0};
   Model model(8, 2,
-              Block(Mixer({.d_model = 16, .heads = 2}, fw::DeltaRule<float>(8, 8)),
+              Block(Mixer({.d_model = 16, .heads = 2}, fw::DeltaRule<float>({.key_size = 8})),
                     fw::FeedForward<float>(16, 32)));
   fw::Random random(1);
   fw::initialise(model, random);

@@ -55,27 +55,27 @@ template <template <class, int, int> class M> constexpr bool in_all_scalars_and_
 }
 
 using fw::AttentionNormaliser, fw::KeyValueVectorBeta, fw::NoNormaliser;
-template <class S, int Dv, int Dk> using Sum = fw::LinearAttention<S, Dv, Dk>;
-template <class S, int Dv, int Dk>
-using NormalisedSum = fw::LinearAttention<S, Dv, Dk, AttentionNormaliser<S>>;
-template <class S, int Dv, int Dk> using Delta = fw::DeltaRule<S, Dv, Dk>;
-template <class S, int Dv, int Dk>
-using NormalisedDelta = fw::DeltaRule<S, Dv, Dk, AttentionNormaliser<S>>;
-template <class S, int Dv, int Dk>
-using VectorDelta = fw::DeltaRule<S, Dv, Dk, NoNormaliser, KeyValueVectorBeta>;
-template <class S, int Dv, int Dk> using Gated = fw::GatedLinearAttention<S, Dv, Dk>;
-template <class S, int Dv, int Dk>
-using SimpleGated = fw::GatedLinearAttention<S, Dv, Dk, fw::KeyValueDecay>;
-template <class S, int Dv, int Dk> using GatedDelta = fw::GatedDeltaRule<S, Dv, Dk>;
-template <class S, int Dv, int Dk>
-using VectorGatedDelta = fw::GatedDeltaRule<S, Dv, Dk, fw::KeyValueBetaVectorDecay>;
-template <class S, int Dv, int Dk> using Hebbian = fw::HebbianMemory<S, Dv, Dk>;
-template <class S, int Dv, int Dk> using Programmer = fw::Programmer1991<S, Dv, Dk>;
-template <class S, int Dv, int Dk> using Cache = fw::KeyValueCache<S, Dv, Dk>;
-template <class S, int Dv, int Dk>
-using Mapped = fw::FeatureMapped<fw::DeltaRule<S, Dv, Dk>, fw::EluPlusOne>;
-template <class S, int Dv, int Dk>
-using MappedGated = fw::FeatureMapped<fw::GatedLinearAttention<S, Dv, Dk>, fw::EluPlusOne>;
+template <class S, int Dk, int Dv> using Sum = fw::LinearAttention<S, Dk, Dv>;
+template <class S, int Dk, int Dv>
+using NormalisedSum = fw::LinearAttention<S, Dk, Dv, AttentionNormaliser<S>>;
+template <class S, int Dk, int Dv> using Delta = fw::DeltaRule<S, Dk, Dv>;
+template <class S, int Dk, int Dv>
+using NormalisedDelta = fw::DeltaRule<S, Dk, Dv, AttentionNormaliser<S>>;
+template <class S, int Dk, int Dv>
+using VectorDelta = fw::DeltaRule<S, Dk, Dv, NoNormaliser, KeyValueVectorBeta>;
+template <class S, int Dk, int Dv> using Gated = fw::GatedLinearAttention<S, Dk, Dv>;
+template <class S, int Dk, int Dv>
+using SimpleGated = fw::GatedLinearAttention<S, Dk, Dv, fw::KeyValueDecay>;
+template <class S, int Dk, int Dv> using GatedDelta = fw::GatedDeltaRule<S, Dk, Dv>;
+template <class S, int Dk, int Dv>
+using VectorGatedDelta = fw::GatedDeltaRule<S, Dk, Dv, fw::KeyValueBetaVectorDecay>;
+template <class S, int Dk, int Dv> using Hebbian = fw::HebbianMemory<S, Dk, Dv>;
+template <class S, int Dk, int Dv> using Programmer = fw::Programmer1991<S, Dk, Dv>;
+template <class S, int Dk, int Dv> using Cache = fw::KeyValueCache<S, Dk, Dv>;
+template <class S, int Dk, int Dv>
+using Mapped = fw::FeatureMapped<fw::DeltaRule<S, Dk, Dv>, fw::EluPlusOne>;
+template <class S, int Dk, int Dv>
+using MappedGated = fw::FeatureMapped<fw::GatedLinearAttention<S, Dk, Dv>, fw::EluPlusOne>;
 
 static_assert(in_all_scalars_and_sizes<Sum>(
     {.chunks = true, .merges = true, .kernels = true, .kernel_backward = true}));
@@ -135,16 +135,16 @@ static_assert(fw::Interchangeable<Continuous<float, 4>, Compressive<float, 4>>);
 static_assert(fw::Interchangeable<Continuous<float, 4>, Slotted<float, 4>>);
 static_assert(!fw::Interchangeable<Continuous<float, 4>, Sticky<float, 4>>);
 
-static_assert(fw::Interchangeable<Sum<float, 4, 3>, Cache<float, 4, 3>>);
-static_assert(fw::Interchangeable<Sum<float, 4, 3>, Hebbian<float, 4, 3>>);
-static_assert(fw::Interchangeable<Delta<float, 4, 3>, NormalisedDelta<float, 4, 3>>);
-static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<double, 4, 3>>);
-static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<float, 3, 4>>);
-static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Sum<float, Dynamic, Dynamic>>);
-static_assert(!fw::Interchangeable<Sum<float, 4, 3>, Delta<float, 4, 3>>);
-static_assert(!fw::Interchangeable<Delta<float, 4, 3>, VectorDelta<float, 4, 3>>);
-static_assert(!fw::Interchangeable<Delta<float, 4, 3>, GatedDelta<float, 4, 3>>);
-static_assert(!fw::Interchangeable<Gated<float, 4, 3>, SimpleGated<float, 4, 3>>);
+static_assert(fw::Interchangeable<Sum<float, 3, 4>, Cache<float, 3, 4>>);
+static_assert(fw::Interchangeable<Sum<float, 3, 4>, Hebbian<float, 3, 4>>);
+static_assert(fw::Interchangeable<Delta<float, 3, 4>, NormalisedDelta<float, 3, 4>>);
+static_assert(!fw::Interchangeable<Sum<float, 3, 4>, Sum<double, 3, 4>>);
+static_assert(!fw::Interchangeable<Sum<float, 3, 4>, Sum<float, 4, 3>>);
+static_assert(!fw::Interchangeable<Sum<float, 3, 4>, Sum<float, Dynamic, Dynamic>>);
+static_assert(!fw::Interchangeable<Sum<float, 3, 4>, Delta<float, 3, 4>>);
+static_assert(!fw::Interchangeable<Delta<float, 3, 4>, VectorDelta<float, 3, 4>>);
+static_assert(!fw::Interchangeable<Delta<float, 3, 4>, GatedDelta<float, 3, 4>>);
+static_assert(!fw::Interchangeable<Gated<float, 3, 4>, SimpleGated<float, 3, 4>>);
 
 // ---- What a step takes. Token is what `{...}` has to make; from X... says out of what.
 
@@ -175,14 +175,14 @@ static_assert(!MadeFrom<Write, Vec&, Vec&, double, double>, "one argument too ma
 static_assert(!MadeFrom<Gradient, Vec&, Vec&>, "a forgotten beta gradient");
 static_assert(!MadeFrom<Gradient, Vec&, Vec&, double>, "a gradient written to a temporary");
 static_assert(!MadeFrom<Gradient, Vec&, Vec&, const double&>, "a gradient that can't be written");
-static_assert(!MadeFrom<fw::WriteToken<Sum<double, 4, 3>>, Vec&, Vec&, double>,
+static_assert(!MadeFrom<fw::WriteToken<Sum<double, 3, 4>>, Vec&, Vec&, double>,
               "a beta for a rule that has none");
-static_assert(MadeFrom<fw::WriteToken<VectorDelta<double, 4, 3>>, Vec&, Vec&, Vec&>);
-static_assert(MadeFrom<fw::WriteToken<Gated<double, 4, 3>>, Vec&, Vec&, Vec&>);
-static_assert(MadeFrom<fw::WriteToken<GatedDelta<double, 4, 3>>, Vec&, Vec&, double, double>);
-static_assert(!MadeFrom<fw::WriteToken<GatedDelta<double, 4, 3>>, Vec&, Vec&, double>,
+static_assert(MadeFrom<fw::WriteToken<VectorDelta<double, 3, 4>>, Vec&, Vec&, Vec&>);
+static_assert(MadeFrom<fw::WriteToken<Gated<double, 3, 4>>, Vec&, Vec&, Vec&>);
+static_assert(MadeFrom<fw::WriteToken<GatedDelta<double, 3, 4>>, Vec&, Vec&, double, double>);
+static_assert(!MadeFrom<fw::WriteToken<GatedDelta<double, 3, 4>>, Vec&, Vec&, double>,
               "a forgotten decay");
-static_assert(!MadeFrom<fw::WriteToken<VectorGatedDelta<double, 4, 3>>, Vec&, Vec&, Vec&, double>,
+static_assert(!MadeFrom<fw::WriteToken<VectorGatedDelta<double, 3, 4>>, Vec&, Vec&, Vec&, double>,
               "beta and decay swapped");
 
 // A wrong record in the place of another, not only a wrong member.
@@ -222,8 +222,8 @@ static_assert(!ScansWithInputsOf<DeltaD, VectorDelta<double, Dynamic, Dynamic>>)
 static_assert(!ScansWithInputsOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
 static_assert(!TakesStateOf<DeltaD, Sum<double, Dynamic, Dynamic>>);
 static_assert(!TakesStateOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
-static_assert(ChunkedScans<DeltaD> && !ChunkedScans<Programmer<double, 4, 3>>);
-static_assert(ScansInParallel<DeltaD> && !ScansInParallel<NormalisedDelta<double, 4, 3>>);
+static_assert(ChunkedScans<DeltaD> && !ChunkedScans<Programmer<double, 3, 4>>);
+static_assert(ScansInParallel<DeltaD> && !ScansInParallel<NormalisedDelta<double, 3, 4>>);
 
 // ---- A rule of a user's own, complete, and with each thing left out or wrong in turn.
 
@@ -234,7 +234,7 @@ template <class C> struct OwnState {
 
 struct Rule {
   using Scalar = double;
-  using Signature = fw::KeyValue<4, 3>;
+  using Signature = fw::KeyValue<3, 4>;
   template <class C> using State = OwnState<C>;
   using OwnedState = State<fw::Owned<double>>;
   using W = Signature::Write<fw::Token<const double>>;
@@ -293,7 +293,7 @@ static_assert(!fw::Memory<NoName> && !fw::Memory<NoSignatureValue> && !fw::Memor
 static_assert(!fw::Memory<NoWrite> && !fw::Memory<NoRead> && !fw::Memory<int>);
 
 struct OtherSignatureValue : Rule {
-  fw::KeyValue<3, 4> signature() const { return {}; }
+  fw::KeyValue<4, 3> signature() const { return {}; }
 };
 struct OtherExtents : Rule {
   fw::Extent state_extents() const { return {}; }

@@ -25,7 +25,7 @@ template <class S, Mistake mistake> struct Gained {
   using OwnedState = State<fw::Owned<S>>;
   static constexpr std::string_view name = "Gained";
 
-  Signature signature() const { return {{3, 2}}; }
+  Signature signature() const { return {{.dk = 2, .dv = 3}}; }
   State<fw::Extents> state_extents() const { return {{3, 2}, {1, 1}}; }
   template <class T> auto cast() const { return Gained<T, mistake>(); }
 

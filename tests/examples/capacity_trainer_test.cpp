@@ -1,7 +1,7 @@
 #include "capacity_trainer.hpp"
 
-#include "support/catch.hpp"
 #include "examples/gradient.hpp"
+#include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 
 namespace {
@@ -69,8 +69,8 @@ TEST_CASE("capacity: the sum rule by weights is the memory", "[examples]") {
   Eigen::MatrixXd keys(Map().features(d_key), length), queries(keys.rows(), 3);
   fw::apply(Map(), r.keys, keys);
   fw::apply(Map(), r.queries, queries);
-  const fw::LinearAttention<double, -1, -1, fw::AttentionNormaliser<double>> m(symbols, keys.rows(),
-                                                                               {1e-6});
+  const fw::LinearAttention<double, -1, -1, fw::AttentionNormaliser<double>> m(
+      {.key_size = keys.rows(), .value_size = symbols}, {1e-6});
   CHECK(largest_entry(r.answers - by_memory(m, keys, queries, r)) <= 1e-12);
 }
 
@@ -78,7 +78,8 @@ TEST_CASE("capacity: softmax attention by weights is the cache", "[examples]") {
   Recall<double> r = random_recall(3);
   SoftmaxRule<double> rule(symbols, d_key, {});
   rule.forward(r);
-  const fw::KeyValueCache<double> m(symbols, d_key, {.capacity = length});
+  const fw::KeyValueCache<double> m({.key_size = d_key, .value_size = symbols},
+                                    {.capacity = length});
   CHECK(largest_entry(r.answers - by_memory(m, r.keys, r.queries, r)) <= 1e-12);
 }
 
@@ -112,7 +113,9 @@ TEST_CASE("capacity: a training learns, and again the same", "[examples]") {
   o.repeats = true;
   o.d_key = 16;
   o.steps = 2000;
-  const auto train = [&] { return CapacityTrainer<Rule>(o, Rule(5, 16, {})).train(); };
+  const auto train = [&] {
+    return CapacityTrainer<Rule>(o, Rule({.key_size = 16, .value_size = 5}, {})).train();
+  };
   const CapacityResult first = train(), second = train();
   CHECK(first.loss < 0.02);  // that of guessing is 0.4
   CHECK(first.loss == second.loss);

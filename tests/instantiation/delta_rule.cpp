@@ -9,20 +9,20 @@ using NormaliserF = AttentionNormaliser<float>;
 using NormaliserD = AttentionNormaliser<double>;
 
 template class DeltaRule<float>;
-template class DeltaRule<double, 4, 3>;
+template class DeltaRule<double, 3, 4>;
 // Before version 16 clang instantiates members whose constraints fail, which the merging of these
 // is.
 #if !defined(__clang__) || __clang_major__ >= 16
 template class DeltaRule<float, Dynamic, Dynamic, NormaliserF>;
-template class DeltaRule<double, 4, 3, NormaliserD>;
+template class DeltaRule<double, 3, 4, NormaliserD>;
 template class DeltaRule<float, Dynamic, Dynamic, NoNormaliser, KeyValueVectorBeta>;
-template class DeltaRule<double, 4, 3, NoNormaliser, KeyValueVectorBeta>;
-template class DeltaRule<float, 4, 3, NormaliserF, KeyValueVectorBeta>;
+template class DeltaRule<double, 3, 4, NoNormaliser, KeyValueVectorBeta>;
+template class DeltaRule<float, 3, 4, NormaliserF, KeyValueVectorBeta>;
 template class DeltaRule<double, Dynamic, Dynamic, NormaliserD, KeyValueVectorBeta>;
 #endif
 
 template class Deferred<DeltaRule<float>>;
-template class Deferred<DeltaRule<double, 4, 3>, 1>;
-template class Deferred<DeltaRule<float, 4, 3>, 5, Eigen::half>;
+template class Deferred<DeltaRule<double, 3, 4>, 1>;
+template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half>;
 
 }  // namespace fw

@@ -19,11 +19,11 @@ template struct Chain<EluPlusOne, SumNormalise>;
 template struct Chain<Dpfp<2>, FavorPlus<float>, L2Normalise>;
 
 template class FeatureMapped<DeltaRule<float>, EluPlusOne>;
-template class FeatureMapped<DeltaRule<double, 4, 16>, SumNormalised<Dpfp<2>>, 4>;
+template class FeatureMapped<DeltaRule<double, 16, 4>, SumNormalised<Dpfp<2>>, 4>;
 template class FeatureMapped<LinearAttention<double>, FavorPlus<double>>;
 // Before version 16 clang instantiates members whose constraints fail, as the gradients here.
 #if !defined(__clang__) || __clang_major__ >= 16
-template class FeatureMapped<KeyValueCache<float, 4, 3>, L2Normalised<IdentityMap>, 3>;
+template class FeatureMapped<KeyValueCache<float, 3, 4>, L2Normalised<IdentityMap>, 3>;
 #endif
 
 }  // namespace fw

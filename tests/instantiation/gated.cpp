@@ -8,19 +8,19 @@
 namespace fw {
 
 template class GatedLinearAttention<float, Dynamic, Dynamic, KeyValueDecay>;
-template class GatedLinearAttention<double, 4, 3, KeyValueDecay>;
+template class GatedLinearAttention<double, 3, 4, KeyValueDecay>;
 template class GatedDeltaRule<float>;
-template class GatedDeltaRule<double, 4, 3>;
+template class GatedDeltaRule<double, 3, 4>;
 // Before version 16 clang instantiates members whose constraints fail, which the chunk of these is.
 #if !defined(__clang__) || __clang_major__ >= 16
 template class GatedLinearAttention<float>;
-template class GatedLinearAttention<double, 4, 3>;
-template class GatedDeltaRule<float, 4, 3, KeyValueBetaVectorDecay>;
+template class GatedLinearAttention<double, 3, 4>;
+template class GatedDeltaRule<float, 3, 4, KeyValueBetaVectorDecay>;
 template class GatedDeltaRule<double, Dynamic, Dynamic, KeyValueBetaVectorDecay>;
 #endif
 
 template class FeatureMapped<GatedLinearAttention<float>, Dpfp<1>>;
-template class FeatureMapped<GatedLinearAttention<double, 4, 16>, Dpfp<2>, 4>;
+template class FeatureMapped<GatedLinearAttention<double, 16, 4>, Dpfp<2>, 4>;
 
 template struct KeyValueDecay<4, 3>;
 template struct KeyValueDecay<Dynamic, Dynamic>;

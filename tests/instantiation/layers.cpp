@@ -35,7 +35,7 @@ template struct SummedHeads<Delta>;
 template struct SummedHeads<Cache>;
 template class Hypernetwork<float>;
 template class FastWeightMemory<float>;
-template class FastWeightMemory<double, 3, 4>;
+template class FastWeightMemory<double, 4, 3>;
 template struct PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward<float>>;
 template struct PreNormBlock<LayerNorm<float>, RelativeAttention<float>, FeedForward<float>>;
 template struct LanguageModel<Block>;

@@ -16,24 +16,24 @@ using NormaliserD = AttentionNormaliser<double>;
 template struct AttentionNormaliser<float>;
 
 template class LinearAttention<float>;
-template class LinearAttention<double, 4, 3>;
+template class LinearAttention<double, 3, 4>;
 template class LinearAttention<float, Dynamic, Dynamic, NormaliserF>;
-template class LinearAttention<double, 4, 3, NormaliserD>;
+template class LinearAttention<double, 3, 4, NormaliserD>;
 
 template class HebbianMemory<float>;
-template class HebbianMemory<double, 4, 3>;
+template class HebbianMemory<double, 3, 4>;
 
 template class Programmer1991<float>;
-template class Programmer1991<double, 4, 3>;
-template class Programmer1991<float, 4, 3, Sigmoid>;
+template class Programmer1991<double, 3, 4>;
+template class Programmer1991<float, 3, 4, Sigmoid>;
 template class Programmer1991<double, Dynamic, Dynamic, Relu>;
-template class Programmer1991<double, 4, 3, Identity>;
+template class Programmer1991<double, 3, 4, Identity>;
 
 template class KeyValueCache<float>;
-template class KeyValueCache<double, 4, 3>;
+template class KeyValueCache<double, 3, 4>;
 
 template struct Checkpoints<LinearAttention<float>>;
-template struct Checkpoints<KeyValueCache<double, 4, 3>>;
+template struct Checkpoints<KeyValueCache<double, 3, 4>>;
 
 template struct KeyValue<4, 3>;
 template struct KeyValue<Dynamic, Dynamic>;

@@ -9,13 +9,13 @@
 namespace fw {
 
 template class DeltaRnn<float>;
-template class DeltaRnn<double, 4, 3>;
+template class DeltaRnn<double, 3, 4>;
 template class DeltaLstm<float>;
-template class DeltaLstm<double, 4, 3>;
+template class DeltaLstm<double, 3, 4>;
 template class RecurrentDeltaNet<float>;
-template class RecurrentDeltaNet<double, 4, 3>;
+template class RecurrentDeltaNet<double, 3, 4>;
 template class SelfReferentialMatrix<float>;
-template class SelfReferentialMatrix<double, 4, 3>;
+template class SelfReferentialMatrix<double, 3, 4>;
 
 template struct RecurrentKeyValueBeta<4, 3>;
 template struct RecurrentKeyValueBeta<Dynamic, Dynamic, 3>;

@@ -126,19 +126,20 @@ TEST_CASE("loading says which tensor is missing, too many or misshapen, and chan
 }
 
 TEST_CASE("save then load is the identity for the state of every memory", "[weights]") {
-  saves_its_state(fw::LinearAttention<float>(3, 5));
-  saves_its_state(fw::LinearAttention<float, 3, 5, fw::AttentionNormaliser<float>>());
-  saves_its_state(fw::DeltaRule<double>(4, 3));
-  saves_its_state(fw::DeltaRule<double, -1, -1, fw::AttentionNormaliser<double>>(4, 3));
-  saves_its_state(fw::GatedLinearAttention<float>(3, 5));
-  saves_its_state(fw::GatedLinearAttention<double, 1, 4, fw::KeyValueDecay>());
-  saves_its_state(fw::GatedDeltaRule<double>(4, 3));
-  saves_its_state(fw::GatedDeltaRule<float, 3, 4, fw::KeyValueBetaVectorDecay>());
-  saves_its_state(fw::HebbianMemory<double, 1, 4>());
-  saves_its_state(fw::FastWeightMemory<float>(3, 5));
-  saves_its_state(fw::Programmer1991<float>(2, 3));
-  saves_its_state(fw::KeyValueCache<float>(3, 4, {5}));
-  const fw::DeltaRule<float> delta(4, 3);
+  saves_its_state(fw::LinearAttention<float>({.key_size = 5, .value_size = 3}));
+  saves_its_state(fw::LinearAttention<float, 5, 3, fw::AttentionNormaliser<float>>());
+  saves_its_state(fw::DeltaRule<double>({.key_size = 3, .value_size = 4}));
+  saves_its_state(fw::DeltaRule<double, -1, -1, fw::AttentionNormaliser<double>>(
+      {.key_size = 3, .value_size = 4}));
+  saves_its_state(fw::GatedLinearAttention<float>({.key_size = 5, .value_size = 3}));
+  saves_its_state(fw::GatedLinearAttention<double, 4, 1, fw::KeyValueDecay>());
+  saves_its_state(fw::GatedDeltaRule<double>({.key_size = 3, .value_size = 4}));
+  saves_its_state(fw::GatedDeltaRule<float, 4, 3, fw::KeyValueBetaVectorDecay>());
+  saves_its_state(fw::HebbianMemory<double, 4, 1>());
+  saves_its_state(fw::FastWeightMemory<float>({.key_size = 5, .value_size = 3}));
+  saves_its_state(fw::Programmer1991<float>({.key_size = 3, .value_size = 2}));
+  saves_its_state(fw::KeyValueCache<float>({.key_size = 4, .value_size = 3}, {5}));
+  const fw::DeltaRule<float> delta({.key_size = 3, .value_size = 4});
   using Delta = fw::DeltaRule<float>;
   saves_its_state(fw::Deferred<Delta>(delta));
   saves_its_state(fw::Deferred<Delta, 5, Eigen::bfloat16>(delta));
@@ -146,7 +147,7 @@ TEST_CASE("save then load is the identity for the state of every memory", "[weig
 }
 
 TEST_CASE("a negative counter is refused by name", "[weights]") {
-  const fw::KeyValueCache<double> cache(3, 4, {5});
+  const fw::KeyValueCache<double> cache({.key_size = 4, .value_size = 3}, {5});
   auto state = fw::initial_state(cache);
   state.length = -5;
   SafeTensorsWriter writer;
@@ -159,7 +160,7 @@ TEST_CASE("a negative counter is refused by name", "[weights]") {
 
 TEST_CASE("a state of another size is refused by name", "[weights]") {
   fw::Random random(4);
-  const fw::DeltaRule<double> small(3, 3), large(4, 4);
+  const fw::DeltaRule<double> small({.key_size = 3}), large({.key_size = 4});
   SafeTensorsWriter writer;
   fw::io::add_state(writer, fw::initial_state(small));
   auto state = fw::initial_state(large);

@@ -21,7 +21,7 @@ struct Inputs {
 
   /// Keys and queries of length 1, β in (0, 1), from a used state. The nearer `alike` is to 1, the
   /// nearer are all keys and queries to one of them.
-  Inputs(Index dv, Index dk, Index steps, double alike = 0) {
+  Inputs(Index dk, Index dv, Index steps, double alike = 0) {
     fw::Random random(11);
     const auto drawn = [&](Index rows, Index columns) {
       Eigen::MatrixXf x(rows, columns);
@@ -60,14 +60,14 @@ template <class M> struct Result {
 };
 
 Result<Wide> exact(const Inputs& in) {
-  return {Wide(in.V.rows(), in.K.rows()), in,
+  return {Wide({in.K.rows(), in.V.rows()}), in,
           [](const auto& m, auto& s, const auto& writes, const auto& reads, const auto& out) {
             fw::scan(m, s, writes, reads, out);
           }};
 }
 
 Result<Narrow> by_tiles(const Inputs& in, AmxPrecision precision) {
-  return {Narrow(in.V.rows(), in.K.rows()), in,
+  return {Narrow({in.K.rows(), in.V.rows()}), in,
           [&](const auto& m, auto& s, const auto& writes, const auto& reads, const auto& out) {
             fw::detail::tile_scan<EmulatedTiles>(m, s, writes, reads, out, precision);
           }};
@@ -92,8 +92,8 @@ void check(const Inputs& in, AmxPrecision precision, Bounds bounds) {
 // products, which gives some 4e-3. It does not grow with the sequence, since the rule corrects its
 // own errors. With few keys these are alike more often, and with one always, in which case errors
 // add up over a chunk. Two planes are rounded 2⁸ times as finely.
-void check(Index dv, Index dk, Index steps) {
-  const Inputs in(dv, dk, steps);
+void check(Index dk, Index dv, Index steps) {
+  const Inputs in(dk, dv, steps);
   const double few = dk == 1 ? 8 : dk < 32 ? 1.5 : 1;
   check(in, AmxPrecision::bf16, {6e-3 * few, 6e-3 * few});
   check(in, AmxPrecision::split, {1.2e-5 * few, 1.2e-5 * few});
@@ -106,7 +106,7 @@ TEST_CASE("amx_scan: sizes and lengths", "[amx]") {
 
 TEST_CASE("amx_scan: as many values as there are, for as many keys", "[amx]") {
   for (const Index dv : {1, 31, 33, 128})
-    for (const Index dk : {1, 16, 65}) check(dv, dk, 97);
+    for (const Index dk : {1, 16, 65}) check(dk, dv, 97);
 }
 
 // Cosines of 0.5 and 0.99 between any two keys: the system that is solved is far from I, and its
@@ -121,9 +121,9 @@ TEST_CASE("amx_scan: keys that are much alike", "[amx]") {
     }
 }
 
-template <int Dv, int Dk> void check_fixed(Index steps) {
-  using M = fw::DeltaRule<float, Dv, Dk>;
-  const Inputs in(Dv, Dk, steps);
+template <int Dk, int Dv> void check_fixed(Index steps) {
+  using M = fw::DeltaRule<float, Dk, Dv>;
+  const Inputs in(Dk, Dv, steps);
   const auto run = [](const auto& m, auto& s, const auto& w, const auto& r, const auto& y) {
     fw::detail::tile_scan<EmulatedTiles>(m, s, w, r, y, AmxPrecision::split);
   };
@@ -141,8 +141,8 @@ TEST_CASE("amx_scan: sizes known when compiling", "[amx]") {
 
 // Cut at the end of a chunk a sequence gives the same bits, elsewhere it is as near as it was.
 TEST_CASE("amx_scan: a sequence in parts", "[amx]") {
-  const Inputs in(40, 50, 200);
-  const Narrow m(40, 50);
+  const Inputs in(50, 40, 200);
+  const Narrow m({.key_size = 50, .value_size = 40});
   const auto whole = by_tiles(in, AmxPrecision::split);
   const auto expected = exact(in);
   for (const Index cut : sizes({0, 1, 37, 64, 100, 128, 199, 200}, {0, 37, 64, 200})) {
@@ -172,8 +172,8 @@ TEST_CASE("amx_scan: a sequence in parts", "[amx]") {
 
 // A head among others: columns that lie further apart than they are long.
 TEST_CASE("amx_scan: a head's rows of a sequence, and no others", "[amx]") {
-  const Inputs in(5, 3, 70);
-  const Narrow m(5, 3);
+  const Inputs in(3, 5, 70);
+  const Narrow m({.key_size = 3, .value_size = 5});
   const auto alone = by_tiles(in, AmxPrecision::bf16);
   const auto among = [](const auto& part) {
     Eigen::MatrixXf whole = Eigen::MatrixXf::Constant(part.rows() + 4, part.cols(), NAN);
@@ -197,8 +197,8 @@ TEST_CASE("amx_scan: a head's rows of a sequence, and no others", "[amx]") {
 TEST_CASE("amx_scan: is scan where AMX is not permitted", "[amx]") {
   const bool permitted = fw::amx_permitted();
   CHECK(fw::amx_permitted() == permitted);
-  const Inputs in(48, 20, 130);
-  const Narrow m(48, 20);
+  const Inputs in(20, 48, 130);
+  const Narrow m({.key_size = 20, .value_size = 48});
   const Result<Narrow> plain(
       m, in, [](const auto& rule, auto& s, const auto& w, const auto& r, const auto& y) {
         fw::scan(rule, s, w, r, y);
@@ -219,8 +219,8 @@ TEST_CASE("amx_scan: is scan where AMX is not permitted", "[amx]") {
 }
 
 TEST_CASE("amx_scan: a wrong size throws and changes nothing", "[amx]") {
-  const Inputs in(4, 3, 9);
-  const Narrow m(4, 3);
+  const Inputs in(3, 4, 9);
+  const Narrow m({.key_size = 3, .value_size = 4});
   auto state = fw::initial_state(m);
   Eigen::MatrixXf Y = Eigen::MatrixXf::Zero(4, 8);
   CHECK_THROWS_WITH(fw::amx_scan(m, state, {in.K, in.V, in.beta}, {in.Q}, {Y}, AmxPrecision::bf16),

@@ -94,20 +94,21 @@ void check(
   }
 }
 
-void check_rules(Index dv, Index dk, Index steps) {
+void check_rules(Index dk, Index dv, Index steps) {
   using Long = long double;
-  check(fw::LinearAttention<double>(dv, dk), fw::LinearAttention<Long>(dv, dk), steps);
-  check(fw::DeltaRule<double>(dv, dk), fw::DeltaRule<Long>(dv, dk), steps);
-  check(fw::HebbianMemory<double>(dv, dk), fw::HebbianMemory<Long>(dv, dk), steps);
-  check(fw::GatedDeltaRule<double>(dv, dk), fw::GatedDeltaRule<Long>(dv, dk), steps);
-  check(PerKey<double>(dv, dk), PerKey<Long>(dv, dk), steps);
-  check(fw::GatedLinearAttention<double>(dv, dk), fw::GatedLinearAttention<Long>(dv, dk), steps);
-  check(OneDecay<double>(dv, dk), OneDecay<Long>(dv, dk), steps);
+  check(fw::LinearAttention<double>({dk, dv}), fw::LinearAttention<Long>({dk, dv}), steps);
+  check(fw::DeltaRule<double>({dk, dv}), fw::DeltaRule<Long>({dk, dv}), steps);
+  check(fw::HebbianMemory<double>({dk, dv}), fw::HebbianMemory<Long>({dk, dv}), steps);
+  check(fw::GatedDeltaRule<double>({dk, dv}), fw::GatedDeltaRule<Long>({dk, dv}), steps);
+  check(PerKey<double>({dk, dv}), PerKey<Long>({dk, dv}), steps);
+  check(fw::GatedLinearAttention<double>({dk, dv}), fw::GatedLinearAttention<Long>({dk, dv}),
+        steps);
+  check(OneDecay<double>({dk, dv}), OneDecay<Long>({dk, dv}), steps);
 }
 
 TEST_CASE("kernels: gradients in every size", "[kernels]") {
   for (const Index dv : {1, 2, 7, 8, 9, 16, 17, 33, 64})
-    for (const Index dk : {1, 3, 8, 17, 40}) check_rules(dv, dk, 5);
+    for (const Index dk : {1, 3, 8, 17, 40}) check_rules(dk, dv, 5);
 }
 
 TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
@@ -118,18 +119,21 @@ TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
 TEST_CASE("kernels: gradients by any decay that is the memory's own", "[kernels]") {
   for (const double decay : {0.97, 0.5, 1e-8, 0.0, -0.3, 1.5})
     for (const Index steps : {5, 65, 600})
-      check(fw::HebbianMemory<double>(9, 6, {decay, 0.5}),
-            fw::HebbianMemory<long double>(9, 6, {decay, 0.5}), steps);
+      check(fw::HebbianMemory<double>({.key_size = 6, .value_size = 9}, {decay, 0.5}),
+            fw::HebbianMemory<long double>({.key_size = 6, .value_size = 9}, {decay, 0.5}), steps);
 }
 
 // All four rules whose tokens bring decays.
 template <class Change> void check_decays(Index steps, double looser, Change change) {
   using Long = long double;
-  check(fw::GatedDeltaRule<double>(9, 6), fw::GatedDeltaRule<Long>(9, 6), steps, change, looser);
-  check(PerKey<double>(9, 6), PerKey<Long>(9, 6), steps, change, looser);
-  check(fw::GatedLinearAttention<double>(9, 6), fw::GatedLinearAttention<Long>(9, 6), steps, change,
-        looser);
-  check(OneDecay<double>(9, 6), OneDecay<Long>(9, 6), steps, change, looser);
+  check(fw::GatedDeltaRule<double>({.key_size = 6, .value_size = 9}),
+        fw::GatedDeltaRule<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
+  check(PerKey<double>({.key_size = 6, .value_size = 9}),
+        PerKey<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
+  check(fw::GatedLinearAttention<double>({.key_size = 6, .value_size = 9}),
+        fw::GatedLinearAttention<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
+  check(OneDecay<double>({.key_size = 6, .value_size = 9}),
+        OneDecay<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
 }
 
 TEST_CASE("kernels: gradients of decays beyond an interval", "[kernels]") {
@@ -151,9 +155,12 @@ TEST_CASE("kernels: gradients of the smallest decays that are divided by", "[ker
 }
 
 TEST_CASE("kernels: gradients in sizes known when compiling", "[kernels]") {
-  check(fw::DeltaRule<double, 17, 3>(), fw::DeltaRule<long double>(17, 3), 9);
-  check(fw::DeltaRule<double, 1, 5>(), fw::DeltaRule<long double>(1, 5), 9);
-  check(fw::LinearAttention<double, 5, 1>(), fw::LinearAttention<long double>(5, 1), 9);
+  check(fw::DeltaRule<double, 3, 17>(),
+        fw::DeltaRule<long double>({.key_size = 3, .value_size = 17}), 9);
+  check(fw::DeltaRule<double, 5, 1>(), fw::DeltaRule<long double>({.key_size = 5, .value_size = 1}),
+        9);
+  check(fw::LinearAttention<double, 1, 5>(),
+        fw::LinearAttention<long double>({.key_size = 1, .value_size = 5}), 9);
 }
 
 }  // namespace

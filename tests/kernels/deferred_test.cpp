@@ -44,37 +44,38 @@ void agrees(const M& plain, Index steps, double limit, bool positive = false) {
   CHECK(laws::difference(same.outputs, all.outputs) <= limit);
 }
 
-template <int N, class S> void some_agree(Index dv, Index dk, double limit) {
-  agrees<N, S>(fw::DeltaRule<S>(dv, dk), 2 * N + 3, limit);
-  agrees<N, S>(fw::GatedDeltaRule<S>(dv, dk), 2 * N + 3, limit);
+template <int N, class S> void some_agree(Index dk, Index dv, double limit) {
+  agrees<N, S>(fw::DeltaRule<S>({dk, dv}), 2 * N + 3, limit);
+  agrees<N, S>(fw::GatedDeltaRule<S>({dk, dv}), 2 * N + 3, limit);
 }
 
-template <int N, class S> void rules_agree(Index dv, Index dk, double limit) {
+template <int N, class S> void rules_agree(Index dk, Index dv, double limit) {
   using Normaliser = fw::AttentionNormaliser<S>;
   const Index steps = 2 * N + 3;
-  agrees<N, S>(fw::LinearAttention<S>(dv, dk), steps, limit);
-  agrees<N, S>(fw::LinearAttention<S, Dynamic, Dynamic, Normaliser>(dv, dk), steps, limit, true);
-  agrees<N, S>(fw::DeltaRule<S>(dv, dk), steps, limit);
-  agrees<N, S>(fw::DeltaRule<S, Dynamic, Dynamic, Normaliser>(dv, dk), steps, limit, true);
-  agrees<N, S>(fw::DeltaRule<S, Dynamic, Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk),
+  agrees<N, S>(fw::LinearAttention<S>({dk, dv}), steps, limit);
+  agrees<N, S>(fw::LinearAttention<S, Dynamic, Dynamic, Normaliser>({dk, dv}), steps, limit, true);
+  agrees<N, S>(fw::DeltaRule<S>({dk, dv}), steps, limit);
+  agrees<N, S>(fw::DeltaRule<S, Dynamic, Dynamic, Normaliser>({dk, dv}), steps, limit, true);
+  agrees<N, S>(
+      fw::DeltaRule<S, Dynamic, Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>({dk, dv}), steps,
+      limit);
+  agrees<N, S>(fw::GatedLinearAttention<S>({dk, dv}), steps, limit);
+  agrees<N, S>(fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>({dk, dv}), steps,
+               limit);
+  agrees<N, S>(fw::GatedDeltaRule<S>({dk, dv}), steps, limit);
+  agrees<N, S>(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>({dk, dv}),
                steps, limit);
-  agrees<N, S>(fw::GatedLinearAttention<S>(dv, dk), steps, limit);
-  agrees<N, S>(fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>(dv, dk), steps,
-               limit);
-  agrees<N, S>(fw::GatedDeltaRule<S>(dv, dk), steps, limit);
-  agrees<N, S>(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>(dv, dk), steps,
-               limit);
   for (const S decay : {S(0.97), S(0), S(-0.3)})
-    agrees<N, S>(fw::HebbianMemory<S>(dv, dk, {decay, S(0.7)}), steps, limit);
+    agrees<N, S>(fw::HebbianMemory<S>({dk, dv}, {decay, S(0.7)}), steps, limit);
 }
 
 template <class S> void all_agree(double limit) {
   for (const Index d : laws::sizes) rules_agree<8, S>(d, d, limit);
-  for (const auto& [dv, dk] :
+  for (const auto& [dk, dv] :
        {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}, {40, 129}}) {
-    rules_agree<8, S>(dv, dk, limit);
-    some_agree<1, S>(dv, dk, limit);
-    some_agree<3, S>(dv, dk, limit);
+    rules_agree<8, S>(dk, dv, limit);
+    some_agree<1, S>(dk, dv, limit);
+    some_agree<3, S>(dk, dv, limit);
   }
 }
 
@@ -83,16 +84,16 @@ TEST_CASE("deferred: the plain memory in float", "[deferred]") { all_agree<float
 
 TEST_CASE("deferred: W in 16 bits is W up to their rounding", "[deferred]") {
   for (const Index d : {1, 3, 17, 64, 65, 100}) {
-    agrees<8, bfloat16>(fw::DeltaRule<float>(d, d), 20, 5e-2);
-    agrees<8, half>(fw::DeltaRule<float>(d, d), 20, 5e-3);
-    agrees<1, bfloat16>(fw::GatedDeltaRule<float>(d, d), 20, 5e-2);
-    agrees<8, half>(fw::GatedLinearAttention<float>(d, d), 20, 5e-3);
-    agrees<8, float>(fw::DeltaRule<double>(d, d), 20, 1e-6);
+    agrees<8, bfloat16>(fw::DeltaRule<float>({.key_size = d}), 20, 5e-2);
+    agrees<8, half>(fw::DeltaRule<float>({.key_size = d}), 20, 5e-3);
+    agrees<1, bfloat16>(fw::GatedDeltaRule<float>({.key_size = d}), 20, 5e-2);
+    agrees<8, half>(fw::GatedLinearAttention<float>({.key_size = d}), 20, 5e-3);
+    agrees<8, float>(fw::DeltaRule<double>({.key_size = d}), 20, 1e-6);
   }
 }
 
 TEST_CASE("deferred: any count of what waits is safe", "[deferred]") {
-  const Deferred m(fw::DeltaRule<float>(4, 3));
+  const Deferred m(fw::DeltaRule<float>({.key_size = 3, .value_size = 4}));
   auto state = fw::initial_state(m);
   const Eigen::Vector3f key(1, 0, 0);
   const Eigen::Vector4f value(1, 2, 3, 4);

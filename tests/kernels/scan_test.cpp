@@ -58,22 +58,22 @@ template <class M> void check(const M& m, Index steps) {
   }
 }
 
-template <class S> void check_rules(Index dv, Index dk, Index steps) {
+template <class S> void check_rules(Index dk, Index dv, Index steps) {
   using Normaliser = fw::AttentionNormaliser<S>;
-  check(fw::LinearAttention<S>(dv, dk), steps);
-  check(fw::LinearAttention<S, fw::Dynamic, fw::Dynamic, Normaliser>(dv, dk), steps);
-  check(fw::DeltaRule<S>(dv, dk), steps);
-  check(fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, Normaliser>(dv, dk), steps);
-  check(
-      fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk),
-      steps);
+  check(fw::LinearAttention<S>({dk, dv}), steps);
+  check(fw::LinearAttention<S, fw::Dynamic, fw::Dynamic, Normaliser>({dk, dv}), steps);
+  check(fw::DeltaRule<S>({dk, dv}), steps);
+  check(fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, Normaliser>({dk, dv}), steps);
+  check(fw::DeltaRule<S, fw::Dynamic, fw::Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>(
+            {dk, dv}),
+        steps);
   using fw::Dynamic;
-  check(fw::GatedLinearAttention<S>(dv, dk), steps);
-  check(fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>(dv, dk), steps);
-  check(fw::GatedDeltaRule<S>(dv, dk), steps);
-  check(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>(dv, dk), steps);
+  check(fw::GatedLinearAttention<S>({dk, dv}), steps);
+  check(fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>({dk, dv}), steps);
+  check(fw::GatedDeltaRule<S>({dk, dv}), steps);
+  check(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>({dk, dv}), steps);
   for (const S decay : {S(0.97), S(0.5), S(1e-8), S(0), S(-0.3), S(1.5)})
-    check(fw::HebbianMemory<S>(dv, dk, {decay, S(0.7)}), steps);
+    check(fw::HebbianMemory<S>({dk, dv}, {decay, S(0.7)}), steps);
 }
 
 std::vector<Index> sizes() {
@@ -88,7 +88,7 @@ TEST_CASE("kernels: square memories of every size", "[kernels]") {
 
 TEST_CASE("kernels: as many values as there are, for as many keys", "[kernels]") {
   for (const Index dv : {1, 7, 8, 17, 33, 65})
-    for (const Index dk : {1, 2, 3, 16, 129}) check_rules<double>(dv, dk, 5);
+    for (const Index dk : {1, 2, 3, 16, 129}) check_rules<double>(dk, dv, 5);
 }
 
 TEST_CASE("kernels: sequences of every length", "[kernels]") {
@@ -98,25 +98,29 @@ TEST_CASE("kernels: sequences of every length", "[kernels]") {
 
 TEST_CASE("kernels: sizes known when compiling", "[kernels]") {
   check(fw::DeltaRule<double, 64, 64>(), 9);
-  check(fw::DeltaRule<double, 17, 3>(), 9);
-  check(fw::DeltaRule<double, 1, 5>(), 9);
-  check(fw::LinearAttention<double, 5, 1>(), 9);
+  check(fw::DeltaRule<double, 3, 17>(), 9);
+  check(fw::DeltaRule<double, 5, 1>(), 9);
+  check(fw::LinearAttention<double, 1, 5>(), 9);
 }
 
 // As KeyValueBeta and KeyValueDecay, but of a user's own.
-template <int Dv, int Dk> struct OwnBeta : fw::KeyValueBeta<Dv, Dk> {};
-template <int Dv, int Dk> struct OwnDecay : fw::KeyValueDecay<Dv, Dk> {};
+template <int Dk, int Dv> struct OwnBeta : fw::KeyValueBeta<Dk, Dv> {};
+template <int Dk, int Dv> struct OwnDecay : fw::KeyValueDecay<Dk, Dv> {};
 
 TEST_CASE("kernels: go by what a token has, not by the signature's name", "[kernels]") {
   using fw::Dynamic;
-  check(fw::DeltaRule<double, Dynamic, Dynamic, fw::NoNormaliser, OwnBeta>(9, 4), 7);
-  check(fw::GatedLinearAttention<double, Dynamic, Dynamic, OwnDecay>(9, 4), 7);
+  check(fw::DeltaRule<double, Dynamic, Dynamic, fw::NoNormaliser, OwnBeta>(
+            {.key_size = 4, .value_size = 9}),
+        7);
+  check(fw::GatedLinearAttention<double, Dynamic, Dynamic, OwnDecay>(
+            {.key_size = 4, .value_size = 9}),
+        7);
 }
 
 // A head among others: columns that lie further apart than they are long.
 TEST_CASE("kernels: a head's rows of a sequence, and no others", "[kernels]") {
   using M = fw::DeltaRule<double>;
-  const M m(5, 3);
+  const M m({.key_size = 3, .value_size = 5});
   Run<M> alone(m, 11);
   fw::scan(m, alone.state, alone.in(), alone.asked(), alone.out());
   const auto among = [](const auto& part) {
@@ -136,7 +140,7 @@ TEST_CASE("kernels: a head's rows of a sequence, and no others", "[kernels]") {
 }
 
 template <class M> double float_error(Index d) {
-  const M m(d, d);
+  const M m({.key_size = d});
   const auto wide = m.template cast<double>();
   Run<M> narrow(m, 300);
   fw::scan(m, narrow.state, narrow.in(), narrow.asked(), narrow.out());

@@ -7,22 +7,23 @@ namespace {
 
 using fw::Dynamic;
 using fw::Index;
-template <int Dv, int Dk> using Hebbian = fw::HebbianMemory<double, Dv, Dk>;
-template <class Activation, int Dv = Dynamic, int Dk = Dv>
-using Programmer = fw::Programmer1991<double, Dv, Dk, Activation>;
+template <int Dk, int Dv> using Hebbian = fw::HebbianMemory<double, Dk, Dv>;
+template <class Activation, int Dk = Dynamic, int Dv = Dk>
+using Programmer = fw::Programmer1991<double, Dk, Dv, Activation>;
 
 TEST_CASE("Hebbian memory obeys the laws", "[laws][hebbian]") {
-  laws::at_all_sizes([](Index dv, Index dk) {
-    return Hebbian<Dynamic, Dynamic>(dv, dk, {0.95, 0.5});
+  laws::at_all_sizes([](Index dk, Index dv) {
+    return Hebbian<Dynamic, Dynamic>({dk, dv}, {0.95, 0.5});
   });
 }
 
 TEST_CASE("Hebbian memory in fixed sizes", "[laws][hebbian]") {
-  laws::fixed_is_dynamic(Hebbian<3, 17>(), Hebbian<Dynamic, Dynamic>(3, 17), false);
+  laws::fixed_is_dynamic(Hebbian<17, 3>(),
+                         Hebbian<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}), false);
 }
 
 TEST_CASE("Hebbian memory fades by its decay", "[hebbian]") {
-  const fw::HebbianMemory<double, 1, 1> m(1, 1, {0.5, 2.0});
+  const fw::HebbianMemory<double, 1, 1> m({.key_size = 1}, {0.5, 2.0});
   auto s = fw::initial_state(m);
   const Eigen::Matrix<double, 1, 1> one = Eigen::Matrix<double, 1, 1>::Ones(), none{0.0};
   fw::write(m, s, {one, one});
@@ -32,14 +33,15 @@ TEST_CASE("Hebbian memory fades by its decay", "[hebbian]") {
 }
 
 TEST_CASE("the programmer of 1991 obeys the laws", "[laws][programmer1991]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Programmer<fw::Tanh>(dv, dk); });
-  laws::gradients_are_exact(Programmer<fw::Sigmoid>(4, 5), 8, false);
-  laws::gradients_are_exact(Programmer<fw::Identity>(4, 5), 8, false);
-  laws::gradients_are_exact(Programmer<fw::Relu>(4, 5), 8, false);
+  laws::at_all_sizes([](Index dk, Index dv) { return Programmer<fw::Tanh>({dk, dv}); });
+  laws::gradients_are_exact(Programmer<fw::Sigmoid>({.key_size = 5, .value_size = 4}), 8, false);
+  laws::gradients_are_exact(Programmer<fw::Identity>({.key_size = 5, .value_size = 4}), 8, false);
+  laws::gradients_are_exact(Programmer<fw::Relu>({.key_size = 5, .value_size = 4}), 8, false);
 }
 
 TEST_CASE("the programmer of 1991 in fixed sizes", "[laws][programmer1991]") {
-  laws::fixed_is_dynamic(Programmer<fw::Sigmoid, 3, 17>(), Programmer<fw::Sigmoid>(3, 17), false);
+  laws::fixed_is_dynamic(Programmer<fw::Sigmoid, 17, 3>(),
+                         Programmer<fw::Sigmoid>({.key_size = 17, .value_size = 3}), false);
 }
 
 struct Cube {  // an activation of the user's own
@@ -48,7 +50,7 @@ struct Cube {  // an activation of the user's own
 };
 
 TEST_CASE("the programmer takes any elementwise activation", "[programmer1991]") {
-  laws::gradients_are_exact(Programmer<Cube>(3, 4), 4, false);
+  laws::gradients_are_exact(Programmer<Cube>({.key_size = 4, .value_size = 3}), 4, false);
 }
 
 }  // namespace

@@ -11,36 +11,36 @@ using Eigen::half;
 using fw::Deferred;
 using fw::Dynamic;
 using fw::Index;
-template <int Dv, int Dk>
-using Vector = fw::GatedDeltaRule<double, Dv, Dk, fw::KeyValueBetaVectorDecay>;
+template <int Dk, int Dv>
+using Vector = fw::GatedDeltaRule<double, Dk, Dv, fw::KeyValueBetaVectorDecay>;
 
 template <class Make> void at_all_sizes(const Make& make, bool positive = false) {
   for (const Index d : laws::sizes) laws::all(make(d, d), positive);
-  for (const auto& [dv, dk] : {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}})
-    laws::all(make(dv, dk), positive);
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}})
+    laws::all(make(dk, dv), positive);
 }
 
 TEST_CASE("deferred delta rule obeys the laws", "[laws][deferred]") {
-  at_all_sizes([](Index dv, Index dk) { return Deferred(fw::DeltaRule<double>(dv, dk)); });
+  at_all_sizes([](Index dk, Index dv) { return Deferred(fw::DeltaRule<double>({dk, dv})); });
 }
 
 TEST_CASE("deferred delta rule with a normaliser obeys the laws", "[laws][deferred]") {
   using M = fw::DeltaRule<double, Dynamic, Dynamic, fw::AttentionNormaliser<double>>;
-  at_all_sizes([](Index dv, Index dk) { return Deferred<M, 5>(M(dv, dk)); }, true);
+  at_all_sizes([](Index dk, Index dv) { return Deferred<M, 5>(M({dk, dv})); }, true);
 }
 
 TEST_CASE("deferred gated delta rule obeys the laws", "[laws][deferred]") {
   using One = fw::GatedDeltaRule<double>;
-  at_all_sizes([](Index dv, Index dk) { return Deferred<One, 1>(One(dv, dk)); });
-  at_all_sizes([](Index dv, Index dk) { return Deferred(Vector<Dynamic, Dynamic>(dv, dk)); });
+  at_all_sizes([](Index dk, Index dv) { return Deferred<One, 1>(One({dk, dv})); });
+  at_all_sizes([](Index dk, Index dv) { return Deferred(Vector<Dynamic, Dynamic>({dk, dv})); });
 }
 
 TEST_CASE("deferred memories in fixed sizes", "[laws][deferred]") {
   const auto check = [](const auto& fixed, const auto& dynamic) {
     laws::fixed_is_dynamic(Deferred(fixed), Deferred(dynamic), false);
   };
-  check(fw::DeltaRule<double, 1, 7>(), fw::DeltaRule<double>(1, 7));
-  check(Vector<65, 1>(), Vector<Dynamic, Dynamic>(65, 1));
+  check(fw::DeltaRule<double, 7, 1>(), fw::DeltaRule<double>({.key_size = 7, .value_size = 1}));
+  check(Vector<1, 65>(), Vector<Dynamic, Dynamic>({.key_size = 1, .value_size = 65}));
 }
 
 TEST_CASE("deferred memories in 16 bits are values, and scan as they step", "[laws][deferred]") {
@@ -52,8 +52,8 @@ TEST_CASE("deferred memories in 16 bits are values, and scan as they step", "[la
     laws::wrong_sizes_are_refused(make);
   };
   for (const Index d : {3, 33, 64}) {
-    check(Deferred<fw::DeltaRule<float>, 8, bfloat16>(fw::DeltaRule<float>(d, d)));
-    check(Deferred<fw::GatedDeltaRule<float>, 4, half>(fw::GatedDeltaRule<float>(d, d)));
+    check(Deferred<fw::DeltaRule<float>, 8, bfloat16>(fw::DeltaRule<float>({.key_size = d})));
+    check(Deferred<fw::GatedDeltaRule<float>, 4, half>(fw::GatedDeltaRule<float>({.key_size = d})));
   }
 }
 

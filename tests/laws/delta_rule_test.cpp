@@ -9,41 +9,44 @@ namespace {
 using fw::Dynamic;
 using fw::Index;
 using Normaliser = fw::AttentionNormaliser<double>;
-template <int Dv, int Dk> using Plain = fw::DeltaRule<double, Dv, Dk>;
-template <int Dv, int Dk>
-using VectorBeta = fw::DeltaRule<double, Dv, Dk, fw::NoNormaliser, fw::KeyValueVectorBeta>;
-template <int Dv, int Dk> using Normalised = fw::DeltaRule<double, Dv, Dk, Normaliser>;
-template <int Dv, int Dk>
-using NormalisedVector = fw::DeltaRule<double, Dv, Dk, Normaliser, fw::KeyValueVectorBeta>;
+template <int Dk, int Dv> using Plain = fw::DeltaRule<double, Dk, Dv>;
+template <int Dk, int Dv>
+using VectorBeta = fw::DeltaRule<double, Dk, Dv, fw::NoNormaliser, fw::KeyValueVectorBeta>;
+template <int Dk, int Dv> using Normalised = fw::DeltaRule<double, Dk, Dv, Normaliser>;
+template <int Dk, int Dv>
+using NormalisedVector = fw::DeltaRule<double, Dk, Dv, Normaliser, fw::KeyValueVectorBeta>;
 
 static_assert(fw::Mergeable<Plain<Dynamic, Dynamic>>);
 static_assert(!fw::Mergeable<VectorBeta<Dynamic, Dynamic>>);
 static_assert(!fw::Mergeable<Normalised<Dynamic, Dynamic>>);
 
 TEST_CASE("delta rule obeys the laws", "[laws][delta_rule]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Plain<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return Plain<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("delta rule with one write strength a row obeys the laws", "[laws][delta_rule]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return VectorBeta<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return VectorBeta<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("delta rule with attention normalisation obeys the laws", "[laws][delta_rule]") {
-  const auto make = [](Index dv, Index dk) { return Normalised<Dynamic, Dynamic>(dv, dk); };
+  const auto make = [](Index dk, Index dv) { return Normalised<Dynamic, Dynamic>({dk, dv}); };
   laws::at_all_sizes(make, /*positive=*/true);
-  laws::gradients_are_exact(NormalisedVector<Dynamic, Dynamic>(4, 3), 8, true);
+  laws::gradients_are_exact(NormalisedVector<Dynamic, Dynamic>({.key_size = 3, .value_size = 4}), 8,
+                            true);
 }
 
 TEST_CASE("delta rule in fixed sizes", "[laws][delta_rule]") {
-  laws::all(Plain<17, 3>());
-  laws::fixed_is_dynamic(Plain<17, 3>(), Plain<Dynamic, Dynamic>(17, 3), false);
-  laws::fixed_is_dynamic(Plain<1, 1>(), Plain<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Normalised<65, 63>(), Normalised<Dynamic, Dynamic>(65, 63), true);
+  laws::all(Plain<3, 17>());
+  laws::fixed_is_dynamic(Plain<3, 17>(), Plain<Dynamic, Dynamic>({.key_size = 3, .value_size = 17}),
+                         false);
+  laws::fixed_is_dynamic(Plain<1, 1>(), Plain<Dynamic, Dynamic>({.key_size = 1}), false);
+  laws::fixed_is_dynamic(Normalised<63, 65>(),
+                         Normalised<Dynamic, Dynamic>({.key_size = 63, .value_size = 65}), true);
 }
 
 TEST_CASE("a write strength a row, all the same, is one write strength", "[delta_rule]") {
-  const Plain<Dynamic, Dynamic> one(5, 4);
-  const VectorBeta<Dynamic, Dynamic> many(5, 4);
+  const Plain<Dynamic, Dynamic> one({.key_size = 4, .value_size = 5});
+  const VectorBeta<Dynamic, Dynamic> many({.key_size = 4, .value_size = 5});
   fw::Random random(1);
   auto a = fw::testing::random_sequences(one, 12, random);
   Eigen::MatrixXd rows = a.inputs.beta.replicate(5, 1), y(5, 12);
@@ -56,8 +59,8 @@ TEST_CASE("a write strength a row, all the same, is one write strength", "[delta
 
 TEST_CASE("on orthonormal keys with write strength 1 the delta rule is the sum rule",
           "[delta_rule]") {
-  const Plain<Dynamic, Dynamic> delta(4, 6);
-  const fw::LinearAttention<double> sum(4, 6);
+  const Plain<Dynamic, Dynamic> delta({.key_size = 6, .value_size = 4});
+  const fw::LinearAttention<double> sum({.key_size = 6, .value_size = 4});
   Eigen::MatrixXd keys(6, 6);  // the cosines of a discrete cosine transform
   for (Index i = 0; i < 6; ++i)
     for (Index j = 0; j < 6; ++j)
@@ -96,13 +99,13 @@ TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
     CHECK(s.W == before.W);
   }
   SECTION("reading an empty normalised memory gives zero, also without epsilon") {
-    const fw::DeltaRule<double, 3, 3, Normaliser> m(3, 3, {0.0});
+    const fw::DeltaRule<double, 3, 3, Normaliser> m({.key_size = 3}, {0.0});
     auto s = fw::initial_state(m);
     fw::read(m, s, {k}, {y});
     CHECK(y == zero);
   }
   SECTION("a key that nothing met yet is written in full") {
-    const fw::DeltaRule<double, 3, 3, Normaliser> m(3, 3, {0.0});
+    const fw::DeltaRule<double, 3, 3, Normaliser> m({.key_size = 3}, {0.0});
     auto s = fw::initial_state(m);
     const Eigen::Vector3d first(1, 0, 0), second(0, 1, 0);
     fw::write(m, s, {first, v, 1.0});
@@ -113,7 +116,7 @@ TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
 
 TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") {
   using M = Plain<Dynamic, Dynamic>;
-  const M m(3, 2);
+  const M m({.key_size = 2, .value_size = 3});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 6, random);
   auto grads = all;
@@ -137,7 +140,7 @@ TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") 
 
 TEST_CASE("checkpoints used again lie √T apart for the new T", "[delta_rule]") {
   using M = Normalised<Dynamic, Dynamic>;  // which has no backward pass of its own
-  const M m(3, 2);
+  const M m({.key_size = 2, .value_size = 3});
   fw::Random random(1);
   fw::Checkpoints<M> kept;
   for (const Index steps : {1, 100, 9}) {
@@ -152,7 +155,7 @@ TEST_CASE("checkpoints used again lie √T apart for the new T", "[delta_rule]")
 
 TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_rule]") {
   using M = Normalised<Dynamic, Dynamic>;
-  const M m(3, 2);
+  const M m({.key_size = 2, .value_size = 3});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 10, random, true);
   Eigen::MatrixXd dy = Eigen::MatrixXd::Random(3, 10), first;

@@ -7,25 +7,27 @@ namespace {
 
 using fw::Dynamic;
 using fw::Index;
-template <int Dv = Dynamic, int Dk = Dv> using Rule = fw::FastWeightMemory<double, Dv, Dk>;
+template <int Dk = Dynamic, int Dv = Dk> using Rule = fw::FastWeightMemory<double, Dk, Dv>;
 
 TEST_CASE("fast weight memory obeys the laws", "[laws][fast_weight_memory]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Rule<>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return Rule<>({dk, dv}); });
 }
 
 TEST_CASE("fast weight memory in fixed sizes", "[laws][fast_weight_memory]") {
-  laws::fixed_is_dynamic(Rule<17, 3>(), Rule<>(17, 3), false);
+  laws::fixed_is_dynamic(Rule<3, 17>(), Rule<>({.key_size = 3, .value_size = 17}), false);
 }
 
 TEST_CASE("fast weight memory: what would divide by 0 is refused", "[fast_weight_memory]") {
-  CHECK_THROWS_WITH(Rule<>(4, 3, 0), "FastWeightMemory: epsilon is 0, expected above 0");
-  CHECK_THROWS_WITH(Rule<>(4, 3, -0.5), "FastWeightMemory: epsilon is -0.5, expected above 0");
-  CHECK_THROWS_WITH(Rule<>(4, 3, std::nan("")),
+  CHECK_THROWS_WITH(Rule<>({.key_size = 3, .value_size = 4}, 0),
+                    "FastWeightMemory: epsilon is 0, expected above 0");
+  CHECK_THROWS_WITH(Rule<>({.key_size = 3, .value_size = 4}, -0.5),
+                    "FastWeightMemory: epsilon is -0.5, expected above 0");
+  CHECK_THROWS_WITH(Rule<>({.key_size = 3, .value_size = 4}, std::nan("")),
                     "FastWeightMemory: epsilon is nan, expected above 0");
 }
 
 TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_weight_memory]") {
-  const Rule<> m(4, 3);
+  const Rule<> m({.key_size = 3, .value_size = 4});
   auto s = fw::initial_state(m);
   fw::Random random(1);
   for (int t = 0; t < 50; ++t) {
@@ -41,8 +43,8 @@ TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_we
 
 TEST_CASE("fast weight memory: inside the ball it is a delta rule, read through a layer norm",
           "[fast_weight_memory]") {
-  const Rule<> m(4, 3, 0.25);
-  const fw::DeltaRule<double> delta(4, 3);
+  const Rule<> m({.key_size = 3, .value_size = 4}, 0.25);
+  const fw::DeltaRule<double> delta({.key_size = 3, .value_size = 4});
   auto s = fw::initial_state(m);
   auto t = fw::initial_state(delta);
   fw::Random random(2);

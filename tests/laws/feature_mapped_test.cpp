@@ -25,7 +25,8 @@ using L2 = fw::L2Normalised<fw::IdentityMap>;
 template <class M, class Map, class Check> void at_some_sizes(const Check& check) {
   for (const auto& [dv, d_key] : {std::pair<Index, Index>{3, 3}, {1, 4}, {17, 5}}) {
     INFO(Map::name << ", d_v = " << dv << ", d_key = " << d_key);
-    check(fw::FeatureMapped<M, Map>(M(dv, Map().features(d_key)), d_key));
+    check(
+        fw::FeatureMapped<M, Map>(M({.key_size = Map().features(d_key), .value_size = dv}), d_key));
   }
 }
 
@@ -43,7 +44,8 @@ TEST_CASE("gradients of a memory go through its feature map", "[laws][feature_ma
   at_some_sizes<Sum, fw::EluPlusOne>(has_exact_gradients);
   at_some_sizes<Gated, DpfpSum>(has_exact_gradients);
   at_some_sizes<GatedDelta, L2>(has_exact_gradients);
-  laws::takes_autodiff(fw::FeatureMapped<Delta, L2>(Delta(3, 4), 4), false);
+  laws::takes_autodiff(fw::FeatureMapped<Delta, L2>(Delta({.key_size = 4, .value_size = 3}), 4),
+                       false);
 }
 
 }  // namespace

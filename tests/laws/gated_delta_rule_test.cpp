@@ -7,29 +7,31 @@ namespace {
 
 using fw::Dynamic;
 using fw::Index;
-template <int Dv, int Dk> using Gated = fw::GatedDeltaRule<double, Dv, Dk>;
-template <int Dv, int Dk>
-using VectorDecay = fw::GatedDeltaRule<double, Dv, Dk, fw::KeyValueBetaVectorDecay>;
+template <int Dk, int Dv> using Gated = fw::GatedDeltaRule<double, Dk, Dv>;
+template <int Dk, int Dv>
+using VectorDecay = fw::GatedDeltaRule<double, Dk, Dv, fw::KeyValueBetaVectorDecay>;
 
 TEST_CASE("gated delta rule obeys the laws", "[laws][gated_delta_rule]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Gated<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return Gated<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("gated delta rule with one decay a key row obeys the laws", "[laws][gated_delta_rule]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return VectorDecay<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return VectorDecay<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("gated delta rule in fixed sizes", "[laws][gated_delta_rule]") {
-  laws::all(VectorDecay<3, 17>());
-  laws::fixed_is_dynamic(Gated<1, 1>(), Gated<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Gated<17, 3>(), Gated<Dynamic, Dynamic>(17, 3), false);
-  laws::fixed_is_dynamic(VectorDecay<3, 17>(), VectorDecay<Dynamic, Dynamic>(3, 17), false);
+  laws::all(VectorDecay<17, 3>());
+  laws::fixed_is_dynamic(Gated<1, 1>(), Gated<Dynamic, Dynamic>({.key_size = 1}), false);
+  laws::fixed_is_dynamic(Gated<3, 17>(), Gated<Dynamic, Dynamic>({.key_size = 3, .value_size = 17}),
+                         false);
+  laws::fixed_is_dynamic(VectorDecay<17, 3>(),
+                         VectorDecay<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}), false);
 }
 
 TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_delta_rule]") {
-  const fw::DeltaRule<double> delta(5, 4);
-  const Gated<Dynamic, Dynamic> gated(5, 4);
-  const VectorDecay<Dynamic, Dynamic> vector(5, 4);
+  const fw::DeltaRule<double> delta({.key_size = 4, .value_size = 5});
+  const Gated<Dynamic, Dynamic> gated({.key_size = 4, .value_size = 5});
+  const VectorDecay<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
   fw::Random random(2);
   auto a = fw::testing::random_sequences(delta, 20, random);
   const auto& in = a.inputs;
@@ -48,8 +50,8 @@ TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_d
 
 TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule",
           "[gated_delta_rule]") {
-  const Gated<Dynamic, Dynamic> gated(5, 4);
-  const VectorDecay<Dynamic, Dynamic> vector(5, 4);
+  const Gated<Dynamic, Dynamic> gated({.key_size = 4, .value_size = 5});
+  const VectorDecay<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
   fw::Random random(4);
   auto a = fw::testing::random_sequences(gated, 20, random);
   const auto& in = a.inputs;
@@ -74,7 +76,7 @@ TEST_CASE("the gated delta rule fades first, then replaces what a key held", "[g
 }
 
 TEST_CASE("chunks of the gated delta rule divide by no decay", "[gated_delta_rule]") {
-  const Gated<Dynamic, Dynamic> m(5, 4);
+  const Gated<Dynamic, Dynamic> m({.key_size = 4, .value_size = 5});
   fw::Random random(5);
   auto a = fw::testing::random_sequences(m, 40, random);
   for (const Index t : {0, 7, 8, 39}) a.inputs.decay[t] = 0;

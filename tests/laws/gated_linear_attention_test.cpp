@@ -8,30 +8,33 @@ namespace {
 
 using fw::Dynamic;
 using fw::Index;
-template <int Dv, int Dk> using VectorGated = fw::GatedLinearAttention<double, Dv, Dk>;
-template <int Dv, int Dk>
-using Simple = fw::GatedLinearAttention<double, Dv, Dk, fw::KeyValueDecay>;
+template <int Dk, int Dv> using VectorGated = fw::GatedLinearAttention<double, Dk, Dv>;
+template <int Dk, int Dv>
+using Simple = fw::GatedLinearAttention<double, Dk, Dv, fw::KeyValueDecay>;
 
 TEST_CASE("gated linear attention obeys the laws", "[laws][gated_linear_attention]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return VectorGated<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return VectorGated<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("gated linear attention with one decay a token obeys the laws",
           "[laws][gated_linear_attention]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Simple<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return Simple<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("gated linear attention in fixed sizes", "[laws][gated_linear_attention]") {
-  laws::fixed_is_dynamic(VectorGated<1, 1>(), VectorGated<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(VectorGated<3, 17>(), VectorGated<Dynamic, Dynamic>(3, 17), false);
-  laws::fixed_is_dynamic(Simple<17, 3>(), Simple<Dynamic, Dynamic>(17, 3), false);
+  laws::fixed_is_dynamic(VectorGated<1, 1>(), VectorGated<Dynamic, Dynamic>({.key_size = 1}),
+                         false);
+  laws::fixed_is_dynamic(VectorGated<17, 3>(),
+                         VectorGated<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}), false);
+  laws::fixed_is_dynamic(Simple<3, 17>(),
+                         Simple<Dynamic, Dynamic>({.key_size = 3, .value_size = 17}), false);
 }
 
 TEST_CASE("gated linear attention that never forgets is linear attention",
           "[gated_linear_attention]") {
-  const fw::LinearAttention<double> sum(5, 4);
-  const VectorGated<Dynamic, Dynamic> vector(5, 4);
-  const Simple<Dynamic, Dynamic> simple(5, 4);
+  const fw::LinearAttention<double> sum({.key_size = 4, .value_size = 5});
+  const VectorGated<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
+  const Simple<Dynamic, Dynamic> simple({.key_size = 4, .value_size = 5});
   fw::Random random(2);
   auto a = fw::testing::random_sequences(sum, 20, random);
   const Eigen::MatrixXd ones = Eigen::MatrixXd::Ones(4, 20);
@@ -49,8 +52,8 @@ TEST_CASE("gated linear attention that never forgets is linear attention",
 
 TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian memory of rate 1",
           "[gated_linear_attention][hebbian]") {
-  const fw::HebbianMemory<double> retention(5, 4, {0.9, 1.0});
-  const Simple<Dynamic, Dynamic> simple(5, 4);
+  const fw::HebbianMemory<double> retention({.key_size = 4, .value_size = 5}, {0.9, 1.0});
+  const Simple<Dynamic, Dynamic> simple({.key_size = 4, .value_size = 5});
   fw::Random random(3);
   auto a = fw::testing::random_sequences(retention, 20, random);
   const Eigen::VectorXd decay = Eigen::VectorXd::Constant(20, 0.9);
@@ -63,8 +66,8 @@ TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian 
 }
 
 TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attention]") {
-  const VectorGated<Dynamic, Dynamic> vector(5, 4);
-  const Simple<Dynamic, Dynamic> simple(5, 4);
+  const VectorGated<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
+  const Simple<Dynamic, Dynamic> simple({.key_size = 4, .value_size = 5});
   fw::Random random(4);
   auto a = fw::testing::random_sequences(simple, 20, random);
   const Eigen::MatrixXd rows = a.inputs.decay.replicate(4, 1);
@@ -86,7 +89,7 @@ TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
 }
 
 TEST_CASE("chunks of gated linear attention divide by no decay", "[gated_linear_attention]") {
-  const Simple<Dynamic, Dynamic> m(5, 4);
+  const Simple<Dynamic, Dynamic> m({.key_size = 4, .value_size = 5});
   fw::Random random(5);
   auto a = fw::testing::random_sequences(m, 40, random);
   for (const Index t : {0, 7, 8, 39}) a.inputs.decay[t] = 0;

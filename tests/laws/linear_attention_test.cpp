@@ -8,31 +8,36 @@ namespace {
 
 using fw::Dynamic;
 using fw::Index;
-template <int Dv, int Dk> using Sum = fw::LinearAttention<double, Dv, Dk>;
-template <int Dv, int Dk>
-using Normalised = fw::LinearAttention<double, Dv, Dk, fw::AttentionNormaliser<double>>;
+template <int Dk, int Dv> using Sum = fw::LinearAttention<double, Dk, Dv>;
+template <int Dk, int Dv>
+using Normalised = fw::LinearAttention<double, Dk, Dv, fw::AttentionNormaliser<double>>;
 
 TEST_CASE("linear attention obeys the laws", "[laws][linear_attention]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Sum<Dynamic, Dynamic>(dv, dk); });
+  laws::at_all_sizes([](Index dk, Index dv) { return Sum<Dynamic, Dynamic>({dk, dv}); });
 }
 
 TEST_CASE("normalised linear attention obeys the laws", "[laws][linear_attention]") {
-  laws::at_all_sizes([](Index dv, Index dk) { return Normalised<Dynamic, Dynamic>(dv, dk); },
-                     /*positive=*/true);
+  laws::at_all_sizes(
+      [](Index dk, Index dv) {
+        return Normalised<Dynamic, Dynamic>({dk, dv});
+      },
+      /*positive=*/true);
 }
 
 TEST_CASE("linear attention in fixed sizes", "[laws][linear_attention]") {
-  laws::all(Normalised<3, 17>(), true);
-  laws::fixed_is_dynamic(Sum<1, 1>(), Sum<Dynamic, Dynamic>(1, 1), false);
-  laws::fixed_is_dynamic(Normalised<3, 17>(), Normalised<Dynamic, Dynamic>(3, 17), true);
+  laws::all(Normalised<17, 3>(), true);
+  laws::fixed_is_dynamic(Sum<1, 1>(), Sum<Dynamic, Dynamic>({.key_size = 1}), false);
+  laws::fixed_is_dynamic(Normalised<17, 3>(),
+                         Normalised<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}), true);
 }
 
 TEST_CASE(
     "the sum rule, the Hebbian rule without decay and the programmer without activation agree",
     "[linear_attention][hebbian][programmer1991]") {
-  const Sum<Dynamic, Dynamic> sum(5, 4);
-  const fw::HebbianMemory<double> hebbian(5, 4, {1.0, 1.0});
-  const fw::Programmer1991<double, Dynamic, Dynamic, fw::Identity> programmer(5, 4);
+  const Sum<Dynamic, Dynamic> sum({.key_size = 4, .value_size = 5});
+  const fw::HebbianMemory<double> hebbian({.key_size = 4, .value_size = 5}, {1.0, 1.0});
+  const fw::Programmer1991<double, Dynamic, Dynamic, fw::Identity> programmer(
+      {.key_size = 4, .value_size = 5});
   static_assert(fw::Interchangeable<Sum<Dynamic, Dynamic>, fw::HebbianMemory<double>>);
   static_assert(!fw::Interchangeable<Sum<Dynamic, Dynamic>, fw::HebbianMemory<float>>);
   fw::Random random(2);
@@ -49,7 +54,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the normaliser goes on counting past 2^24 in float", "[linear_attention]") {
-  const fw::LinearAttention<float, 1, 1, fw::AttentionNormaliser<float>> m(1, 1, {0.0f});
+  const fw::LinearAttention<float, 1, 1, fw::AttentionNormaliser<float>> m({.key_size = 1}, {0.0f});
   auto s = fw::initial_state(m);
   const Eigen::Matrix<float, 1, 1> one = Eigen::Matrix<float, 1, 1>::Ones();
   s.normaliser.sum[0] = 16777216.0f;  // 2^24 tokens of weight 1: z + 1 == z in float
@@ -60,7 +65,8 @@ TEST_CASE("the normaliser goes on counting past 2^24 in float", "[linear_attenti
 }
 
 TEST_CASE("degenerate reads of normalised linear attention", "[linear_attention]") {
-  const fw::LinearAttention<double, 2, 2, fw::AttentionNormaliser<double>> m(2, 2, {0.0});
+  const fw::LinearAttention<double, 2, 2, fw::AttentionNormaliser<double>> m({.key_size = 2},
+                                                                             {0.0});
   auto s = fw::initial_state(m);
   const Eigen::Vector2d k(1, 0), v(3, 4), elsewhere(0, 1), zero = Eigen::Vector2d::Zero();
   Eigen::Vector2d y = v;

@@ -144,8 +144,9 @@ TEST_CASE("FastWeightLayer: several sequences at once are each on its own", "[la
         const fw::FastWeightOptions options{
             .d_model = 6, .heads = 2, .scale = 0.5, .bias = true, .parallel = parallel};
         for (Index d : {1, 3, 17})
-          check_batch(Delta(options, fw::DeltaRule<double>(d, d)), sequences, steps);
-        check_batch(Net(options, fw::RecurrentDeltaNet<double>(3, 4)), sequences, steps);
+          check_batch(Delta(options, fw::DeltaRule<double>({.key_size = d})), sequences, steps);
+        check_batch(Net(options, fw::RecurrentDeltaNet<double>({.key_size = 4, .value_size = 3})),
+                    sequences, steps);
       }
 }
 
@@ -155,5 +156,5 @@ TEST_CASE("Layers: sequences that are not equally long are refused", "[layers]")
   refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));
   refuses_unequal_sequences(fw::CausalConv<double>(3, 2));
   refuses_unequal_sequences(fw::FastWeightLayer<fw::DeltaRule<double>>(
-      {.d_model = 3, .heads = 2}, fw::DeltaRule<double>(3, 3)));
+      {.d_model = 3, .heads = 2}, fw::DeltaRule<double>({.key_size = 3})));
 }

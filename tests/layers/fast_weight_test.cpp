@@ -17,27 +17,30 @@ namespace {
 
 template <class S>
 using UnitDelta = fw::FastWeightLayer<fw::DeltaRule<S>, fw::L2Normalise, fw::RmsNorm<S>>;
-template <class S> using FixedDelta = fw::FastWeightLayer<fw::DeltaRule<S, 3, 8>, fw::Dpfp<2>>;
+template <class S> using FixedDelta = fw::FastWeightLayer<fw::DeltaRule<S, 8, 3>, fw::Dpfp<2>>;
 
 }  // namespace
 
 TEST_CASE("FastWeightLayer: delta rule, unit keys, output norm", "[layers]") {
   for (Index heads : {1, 3})
     for (Index d : {3, 5})
-      check_layer(UnitDelta<double>({.d_model = 7, .heads = heads}, fw::DeltaRule<double>(d, 4)),
-                  UnitDelta<Complex>({.d_model = 7, .heads = heads}, fw::DeltaRule<Complex>(d, 4)),
+      check_layer(UnitDelta<double>({.d_model = 7, .heads = heads},
+                                    fw::DeltaRule<double>({.key_size = 4, .value_size = d})),
+                  UnitDelta<Complex>({.d_model = 7, .heads = heads},
+                                     fw::DeltaRule<Complex>({.key_size = 4, .value_size = d})),
                   {1, 3, 17});
 }
 
 TEST_CASE("FastWeightLayer: fixed sizes, a map that widens, scale and biases", "[layers]") {
   const fw::FastWeightOptions options{
       .d_model = 6, .heads = 2, .d_key = 2, .scale = 0.5, .bias = true};
-  check_layer(FixedDelta<double>(options, fw::DeltaRule<double, 3, 8>()),
-              FixedDelta<Complex>(options, fw::DeltaRule<Complex, 3, 8>()), {1, 5});
+  check_layer(FixedDelta<double>(options, fw::DeltaRule<double, 8, 3>()),
+              FixedDelta<Complex>(options, fw::DeltaRule<Complex, 8, 3>()), {1, 5});
 }
 
 TEST_CASE("FastWeightLayer: projections are named by the memory's signature", "[layers]") {
-  const UnitDelta<double> layer({.d_model = 6, .heads = 2}, fw::DeltaRule<double>(3, 4));
+  const UnitDelta<double> layer({.d_model = 6, .heads = 2},
+                                fw::DeltaRule<double>({.key_size = 4, .value_size = 3}));
   CHECK(parameter_names(layer) ==
         "write.key.weight\nwrite.value.weight\nwrite.beta.weight\nread.query.weight\nnorm.weight\n"
         "output.weight\n");
@@ -52,7 +55,7 @@ TEST_CASE("FastWeightLayer: projections are named by the memory's signature", "[
 TEST_CASE("FastWeightLayer: the equation, written out head by head", "[layers]") {
   constexpr Index heads = 2, dk = 4, dv = 3, steps = 6;
   UnitDelta<double> layer({.d_model = 5, .heads = heads, .scale = 0.25, .bias = true},
-                          fw::DeltaRule<double>(dv, dk));
+                          fw::DeltaRule<double>({dk, dv}));
   fw::Random random(4);
   layer_checks::randomise(layer, random);
   const Eigen::MatrixXd x = layer_checks::random_matrix(5, steps, random);
@@ -83,7 +86,7 @@ TEST_CASE("FastWeightLayer: the equation, written out head by head", "[layers]")
 
 TEST_CASE("FastWeightLayer: what cannot fit is refused", "[layers]") {
   using Layer = FixedDelta<double>;
-  const fw::DeltaRule<double, 3, 8> memory;
+  const fw::DeltaRule<double, 8, 3> memory;
   CHECK_THROWS_WITH(
       Layer({.d_model = 6, .heads = 2, .d_key = 3}, memory),
       ContainsSubstring("FastWeightLayer: the feature map has 12 features, the memory expects 8"));

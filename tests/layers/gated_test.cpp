@@ -19,15 +19,17 @@ namespace {
 
 template <class S>
 using Delta = fw::FastWeightLayer<fw::GatedDeltaRule<S>, fw::L2Normalise, fw::RmsNorm<S>>;
-template <class S> using Kimi = fw::GatedDeltaRule<S, 3, 4, fw::KeyValueBetaVectorDecay>;
+template <class S> using Kimi = fw::GatedDeltaRule<S, 4, 3, fw::KeyValueBetaVectorDecay>;
 template <class S> using Mapped = fw::FastWeightLayer<fw::GatedLinearAttention<S>, fw::Dpfp<2>>;
 
 }  // namespace
 
 TEST_CASE("FastWeightLayer: gated delta rule, one decay a token or a key row", "[layers]") {
   for (Index heads : {1, 3})
-    check_layer(Delta<double>({.d_model = 7, .heads = heads}, fw::GatedDeltaRule<double>(5, 4)),
-                Delta<Complex>({.d_model = 7, .heads = heads}, fw::GatedDeltaRule<Complex>(5, 4)),
+    check_layer(Delta<double>({.d_model = 7, .heads = heads},
+                              fw::GatedDeltaRule<double>({.key_size = 4, .value_size = 5})),
+                Delta<Complex>({.d_model = 7, .heads = heads},
+                               fw::GatedDeltaRule<Complex>({.key_size = 4, .value_size = 5})),
                 {1, 3, 17});
   const fw::FastWeightOptions options{.d_model = 6, .heads = 2, .scale = 0.5, .bias = true};
   check_layer(fw::FastWeightLayer<Kimi<double>, fw::L2Normalise>(options, Kimi<double>()),
@@ -37,8 +39,12 @@ TEST_CASE("FastWeightLayer: gated delta rule, one decay a token or a key row", "
 
 TEST_CASE("FastWeightLayer: gated linear attention, a decay for every feature", "[layers]") {
   const fw::FastWeightOptions options{.d_model = 6, .heads = 2, .d_key = 2};
-  const Mapped<double> layer(options, fw::GatedLinearAttention<double>(3, 8));
-  check_layer(layer, Mapped<Complex>(options, fw::GatedLinearAttention<Complex>(3, 8)), {1, 9});
+  const Mapped<double> layer(options,
+                             fw::GatedLinearAttention<double>({.key_size = 8, .value_size = 3}));
+  check_layer(
+      layer,
+      Mapped<Complex>(options, fw::GatedLinearAttention<Complex>({.key_size = 8, .value_size = 3})),
+      {1, 9});
   CHECK(parameter_names(layer) ==
         "write.key.weight\nwrite.value.weight\nwrite.decay.weight\nread.query.weight\n"
         "output.weight\n");

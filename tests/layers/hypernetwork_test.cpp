@@ -70,10 +70,10 @@ template <class F> void check_exact(const Problem& p, const F& f) {
     CHECK(largest_entry(net.answer(Y) - target) <= limit);
   };
   const auto all_memories = [&](const Net& net) {
-    right(net, Sum(net.hidden(), 1));
-    right(net, Delta(net.hidden(), 1));
-    right(net,
-          fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>(net.hidden(), 1));
+    right(net, Sum({.key_size = 1, .value_size = net.hidden()}));
+    right(net, Delta({.key_size = 1, .value_size = net.hidden()}));
+    right(net, fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>(
+                   {.key_size = 1, .value_size = net.hidden()}));
   };
   const Net net(p.theta, p.a);
   all_memories(net);
@@ -141,7 +141,7 @@ TEST_CASE("hypernetwork: a token at a time is both at once", "[hypernetwork]") {
   fw::Random random(3);
   const Problem p(random);
   const Net net(p.theta, p.a);
-  const auto block = net.block<Tanh>(Delta(net.hidden(), 1));
+  const auto block = net.block<Tanh>(Delta({.key_size = 1, .value_size = net.hidden()}));
   const Eigen::MatrixXd E = net.tokens(p.x, p.z);
   Eigen::MatrixXd Y(E.rows(), 2);
   auto state = block.initial_state();
@@ -154,27 +154,42 @@ TEST_CASE("hypernetwork: what breaks the construction is refused with the reason
           "[hypernetwork]") {
   using Normaliser = fw::AttentionNormaliser<double>;
   using Identity = fw::IdentityMap;
-  refuses(fw::KeyValueCache<double>(3, 1, {.capacity = 2}), "softmax");
-  refuses(fw::LinearAttention<double, -1, -1, Normaliser>(3, 1), "attention normalisation");
-  refuses(fw::DeltaRule<double, -1, -1, Normaliser>(3, 1), "attention normalisation");
-  refuses(fw::FeatureMapped<Sum, fw::EluPlusOne>(Sum(3, 1), 1), "ELU+1");
-  refuses(fw::FeatureMapped<Sum, fw::SumNormalise>(Sum(3, 1), 1), "sum normalisation");
-  refuses(fw::FeatureMapped<Delta, fw::Chain<Identity, fw::SumNormalise>>(Delta(3, 1), 1),
+  refuses(fw::KeyValueCache<double>({.key_size = 1, .value_size = 3}, {.capacity = 2}), "softmax");
+  refuses(fw::LinearAttention<double, -1, -1, Normaliser>({.key_size = 1, .value_size = 3}),
+          "attention normalisation");
+  refuses(fw::DeltaRule<double, -1, -1, Normaliser>({.key_size = 1, .value_size = 3}),
+          "attention normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::EluPlusOne>(Sum({.key_size = 1, .value_size = 3}), 1),
+          "ELU+1");
+  refuses(fw::FeatureMapped<Sum, fw::SumNormalise>(Sum({.key_size = 1, .value_size = 3}), 1),
           "sum normalisation");
-  refuses(fw::FeatureMapped<Sum, fw::SumNormalised<fw::EluPlusOne>>(Sum(3, 1), 1),
+  refuses(fw::FeatureMapped<Delta, fw::Chain<Identity, fw::SumNormalise>>(
+              Delta({.key_size = 1, .value_size = 3}), 1),
           "sum normalisation");
-  refuses(fw::FeatureMapped<Sum, fw::SoftmaxMap>(Sum(3, 1), 1), "a softmax of keys and queries");
-  refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum(3, 1), 1), "L2 normalisation");
-  refuses(fw::FeatureMapped<Sum, fw::TanhMap>(Sum(3, 1), 1), "not z times the value");
-  refuses(fw::HebbianMemory<double>(3, 1), "HebbianMemory: what it answers is not z times");
-  refuses(fw::GatedDeltaRule<double>(3, 1), "GatedDeltaRule: what the first token writes decays");
+  refuses(fw::FeatureMapped<Sum, fw::SumNormalised<fw::EluPlusOne>>(
+              Sum({.key_size = 1, .value_size = 3}), 1),
+          "sum normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::SoftmaxMap>(Sum({.key_size = 1, .value_size = 3}), 1),
+          "a softmax of keys and queries");
+  refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum({.key_size = 1, .value_size = 3}), 1),
+          "L2 normalisation");
+  refuses(fw::FeatureMapped<Sum, fw::TanhMap>(Sum({.key_size = 1, .value_size = 3}), 1),
+          "not z times the value");
+  refuses(fw::HebbianMemory<double>({.key_size = 1, .value_size = 3}),
+          "HebbianMemory: what it answers is not z times");
+  refuses(fw::GatedDeltaRule<double>({.key_size = 1, .value_size = 3}),
+          "GatedDeltaRule: what the first token writes decays");
   // Right for values from 0 to 1, but not below.
   using Clipped = fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, fw::Relu>;
-  CHECK_THROWS_WITH(a_net(1).block<Tanh>(Clipped(1, 1)),
+  CHECK_THROWS_WITH(a_net(1).block<Tanh>(Clipped({.key_size = 1})),
                     ContainsSubstring("what it answers is not z times"));
-  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Saturation>(3, 1), "not z times");
-  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Threshold>(3, 1), "not z times");
-  CHECK_THROWS_WITH((a_net().block<Tanh, fw::LayerNorm>(Sum(3, 1))),
+  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Saturation>(
+              {.key_size = 1, .value_size = 3}),
+          "not z times");
+  refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Threshold>(
+              {.key_size = 1, .value_size = 3}),
+          "not z times");
+  CHECK_THROWS_WITH((a_net().block<Tanh, fw::LayerNorm>(Sum({.key_size = 1, .value_size = 3}))),
                     ContainsSubstring("cannot be built with LayerNorm"));
   const auto order = fw::TokenOrder::z_first;
   const Eigen::MatrixXd one = Eigen::MatrixXd::Ones(1, 1);
@@ -182,8 +197,10 @@ TEST_CASE("hypernetwork: what breaks the construction is refused with the reason
                     ContainsSubstring("the order e2, e1 under a causal mask"));
   CHECK_THROWS_AS(Net({one}, one, {.order = order}), std::invalid_argument);
   // A map or a rate that changes nothing breaks nothing.
-  CHECK_NOTHROW(a_net().block<Tanh>(fw::FeatureMapped<Sum, Identity>(Sum(3, 1), 1)));
-  CHECK_NOTHROW(a_net().block<Tanh>(fw::HebbianMemory<double>(3, 1, {1.0, 1.0})));
+  CHECK_NOTHROW(a_net().block<Tanh>(
+      fw::FeatureMapped<Sum, Identity>(Sum({.key_size = 1, .value_size = 3}), 1)));
+  CHECK_NOTHROW(
+      a_net().block<Tanh>(fw::HebbianMemory<double>({.key_size = 1, .value_size = 3}, {1.0, 1.0})));
 }
 
 TEST_CASE("hypernetwork: what is refused would be wrong", "[hypernetwork]") {
@@ -212,8 +229,10 @@ TEST_CASE("hypernetwork: sizes that do not fit are refused by name", "[hypernetw
   CHECK_THROWS_WITH(net.answer(theta), ContainsSubstring("Y has 3 rows"));
   CHECK_THROWS_WITH(net.answer(Eigen::MatrixXd::Ones(net.width(), 3)),
                     ContainsSubstring("Y has 3 columns"));
-  CHECK_THROWS_WITH(net.block<Tanh>(Sum(4, 1)), ContainsSubstring("the memory's value has 4 rows"));
-  CHECK_THROWS_WITH(net.block<Tanh>(Sum(3, 2)), ContainsSubstring("the memory's key has 2 rows"));
+  CHECK_THROWS_WITH(net.block<Tanh>(Sum({.key_size = 1, .value_size = 4})),
+                    ContainsSubstring("the memory's value has 4 rows"));
+  CHECK_THROWS_WITH(net.block<Tanh>(Sum({.key_size = 2, .value_size = 3})),
+                    ContainsSubstring("the memory's key has 2 rows"));
 }
 
 namespace {
@@ -223,7 +242,8 @@ template <template <class> class Rule, class F, template <class> class Norm = fw
 auto block_of(Index d, Index heads, bool bias, bool causal = true) {
   using M = Rule<S>;
   return fw::LinearTransformerBlock<M, fw::Elementwise<F>, Norm>(
-      fw::SummedHeads<M>({.d_model = d, .heads = heads, .causal = causal, .bias = bias}, M(4, 3)),
+      fw::SummedHeads<M>({.d_model = d, .heads = heads, .causal = causal, .bias = bias},
+                         M({.key_size = 3, .value_size = 4})),
       fw::FeedForward<S, fw::Elementwise<F>>(d, d + 2, bias));
 }
 template <class S> using SumOf = fw::LinearAttention<S>;
@@ -263,9 +283,9 @@ TEST_CASE("linear transformer block, full: gradients and refusals", "[layers]") 
   }
   layer_checks::check_refusals(sum);
   using Cache = fw::KeyValueCache<double>;
-  CHECK_THROWS_WITH(
-      fw::SummedHeads<Cache>({.d_model = 4, .causal = false}, Cache(2, 2, {.capacity = 3})),
-      ContainsSubstring("SummedHeads: the full form of KeyValueCache was asked for"));
+  CHECK_THROWS_WITH(fw::SummedHeads<Cache>({.d_model = 4, .causal = false},
+                                           Cache({.key_size = 2}, {.capacity = 3})),
+                    ContainsSubstring("SummedHeads: the full form of KeyValueCache was asked for"));
 }
 
 TEST_CASE("linear transformer block, full: E + Σ Q Kᵀ V W_P, then + σ(E W_1) W_2", "[layers]") {

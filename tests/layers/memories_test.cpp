@@ -20,7 +20,7 @@ namespace {
 
 // Writes two keys and values a token, each under a strength of its own value row.
 struct PairSignature {
-  Index dv, dk;
+  Index dk, dv;
   template <class C> struct Write {
     fw::mat<C, Dynamic, 2> value;
     fw::mat<C, Dynamic, 2> key;
@@ -50,9 +50,9 @@ template <class S> struct PairMemory {
     fw::mat<C, Dynamic, Dynamic> W;
     static constexpr auto names = fw::names("W");
   };
-  Index dv, dk;
+  Index dk, dv;
 
-  Signature signature() const { return {dv, dk}; }
+  Signature signature() const { return {.dk = dk, .dv = dv}; }
   State<fw::Extents> state_extents() const { return {{dv, dk}}; }
   void write(fw::StateOf<PairMemory>& s, fw::WriteToken<PairMemory> t) const {
     s.W += t.strength.asDiagonal() * t.value * t.key.transpose();
@@ -78,12 +78,12 @@ template <class S> struct PairMemory {
 
 template <class S>
 using Sum =
-    fw::FastWeightLayer<fw::LinearAttention<S, 3, 5, fw::AttentionNormaliser<S>>, fw::EluPlusOne>;
+    fw::FastWeightLayer<fw::LinearAttention<S, 5, 3, fw::AttentionNormaliser<S>>, fw::EluPlusOne>;
 template <class S> using Pair = fw::FastWeightLayer<PairMemory<S>, fw::EluPlusOne>;
 
 template <class S> Sum<S> sum_layer() {
-  using M = fw::LinearAttention<S, 3, 5, fw::AttentionNormaliser<S>>;
-  return Sum<S>({.d_model = 6, .heads = 2}, M(3, 5, {S(1e-3)}));
+  using M = fw::LinearAttention<S, 5, 3, fw::AttentionNormaliser<S>>;
+  return Sum<S>({.d_model = 6, .heads = 2}, M({.key_size = 5, .value_size = 3}, {S(1e-3)}));
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ template <class S> using Block = fw::PreNormBlock<fw::LayerNorm<S>, Mixer<S>, fw
 template <class S> using Model = fw::LanguageModel<Block<S>>;
 
 template <class S> Block<S> block(Index d) {
-  return Block<S>(Mixer<S>({.d_model = d, .heads = 2}, fw::DeltaRule<S>(3, 4)),
-                  fw::FeedForward<S>(d, 2 * d));
+  return Block<S>(
+      Mixer<S>({.d_model = d, .heads = 2}, fw::DeltaRule<S>({.key_size = 4, .value_size = 3})),
+      fw::FeedForward<S>(d, 2 * d));
 }
 
 const std::vector<int> text{3, 1, 4, 1, 5, 0, 2, 6, 5, 3, 5};
@@ -46,9 +47,10 @@ TEST_CASE("PreNormBlock: gradients, streaming, refusals", "[layers]") {
         "mixer.write.beta.weight\nmixer.read.query.weight\nmixer.output.weight\n"
         "norm2.weight\nnorm2.bias\n"
         "ffn.up.weight\nffn.up.bias\nffn.down.weight\nffn.down.bias\n");
-  CHECK_THROWS_WITH(Block<double>(Mixer<double>({.d_model = 4}, fw::DeltaRule<double>(2, 2)),
-                                  fw::FeedForward<double>(5, 6)),
-                    "PreNormBlock: the ffn's input has 5 rows, the mixer expects 4");
+  CHECK_THROWS_WITH(
+      Block<double>(Mixer<double>({.d_model = 4}, fw::DeltaRule<double>({.key_size = 2})),
+                    fw::FeedForward<double>(5, 6)),
+      "PreNormBlock: the ffn's input has 5 rows, the mixer expects 4");
 }
 
 TEST_CASE("LanguageModel: every gradient of its cross-entropy", "[layers]") {

@@ -21,12 +21,12 @@ namespace {
 
 using SumElu = fw::SumNormalised<fw::EluPlusOne>;
 
-template <template <class, int, int> class Rule, class Map> void check_around(Index dv, Index dk) {
+template <template <class, int, int> class Rule, class Map> void check_around(Index dk, Index dv) {
   using M = Rule<double, fw::Dynamic, fw::Dynamic>;
   using Z = Rule<Complex, fw::Dynamic, fw::Dynamic>;
   const fw::FastWeightOptions options{.d_model = 5, .heads = 2, .scale = 0.5, .bias = true};
-  check_layer(fw::FastWeightLayer<M, Map>(options, M(dv, dk)),
-              fw::FastWeightLayer<Z, Map>(options, Z(dv, dk)), {1, 9});
+  check_layer(fw::FastWeightLayer<M, Map>(options, M({dk, dv})),
+              fw::FastWeightLayer<Z, Map>(options, Z({dk, dv})), {1, 9});
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ template <template <class, int, int> class Rule, class Map> void check_around(In
 TEST_CASE("FastWeightLayer around the Delta RNN", "[layers][recurrent]") {
   check_around<fw::DeltaRnn, SumElu>(3, 4);
   check_around<fw::DeltaRnn, fw::IdentityMap>(1, 2);
-  const fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu> layer({.d_model = 6, .heads = 2},
-                                                                fw::DeltaRnn<double>(3, 4));
+  const fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu> layer(
+      {.d_model = 6, .heads = 2}, fw::DeltaRnn<double>({.key_size = 4, .value_size = 3}));
   CHECK(parameter_names(layer) ==
         "write.key.weight\nwrite.value.weight\nwrite.beta.weight\nwrite.query.weight\n"
         "write.recurrent_key.weight\nwrite.recurrent_value.weight\nwrite.recurrent_beta.weight\n"
@@ -44,8 +44,8 @@ TEST_CASE("FastWeightLayer around the Delta RNN", "[layers][recurrent]") {
 
 TEST_CASE("FastWeightLayer around the Delta LSTM", "[layers][recurrent]") {
   check_around<fw::DeltaLstm, SumElu>(3, 4);
-  const fw::FastWeightLayer<fw::DeltaLstm<double>, SumElu> layer({.d_model = 6, .heads = 2},
-                                                                 fw::DeltaLstm<double>(3, 4));
+  const fw::FastWeightLayer<fw::DeltaLstm<double>, SumElu> layer(
+      {.d_model = 6, .heads = 2}, fw::DeltaLstm<double>({.key_size = 4, .value_size = 3}));
   CHECK(layer.write.key.weight.rows() == 2 * 4 * 3);
   CHECK(layer.write.beta.weight.rows() == 2 * 3);
 }
@@ -53,17 +53,18 @@ TEST_CASE("FastWeightLayer around the Delta LSTM", "[layers][recurrent]") {
 TEST_CASE("FastWeightLayer around the recurrent delta net learns its slow weights",
           "[layers][recurrent]") {
   check_around<fw::RecurrentDeltaNet, fw::IdentityMap>(3, 4);
-  fw::FastWeightLayer<fw::RecurrentDeltaNet<double>> layer({.d_model = 6, .heads = 2},
-                                                           fw::RecurrentDeltaNet<double>(3, 4));
+  fw::FastWeightLayer<fw::RecurrentDeltaNet<double>> layer(
+      {.d_model = 6, .heads = 2}, fw::RecurrentDeltaNet<double>({.key_size = 4, .value_size = 3}));
   CHECK(parameter_names(layer).find("slow.1.key\nslow.1.query\nslow.1.value\nslow.1.beta\n") !=
         std::string::npos);
   fw::Random random(1);
   fw::initialise(layer, random);
   CHECK(layer.slow[1].key.cwiseAbs().maxCoeff() > 0.1);
   using Mapped = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>, fw::EluPlusOne>;
-  CHECK_THROWS_WITH(Mapped({.d_model = 6}, fw::RecurrentDeltaNet<double>(3, 4)),
-                    "FastWeightLayer: the feature map is EluPlusOne, expected IdentityMap, as "
-                    "RecurrentDeltaNet takes no keys to map");
+  CHECK_THROWS_WITH(
+      Mapped({.d_model = 6}, fw::RecurrentDeltaNet<double>({.key_size = 4, .value_size = 3})),
+      "FastWeightLayer: the feature map is EluPlusOne, expected IdentityMap, as "
+      "RecurrentDeltaNet takes no keys to map");
 }
 
 TEST_CASE("SelfReferentialLayer", "[layers][recurrent]") {
@@ -98,7 +99,7 @@ template <class Layer> void check_trace_of(const Layer& first, const Layer& seco
 
 TEST_CASE("Layers around memories: a trace serves a layer of another size", "[layers]") {
   using Delta = fw::DeltaRule<double>;
-  const Delta small(2, 3), large(4, 5);
+  const Delta small({.key_size = 3, .value_size = 2}), large({.key_size = 5, .value_size = 4});
   using Own = fw::FastWeightLayer<Delta>;
   check_trace_of(Own({.d_model = 6, .heads = 2}, small), Own({.d_model = 6, .heads = 2}, large));
   using Summed = fw::SummedHeads<Delta>;

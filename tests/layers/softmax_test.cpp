@@ -15,9 +15,11 @@ using Softmax = fw::FastWeightLayer<fw::KeyValueCache<S>, fw::IdentityMap, fw::L
 }  // namespace
 
 TEST_CASE("FastWeightLayer: softmax cache", "[layers]") {
-  check_layer(Softmax<double>({.d_model = 6, .heads = 2},
-                              fw::KeyValueCache<double>(3, 5, {.capacity = 32})),
-              Softmax<Complex>({.d_model = 6, .heads = 2},
-                               fw::KeyValueCache<Complex>(3, 5, {.capacity = 32})),
+  check_layer(Softmax<double>(
+                  {.d_model = 6, .heads = 2},
+                  fw::KeyValueCache<double>({.key_size = 5, .value_size = 3}, {.capacity = 32})),
+              Softmax<Complex>(
+                  {.d_model = 6, .heads = 2},
+                  fw::KeyValueCache<Complex>({.key_size = 5, .value_size = 3}, {.capacity = 32})),
               {1, 9});
 }

@@ -7,32 +7,34 @@ namespace {
 using fw::Dynamic;
 using fw::Index;
 using fw::WhenFull;
-template <int Dv, int Dk> using Cache = fw::KeyValueCache<double, Dv, Dk>;
+template <int Dk, int Dv> using Cache = fw::KeyValueCache<double, Dk, Dv>;
 
 TEST_CASE("key-value cache with room for all obeys the laws", "[laws][key_value_cache]") {
-  laws::at_all_sizes([](Index dv, Index dk) {
-    return Cache<Dynamic, Dynamic>(dv, dk, {200, WhenFull::refuse});
+  laws::at_all_sizes([](Index dk, Index dv) {
+    return Cache<Dynamic, Dynamic>({dk, dv}, {200, WhenFull::refuse});
   });
 }
 
 TEST_CASE("sliding key-value cache obeys the laws", "[laws][key_value_cache]") {
   for (const Index capacity : {1, 2, 5, 11, 64}) {
     INFO("capacity " << capacity);
-    const Cache<Dynamic, Dynamic> m(4, 3, {capacity, WhenFull::slide});
+    const Cache<Dynamic, Dynamic> m({.key_size = 3, .value_size = 4}, {capacity, WhenFull::slide});
     laws::all(m);
     laws::gradients_are_exact(m, 1, false);
     laws::gradients_are_exact(m, 17, false);
   }
-  laws::gradients_are_exact(Cache<Dynamic, Dynamic>(2, 3, {70, WhenFull::slide}), 150, false);
+  laws::gradients_are_exact(
+      Cache<Dynamic, Dynamic>({.key_size = 3, .value_size = 2}, {70, WhenFull::slide}), 150, false);
 }
 
 TEST_CASE("key-value cache in fixed sizes", "[laws][key_value_cache]") {
-  laws::all(Cache<3, 17>({7}));
-  laws::fixed_is_dynamic(Cache<3, 17>({9}), Cache<Dynamic, Dynamic>(3, 17, {9}), false);
+  laws::all(Cache<17, 3>({7}));
+  laws::fixed_is_dynamic(Cache<17, 3>({9}),
+                         Cache<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}, {9}), false);
 }
 
 TEST_CASE("key-value cache is softmax attention", "[key_value_cache]") {
-  const Cache<Dynamic, Dynamic> m(2, 2, {300, WhenFull::slide, 0.7});
+  const Cache<Dynamic, Dynamic> m({.key_size = 2}, {300, WhenFull::slide, 0.7});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 290, random);  // more than two blocks of a read
   auto s = fw::initial_state(m);
@@ -60,7 +62,7 @@ TEST_CASE("softmax of huge scores does not overflow", "[key_value_cache]") {
 }
 
 TEST_CASE("a full cache that refuses says so and stays as it was", "[key_value_cache]") {
-  const Cache<Dynamic, Dynamic> m(2, 3, {5, WhenFull::refuse});
+  const Cache<Dynamic, Dynamic> m({.key_size = 3, .value_size = 2}, {5, WhenFull::refuse});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 4, random);
   auto s = fw::initial_state(m);

@@ -13,8 +13,8 @@ using fw::Index;
 // The rule with an initial state drawn at random: a self-referential matrix of zeros remains one,
 // and recurrent weights of zero recall nothing.
 template <template <class, int, int> class Rule> struct Started {
-  template <class S, int Dv, int Dk> struct Memory : Rule<S, Dv, Dk> {
-    using Base = Rule<S, Dv, Dk>;
+  template <class S, int Dk, int Dv> struct Memory : Rule<S, Dk, Dv> {
+    using Base = Rule<S, Dk, Dv>;
     using Base::Base;
     fw::StateOf<Base> initial_state() const {
       auto state = fw::zero_gradient(static_cast<const Base&>(*this));
@@ -26,20 +26,20 @@ template <template <class, int, int> class Rule> struct Started {
           state);
       return state;
     }
-    template <class T> auto cast() const {
-      return Memory<T, Dv, Dk>(this->signature().dv, this->signature().dk);
-    }
+    template <class T> auto cast() const { return Memory<T, Dk, Dv>(this->signature().sizes()); }
   };
 };
 
 template <template <class, int, int> class Rule> void obeys_the_laws() {
   using Dyn = typename Started<Rule>::template Memory<double, fw::Dynamic, fw::Dynamic>;
-  using Tall = typename Started<Rule>::template Memory<double, 17, 3>;
-  laws::at_all_sizes([](Index dv, Index dk) { return Dyn(dv, dk); });
-  laws::fixed_is_dynamic(Tall(), Dyn(17, 3), false);
-  saves_its_state(Dyn(5, 3));
-  CHECK_THROWS_WITH(Dyn(0, 3), Catch::Matchers::ContainsSubstring("d_v is 0, expected at least 1"));
-  CHECK_THROWS_WITH(Tall(17, 2), Catch::Matchers::ContainsSubstring("d_k is 2, expected 3"));
+  using Tall = typename Started<Rule>::template Memory<double, 3, 17>;
+  laws::at_all_sizes([](Index dk, Index dv) { return Dyn({dk, dv}); });
+  laws::fixed_is_dynamic(Tall(), Dyn({.key_size = 3, .value_size = 17}), false);
+  saves_its_state(Dyn({.key_size = 3, .value_size = 5}));
+  CHECK_THROWS_WITH(Dyn({.key_size = 3, .value_size = 0}),
+                    Catch::Matchers::ContainsSubstring("d_v is 0, expected at least 1"));
+  CHECK_THROWS_WITH(Tall({.key_size = 2, .value_size = 17}),
+                    Catch::Matchers::ContainsSubstring("d_k is 2, expected 3"));
 }
 
 TEST_CASE("the Delta RNN obeys the laws", "[laws][recurrent]") { obeys_the_laws<fw::DeltaRnn>(); }

@@ -29,15 +29,16 @@ static_assert(!fw::Chunkable<fw::FeatureMapped<Delta, L2>>);
 
 TEST_CASE("fixed and dynamic sizes behind a feature map agree", "[laws][feature_mapped]") {
   using fw::EluPlusOne, fw::FeatureMapped;
-  const FeatureMapped<Delta, EluPlusOne> dynamic(Delta(3, 4), 4);
+  const FeatureMapped<Delta, EluPlusOne> dynamic(Delta({.key_size = 4, .value_size = 3}), 4);
   const FeatureMapped<FixedDelta<4>, EluPlusOne, 4> fixed(FixedDelta<4>(), 4);
   const FeatureMapped<FixedDelta<4>, EluPlusOne> fixed_memory(FixedDelta<4>(), 4);
-  const FeatureMapped<Delta, EluPlusOne, 4> fixed_keys(Delta(3, 4), 4);
+  const FeatureMapped<Delta, EluPlusOne, 4> fixed_keys(Delta({.key_size = 4, .value_size = 3}), 4);
   laws::fixed_is_dynamic(fixed, dynamic, false);
   laws::fixed_is_dynamic(fixed_memory, dynamic, false);
   laws::fixed_is_dynamic(fixed_keys, dynamic, false);
   const FeatureMapped<FixedDelta<16>, DpfpSum, 4> dpfp(FixedDelta<16>(), 4);
-  laws::fixed_is_dynamic(dpfp, FeatureMapped<Delta, DpfpSum>(Delta(3, 16), 4), false);
+  laws::fixed_is_dynamic(
+      dpfp, FeatureMapped<Delta, DpfpSum>(Delta({.key_size = 16, .value_size = 3}), 4), false);
 }
 
 // The same bits, since the same map runs on the same columns.
@@ -66,22 +67,23 @@ template <class M, class Map> void is_the_map_by_hand(const M& memory, Index d_k
 }
 
 TEST_CASE("a memory behind a feature map is that memory and the map by hand", "[feature_mapped]") {
-  is_the_map_by_hand(Delta(3, 4), 4, fw::EluPlusOne());
-  is_the_map_by_hand(Delta(3, 20), 5, DpfpSum());
-  is_the_map_by_hand(Delta(3, 4), 4, L2());
-  is_the_map_by_hand(Sum(3, 4), 4, fw::EluPlusOne());
-  is_the_map_by_hand(Sum(3, 20), 5, DpfpSum());
-  is_the_map_by_hand(Sum(3, 4), 4, L2());
-  is_the_map_by_hand(Sum(3, 12), 4, fw::FavorPlus<double>(4, 6, 1));
-  is_the_map_by_hand(Gated(3, 20), 5, DpfpSum());
-  is_the_map_by_hand(GatedDelta(3, 12), 4, fw::FavorPlus<double>(4, 6, 1));
-  is_the_map_by_hand(fw::KeyValueCache<double>(3, 4, {7}), 4, L2());
+  is_the_map_by_hand(Delta({.key_size = 4, .value_size = 3}), 4, fw::EluPlusOne());
+  is_the_map_by_hand(Delta({.key_size = 20, .value_size = 3}), 5, DpfpSum());
+  is_the_map_by_hand(Delta({.key_size = 4, .value_size = 3}), 4, L2());
+  is_the_map_by_hand(Sum({.key_size = 4, .value_size = 3}), 4, fw::EluPlusOne());
+  is_the_map_by_hand(Sum({.key_size = 20, .value_size = 3}), 5, DpfpSum());
+  is_the_map_by_hand(Sum({.key_size = 4, .value_size = 3}), 4, L2());
+  is_the_map_by_hand(Sum({.key_size = 12, .value_size = 3}), 4, fw::FavorPlus<double>(4, 6, 1));
+  is_the_map_by_hand(Gated({.key_size = 20, .value_size = 3}), 5, DpfpSum());
+  is_the_map_by_hand(GatedDelta({.key_size = 12, .value_size = 3}), 4,
+                     fw::FavorPlus<double>(4, 6, 1));
+  is_the_map_by_hand(fw::KeyValueCache<double>({.key_size = 4, .value_size = 3}, {7}), 4, L2());
 }
 
 TEST_CASE("behind a feature map every feature has its decay", "[feature_mapped]") {
   using Dpfp = fw::Dpfp<2>;
-  const fw::FeatureMapped<Gated, Dpfp> dynamic(Gated(3, 16), 4);
-  using FixedGated = fw::GatedLinearAttention<double, 3, 16>;
+  const fw::FeatureMapped<Gated, Dpfp> dynamic(Gated({.key_size = 16, .value_size = 3}), 4);
+  using FixedGated = fw::GatedLinearAttention<double, 16, 3>;
   const fw::FeatureMapped<FixedGated, Dpfp, 4> fixed(FixedGated(), 4);
   CHECK(dynamic.signature().write().key.rows == 4);
   CHECK(dynamic.signature().write().decay.rows == 16);
@@ -100,9 +102,9 @@ TEST_CASE("a map that does not fit the memory is refused", "[feature_mapped]") {
   using Catch::Matchers::Message;
   using Doubled = fw::FeatureMapped<Delta, fw::Dpfp<1>>;
   CHECK_THROWS_MATCHES(
-      Doubled(Delta(3, 4), 4), std::invalid_argument,
+      Doubled(Delta({.key_size = 4, .value_size = 3}), 4), std::invalid_argument,
       Message("Dpfp then DeltaRule: a mapped key has 8 rows, the memory expects 4"));
-  CHECK_THROWS_MATCHES(Doubled(Delta(3, 4), 0), std::invalid_argument,
+  CHECK_THROWS_MATCHES(Doubled(Delta({.key_size = 4, .value_size = 3}), 0), std::invalid_argument,
                        Message("Dpfp then DeltaRule: d_key is 0, expected at least 1"));
   using Fixed = fw::FeatureMapped<FixedDelta<4>, fw::EluPlusOne, 4>;
   CHECK_THROWS_MATCHES(Fixed(FixedDelta<4>(), 5), std::invalid_argument,
@@ -111,7 +113,8 @@ TEST_CASE("a map that does not fit the memory is refused", "[feature_mapped]") {
 
 TEST_CASE("a full cache behind a feature map refuses as the cache does", "[feature_mapped]") {
   using Cache = fw::KeyValueCache<double>;
-  const fw::FeatureMapped<Cache, L2> m(Cache(2, 3, {5, fw::WhenFull::refuse}), 3);
+  const fw::FeatureMapped<Cache, L2> m(
+      Cache({.key_size = 3, .value_size = 2}, {5, fw::WhenFull::refuse}), 3);
   fw::Random random(3);
   auto all = fw::testing::random_sequences(m, 6, random);
   auto s = fw::initial_state(m);

@@ -47,7 +47,8 @@ struct Answers {
 
 template <class Layer> Answers run(bool parallel, int threads) {
   const Threads used(threads);
-  Layer layer({.d_model = 24, .heads = 8, .parallel = parallel}, fw::DeltaRule<float>(17, 5));
+  Layer layer({.d_model = 24, .heads = 8, .parallel = parallel},
+              fw::DeltaRule<float>({.key_size = 5, .value_size = 17}));
   fw::Random random(3);
   layer_checks::randomise(layer, random);
   Layer grad = layer;

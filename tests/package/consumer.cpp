@@ -4,7 +4,7 @@
 #include <iostream>
 
 int main() {
-  const fw::DeltaRule<double, 2, 3> memory;
+  const fw::DeltaRule<double, 3, 2> memory;
   auto state = fw::initial_state(memory);
   const Eigen::Vector3d key(0, 1, 0);
   const Eigen::Vector2d value(3, 4);

@@ -58,7 +58,10 @@ void construction(Case& file) {
     const auto sum = net.block<Activation>();
     compare_weights(file, net, sum);
     compare_tokens(file, net, sum, E);
-    compare_tokens(file, net, net.block<Activation>(fw::DeltaRule<double>(net.hidden(), 1)), E);
+    compare_tokens(
+        file, net,
+        net.block<Activation>(fw::DeltaRule<double>({.key_size = 1, .value_size = net.hidden()})),
+        E);
   }
 }
 

@@ -47,7 +47,7 @@ void run(Case& file, const Source& source, const Make& make) {
   const Index d_model = x.axis(2), heads = std::stoll(file.setting("heads"));
   const Index d_head = out.axis(1) / heads;
   const Map map;
-  const M memory = make(d_head, map.features(d_head));
+  const M memory = make(map.features(d_head), d_head);
   using Layer = fw::FastWeightLayer<M, Map>;
   Layer layer({.d_model = d_model,
                .heads = heads,
@@ -98,24 +98,26 @@ void run(Case& file, const Source& source, const Make& make) {
 
 template <const Source& source, class Map> void delta_net(Case& file) {
   using M = fw::DeltaRule<double>;
-  run<M, fw::SumNormalised<Map>>(file, source, [](Index dv, Index dk) { return M(dv, dk); });
+  run<M, fw::SumNormalised<Map>>(file, source, [](Index dk, Index dv) { return M({dk, dv}); });
 }
 
 void normalised_delta_net(Case& file) {
   using M = fw::DeltaRule<double, -1, -1, Normaliser>;
-  run<M, fw::SumNormalised<fw::EluPlusOne>>(
-      file, language_model, [](Index dv, Index dk) { return M(dv, dk, Normaliser{1e-5}); });
+  run<M, fw::SumNormalised<fw::EluPlusOne>>(file, language_model, [](Index dk, Index dv) {
+    return M({dk, dv}, Normaliser{1e-5});
+  });
 }
 
 void sum_linear(Case& file) {
   using M = fw::LinearAttention<double, -1, -1, Normaliser>;
-  run<M, fw::EluPlusOne>(file, sum_language_model,
-                         [](Index dv, Index dk) { return M(dv, dk, Normaliser{1e-5}); });
+  run<M, fw::EluPlusOne>(file, sum_language_model, [](Index dk, Index dv) {
+    return M({dk, dv}, Normaliser{1e-5});
+  });
 }
 
 void layer_linear_attention(Case& file) {
   using M = fw::LinearAttention<double>;
-  run<M, fw::EluPlusOne>(file, algorithmic, [](Index dv, Index dk) { return M(dv, dk); });
+  run<M, fw::EluPlusOne>(file, algorithmic, [](Index dk, Index dv) { return M({dk, dv}); });
 }
 
 }  // namespace

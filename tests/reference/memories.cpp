@@ -62,11 +62,11 @@ void gradient_of_logarithm(const Array& decay, Array& ddecay) {
   for (std::size_t i = 0; i < decay.values.size(); ++i) ddecay.values[i] *= decay.values[i];
 }
 
-// Every head h of every sequence of a file through the memory that make(d_v, d_k, T, h) gives.
+// Every head h of every sequence of a file through the memory that make(d_k, d_v, T, h) gives.
 template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
   Array q = file["q"], up = file["up_o"], o = file.like("o");
   const Index dk = q.axis(3), dv = o.axis(3), steps = q.axis(1), heads = q.axis(2);
-  using M = decltype(make(dv, dk, steps, 0));
+  using M = decltype(make(dk, dv, steps, 0));
   Written written;
   for (const auto name : fw::WriteSequence<M>::names) written[name] = file[layout.written.at(name)];
   const bool decays = written.contains("decay");
@@ -86,7 +86,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
     Array dz = keeps_z ? file.like("initial_z") : Array{};
     for (Index b = 0; b < q.axis(0); ++b)
       for (Index h = 0; h < heads; ++h) {
-        const M m = make(dv, dk, steps, h);
+        const M m = make(dk, dv, steps, h);
         auto state = fw::initial_state(m);
         auto ds = fw::zero_gradient(m);
         if constexpr (requires { state.W; })
@@ -130,50 +130,53 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
 }
 
 void linear_attention(Case& file) {
-  run(file, {},
-      [](Index dv, Index dk, Index, Index) { return fw::LinearAttention<double>(dv, dk); });
+  run(file, {}, [](Index dk, Index dv, Index, Index) {
+    return fw::LinearAttention<double>({dk, dv});
+  });
 }
 
 void normalised_linear_attention(Case& file) {
   using Normaliser = fw::AttentionNormaliser<double>;
-  run(file, {}, [](Index dv, Index dk, Index, Index) {
-    return fw::LinearAttention<double, -1, -1, Normaliser>(dv, dk, Normaliser{1e-10});
+  run(file, {}, [](Index dk, Index dv, Index, Index) {
+    return fw::LinearAttention<double, -1, -1, Normaliser>({dk, dv}, Normaliser{1e-10});
   });
 }
 
 // Retention is Hebbian memory with a decay of its own for every head.
 void retention(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index, Index h) {
-    return fw::HebbianMemory<double>(dv, dk, {1 - std::exp2(-5.0 - static_cast<double>(h)), 1.0});
+  run(file, {}, [](Index dk, Index dv, Index, Index h) {
+    return fw::HebbianMemory<double>({dk, dv}, {1 - std::exp2(-5.0 - static_cast<double>(h)), 1.0});
   });
 }
 
 void delta_rule(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index, Index) { return fw::DeltaRule<double>(dv, dk); });
+  run(file, {}, [](Index dk, Index dv, Index, Index) { return fw::DeltaRule<double>({dk, dv}); });
 }
 
 void vector_beta(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index, Index) {
-    return fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>(dv, dk);
+  run(file, {}, [](Index dk, Index dv, Index, Index) {
+    return fw::DeltaRule<double, -1, -1, fw::NoNormaliser, fw::KeyValueVectorBeta>({dk, dv});
   });
 }
 
 void delta_net_core(Case& file) {
   run(file, {"W0", "final_W", /*key_major=*/false, /*scales_query=*/false},
-      [](Index dv, Index dk, Index, Index) { return fw::DeltaRule<double>(dv, dk); });
+      [](Index dk, Index dv, Index, Index) {
+        return fw::DeltaRule<double>({dk, dv});
+      });
 }
 
 template <template <int, int> class Inputs> void gated_linear_attention(Case& file) {
   Layout layout;
   if (file.has("gk")) layout.written["decay"] = "gk";
-  run(file, layout, [](Index dv, Index dk, Index, Index) {
-    return fw::GatedLinearAttention<double, -1, -1, Inputs>(dv, dk);
+  run(file, layout, [](Index dk, Index dv, Index, Index) {
+    return fw::GatedLinearAttention<double, -1, -1, Inputs>({dk, dv});
   });
 }
 
 template <template <int, int> class Inputs> void gated_delta_rule(Case& file) {
-  run(file, {}, [](Index dv, Index dk, Index, Index) {
-    return fw::GatedDeltaRule<double, -1, -1, Inputs>(dv, dk);
+  run(file, {}, [](Index dk, Index dv, Index, Index) {
+    return fw::GatedDeltaRule<double, -1, -1, Inputs>({dk, dv});
   });
 }
 
@@ -181,8 +184,8 @@ template <template <int, int> class Inputs> void gated_delta_rule(Case& file) {
 void softmax_attention(Case& file) {
   Layout layout;
   layout.scales_query = false;
-  run(file, layout, [](Index dv, Index dk, Index steps, Index) {
-    return fw::KeyValueCache<double>(dv, dk, {steps, fw::WhenFull::refuse});
+  run(file, layout, [](Index dk, Index dv, Index steps, Index) {
+    return fw::KeyValueCache<double>({dk, dv}, {steps, fw::WhenFull::refuse});
   });
 }
 
@@ -191,7 +194,8 @@ template <class Activation> void programmer(Case& file) {
   Array x = file["x"], up = file["up_y"], y = file.like("y"), W0 = file["W0"],
         up_final = file["up_final_W"], final_W = file.like("final_W"), W_a = file["W_a"],
         W_b = file["W_b"];
-  const fw::Programmer1991<double, -1, -1, Activation> m(W_a.axis(0), W_b.axis(0));
+  const fw::Programmer1991<double, -1, -1, Activation> m(
+      {.key_size = W_b.axis(0), .value_size = W_a.axis(0)});
   for (const std::string kind : {"grad_", "gradout_"}) {
     Array dx = file.like("x"), dW0 = file.like("W0"), dW_a = file.like("W_a", 0),
           dW_b = file.like("W_b", 0);

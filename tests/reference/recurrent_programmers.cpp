@@ -69,7 +69,7 @@ void delta_rnn_core(Case& file) {
       [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
         using M = fw::DeltaRnn<double>;
         const Index dv = in["z"].axis(3), steps = in["z"].axis(1);
-        const M m(dv, steps);
+        const M m({.key_size = steps, .value_size = dv});
         Unwritten none(dv, 1, steps), dnone(dv, 1, steps);
         fw::StateOf<M> state{in["z"].head(at.b, at.h), in["R0"].matrix(at.head),
                              in["h0"].matrix(at.b).row(at.h)};
@@ -119,7 +119,7 @@ void delta_lstm_core(Case& file) {
             [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o,
                 Arrays& final_states) {
               const Index dv = in["zi"].axis(3), steps = in["zi"].axis(1);
-              const M m(dv, steps);
+              const M m({.key_size = steps, .value_size = dv});
               Unwritten none(dv, nets, steps), dnone(dv, nets, steps);
               auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
               Matrix keys(dv, nets * steps), values(dv, nets * steps), betas(nets, steps);
@@ -178,7 +178,7 @@ void recurrent_delta_net_core(Case& file) {
       file, "qx", {"qx", "kx", "vx", "bx", "R_q", "R_k", "R_v", "r_b", "W0", "y0"}, {"final_W"},
       [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
         using M = fw::RecurrentDeltaNet<double>;
-        const M m(in["vx"].axis(3), in["kx"].axis(3));
+        const M m({.key_size = in["kx"].axis(3), .value_size = in["vx"].axis(3)});
         auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
         state.W = in["W0"].matrix(at.head);
         state.output = in["y0"].matrix(at.b).row(at.h);
@@ -208,7 +208,7 @@ void recurrent_delta_net_core(Case& file) {
 }
 
 // Calls f(name, first row, rows) for the blocks of a self-referential matrix.
-template <class F> void for_each_block(Index dv, Index dk, const F& f) {
+template <class F> void for_each_block(Index dk, Index dv, const F& f) {
   f("W_y", 0, dv);
   f("W_q", dv, dk);
   f("W_k", dv + dk, dk);
@@ -222,7 +222,7 @@ void self_referential_core(Case& file) {
       [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
         using M = fw::SelfReferentialMatrix<double>;
         const Index dv = o.axis(3), dk = in["x"].axis(3);
-        const M m(dv, dk);
+        const M m({dk, dv});
         auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
         Array up_o = file["up_o"];
         for_each_block(dv, dk, [&](const std::string& name, Index row, Index rows) {
@@ -343,8 +343,8 @@ void delta_rnn(Case& file, const std::string& slow, const std::string& out, bool
   const Index d = size_of_heads(file, out);
   const double scale = scales ? 1 / std::sqrt(double(d)) : 1;
   run_layer(file,
-            fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu>(options_of(file, scale),
-                                                              fw::DeltaRnn<double>(d, d)),
+            fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu>(
+                options_of(file, scale), fw::DeltaRnn<double>({.key_size = d})),
             residual, [&](auto& layer, const auto& f) {
               auto& w = layer.write;
               const std::vector<Part> parts{{&w.query, d},           {&w.key, d},
@@ -367,7 +367,7 @@ void language_model_delta_lstm(Case& file) {
   const Index d = size_of_heads(file, "p_o_net__weight");
   run_layer(file,
             fw::FastWeightLayer<fw::DeltaLstm<double>, SumElu>(
-                options_of(file, 1 / std::sqrt(double(d))), fw::DeltaLstm<double>(d, d)),
+                options_of(file, 1 / std::sqrt(double(d))), fw::DeltaLstm<double>({.key_size = d})),
             language_model, [&](auto& layer, const auto& f) {
               auto& w = layer.write;
               std::vector<Part> parts;
@@ -385,8 +385,8 @@ void layer_recurrent_delta_net(Case& file) {
   const Index d = size_of_heads(file, "p_out_linear__weight");
   run_layer(
       file,
-      fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>(options_of(file, 1),
-                                                         fw::RecurrentDeltaNet<double>(d, d)),
+      fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>(
+          options_of(file, 1), fw::RecurrentDeltaNet<double>({.key_size = d})),
       algorithmic, [&](auto& layer, const auto& f) {
         auto& w = layer.write;
         const std::vector<Part> parts{{&w.query, d}, {&w.key, d}, {&w.value, d}, {&w.beta, 1}};

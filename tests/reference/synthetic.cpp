@@ -220,23 +220,31 @@ Index key_rows(Case& file) { return file.like("p_W_k__bias").axis(0); }
 
 template <class Map> void sum_rule(Case& file, const Map& map) {
   using M = fw::LinearAttention<double, -1, -1, Normaliser>;
-  run(file, M(value_rows(file), map.features(key_rows(file)), Normaliser{1e-6}), map, map);
+  run(file,
+      M({.key_size = map.features(key_rows(file)), .value_size = value_rows(file)},
+        Normaliser{1e-6}),
+      map, map);
 }
 template <class Map> void sum(Case& file) { sum_rule(file, Map()); }
 void sum_favor(Case& file) {
   sum_rule(file, fw::FavorPlus<double>(Matrix(file["Omega"].matrix())));
 }
 template <class Map> void delta(Case& file) {
-  const fw::DeltaRule<double> m(value_rows(file), Map().features(key_rows(file)));
+  const fw::DeltaRule<double> m(
+      {.key_size = Map().features(key_rows(file)), .value_size = value_rows(file)});
   run(file, m, fw::SumNormalised<Map>(), fw::Chain<Map, SumNormaliseWithEpsilon>());
 }
 template <class Map> void fast_weight_memory(Case& file) {
-  run(file, FastWeightMemory(value_rows(file), Map().features(key_rows(file))), Map(), Map());
+  run(file,
+      FastWeightMemory(
+          {.key_size = Map().features(key_rows(file)), .value_size = value_rows(file)}),
+      Map(), Map());
 }
 void softmax(Case& file) {
   const Index batch = file.like("y_hat").axis(0);
   const Index steps = Index(file.integers("x_tokens").size()) / (2 * batch);
-  const fw::KeyValueCache<double> m(value_rows(file), key_rows(file), {.capacity = steps});
+  const fw::KeyValueCache<double> m({.key_size = key_rows(file), .value_size = value_rows(file)},
+                                    {.capacity = steps});
   run(file, m, fw::IdentityMap(), fw::IdentityMap());
 }
 

@@ -59,7 +59,8 @@ template <class L> L short_term() {
   if constexpr (std::is_same_v<L, Relative<S>>)
     return L({d, 2, window, true});
   else
-    return L({.d_model = d, .heads = 2}, fw::KeyValueCache<S>(2, 2, {window, fw::WhenFull::slide}));
+    return L({.d_model = d, .heads = 2},
+             fw::KeyValueCache<S>({.key_size = 2}, {window, fw::WhenFull::slide}));
 }
 
 template <class Short, class Long> fw::JoinedAttention<Short, Long> joined(Join join = Join::sum) {

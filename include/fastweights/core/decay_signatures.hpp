@@ -9,7 +9,7 @@
 namespace fw {
 
 /// Write (k, v, α) with one decay a token, read q: simple gated linear attention.
-template <int Dv, int Dk> struct KeyValueDecay : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv> struct KeyValueDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -17,14 +17,14 @@ template <int Dv, int Dk> struct KeyValueDecay : detail::QueryOutput<Dv, Dk> {
     static constexpr auto names = fw::names("key", "value", "decay");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::decay);
   };
-  template <int NewDk> using with_keys_of = KeyValueDecay<Dv, NewDk>;
+  template <int NewDk> using with_keys_of = KeyValueDecay<NewDk, Dv>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
 };
 
 /// Write (k, v, α) with one decay a feature of the key, read q. What fades are the columns of W:
 /// behind a feature map there are as many as it has features, whatever the size of the key.
-template <int Dv, int Dk, int Features> struct KeyValueFeatureDecay : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv, int Features> struct KeyValueFeatureDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -32,16 +32,16 @@ template <int Dv, int Dk, int Features> struct KeyValueFeatureDecay : detail::Qu
     static constexpr auto names = fw::names("key", "value", "decay");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::decay);
   };
-  template <int NewDk> using with_keys_of = KeyValueFeatureDecay<Dv, NewDk, Features>;
+  template <int NewDk> using with_keys_of = KeyValueFeatureDecay<NewDk, Dv, Features>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->features, 1}}; }
 };
 
 /// Write (k, v, α) with one decay a key row, read q: gated linear attention.
-template <int Dv, int Dk> using KeyValueVectorDecay = KeyValueFeatureDecay<Dv, Dk, Dk>;
+template <int Dk, int Dv> using KeyValueVectorDecay = KeyValueFeatureDecay<Dk, Dv, Dk>;
 
 /// Write (k, v, β, α) with one write strength and one decay a token, read q: the gated delta rule.
-template <int Dv, int Dk> struct KeyValueBetaDecay : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv> struct KeyValueBetaDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -50,14 +50,14 @@ template <int Dv, int Dk> struct KeyValueBetaDecay : detail::QueryOutput<Dv, Dk>
     static constexpr auto names = fw::names("key", "value", "beta", "decay");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::decay);
   };
-  template <int NewDk> using with_keys_of = KeyValueBetaDecay<Dv, NewDk>;
+  template <int NewDk> using with_keys_of = KeyValueBetaDecay<NewDk, Dv>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}}; }
 };
 
 /// Write (k, v, β, α) with one write strength a token and one decay a feature of the key, read q.
-template <int Dv, int Dk, int Features>
-struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv, int Features>
+struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -66,7 +66,7 @@ struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dv, Dk> {
     static constexpr auto names = fw::names("key", "value", "beta", "decay");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::decay);
   };
-  template <int NewDk> using with_keys_of = KeyValueBetaFeatureDecay<Dv, NewDk, Features>;
+  template <int NewDk> using with_keys_of = KeyValueBetaFeatureDecay<NewDk, Dv, Features>;
 
   Write<Extents> write() const {
     return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {this->features, 1}};
@@ -75,6 +75,6 @@ struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dv, Dk> {
 
 /// Write (k, v, β, α) with one write strength a token and one decay a key row, read q: Kimi delta
 /// attention.
-template <int Dv, int Dk> using KeyValueBetaVectorDecay = KeyValueBetaFeatureDecay<Dv, Dk, Dk>;
+template <int Dk, int Dv> using KeyValueBetaVectorDecay = KeyValueBetaFeatureDecay<Dk, Dv, Dk>;
 
 }  // namespace fw

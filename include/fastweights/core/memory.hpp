@@ -184,7 +184,7 @@ template <class M> constexpr bool assert_memory() {
       requires { typename M::Scalar; }, "memory rule: `using Scalar = ...` is missing");
   static_assert(
       requires { typename M::Signature; },
-      "memory rule: `using Signature = ...` is missing, e.g. fw::KeyValue<Dv, Dk>");
+      "memory rule: `using Signature = ...` is missing, e.g. fw::KeyValue<Dk, Dv>");
   static_assert(
       requires { typename StateOf<M>; },
       "memory rule: `template <class C> struct State` is missing");

@@ -19,9 +19,9 @@ using nums = std::conditional_t<N == 1, num<C>, vec<C, N == 1 ? Dynamic : N>>;
 namespace detail {
 
 // Reads nothing and returns y (d_v).
-template <int Dv, int Dk> struct AnswerOutput {
-  Index dv = Dv;
+template <int Dk, int Dv> struct AnswerOutput {
   Index dk = Dk;
+  Index dv = Dv;
 
   template <class C> struct Read {
     static constexpr auto names = fw::names();
@@ -34,8 +34,9 @@ template <int Dv, int Dk> struct AnswerOutput {
 
   Read<Extents> read() const { return {}; }
   Out<Extents> out() const { return {{dv, 1}}; }
+  Sizes<Dk, Dv> sizes() const { return {dk, dv}; }
 
-  /// Throws std::invalid_argument unless both sizes are positive and agree with Dv and Dk.
+  /// Throws std::invalid_argument unless both sizes are positive and agree with Dk and Dv.
   void check(std::string_view rule) const {
     check_size<Dv>(rule, "d_v", dv);
     check_size<Dk>(rule, "d_k", dk);
@@ -46,8 +47,8 @@ template <int Dv, int Dk> struct AnswerOutput {
 
 /// Write, for each of `Nets` fast nets, (k, v, β, q) of its fast weights and (k, v, β) of its
 /// recurrent ones, one net a column.
-template <int Dv, int Dk, int Nets = 1>
-struct RecurrentKeyValueBeta : detail::AnswerOutput<Dv, Dk> {
+template <int Dk, int Dv, int Nets = 1>
+struct RecurrentKeyValueBeta : detail::AnswerOutput<Dk, Dv> {
   template <class C> struct Write {
     mat<C, Dk, Nets> key;
     mat<C, Dv, Nets> value;
@@ -70,7 +71,7 @@ struct RecurrentKeyValueBeta : detail::AnswerOutput<Dv, Dk> {
 
 /// Write (k, v, β, q) as the slow weights give them: the memory adds to each what it answered last,
 /// and squashes keys, queries and strengths itself.
-template <int Dv, int Dk> struct UnsquashedKeyValueBeta : detail::AnswerOutput<Dv, Dk> {
+template <int Dk, int Dv> struct UnsquashedKeyValueBeta : detail::AnswerOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -84,7 +85,7 @@ template <int Dv, int Dk> struct UnsquashedKeyValueBeta : detail::AnswerOutput<D
 };
 
 /// Write x, read with x.
-template <int Dv, int Dk> struct SelfReferential : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv> struct SelfReferential : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> input;
     static constexpr auto names = fw::names("input");

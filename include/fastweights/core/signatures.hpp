@@ -25,6 +25,13 @@ template <class... Roles> constexpr std::array<Role, sizeof...(Roles)> roles(Rol
   return {each...};
 }
 
+/// The sizes of a memory, by name: `DeltaRule<float>({.key_size = 64, .value_size = 32})`.
+/// Values are as large as keys unless `value_size` is given.
+template <int Dk = Dynamic, int Dv = Dk> struct Sizes {
+  Index key_size = Dk;                                      ///< d_k, the columns of W
+  Index value_size = Dv == Dynamic ? key_size : Index(Dv);  ///< d_v, the rows of W
+};
+
 namespace detail {
 
 /// Layers, feature maps and random sequences go by the roles of what a memory takes.
@@ -53,9 +60,9 @@ void check_above_zero(std::string_view rule, std::string_view which, const T& gi
 }
 
 // What the signatures of one key a token read and return: y (d_v) for a query (d_k).
-template <int Dv, int Dk> struct QueryOutput {
-  Index dv = Dv;
+template <int Dk, int Dv> struct QueryOutput {
   Index dk = Dk;
+  Index dv = Dv;
   Index features = dk;  // of a key where the memory keeps it: d_k, but for keys still to be mapped
 
   template <class C> struct Read {
@@ -70,8 +77,9 @@ template <int Dv, int Dk> struct QueryOutput {
 
   Read<Extents> read() const { return {{dk, 1}}; }
   Out<Extents> out() const { return {{dv, 1}}; }
+  Sizes<Dk, Dv> sizes() const { return {dk, dv}; }
 
-  /// Throws std::invalid_argument unless both sizes are positive and agree with Dv and Dk.
+  /// Throws std::invalid_argument unless both sizes are positive and agree with Dk and Dv.
   void check(std::string_view rule) const {
     check_size<Dv>(rule, "d_v", dv);
     check_size<Dk>(rule, "d_k", dk);
@@ -81,20 +89,20 @@ template <int Dv, int Dk> struct QueryOutput {
 }  // namespace detail
 
 /// Write (k, v), read q: linear attention, Hebbian memory, key-value cache.
-template <int Dv, int Dk> struct KeyValue : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv> struct KeyValue : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
     static constexpr auto names = fw::names("key", "value");
     static constexpr auto roles = fw::roles(Role::key, Role::value);
   };
-  template <int NewDk> using with_keys_of = KeyValue<Dv, NewDk>;
+  template <int NewDk> using with_keys_of = KeyValue<NewDk, Dv>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}}; }
 };
 
 /// Write (k, v, β) with one write strength a token, read q: the delta rule.
-template <int Dv, int Dk> struct KeyValueBeta : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv> struct KeyValueBeta : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -102,13 +110,13 @@ template <int Dv, int Dk> struct KeyValueBeta : detail::QueryOutput<Dv, Dk> {
     static constexpr auto names = fw::names("key", "value", "beta");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength);
   };
-  template <int NewDk> using with_keys_of = KeyValueBeta<Dv, NewDk>;
+  template <int NewDk> using with_keys_of = KeyValueBeta<NewDk, Dv>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
 };
 
 /// Write (k, v, β) with one write strength a value row, read q.
-template <int Dv, int Dk> struct KeyValueVectorBeta : detail::QueryOutput<Dv, Dk> {
+template <int Dk, int Dv> struct KeyValueVectorBeta : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -116,7 +124,7 @@ template <int Dv, int Dk> struct KeyValueVectorBeta : detail::QueryOutput<Dv, Dk
     static constexpr auto names = fw::names("key", "value", "beta");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength);
   };
-  template <int NewDk> using with_keys_of = KeyValueVectorBeta<Dv, NewDk>;
+  template <int NewDk> using with_keys_of = KeyValueVectorBeta<NewDk, Dv>;
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
 };

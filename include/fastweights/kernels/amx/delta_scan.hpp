@@ -25,7 +25,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 template <class Tiles, int planes> class TileDelta {
  public:
-  TileDelta(Index dv, Index dk) : dv_(dv), dk_(dk), wide_((dk + side - 1) / side * side) {
+  TileDelta(Index dk, Index dv) : dv_(dv), dk_(dk), wide_((dk + side - 1) / side * side) {
     struct Use;
     const Index panels = (dv + side - 1) / side;
     float* floats = thread_buffer<float, Use>(wide_ * (panels * side + chunk) + 3 * chunk * chunk);

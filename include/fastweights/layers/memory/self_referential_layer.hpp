@@ -57,8 +57,7 @@ template <class S> struct SelfReferentialLayer {
 
   /// Parameters are zero until initialised or loaded.
   explicit SelfReferentialLayer(const SelfReferentialOptions& o)
-      : output(checked(o).d_model, o.d_model, o.bias),
-        memory(o.d_model / o.heads, o.d_model / o.heads) {
+      : output(checked(o).d_model, o.d_model, o.bias), memory({.key_size = o.d_model / o.heads}) {
     initial.assign(static_cast<std::size_t>(o.heads), zero_gradient(memory));
   }
 

@@ -36,7 +36,7 @@ struct HypernetworkForm {
 /// | up, down of the MLP | I_h over the u block, A onto the y block |
 ///
 ///     const fw::Hypernetwork<double> net(theta, A);
-///     const fw::DeltaRule<double> memory(net.hidden(), 1);
+///     const fw::DeltaRule<double> memory({.key_size = 1, .value_size = net.hidden()});
 ///     const auto block = net.block<fw::Elementwise<fw::Tanh>>(memory);
 ///     Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2);
 ///     block.forward(state, E, Y, trace);  // net.answer(Y) is A tanh(ω(z) x)
@@ -100,7 +100,7 @@ template <class S> class Hypernetwork {
     return block;
   }
   template <class Activation> auto block() const {
-    return block<Activation>(LinearAttention<S>(hidden(), 1));
+    return block<Activation>(LinearAttention<S>({.key_size = 1, .value_size = hidden()}));
   }
 
   /// e1 and e2 as columns, in the order of the form.

@@ -44,7 +44,7 @@ template <class Map> constexpr std::string_view map_obstacle() {
 
 /// The reason by which kinds of memories are refused; empty for others.
 template <class M> struct Obstacle { static constexpr std::string_view reason{}; };
-template <class S, int Dv, int Dk> struct Obstacle<KeyValueCache<S, Dv, Dk>> {
+template <class S, int Dk, int Dv> struct Obstacle<KeyValueCache<S, Dk, Dv>> {
   static constexpr std::string_view reason =
       "softmax: its weights are positive and sum to 1, where z may be any number";
 };

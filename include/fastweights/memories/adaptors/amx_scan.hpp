@@ -26,9 +26,9 @@ void tile_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
   tokens.beta = columns_of(inputs.beta);
   const Index dv = m.signature().dv, dk = m.signature().dk;
   if (precision == AmxPrecision::split)
-    TileDelta<Tiles, 2>(dv, dk).run(state.W, tokens, inputs.key.cols());
+    TileDelta<Tiles, 2>(dk, dv).run(state.W, tokens, inputs.key.cols());
   else
-    TileDelta<Tiles, 1>(dv, dk).run(state.W, tokens, inputs.key.cols());
+    TileDelta<Tiles, 1>(dk, dv).run(state.W, tokens, inputs.key.cols());
 }
 
 }  // namespace FASTWEIGHTS_KERNELS
@@ -58,8 +58,8 @@ inline namespace FASTWEIGHTS_AMX {
 ///
 /// Chunked form: Yang et al. 2024, arXiv 2406.06484, section 3. Products of split numbers: Henry,
 /// Tang, Heinecke 2019, arXiv 1904.06376.
-template <int Dv, int Dk, class M = DeltaRule<float, Dv, Dk>>
-void amx_scan(const DeltaRule<float, Dv, Dk>& m, StateOf<M>& state, WriteSequence<M> inputs,
+template <int Dk, int Dv, class M = DeltaRule<float, Dk, Dv>>
+void amx_scan(const DeltaRule<float, Dk, Dv>& m, StateOf<M>& state, WriteSequence<M> inputs,
               ReadSequence<M> queries, OutSequence<M> outputs,
               [[maybe_unused]] AmxPrecision precision) {
 #if FASTWEIGHTS_HAS_AMX

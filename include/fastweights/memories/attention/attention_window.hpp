@@ -33,7 +33,7 @@ template <class V, class S> S exponentiate(V& scores, S& top, bool first_block) 
 
 /// Keys and values in the order of time: first `held` of before, then those of the sequence. Query
 /// t sees the `capacity` tokens up to held + t.
-template <class S, int Dv, int Dk> struct AttentionWindow {
+template <class S, int Dk, int Dv> struct AttentionWindow {
   Eigen::Matrix<S, Dk, Eigen::Dynamic, Dk == 1 ? Eigen::RowMajor : Eigen::ColMajor> keys;
   Eigen::Matrix<S, Dv, Eigen::Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> values;
   Index held = 0;

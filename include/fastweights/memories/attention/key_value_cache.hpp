@@ -26,10 +26,10 @@ enum class WhenFull { slide, refuse };
 /// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·capacity. Cost a token: 2 (d_k + d_v) flops
 /// for every token in the cache, and no heap; chunked_scan takes them in matrix products.
 /// Vaswani et al. 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
-template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
+template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
  public:
   using Scalar = S;
-  using Signature = KeyValue<Dv, Dk>;
+  using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "KeyValueCache";
 
   struct Options {
@@ -47,20 +47,22 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
   };
   using OwnedState = State<Owned<S>>;
 
-  KeyValueCache(Index dv, Index dk, Options options) : signature_{{dv, dk}}, options_(options) {
+  KeyValueCache(Sizes<Dk, Dv> sizes, Options options)
+      : signature_{{sizes.key_size, sizes.value_size}}, options_(options) {
     signature_.check(name);
     detail::check_size<Dynamic>(name, "capacity", options.capacity);
     using std::sqrt;
-    if (options_.scale == S(0)) options_.scale = S(1) / sqrt(S(static_cast<double>(dk)));
+    if (options_.scale == S(0))
+      options_.scale = S(1) / sqrt(S(static_cast<double>(sizes.key_size)));
   }
-  explicit KeyValueCache(Options options) : KeyValueCache(Dv, Dk, options) {}
+  explicit KeyValueCache(Options options) : KeyValueCache({}, options) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
     return {{signature_.dk, options_.capacity}, {signature_.dv, options_.capacity}, {}};
   }
   template <class T> auto cast() const {
-    return KeyValueCache<T, Dv, Dk>(signature_.dv, signature_.dk,
+    return KeyValueCache<T, Dk, Dv>(signature_.sizes(),
                                     {options_.capacity, options_.when_full, T(options_.scale)});
   }
 
@@ -138,7 +140,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
   }
 
  private:
-  using Window = detail::AttentionWindow<S, Dv, Dk>;
+  using Window = detail::AttentionWindow<S, Dk, Dv>;
 
   Index slot(Index position) const { return position % options_.capacity; }
 

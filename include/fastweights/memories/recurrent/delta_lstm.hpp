@@ -21,10 +21,10 @@ namespace fw {
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version in its
 /// code, with which its language models were trained.
-template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
+template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
  public:
   using Scalar = S;
-  using Signature = RecurrentKeyValueBeta<Dv, Dk, 3>;
+  using Signature = RecurrentKeyValueBeta<Dk, Dv, 3>;
   static constexpr std::string_view name = "DeltaLstm";
 
   template <class C> struct Net {
@@ -41,7 +41,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit DeltaLstm(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+  explicit DeltaLstm(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
 
@@ -51,9 +51,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaLstm {
     const Net<Extents> net{{dv, signature_.dk}, {dv, dv}};
     return {net, net, net, {dv, 1}, {dv, 1}};
   }
-  template <class T> auto cast() const {
-    return DeltaLstm<T, Dv, Dk>(signature_.dv, signature_.dk);
-  }
+  template <class T> auto cast() const { return DeltaLstm<T, Dk, Dv>(signature_.sizes()); }
 
   void write(OwnedState& s, const WriteToken<DeltaLstm>& t) const {
     scratch<S, Dv, 4>(signature_.dv, [&](auto& context, auto& in, auto& update, auto& out) {

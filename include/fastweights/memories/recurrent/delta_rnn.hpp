@@ -20,10 +20,10 @@ namespace fw {
 /// A FastWeightLayer around it is the layer of the source.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
-template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
+template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
  public:
   using Scalar = S;
-  using Signature = RecurrentKeyValueBeta<Dv, Dk>;
+  using Signature = RecurrentKeyValueBeta<Dk, Dv>;
   static constexpr std::string_view name = "DeltaRnn";
 
   template <class C> struct State {
@@ -34,14 +34,16 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class DeltaRnn {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit DeltaRnn(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} { signature_.check(name); }
+  explicit DeltaRnn(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
     const Index dv = signature_.dv;
     return {{dv, signature_.dk}, {dv, dv}, {dv, 1}};
   }
-  template <class T> auto cast() const { return DeltaRnn<T, Dv, Dk>(signature_.dv, signature_.dk); }
+  template <class T> auto cast() const { return DeltaRnn<T, Dk, Dv>(signature_.sizes()); }
 
   void write(OwnedState& s, const WriteToken<DeltaRnn>& t) const {
     scratch<S, Dv>(signature_.dv, [&](auto& context) {

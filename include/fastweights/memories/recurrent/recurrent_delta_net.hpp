@@ -21,10 +21,10 @@ namespace fw {
 /// d_v (10 d_k + 2 d_v) flops.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
-template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
+template <class S, int Dk = Dynamic, int Dv = Dk> class RecurrentDeltaNet {
  public:
   using Scalar = S;
-  using Signature = UnsquashedKeyValueBeta<Dv, Dk>;
+  using Signature = UnsquashedKeyValueBeta<Dk, Dv>;
   static constexpr std::string_view name = "RecurrentDeltaNet";
 
   template <class C> struct Slow {
@@ -52,7 +52,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit RecurrentDeltaNet(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+  explicit RecurrentDeltaNet(Sizes<Dk, Dv> sizes = {})
+      : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
 
@@ -61,9 +62,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
     const Index dv = signature_.dv, dk = signature_.dk;
     return {{dv, dk}, {dv, 1}, {{dk, dv}, {dk, dv}, {dv, dv}, {dv, 1}}};
   }
-  template <class T> auto cast() const {
-    return RecurrentDeltaNet<T, Dv, Dk>(signature_.dv, signature_.dk);
-  }
+  template <class T> auto cast() const { return RecurrentDeltaNet<T, Dk, Dv>(signature_.sizes()); }
 
   void write(OwnedState& s, const WriteToken<RecurrentDeltaNet>& t) const {
     with_inputs(

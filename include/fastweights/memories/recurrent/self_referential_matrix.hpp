@@ -20,10 +20,10 @@ namespace fw {
 /// zero matrix remains one. Cost a token: 6 (d_v + 2 d_k) d_k flops.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3.
-template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
+template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
  public:
   using Scalar = S;
-  using Signature = SelfReferential<Dv, Dk>;
+  using Signature = SelfReferential<Dk, Dv>;
   static constexpr std::string_view name = "SelfReferentialMatrix";
   static constexpr bool reads_first = true;
   static constexpr bool learns_initial_state = true;
@@ -35,13 +35,16 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class SelfReferentialMatrix {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit SelfReferentialMatrix(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+  explicit SelfReferentialMatrix(Sizes<Dk, Dv> sizes = {})
+      : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{rows(), dk()}}; }
-  template <class T> auto cast() const { return SelfReferentialMatrix<T, Dv, Dk>(dv(), dk()); }
+  template <class T> auto cast() const {
+    return SelfReferentialMatrix<T, Dk, Dv>(signature_.sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<SelfReferentialMatrix>& t) const {
     with_emitted(s, t,

@@ -8,12 +8,12 @@ namespace fw::detail {
 
 /// A stretch of delta-rule writes, W ← W A + B, as each of them, W (I − β k kᵀ) + β v kᵀ, is affine
 /// in W.
-template <class S, int Dv, int Dk> struct AffineSegment {
+template <class S, int Dk, int Dv> struct AffineSegment {
   PlainArray<S, Dk, Dk> A;
   PlainArray<S, Dv, Dk> B;
   static constexpr auto names = fw::names("A", "B");
 
-  static AffineSegment empty(Index dv, Index dk) {
+  static AffineSegment empty(Index dk, Index dv) {
     return {PlainArray<S, Dk, Dk>::Identity(dk, dk), PlainArray<S, Dv, Dk>::Zero(dv, dk)};
   }
 

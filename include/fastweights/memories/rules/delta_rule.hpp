@@ -24,12 +24,12 @@ namespace fw {
 /// Throws std::invalid_argument when a size does not fit.
 /// Widrow & Hoff 1960; Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 23–25 and section 4.2;
 /// chunked (WY) form: Yang et al. 2024, arXiv 2406.06484, section 3.
-template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser,
+template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser,
           template <int, int> class Inputs = KeyValueBeta>
 class DeltaRule {
  public:
   using Scalar = S;
-  using Signature = Inputs<Dv, Dk>;
+  using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "DeltaRule";
   static constexpr auto decay_kind = detail::DecayKind::none;
   static constexpr bool has_delta_term = true;
@@ -41,8 +41,8 @@ class DeltaRule {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit DeltaRule(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
-      : signature_{{dv, dk}}, normaliser_(normaliser) {
+  explicit DeltaRule(Sizes<Dk, Dv> sizes = {}, Normaliser normaliser = {})
+      : signature_{{sizes.key_size, sizes.value_size}}, normaliser_(normaliser) {
     signature_.check(name);
   }
 
@@ -52,7 +52,7 @@ class DeltaRule {
   }
   template <class T> auto cast() const {
     auto normaliser = normaliser_.template cast<T>();
-    return DeltaRule<T, Dv, Dk, decltype(normaliser), Inputs>(dv(), dk(), normaliser);
+    return DeltaRule<T, Dk, Dv, decltype(normaliser), Inputs>(signature_.sizes(), normaliser);
   }
 
   void write(OwnedState& s, const WriteToken<DeltaRule>& t) const {
@@ -110,7 +110,7 @@ class DeltaRule {
     Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
   };
   static constexpr bool own_gradient = detail::KernelScalar<S> && !Normaliser::active &&
-                                       std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
+                                       std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
   void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
             OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
     trace.errors.resize(dv(), in.key.cols());
@@ -174,10 +174,10 @@ class DeltaRule {
   /// with one β a value row, where every row of W has an A of its own, nor with a normaliser, where
   /// the write depends on z.
   static constexpr bool mergeable =
-      !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dv, Dk>>;
+      !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
 
-  using Segment = detail::AffineSegment<S, Dv, Dk>;
-  Segment empty_segment() const requires mergeable { return Segment::empty(dv(), dk()); }
+  using Segment = detail::AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const requires mergeable { return Segment::empty(dk(), dv()); }
   void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
     g.add(t.key, t.value, t.beta);
   }

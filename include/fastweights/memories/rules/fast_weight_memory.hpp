@@ -21,10 +21,10 @@ namespace fw {
 /// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key where they have
 /// the product of two; in this form in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section
 /// 6.1. The code of the latter leaves the first P of a sequence as it is.
-template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
+template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
  public:
   using Scalar = S;
-  using Signature = KeyValueBeta<Dv, Dk>;
+  using Signature = KeyValueBeta<Dk, Dv>;
   static constexpr std::string_view name = "FastWeightMemory";
 
   template <class C> struct State {
@@ -33,8 +33,8 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit FastWeightMemory(Index dv = Dv, Index dk = Dk, S epsilon = S(1e-5))
-      : signature_{{dv, dk}}, epsilon_(epsilon) {
+  explicit FastWeightMemory(Sizes<Dk, Dv> sizes = {}, S epsilon = S(1e-5))
+      : signature_{{sizes.key_size, sizes.value_size}}, epsilon_(epsilon) {
     signature_.check(name);
     detail::check_above_zero(name, "epsilon", epsilon);
   }
@@ -42,7 +42,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class FastWeightMemory {
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
   template <class T> auto cast() const {
-    return FastWeightMemory<T, Dv, Dk>(signature_.dv, signature_.dk, T(epsilon_));
+    return FastWeightMemory<T, Dk, Dv>(signature_.sizes(), T(epsilon_));
   }
 
   void write(OwnedState& s, const WriteToken<FastWeightMemory>& t) const {

@@ -23,12 +23,12 @@ namespace fw {
 /// Throws std::invalid_argument when a size does not fit.
 /// Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692,
 /// section 3.
-template <class S, int Dv = Dynamic, int Dk = Dv,
+template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueBetaDecay>
 class GatedDeltaRule {
  public:
   using Scalar = S;
-  using Signature = Inputs<Dv, Dk>;
+  using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "GatedDeltaRule";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
@@ -41,13 +41,16 @@ class GatedDeltaRule {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit GatedDeltaRule(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+  explicit GatedDeltaRule(Sizes<Dk, Dv> sizes = {})
+      : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{dv(), dk()}}; }
-  template <class T> auto cast() const { return GatedDeltaRule<T, Dv, Dk, Inputs>(dv(), dk()); }
+  template <class T> auto cast() const {
+    return GatedDeltaRule<T, Dk, Dv, Inputs>(signature_.sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
     detail::fade(s.W, t.decay);
@@ -154,8 +157,8 @@ class GatedDeltaRule {
   }
 
   /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a stretch is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dv, Dk>;
-  Segment empty_segment() const { return Segment::empty(dv(), dk()); }
+  using Segment = detail::AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const { return Segment::empty(dk(), dv()); }
   void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
     detail::fade(g.A, t.decay);
     detail::fade(g.B, t.decay);

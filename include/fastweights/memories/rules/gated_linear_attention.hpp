@@ -22,12 +22,12 @@ namespace fw {
 /// Throws std::invalid_argument when a size does not fit.
 /// Yang, Wang, Shen, Panda, Kim 2023, arXiv 2312.06635, section 4; Dao & Gu 2024, arXiv 2405.21060;
 /// retention: Sun et al. 2023, arXiv 2307.08621, eq. 6.
-template <class S, int Dv = Dynamic, int Dk = Dv,
+template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueVectorDecay>
 class GatedLinearAttention {
  public:
   using Scalar = S;
-  using Signature = Inputs<Dv, Dk>;
+  using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "GatedLinearAttention";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
@@ -40,14 +40,15 @@ class GatedLinearAttention {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit GatedLinearAttention(Index dv = Dv, Index dk = Dk) : signature_{{dv, dk}} {
+  explicit GatedLinearAttention(Sizes<Dk, Dv> sizes = {})
+      : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{dv(), dk()}}; }
   template <class T> auto cast() const {
-    return GatedLinearAttention<T, Dv, Dk, Inputs>(dv(), dk());
+    return GatedLinearAttention<T, Dk, Dv, Inputs>(signature_.sizes());
   }
 
   void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {

@@ -14,10 +14,10 @@ namespace fw {
 /// 5 d_v d_k flops. A zero key lets the past fade and adds nothing.
 /// Throws std::invalid_argument when a size does not fit.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
-template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
+template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
  public:
   using Scalar = S;
-  using Signature = KeyValue<Dv, Dk>;
+  using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "HebbianMemory";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
   static constexpr bool has_delta_term = false;
@@ -33,16 +33,15 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class HebbianMemory {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit HebbianMemory(Index dv = Dv, Index dk = Dk, Rates rates = {})
-      : signature_{{dv, dk}}, rates_(rates) {
+  explicit HebbianMemory(Sizes<Dk, Dv> sizes = {}, Rates rates = {})
+      : signature_{{sizes.key_size, sizes.value_size}}, rates_(rates) {
     signature_.check(name);
   }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
   template <class T> auto cast() const {
-    return HebbianMemory<T, Dv, Dk>(signature_.dv, signature_.dk,
-                                    {T(rates_.decay), T(rates_.rate)});
+    return HebbianMemory<T, Dk, Dv>(signature_.sizes(), {T(rates_.decay), T(rates_.rate)});
   }
 
   void write(OwnedState& s, const WriteToken<HebbianMemory>& t) const {

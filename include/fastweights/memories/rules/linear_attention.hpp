@@ -16,11 +16,11 @@ namespace fw {
 /// Throws std::invalid_argument when a size does not fit.
 /// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 18–20; Schlag, Irie, Schmidhuber 2021,
 /// arXiv 2102.11174, eq. 12–17.
-template <class S, int Dv = Dynamic, int Dk = Dv, class Normaliser = NoNormaliser>
+template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser>
 class LinearAttention {
  public:
   using Scalar = S;
-  using Signature = KeyValue<Dv, Dk>;
+  using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "LinearAttention";
   static constexpr auto decay_kind = detail::DecayKind::none;
   static constexpr bool has_delta_term = false;
@@ -33,8 +33,8 @@ class LinearAttention {
   using OwnedState = State<Owned<S>>;
   using Segment = OwnedState;
 
-  explicit LinearAttention(Index dv = Dv, Index dk = Dk, Normaliser normaliser = {})
-      : signature_{{dv, dk}}, normaliser_(normaliser) {
+  explicit LinearAttention(Sizes<Dk, Dv> sizes = {}, Normaliser normaliser = {})
+      : signature_{{sizes.key_size, sizes.value_size}}, normaliser_(normaliser) {
     signature_.check(name);
   }
 
@@ -44,7 +44,7 @@ class LinearAttention {
   }
   template <class T> auto cast() const {
     auto normaliser = normaliser_.template cast<T>();
-    return LinearAttention<T, Dv, Dk, decltype(normaliser)>(dv(), dk(), normaliser);
+    return LinearAttention<T, Dk, Dv, decltype(normaliser)>(signature_.sizes(), normaliser);
   }
 
   void write(OwnedState& s, const WriteToken<LinearAttention>& t) const {

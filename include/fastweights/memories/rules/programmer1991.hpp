@@ -16,10 +16,10 @@ namespace fw {
 /// Throws std::invalid_argument when a size does not fit.
 /// Schmidhuber 1991, TR FKI-147-91; 1992, Neural Computation 4(1); as restated in Schlag, Irie,
 /// Schmidhuber 2021, arXiv 2102.11174, eq. 1–3.
-template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class Programmer1991 {
+template <class S, int Dk = Dynamic, int Dv = Dk, class Activation = Tanh> class Programmer1991 {
  public:
   using Scalar = S;
-  using Signature = KeyValue<Dv, Dk>;
+  using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "Programmer1991";
 
   template <class C> struct State {
@@ -28,15 +28,15 @@ template <class S, int Dv = Dynamic, int Dk = Dv, class Activation = Tanh> class
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit Programmer1991(Index dv = Dv, Index dk = Dk, Activation activation = {})
-      : signature_{{dv, dk}}, activation_(activation) {
+  explicit Programmer1991(Sizes<Dk, Dv> sizes = {}, Activation activation = {})
+      : signature_{{sizes.key_size, sizes.value_size}}, activation_(activation) {
     signature_.check(name);
   }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
   template <class T> auto cast() const {
-    return Programmer1991<T, Dv, Dk, Activation>(signature_.dv, signature_.dk, activation_);
+    return Programmer1991<T, Dk, Dv, Activation>(signature_.sizes(), activation_);
   }
 
   void write(OwnedState& s, const WriteToken<Programmer1991>& t) const {
