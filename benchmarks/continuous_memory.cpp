@@ -12,12 +12,12 @@
 ///
 ///     {operation}/continuous_memory/{scalar}/d:64/H:1/N:512/L:512/M:512/read:10000
 ///
-/// An iteration writes L tokens, or reads L queries. `read` is how many tokens the memory has seen:
-/// the benchmark writes a few chunks and sets the state's counter to it. With a fixed contraction
-/// the time must not depend on it. `layer_read` reads through LongTermLayer with no write in
-/// between. `layer_step` writes first, so that keys and values are projected again. `operator` is
-/// one ridge regression in double: with even contraction, every write that finds no operator in the
-/// cache has to solve one.
+/// An iteration writes L tokens, or reads L queries. `read` is the number of tokens before that:
+/// the benchmark writes a few chunks and sets the state's counter to `read`. With a fixed
+/// contraction the time must not depend on it. `layer_read` reads through LongTermLayer, with no
+/// write in between. `layer_step` writes first, so that keys and values are projected again.
+/// `operator` is one ridge regression in double, which a write with even contraction has to solve
+/// if the cache has no operator for it.
 
 namespace {
 
@@ -56,7 +56,7 @@ template <class S, class Sampling> struct Subject {
 
  private:
   static Layer make_layer(const Sizes& s) {
-    // Operators are expensive and depend on sizes only; copies of one memory share them.
+    // Operators are expensive and depend on sizes only. Copies of a memory share them.
     static std::map<Sizes, Memory> known;
     Sizes key = s;
     key.read = 0;
@@ -172,7 +172,7 @@ void add_each(const Sizes& s) {
   add("read/continuous_memory", "float", s, read<Even>);
 }
 
-// Samples at random positions, drawn where the memory was read.
+// Sticky sampling: random positions, where attention was.
 void add_sticky(const Sizes& s) {
   add("write/continuous_memory_sticky", "float", s, write<Sticky>);
   add("read/continuous_memory_sticky", "float", s, read<Sticky>);

@@ -4,7 +4,7 @@
 
 namespace measure {
 
-/// Sets a counter: `value` is of one iteration, what is shown is value / seconds, or the inverse.
+/// Sets a counter that shows value / seconds, or the inverse. `value` is that of one iteration.
 inline void per_second(benchmark::State& state, const char* name, double value,
                        bool inverse = false) {
   using Counter = benchmark::Counter;

@@ -4,7 +4,7 @@
 #include "operations.hpp"
 #include "suite.hpp"
 
-// Memories that write W once in eight tokens, in W's own type or in 16 bits.
+// Memories that write W once in eight tokens, stored in the rule's scalar or in 16 bits.
 namespace {
 
 using measure::Index;
@@ -13,7 +13,7 @@ template <class Rule, class M> measure::HeadsPointer make(Index d, Index steps, 
   return std::make_unique<measure::ForwardHeads<M>>(M(Rule({.key_size = d})), steps, count);
 }
 
-/// Steps: a scan is the rule's own.
+/// Steps only, because a deferred memory has the scan of its rule.
 template <class Rule, class Stored> void add_steps(const char* name) {
   using M = fw::Deferred<Rule, 8, Stored>;
   for (const Index d : {64, 128, 256}) {
@@ -21,7 +21,7 @@ template <class Rule, class Stored> void add_steps(const char* name) {
     s.memory = name;
     s.d = d;
     s.flops = 6 * static_cast<double>(d * d);
-    s.passes = 1.125;  // read by every step, written by one of 8
+    s.passes = 1.125;  // every step reads W, and one of 8 writes it
     s.make = make<Rule, M>;
     measure::add_step(s, {.steps = 1});
   }

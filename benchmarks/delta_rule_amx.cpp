@@ -4,7 +4,7 @@
 #include "operations.hpp"
 #include "suite.hpp"
 
-// The delta rule by AMX, beside scan/delta_rule/float, where the process may use AMX.
+// The delta rule with AMX, for comparison with scan/delta_rule/float. Needs permission to use AMX.
 namespace {
 
 using fw::AmxPrecision;

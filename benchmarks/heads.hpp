@@ -5,9 +5,9 @@
 #include <memory>
 
 /// \file
-/// What a benchmark sees of a memory: some heads of it with random tokens. The interface is virtual
-/// so that the operations, the comparisons and the counters are compiled once and not for every
-/// memory type.
+/// A benchmark's interface to a memory: several heads with random tokens. It is virtual, so that
+/// the operations, the comparisons and the counters are compiled once and not for every memory
+/// type.
 
 namespace measure {
 
@@ -17,7 +17,7 @@ using Eigen::Index;
 inline constexpr Index heads = 8, length = 4096;
 
 /// One head's arrays for the naive expressions, column-major with one token a column, in the
-/// memory's scalar type. What the memory does not have is nullptr.
+/// memory's scalar type. Arrays that the memory does not have are nullptr.
 struct Arrays {
   Index d, steps;
   const void *key, *value, *beta, *decay, *query;
@@ -29,19 +29,19 @@ class Heads {
   virtual ~Heads() = default;
   virtual Index count() const = 0;
   virtual std::size_t state_bytes() const = 0;  ///< of one head
-  /// Throws std::logic_error for a memory whose arrays are not those of `Arrays`.
+  /// Throws std::logic_error if the memory has no matrix W.
   virtual Arrays arrays(Index head) = 0;
   virtual void clear(Index head) = 0;  ///< zeroes the state
 
-  /// Sets every state to that of a stream after `length` tokens: a cache is full when its steps are
-  /// measured.
+  /// Sets every state to that of a stream after `length` tokens, so that a cache is full when its
+  /// steps are measured.
   virtual void fill() = 0;
-  /// The first token, for all heads: one head's step is too short for a virtual call of its own.
+  /// One step of every head, with its first token. A single step is too short for a virtual call.
   virtual void step() = 0;
-  /// All tokens of a head, from a zero state.
+  /// Scans all tokens of a head, from a zero state.
   virtual void scan(Index head) = 0;
   virtual void chunked_scan(Index head) = 0;
-  /// A scan of a head that leaves what its backward pass needs.
+  /// Scans a head and stores what its backward pass needs.
   virtual void prepare_backward(Index head) = 0;
   virtual void backward(Index head) = 0;
 };

@@ -10,12 +10,12 @@
 #include "rules.hpp"
 
 /// \file
-/// `Heads` of a memory type, the only templates of these benchmarks that take long to compile:
-/// every source of memories/ instantiates a few.
+/// `Heads` of a memory type. These templates take long to compile, so every source of memories/
+/// instantiates only a few.
 
 namespace measure {
 
-/// Heads that scan and step.
+/// Heads with scan and step.
 template <class M> class ForwardHeads : public Heads {
  public:
   ForwardHeads(const M& m, Index steps, Index count)
@@ -103,7 +103,7 @@ template <class M> class ForwardHeads : public Heads {
   std::vector<Head> heads_;
 };
 
-/// Heads that are trained as well.
+/// Heads with chunked scan and backward pass too.
 template <class M> class TrainingHeads final : public ForwardHeads<M> {
   using Base = ForwardHeads<M>;
 

@@ -14,12 +14,12 @@ namespace machine {
 
 namespace {
 
-// Enough independent sums to hide the latency of a multiply-add. With the two factors they fit in
-// the 16 registers of AVX2.
+// Enough independent sums to hide the latency of a multiply-add. Together with the two factors they
+// fit into the 16 registers of AVX2.
 constexpr std::size_t sums = 12;
 constexpr int rounds = 200000;
 
-// Volatile, so that the compiler cannot reuse results of an earlier call.
+// Volatile, so that the compiler cannot reuse the results of an earlier call.
 volatile float half = 0.5f, one = 1.0f;
 
 template <class S> EIGEN_DONT_INLINE S multiply_add() {
@@ -28,7 +28,7 @@ template <class S> EIGEN_DONT_INLINE S multiply_add() {
   using Packet = typename simd::packet_traits<S>::type;
   const auto a = simd::pset1<Packet>(factor), b = simd::pset1<Packet>(summand);
   Packet x[sums];
-  for (std::size_t i = 0; i < sums; ++i)  // all different, or the compiler computes one
+  for (std::size_t i = 0; i < sums; ++i)  // all different; the compiler would merge equal ones
     x[i] = simd::pset1<Packet>(summand + static_cast<S>(i));
   for (int round = 0; round < rounds; ++round)
     for (Packet& each : x) each = simd::pmadd(a, each, b);

@@ -6,7 +6,7 @@
 #include <ctime>
 
 /// \file
-/// The machine's peak rates, measured in the same process as what is compared with them.
+/// The machine's peak rates, measured in the same process as the benchmarks.
 
 namespace machine {
 
@@ -15,13 +15,13 @@ inline double processor_clock() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
-/// Seconds of wall-clock time, for what runs on several cores.
+/// Seconds of wall-clock time, for work on several cores.
 inline double wall_clock() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-/// The least processor time of f in five runs, in seconds: disturbances only slow a run down.
+/// The shortest processor time of f in five runs, in seconds: a disturbance only slows a run down.
 template <class F> double best_seconds(const F& f) {
   double best = 1e300;
   for (int run = 0; run < 5; ++run) {
@@ -38,12 +38,12 @@ void use_threads(int count);
 /// Cores that threads can use; 1 without OpenMP.
 int cores();
 
-/// Floating-point operations per second of one core that only does fused multiply-adds (or
-/// multiplications and additions, where there are none). Every call measures for some milliseconds,
-/// as the clock rate changes with heat and load.
+/// Floating-point operations per second of one core that does nothing but fused multiply-adds (or
+/// multiplications and additions, if there are none). Every call measures anew for some
+/// milliseconds, because the clock rate changes with heat and load.
 template <class S> double fma_peak();
 
-/// The float rate of `threads` threads over that of one.
+/// The rate of `threads` threads in float, divided by the rate of one thread.
 double fma_peak_scaling(int threads);
 
 /// Bytes per second that one core reads and writes (both counted) while it repeatedly scales an

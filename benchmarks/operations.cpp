@@ -26,12 +26,12 @@ HeadsPointer streaming_heads(MakeHeads make, Index d, Index count) {
   return all;
 }
 
-/// The tokens that cost about `flops`: at least 64 and at most `steps`.
+/// The number of tokens that cost about `flops`: at least 64 and at most `steps`.
 Index tokens_for(double flops, const Subject& s, Index steps) {
   return std::min(steps, std::max<Index>(64, static_cast<Index>(flops / s.flops)));
 }
 
-/// The processor time of the second over that of the first.
+/// The processor time of other() divided by that of one().
 template <class F, class G> double ratio(F&& one, G&& other) {
   return machine::time_ratio(machine::processor_clock, one, other);
 }
@@ -60,7 +60,7 @@ template <class S> Eigen::ArrayX<S> outputs(const Arrays& a) {
   return Eigen::Map<const Eigen::ArrayX<S>>(static_cast<const S*>(a.output), a.d * a.steps);
 }
 
-/// Throws unless the naive expression has the memory's outputs.
+/// Throws if the outputs of the naive expression differ from the memory's.
 template <class S> void assert_same(const Subject& s, Naive naive, Index steps) {
   const auto head = s.make(s.d, steps, 1);
   head->scan(0);
@@ -84,7 +84,7 @@ template <class F> void compare_naive(State& state, const Subject& s, Heads& all
   compare("speedup_over_dynamic_eigen", s.naive_dynamic);
 }
 
-/// The memory's time over that of its other forms. run(make) returns the function to time.
+/// The memory's time divided by that of its other forms. run(make) returns the function to time.
 template <class F> void compare_forms(State& state, const Subject& s, const F& run) {
   const auto compare = [&](const char* counter, MakeHeads other) {
     if (other != nullptr) state.counters[counter] = ratio(run(other), run(s.make));

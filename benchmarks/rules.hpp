@@ -11,11 +11,11 @@
 #include "heads.hpp"
 
 /// \file
-/// The rules that are measured. A rule is
+/// The rules of the benchmarks. A rule is
 ///
 ///     struct Delta {
 ///       static constexpr const char* name = "delta_rule";
-///       static double flops(double d);         // of one token, without multiplying by a decay
+///       static double flops(double d);         // per token, without multiplications by decays
 ///       static constexpr double passes = 2;    // optional: passes of a step over the state
 ///       template <class S, int D> static auto memory(Index d);  // D: d or Dynamic
 ///       // Optional: the rule's equation in plain Eigen, in naive_eigen/.
@@ -98,7 +98,7 @@ struct Hebbian {
   }
 };
 
-/// Flops without the d² activations.
+/// The flops leave out the d² activations.
 struct Programmer {
   static constexpr const char* name = "programmer1991";
   static double flops(double d) { return 4 * d * d; }

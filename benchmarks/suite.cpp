@@ -5,16 +5,16 @@
 #include "operations.hpp"
 #include "rules.hpp"
 
-// The list of what is measured. What takes long to compile is elsewhere: see README.md.
+// The list of benchmarks. Code that takes long to compile is elsewhere: see README.md.
 namespace {
 
 using namespace measure;
 
-/// Whether Eigen holds the state of such a memory.
+/// Whether Eigen allows a fixed-size matrix W of this size.
 template <class S, int D>
 constexpr bool can_be_fixed = D != Dynamic&& D* D * sizeof(S) <= EIGEN_STACK_ALLOCATION_LIMIT;
 
-/// A memory of dynamic size is compared with one of the fixed size `Size`.
+/// A memory of dynamic size is compared with the memory of fixed size `Size`.
 template <class Rule, class S, int D = Dynamic, int Size = D> Subject subject(Index d = D) {
   Subject s;
   s.memory = Rule::name;
@@ -80,7 +80,7 @@ template <class Rule> void add_some() {
   add_training<Rule, double>(64);
 }
 
-/// Scan and backward against the length; steps against the number of heads, whose states outgrow
+/// Scan and backward at several lengths; steps with several numbers of heads, whose states outgrow
 /// one cache after the other.
 template <class Rule, class S, int D> void add_scaling() {
   const Subject fixed = subject<Rule, S, D>(), dynamic = subject<Rule, S>(D);
@@ -111,7 +111,7 @@ void add_everything() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  Eigen::setNbThreads(1);  // its matrix products take all cores otherwise
+  Eigen::setNbThreads(1);  // otherwise its matrix products use all cores
   add_everything();
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Parts of the suite that are measured in a way of their own.
+/// Benchmarks with code of their own.
 
 void add_continuous_memory();
 void add_deferred();
-void add_amx();  ///< nothing where the process may not use AMX
+void add_amx();  ///< adds nothing if the process may not use AMX

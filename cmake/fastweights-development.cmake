@@ -1,5 +1,5 @@
-# Tests, examples and benchmarks, and the flags they are compiled with. Only for this project
-# itself; nothing of it is exported.
+# Tests, examples and benchmarks, and their compiler flags. Only for this project itself; nothing
+# here is exported.
 option(FASTWEIGHTS_TESTS "Build the tests" ON)
 option(FASTWEIGHTS_EXAMPLES "Build the examples" ON)
 option(FASTWEIGHTS_BENCHMARKS "Build the benchmarks" ON)
@@ -18,15 +18,15 @@ find_package(OpenMP)
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-# As a compiler launcher: errors and warnings of a source, templates instantiated, and an empty object.
+# A compiler launcher that gives errors and warnings, also of instantiated templates, and no program.
 set(fastweights_check_only ${CMAKE_CURRENT_LIST_DIR}/check-only)
 if(FASTWEIGHTS_CHECK_ONLY)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${fastweights_check_only})
   set(CMAKE_CXX_LINK_EXECUTABLE true)
-  set(FASTWEIGHTS_TESTS OFF)  # which run
+  set(FASTWEIGHTS_TESTS OFF)  # tests need programs that run
 endif()
 if(FASTWEIGHTS_LOG_COMPILE_TIMES)
-  # In front of the launcher above, or of one that the user has.
+  # In front of the launcher above, or of the user's own.
   list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
        ${CMAKE_CURRENT_LIST_DIR}/log-compile-time ${PROJECT_BINARY_DIR}/compile_times.log)
 endif()
@@ -36,15 +36,15 @@ target_compile_options(fastweights_flags INTERFACE
   $<$<BOOL:${FASTWEIGHTS_WERROR}>:-Werror>
   $<$<BOOL:${FASTWEIGHTS_NATIVE}>:-march=native>)
 if(FASTWEIGHTS_NATIVE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 finds fault with its own AVX-512 intrinsics (GCC bug 105593). The builds that are not for
-  # this machine, and clang's, keep these warnings.
+  # GCC 12 warns about its own AVX-512 intrinsics (GCC bug 105593). Builds for other machines and
+  # builds with clang keep these warnings.
   target_compile_options(fastweights_flags INTERFACE
                          -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
 target_link_libraries(fastweights_flags INTERFACE $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_CXX>)
 if(FASTWEIGHTS_SANITIZE)
-  # Of the debug information, reports need the lines alone: a third of the time to compile. Another
-  # quarter are checks of pointers which the address sanitizer makes again where they are used.
+  # Reports need only line numbers, and -g1 saves a third of the compile time. Leaving out the checks
+  # of pointers saves another quarter; the address sanitizer checks pointers when they are used.
   target_compile_options(fastweights_flags INTERFACE -g1 -fno-omit-frame-pointer)
   target_compile_definitions(fastweights_flags INTERFACE _GLIBCXX_ASSERTIONS)
   foreach(add compile link)
@@ -55,7 +55,7 @@ if(FASTWEIGHTS_SANITIZE)
 endif()
 
 target_link_libraries(fastweights_compiled PRIVATE fastweights_flags)
-set_target_properties(fastweights_compiled PROPERTIES  # made before they were set
+set_target_properties(fastweights_compiled PROPERTIES  # the target was created before these were set
                       CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 add_library(fastweights_development INTERFACE)
 target_link_libraries(fastweights_development INTERFACE

@@ -1,6 +1,6 @@
-# Finds Eigen 3.4 or newer, Eigen 5 included; used by this project and by its installed package.
-# No version is requested: Eigen 3.4's version file refuses a request for 5 and Eigen 5's one for
-# 3.4, so we compare ourselves. Sets fastweights_eigen_error, empty if all is well.
+# Finds Eigen 3.4 or newer, Eigen 5 included, for this project and for its installed package. It
+# compares versions itself, because Eigen 3.4's version file refuses a request for 5, and Eigen 5's
+# refuses a request for 3.4. Sets fastweights_eigen_error, which is empty without an error.
 macro(fastweights_find_eigen)
   set(fastweights_eigen_error "")
   if(NOT TARGET Eigen3::Eigen)

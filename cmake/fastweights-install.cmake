@@ -7,7 +7,7 @@ set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/fastweights)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fastweights-config.cmake.in
                               ${PROJECT_BINARY_DIR}/fastweights-config.cmake
                               INSTALL_DESTINATION ${package_dir})
-# Before 1.0 a minor version may break.
+# Before 1.0 a minor version may break the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fastweights-config-version.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/fastweights-config.cmake

@@ -1,4 +1,4 @@
-"""What script/compile_times runs."""
+"""Prints a table of compile times; script/compile_times runs it."""
 import argparse
 import os
 import re
@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-GENERAL_LIMIT, GENERAL_MIB = 36, 1024  # of any source
+GENERAL_LIMIT, GENERAL_MIB = 36, 1024  # for any source
 README_LIMIT = 4
-BUILD_LOG = "compile_times.log"  # as cmake/fastweights-development.cmake has it
+BUILD_LOG = "compile_times.log"  # the name in cmake/fastweights-development.cmake
 LAUNCHER = "cmake/log-compile-time"
 
 COMPILER = shlex.split(os.environ.get("CXX", "g++"))
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     limit_mib: float
 
     def exceeded(self, empty):
-        """The limits that were exceeded, as words."""
+        """The exceeded limits, as words."""
         over = []
         if self.cost.seconds > self.limit * empty.seconds:
             over.append(f"{self.limit:g} times the empty main")
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 def flags():
-    """The headers that are searched first are the compiler's own."""
+    """Compiler flags. With -idirafter the compiler's own headers come first."""
     prefixes = [p for p in re.split("[:;]", os.environ.get("CMAKE_PREFIX_PATH", "")) if p]
     found = ["-std=c++20", "-O2", "-Iinclude"]
     for prefix in prefixes + ["/usr/local", "/usr"]:
@@ -50,7 +50,7 @@ def flags():
 
 
 def read_log(log):
-    """Cost by object. What was compiled more than once has the cost of the last time."""
+    """Cost by object. An object that was compiled repeatedly has its last cost."""
     costs = {}
     for line in Path(log).read_text().splitlines():
         user, _, kib, name = line.split("\t")
@@ -59,14 +59,14 @@ def read_log(log):
 
 
 def compile_alone(source, folder):
-    """The cost of the source, and its object."""
+    """Compiles a source; returns its cost and its object."""
     target, log = Path(folder) / (Path(source).stem + ".o"), Path(folder) / "log"
     subprocess.run([LAUNCHER, log, *COMPILER, *flags(), "-c", source, "-o", target], check=True)
     return read_log(log)[str(target)], target
 
 
 def measure_empty(folder):
-    """The median of three."""
+    """The cost of an empty main with <Eigen/Dense>: the median of three runs."""
     source = Path(folder) / "empty_main.cpp"
     source.write_text("#include <Eigen/Dense>\nint main() {}\n")
     costs = [compile_alone(source, folder)[0] for _ in range(3)]
@@ -102,7 +102,7 @@ def measure_program(source, folder):
 def build_rows(build):
     log = Path(build) / BUILD_LOG
     if not log.exists():
-        sys.exit(f"script/compile_times: {log} is not there; configure that build with "
+        sys.exit(f"script/compile_times: {log} is missing; configure that build with "
                  "-DFASTWEIGHTS_LOG_COMPILE_TIMES=ON and build it")
     rows = []
     for name, cost in read_log(log).items():
@@ -128,7 +128,7 @@ def print_table(rows, empty):
 
 def main():
     parser = argparse.ArgumentParser(prog="script/compile_times", description=(
-        "How long sources take to compile and how much memory, as a Markdown table."))
+        "Compile time and memory of sources, as a Markdown table."))
     parser.add_argument("--check", action="store_true", help="exit with 1 when a limit is exceeded")
     parser.add_argument("--build", metavar="FOLDER", help="all sources of this build instead")
     parser.add_argument("sources", nargs="*", help="instead of tests/compile_times/*.cpp")

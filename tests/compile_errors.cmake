@@ -1,5 +1,5 @@
-# A user's mistake gives a readable error: what is in compile_errors/ must not compile, and the
-# compiler must say the sentence of the file's first line. control.cpp has none and must compile.
+# A user's mistake gives a readable error. The files in compile_errors/ must not compile, and the
+# compiler must print the sentence in the file's first line. control.cpp has none and must compile.
 file(GLOB sources CONFIGURE_DEPENDS compile_errors/*.cpp)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)

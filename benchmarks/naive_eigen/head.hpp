@@ -4,8 +4,8 @@
 
 namespace measure {
 
-/// One head for a naive expression; D is its size or Dynamic. W is a map, because Eigen allows no
-/// matrix of fixed size above 128 kB. The tokens have the strides that the library's views have.
+/// One head for a naive expression. D is its size or Dynamic. W is a map, because Eigen allows no
+/// fixed-size matrix above 128 KiB. The tokens have the same strides as the library's views.
 template <class S, int D> struct NaiveHead {
   using Columns = Eigen::Map<const Eigen::Matrix<S, D, Dynamic>, 0, Eigen::OuterStride<>>;
   using Outputs = Eigen::Map<Eigen::Matrix<S, D, Dynamic>, 0, Eigen::OuterStride<>>;

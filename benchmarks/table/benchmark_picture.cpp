@@ -1,5 +1,5 @@
-// Draws the medians of a Google Benchmark result (JSON) by gnuplot: time per token against d and
-// what limits it, scaling with the length and with threads.
+// Draws the medians of a Google Benchmark result (JSON) with gnuplot: time per token against d,
+// with the machine's limits, and scaling with the length and with threads.
 //
 //     benchmark_picture results.json results.png
 
@@ -13,7 +13,7 @@ namespace {
 using Results = std::vector<Result>;
 using Value = std::function<double(const Result&)>;
 
-/// Results of one operation and memory, without the dynamic ones of a size that is fixed as well.
+/// Whether r is of this operation and memory. Leaves out dynamic sizes that are measured fixed too.
 bool chosen(const Result& r, const char* operation, const std::string& memory) {
   return r.operation == operation && r.memory == memory && r.scalar == "float" &&
          r.word("size").empty();
@@ -59,7 +59,7 @@ struct Panel {
 constexpr const char* against_d =
     "set logscale xy 2\nset xlabel 'd'\nset ylabel 'ns per token and head'\n";
 
-/// Time against d: the memories, the naive expression, the limits.
+/// Time against d: the memories, the naive expression and the limits.
 std::string sizes(const Results& results, const char* operation, long steps) {
   Panel panel{results, "", ""};
   const auto of = [=](const char* memory) {
@@ -102,7 +102,7 @@ std::string lengths(const Results& results) {
                         "set xlabel 'T'\n");
 }
 
-/// Speed-up against threads, and that of multiply-adds alone.
+/// Speed-up against threads, and the speed-up of multiply-adds alone.
 std::string threads(const Results& results) {
   Panel panel{results, "", ""};
   const auto speed = [](const char* name) {

@@ -31,7 +31,7 @@ constexpr Column columns[] = {
     {"fma_peak_over_one_thread", "FMA peak over one thread", "%.2f"},
 };
 
-/// The columns that some row has a value for.
+/// The columns that have a value in some row.
 std::vector<Column> used_columns(const Rows& rows) {
   std::vector<Column> used;
   for (const Column& column : columns)

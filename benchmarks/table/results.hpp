@@ -28,7 +28,7 @@ struct Result {
   /// 0 if there is no such setting.
   long number(const std::string& name) const { return std::atol(word(name).c_str()); }
 
-  /// Sorts sizes as numbers, and a dynamic size behind the fixed one.
+  /// Sorts sizes as numbers, and a dynamic size after the same fixed size.
   auto key() const {
     return std::tuple(operation, memory, scalar, number("d"), settings.size(), settings_in_order());
   }
@@ -52,14 +52,14 @@ inline Result result_named(const std::string& name) {
     else
       words.push_back(part);
   }
-  words.resize(3);  // what Google Benchmark adds about its clock is left out
+  words.resize(3);  // leaves out what Google Benchmark adds about its clock
   result.operation = words[0];
   result.memory = words[1];
   result.scalar = words[2];
   return result;
 }
 
-/// Sorted: the benchmarks ran in random order.
+/// The medians in sorted order, because the benchmarks ran in random order.
 inline std::vector<Result> medians(const char* path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error(std::string("cannot read ") + path);

@@ -126,7 +126,8 @@ template <class M, class Map> class MemoryRule {
   using Scalar = S;
 
   MemoryRule(fw::Index symbols, fw::Index d_key, Map map)
-      : mapped_(std::move(map)), memory_(symbols, mapped_.map.features(d_key)) {}
+      : mapped_(std::move(map)),
+        memory_({.key_size = mapped_.map.features(d_key), .value_size = symbols}) {}
 
   Map& map() { return mapped_.map; }
 

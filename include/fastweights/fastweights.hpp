@@ -1,16 +1,14 @@
 #pragma once
 
 /// \file
-/// fastweights in one header: memories that are written and read one token at a time, what runs
-/// them over sequences, and the layers and training around them. It needs Eigen and the standard
-/// library. Include single headers instead where compile time matters.
+/// fastweights in one header: memories, the algorithms that run them over sequences, layers and
+/// training. It needs Eigen and the standard library. Single headers compile faster.
 ///
-/// Not in it, since a program that only uses the library seldom needs them: fastweights/io/
-/// (safetensors files), fastweights/testing/ (random sequences, gradient
-/// check, timing) and fastweights/memories/adaptors/amx_scan.hpp (the delta rule by Intel's matrix
-/// unit).
+/// Three parts are separate, because most programs do not need them: fastweights/io/ (safetensors
+/// files), fastweights/testing/ (gradient check, random sequences, timing) and
+/// fastweights/memories/adaptors/amx_scan.hpp (the delta rule with Intel's matrix unit).
 
-// What a memory is: its sizes, inputs, outputs and state.
+// Core: the sizes, inputs, outputs and state of a memory.
 #include <fastweights/core/activations.hpp>
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
@@ -27,7 +25,7 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/views.hpp>
 
-// What every memory can do: one token, a sequence, gradients.
+// Algorithms for every memory: one token, a sequence, gradients.
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
@@ -47,7 +45,7 @@
 #include <fastweights/continuous/softmax_density.hpp>
 #include <fastweights/continuous/sticky.hpp>
 
-// The memories.
+// Memories.
 #include <fastweights/memories/adaptors/deferred.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
@@ -66,7 +64,7 @@
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
 
-// What is done to keys and queries before a memory meets them.
+// Feature maps of keys and queries.
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
@@ -78,7 +76,7 @@
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
 
-// Slow weights around them.
+// Layers: slow weights around memories.
 #include <fastweights/layers/attention/joined_attention.hpp>
 #include <fastweights/layers/attention/kl_regulariser.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>

@@ -1,5 +1,5 @@
 // limit: 8
-// A rule of one's own in a layer, and the check of its gradients.
+// A user's own rule in a layer, and the check of its gradients: see docs/adding_a_rule.md.
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/testing/gradient_check.hpp>
 

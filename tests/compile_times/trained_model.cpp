@@ -1,5 +1,5 @@
 // limit: 12, 600 MiB
-// A small language model that learns to count, is saved, loaded and answers the same.
+// A small language model learns to count, is saved and loaded, and gives the same logits again.
 #include <fastweights/io/weights.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/layers/models/language_model.hpp>
@@ -43,9 +43,9 @@ int main() {
   Model loaded = gradient;
   fw::io::load(loaded, path);
   std::filesystem::remove(path);
-  Eigen::MatrixXf answers(8, 8);
+  Eigen::MatrixXf loaded_logits(8, 8);
   auto state = model.initial_state(), loaded_state = loaded.initial_state();
   model.forward(state, text, logits, trace);
-  loaded.forward(loaded_state, text, answers, trace);
-  return loss < first / 2 && answers == logits ? 0 : 1;
+  loaded.forward(loaded_state, text, loaded_logits, trace);
+  return loss < first / 2 && loaded_logits == logits ? 0 : 1;
 }

@@ -2,9 +2,9 @@
 
     y = x + down(gelu(up(norm(x))))     LayerNorm eps 1e-5, exact (erf) GELU, float32
 
-Needs torch and safetensors (any recent versions; those used are in the file's metadata):
+Needs recent versions of torch and safetensors; the file's metadata has the versions in use:
     python3 make_pytorch_fixture.py
-The committed file comes from Debian 12's python3-torch and safetensors of PyPI. Other versions may
+The committed file comes from Debian 12's python3-torch and PyPI's safetensors. Other versions may
 differ in the last bits of the output and in the metadata.
 """
 
@@ -41,7 +41,7 @@ class Block(nn.Module):
 def main():
     torch.manual_seed(20240607)
     block = Block()
-    # LayerNorm starts as the identity: give a swapped weight and bias something to fail on.
+    # LayerNorm starts as the identity. With random values, a swapped weight and bias are an error.
     nn.init.normal_(block.norm.weight, mean=1.0, std=0.3)
     nn.init.normal_(block.norm.bias, std=0.3)
     tensors = {name: weight.detach() for name, weight in block.state_dict().items()}
@@ -51,10 +51,10 @@ def main():
     head = torch.randn(5, WIDTH)
     tensors["head.weight"] = head.to(torch.bfloat16)
     tensors["head_f16.weight"] = head.to(torch.float16)
-    # The two heads rounded by PyTorch itself, for a reader to be compared with.
+    # The two heads as PyTorch rounds them, for comparison with the reader.
     tensors["head.expected"] = tensors["head.weight"].float()
     tensors["head_f16.expected"] = tensors["head_f16.weight"].float()
-    # One entry only: safetensors writes several in an order that changes from run to run.
+    # One entry, because safetensors writes several in an order that changes from run to run.
     metadata = {
         "about": "output = input + down(gelu(up(norm(input)))), LayerNorm eps 1e-5, erf GELU; "
         f"torch {torch.__version__}, safetensors {safetensors.__version__}"

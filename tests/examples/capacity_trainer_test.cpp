@@ -114,7 +114,7 @@ TEST_CASE("capacity: a training learns, and again the same", "[examples]") {
   o.d_key = 16;
   o.steps = 2000;
   const auto train = [&] {
-    return CapacityTrainer<Rule>(o, Rule({.key_size = 16, .value_size = 5}, {})).train();
+    return CapacityTrainer<Rule>(o, Rule(5, 16, {})).train();
   };
   const CapacityResult first = train(), second = train();
   CHECK(first.loss < 0.02);  // that of guessing is 0.4

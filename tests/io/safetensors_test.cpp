@@ -1,4 +1,4 @@
-// The file format: what is read, what is refused and in which words, and what is written.
+// The file format: the reader, its error messages, and the writer.
 
 #include "fastweights/io/safetensors.hpp"
 
@@ -36,11 +36,11 @@ Bytes as_bytes(const std::string& text) {
   return Bytes(bytes.begin(), bytes.end());
 }
 
-// A file with the given length in front: not always the header's own.
+// A file that claims the given length of its header, which may be wrong.
 Bytes file_claiming(std::uint64_t length, const std::string& header, const std::string& data) {
-  std::string front(8, '\0');
-  for (std::size_t i = 0; i < 8; ++i) front[i] = static_cast<char>((length >> (8 * i)) & 0xff);
-  return as_bytes(front + header + data);
+  std::string prefix(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) prefix[i] = static_cast<char>((length >> (8 * i)) & 0xff);
+  return as_bytes(prefix + header + data);
 }
 
 Bytes file_of(const std::string& header, const std::string& data = "") {
@@ -77,7 +77,7 @@ void check_refused(const Bytes& file, const std::vector<std::string>& parts) {
   check_error([&] { SafeTensors::parse(file, "the file"); }, {"the file: "});
 }
 
-// Touches every byte, so that a sanitizer sees whether they all lie in the buffer.
+// Reads every byte, so that a sanitizer detects bytes outside of the buffer.
 std::size_t sum_of_bytes(const SafeTensors& file) {
   std::size_t sum = 0;
   for (const std::string& name : file.names()) {
@@ -154,7 +154,7 @@ static_assert(!can_read<bool> && !can_read<char> && !can_read<long double>);
 
 }  // namespace
 
-TEST_CASE("safetensors: what is written is read back", "[safetensors]") {
+TEST_CASE("safetensors: the reader returns the tensors of the writer", "[safetensors]") {
   const auto file = SafeTensors::parse(rich_file());
 
   CHECK(file.names() == std::vector<std::string>{"empty", "layer.bias", "layer.weight", "step"});
@@ -200,7 +200,8 @@ TEST_CASE("safetensors: a matrix of any storage order is written row-major", "[s
   CHECK(file.shape("one column") == Shape{3, 1});
 }
 
-TEST_CASE("safetensors: every written type survives, extremes included", "[safetensors]") {
+TEST_CASE("safetensors: every type is written and read without a change, extremes included",
+          "[safetensors]") {
   const auto infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> doubles{0.1, -0.0, 1e308, 5e-324, infinity, std::nan("")};
   const std::vector<float> floats{0.1f, -3e38f, 1e-45f};
@@ -307,7 +308,8 @@ TEST_CASE("safetensors: matrices of every rank up to two", "[safetensors]") {
   check_error([&] { file.matrix<float>("cube"); }, {"\"cube\": shape [1, 2, 1] has too many axes"});
 }
 
-TEST_CASE("safetensors: copy_to fills what fits and leaves alone what does not", "[safetensors]") {
+TEST_CASE("safetensors: copy_to fills a target of the right shape and leaves others unchanged",
+          "[safetensors]") {
   SafeTensorsWriter writer;
   writer.add("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
   writer.add("conv", {2, 1, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
@@ -341,7 +343,7 @@ TEST_CASE("safetensors: copy_to fills what fits and leaves alone what does not",
   check_error([&] { file.copy_to("weight", unsized); }, {"expected shape [0, 0]"});
 }
 
-TEST_CASE("safetensors: legal oddities are accepted", "[safetensors]") {
+TEST_CASE("safetensors: unusual but valid files are accepted", "[safetensors]") {
   CHECK(SafeTensors::parse(file_of("{}")).size() == 0);
   CHECK(SafeTensors::parse(file_of("{\"__metadata__\":{}}  ")).size() == 0);
   // Two empty tensors on the boundary between others, one with an axis too long for any memory.
@@ -396,7 +398,7 @@ TEST_CASE("safetensors: a malformed header is refused", "[safetensors]") {
   check_refused(file_of(R"({"\ud800":{}})"), {"header: ", "parse error"});
 }
 
-TEST_CASE("safetensors: an error of syntax names the tensor it stands in", "[safetensors]") {
+TEST_CASE("safetensors: an error of syntax names its tensor", "[safetensors]") {
   check_refused(file_of(R"({"w":{"dtype" "F32"}})"), {"tensor \"w\": ", "parse error"});
   check_refused(file_of(R"({"w":})"), {"tensor \"w\": ", "parse error"});
   check_refused(file_of("{\"w\":{\"dtype\":\"\xc3\"}}"), {"tensor \"w\": ", "UTF-8"});
@@ -471,7 +473,8 @@ TEST_CASE("safetensors: metadata must map text to text", "[safetensors]") {
                 {"__metadata__: expected an object, found null"});
 }
 
-TEST_CASE("safetensors: deep nesting is refused at the first bracket too many", "[safetensors]") {
+TEST_CASE("safetensors: nesting is refused at the first bracket that is too deep",
+          "[safetensors]") {
   const std::string deep(1'000'000, '[');
   check_refused(file_of("{\"w\":" + deep + "}"), {"tensor \"w\": expected an object"});
   check_refused(file_of("{\"w\":{\"shape\":" + deep + "}"), {"tensor \"w\": shape holds"});
@@ -485,7 +488,8 @@ TEST_CASE("safetensors: shapes that overflow are refused", "[safetensors]") {
     return file_of(
         entry("\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[0,0]"));
   };
-  // 2^32 · 2^32 wraps to 0 in 64 bits, and 2^61 · 8 bytes too: a careless product fits no data.
+  // 2^32 · 2^32 wraps to 0 in 64 bits, and so does 2^61 · 8: unchecked, the shape would fit no
+  // data.
   check_refused(shaped("U8", "[4294967296,4294967296]"), {"tensor \"w\": shape", "overflows"});
   check_refused(shaped("F64", "[2305843009213693952]"), {"tensor \"w\": shape", "overflows"});
   check_refused(shaped("U8", "[9223372036854775808]"), {"tensor \"w\": shape overflows"});
@@ -529,11 +533,11 @@ TEST_CASE("safetensors: holes, overlaps and trailing bytes are refused", "[safet
                 {"tensor \"w\": data_offsets [2, 2] overlap"});
 }
 
-TEST_CASE("safetensors: every truncation is refused, as is every added byte", "[safetensors]") {
+TEST_CASE("safetensors: every truncation and every added byte is refused", "[safetensors]") {
   const Bytes whole = rich_file();
   REQUIRE(sum_of_bytes(SafeTensors::parse(whole)) > 0);
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    // An allocation of exactly this length: a sanitizer sees any read behind it.
+    // The allocation has exactly this length, so that a sanitizer detects any read beyond it.
     const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
     INFO("the first " << length << " of " << whole.size() << " bytes");
     CHECK_THROWS_AS(SafeTensors::view(part), SafeTensorsError);
@@ -543,7 +547,7 @@ TEST_CASE("safetensors: every truncation is refused, as is every added byte", "[
   check_refused(longer, {"1 trailing bytes"});
 }
 
-TEST_CASE("safetensors: a corrupt header is refused or still lies in the buffer", "[safetensors]") {
+TEST_CASE("safetensors: a corrupt header is refused or stays within the buffer", "[safetensors]") {
   const Bytes whole = rich_file();
   const std::size_t header_end =
       8 + std::to_integer<std::size_t>(whole[0]) + 256 * std::to_integer<std::size_t>(whole[1]);
@@ -561,7 +565,7 @@ TEST_CASE("safetensors: a corrupt header is refused or still lies in the buffer"
     }
   }
   CHECK(refused > 4000);
-  CHECK(accepted > 0);  // a letter of a name, or of the metadata
+  CHECK(accepted > 0);  // changes in a name or in the metadata
 }
 
 TEST_CASE("safetensors: the writer's bytes do not depend on the order of calls", "[safetensors]") {
@@ -588,7 +592,8 @@ TEST_CASE("safetensors: the writer's bytes do not depend on the order of calls",
   CHECK(SafeTensors::parse(SafeTensorsWriter().bytes()).size() == 0);
 }
 
-TEST_CASE("safetensors: the writer refuses what no reader would take", "[safetensors]") {
+TEST_CASE("safetensors: the writer refuses names and shapes that no reader accepts",
+          "[safetensors]") {
   SafeTensorsWriter writer;
   writer.add("w", 1.0f);
   const Bytes before = writer.bytes();
@@ -610,18 +615,18 @@ TEST_CASE("safetensors: the writer refuses what no reader would take", "[safeten
   CHECK(SafeTensors::parse(writer.bytes()).metadata().at("k") == "1");
 }
 
-TEST_CASE("safetensors: files are written whole or not at all", "[safetensors]") {
+TEST_CASE("safetensors: files are written completely or not at all", "[safetensors]") {
   const TemporaryDirectory directory;
   const auto path = directory / "model.safetensors";
   SafeTensorsWriter writer;
   writer.add("w", 1.0f);
   writer.write(path);
   writer.add("v", 2.0f);
-  writer.write(path);  // replaces
+  writer.write(path);  // replaces the file
   CHECK(SafeTensors::read(path).names() == std::vector<std::string>{"v", "w"});
   CHECK(directory.entries() == 1);
 
-  // A directory in the way: the rename fails, and the temporary file goes.
+  // The rename fails because of a directory with this name. The temporary file is removed.
   std::filesystem::create_directories(directory / "taken" / "inside");
   check_error([&] { writer.write(directory / "taken"); }, {"taken", "cannot be written"});
   CHECK(directory.entries() == 2);
@@ -644,11 +649,11 @@ TEST_CASE("safetensors: a file of the PyTorch ecosystem is read", "[safetensors]
   CHECK(file.dtype("head.weight") == DType::BF16);
   CHECK(file.dtype("head_f16.weight") == DType::F16);
   CHECK(file.shape("ffn.up.weight") == Shape{24, 12});
-  // PyTorch's own widening of its 16-bit floats is the reference: bit for bit.
+  // The reference is PyTorch's conversion of its 16-bit floats, bit for bit.
   CHECK(file.values<float>("head.weight") == file.values<float>("head.expected"));
   CHECK(file.values<float>("head_f16.weight") == file.values<float>("head_f16.expected"));
 
-  // The block, a token a column; names and orientation of the weights as PyTorch keeps them.
+  // The block, one token a column. Names and orientation of the weights are PyTorch's.
   const auto vector = [&](const char* name) { return Eigen::VectorXd(file.matrix<double>(name)); };
   const Eigen::MatrixXd input = file.matrix<double>("input").transpose();
   Eigen::MatrixXd normed = input.rowwise() - input.colwise().mean();

@@ -36,11 +36,11 @@ TEST_CASE("a joined layer's parameters and state are saved and loaded", "[weight
   const auto memory = continuous_memory<float, fw::StickySampling>();
   using Long = fw::LongTermLayer<std::remove_const_t<decltype(memory)>>;
   using Joined = fw::JoinedAttention<fw::RelativeAttention<float>, Long>;
-  const fw::RelativeAttention<float> near({4, 2, 3, true});
-  Joined layer(near, Long({.heads = 2}, memory, {}), 3, 2, fw::Join::alpha);
+  const fw::RelativeAttention<float> short_term({4, 2, 3, true});
+  Joined layer(short_term, Long({.heads = 2}, memory, {}), 3, 2, fw::Join::alpha);
   fw::Random random(5);
   fw::initialise(layer, random);
-  Eigen::MatrixXf x(4, 20), y(4, 20), again(4, 20);
+  Eigen::MatrixXf x(4, 20), y(4, 20), loaded_y(4, 20);
   random.fill(x);
   auto state = layer.initial_state();
   state.seed = 3;
@@ -51,15 +51,15 @@ TEST_CASE("a joined layer's parameters and state are saved and loaded", "[weight
   fw::io::add_state(writer, state, "state");
 
   const auto file = written(writer);
-  Joined other(near, Long({.heads = 2}, memory, {}), 3, 2, fw::Join::alpha);
-  auto resumed = other.initial_state();
-  fw::io::load_parameters(other, file, "layer");
+  Joined loaded(short_term, Long({.heads = 2}, memory, {}), 3, 2, fw::Join::alpha);
+  auto resumed = loaded.initial_state();
+  fw::io::load_parameters(loaded, file, "layer");
   fw::io::load_state(resumed, file, "state");
   CHECK(resumed.tokens == 9);
   CHECK(resumed.seed == 3);
   layer.forward(state, x.rightCols(11), y.rightCols(11), trace);
-  other.forward(resumed, x.rightCols(11), again.rightCols(11), trace);
-  CHECK(y.rightCols(11) == again.rightCols(11));
+  loaded.forward(resumed, x.rightCols(11), loaded_y.rightCols(11), trace);
+  CHECK(y.rightCols(11) == loaded_y.rightCols(11));
 }
 
 }  // namespace

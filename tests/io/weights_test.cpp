@@ -27,7 +27,7 @@ std::string data(const std::string& name) {
   return std::string(FASTWEIGHTS_REFERENCE_DIR) + "/" + name;
 }
 
-// A feed-forward layer behind a layer norm, with the names that PyTorch gave them.
+// A feed-forward layer behind a layer norm, with PyTorch's names.
 struct Network {
   fw::LayerNorm<float> norm{12};
   fw::FeedForward<float> ffn{12, 24};
@@ -85,14 +85,14 @@ TEST_CASE("save then load is the identity for a model", "[weights]") {
   CHECK(parameters == 6);
 }
 
-TEST_CASE("loading says which tensor is missing, too many or misshapen, and changes nothing",
+TEST_CASE("loading names a tensor that is missing, unexpected or misshapen, and changes nothing",
           "[weights]") {
   Network net;
   const auto before = net;
   const auto load = [&](const SafeTensorsWriter& writer) {
     return error_of([&] { fw::io::load_parameters(net, written(writer)); });
   };
-  const auto all_but = [&](const std::string& left_out) {
+  const auto all_except = [&](const std::string& left_out) {
     SafeTensorsWriter writer;
     Network other;
     fw::Random random(2);
@@ -104,20 +104,20 @@ TEST_CASE("loading says which tensor is missing, too many or misshapen, and chan
         other);
     return writer;
   };
-  CHECK(contains(load(all_but("ffn.up.bias")), "ffn.up.bias"));
+  CHECK(contains(load(all_except("ffn.up.bias")), "ffn.up.bias"));
 
-  auto extra = all_but("");
+  auto extra = all_except("");
   extra.add("ffn.gate.weight", Eigen::MatrixXf::Zero(2, 2).eval());
   CHECK(contains(load(extra), "ffn.gate.weight"));
 
-  auto misshapen = all_but("ffn.down.weight");
+  auto misshapen = all_except("ffn.down.weight");
   misshapen.add("ffn.down.weight", Eigen::MatrixXf::Zero(24, 12).eval());
   const auto message = load(misshapen);
   CHECK(contains(message, "ffn.down.weight"));
   CHECK(contains(message, "[12, 24]"));
   CHECK(contains(message, "[24, 12]"));
 
-  auto renamed = all_but("norm.weight");
+  auto renamed = all_except("norm.weight");
   renamed.add("norm.scale", Eigen::VectorXf::Ones(12).eval());
   CHECK(contains(load(renamed), "norm.weight"));
 

@@ -1,10 +1,10 @@
-// The umbrella header stands in two translation units of one program, and means the same in both.
+// One program includes the umbrella header in two translation units, which must agree.
 #include <cstdio>
 
 #include "checks.hpp"
 
 int main() {
-  const float here = recalled(), there = recalled_in_b();
+  const float here = recall(), there = recall_in_b();
   std::printf("a: %.9g  b: %.9g\n", here, there);
   return here == there && here != 0 ? 0 : 1;
 }

@@ -1,3 +1,3 @@
 #include "checks.hpp"
 
-float recalled_in_b() { return recalled(); }
+float recall_in_b() { return recall(); }

@@ -2,11 +2,11 @@
 
 #include <fastweights/fastweights.hpp>
 
-/// What b.cpp computes with its own copy of the library.
-float recalled_in_b();
+/// The result of recall() in b.cpp.
+float recall_in_b();
 
-/// What a memory recalls of twenty tokens.
-inline float recalled() {
+/// The sum of a memory's outputs over twenty tokens.
+inline float recall() {
   using Memory = fw::FeatureMapped<fw::DeltaRule<float>, fw::L2Normalised<fw::EluPlusOne>>;
   const Memory memory(fw::DeltaRule<float>({.key_size = 4, .value_size = 3}), 4);
   fw::Random random(1);

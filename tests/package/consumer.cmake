@@ -1,4 +1,4 @@
-# The same two programs for every way of getting the library, under warnings as errors.
+# The same two programs for every way to get the library, with warnings as errors.
 add_executable(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp)
 target_link_libraries(consumer PRIVATE fastweights::fastweights)
 add_executable(consumer_io ${CMAKE_CURRENT_LIST_DIR}/consumer_io.cpp)
@@ -18,7 +18,7 @@ function(expect_equal what actual expected)
   endif()
 endfunction()
 
-# What the targets ask of whoever links them.
+# The requirements of the targets on a project that links them.
 foreach(target fastweights::fastweights fastweights::io)
   foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS LINK_OPTIONS)
     get_target_property(value ${target} INTERFACE_${property})
@@ -26,6 +26,6 @@ foreach(target fastweights::fastweights fastweights::io)
   endforeach()
 endforeach()
 get_target_property(features fastweights::fastweights INTERFACE_COMPILE_FEATURES)
-expect_equal("the standard asked for" "${features}" cxx_std_20)
+expect_equal("the required standard" "${features}" cxx_std_20)
 get_directory_property(options COMPILE_OPTIONS)
 expect_equal("the directory's options" "${options}" "")

@@ -1,4 +1,4 @@
-// A stranger's program: one token written with the delta rule and read back.
+// A user's program: the delta rule writes one token and reads it back.
 
 #include <fastweights/fastweights.hpp>
 #include <iostream>

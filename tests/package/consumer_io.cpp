@@ -1,4 +1,4 @@
-// A stranger's program that uses the optional part for files: a matrix there and back.
+// A user's program with the optional part for files: writes a matrix and reads it back.
 
 #include <fastweights/io/safetensors.hpp>
 

@@ -1,8 +1,8 @@
-# What a project must not notice of the library inside it.
+# Checks that the library changes nothing in a project that contains it.
 set(fastweights_source ${CMAKE_CURRENT_LIST_DIR}/../..)
 
-# To be called before and after the library joins: fails on a new cache entry that is neither the
-# library's own, nor where it found Eigen, nor what CMake notes of any project().
+# Lists the cache, except for the library's own entries, the path of Eigen and what CMake adds for any
+# project(). Called before and after the library is added; a new entry is an error.
 function(note_cache result)
   get_cmake_property(entries CACHE_VARIABLES)
   list(FILTER entries EXCLUDE REGEX

@@ -1,8 +1,8 @@
 /// Element types of a safetensors file, and their conversion to and from C++ scalars.
 ///
-/// Bytes are little-endian whatever the machine. Conversions never invent a value: what the target
-/// scalar cannot hold (a double beyond float's range, an integer beyond int's) is reported, not
-/// wrapped and not turned into an infinity. Rounding to a shorter mantissa is allowed.
+/// Bytes are little-endian on every machine. A value that the target scalar cannot hold (a double
+/// beyond float's range, an integer beyond int's) is an error; it is not wrapped and does not
+/// become an infinity. Rounding to a shorter mantissa is allowed.
 #pragma once
 
 #include <Eigen/Core>
@@ -21,7 +21,7 @@
 
 namespace fw::io {
 
-/// Spelled as in the file; only the boolean's all-capitals name is a macro on some systems.
+/// Spelled as in the file, except Bool: BOOL is a macro on some systems.
 enum class DType {
   Bool,
   U8,
@@ -43,8 +43,7 @@ enum class DType {
   F64
 };
 
-/// Scalars a tensor's elements can be read as: floating-point numbers, Eigen's of 16 bits among
-/// them, and integers.
+/// Scalars that elements can be read as: float, double, Eigen's 16-bit types, and integers.
 template <class S>
 concept ReadableScalar = std::same_as<S, float> || std::same_as<S, double> ||
     std::same_as<S, Eigen::half> || std::same_as<S, Eigen::bfloat16> ||
@@ -52,7 +51,7 @@ concept ReadableScalar = std::same_as<S, float> || std::same_as<S, double> ||
      !std::same_as<S, char> && !std::same_as<S, wchar_t> && !std::same_as<S, char8_t> &&
      !std::same_as<S, char16_t> && !std::same_as<S, char32_t>);
 
-/// Scalars that can be written: the same; integers become I64.
+/// Scalars that can be written: the same ones. Integers become I64.
 template <class S>
 concept WritableScalar = ReadableScalar<S>;
 
@@ -83,7 +82,7 @@ inline constexpr std::array<DTypeRow, 18> dtype_rows{{{DType::Bool, "BOOL", 1},
                                                       {DType::I64, "I64", 8},
                                                       {DType::F64, "F64", 8}}};
 
-// The rows are found by the enumerator's value.
+// The enumerator's value is the index of its row.
 static_assert(std::ranges::is_sorted(dtype_rows, {}, &DTypeRow::type) &&
               dtype_rows.back().type == DType{dtype_rows.size() - 1});
 
@@ -94,12 +93,12 @@ constexpr std::string_view name_of(DType type) {
   return detail::dtype_rows[static_cast<std::size_t>(type)].name;
 }
 
-/// Bytes one element takes.
+/// The size of an element in bytes.
 constexpr std::size_t width_of(DType type) {
   return detail::dtype_rows[static_cast<std::size_t>(type)].width;
 }
 
-/// The type of that name, or nothing.
+/// The type with that name, or nothing.
 constexpr std::optional<DType> dtype_named(std::string_view name) {
   const auto row = std::ranges::find(detail::dtype_rows, name, &detail::DTypeRow::name);
   if (row == detail::dtype_rows.end()) return std::nullopt;
@@ -134,14 +133,14 @@ template <class T> void store_element(T value, std::byte* to) {
   std::ranges::copy(swap_unless_little_endian(raw), to);
 }
 
-// Floats are read from floats and integers from integers; mixing the two is a mistake. The 8-bit
-// floats cannot be read.
+// Only float types are read as floats, and only integer types as integers. 8-bit floats cannot be
+// read.
 inline bool is_float(DType type) {
   return type == DType::F16 || type == DType::BF16 || type == DType::F32 || type == DType::F64;
 }
 inline bool is_integer(DType type) { return !is_float(type) && name_of(type)[0] != 'F'; }
 
-/// An element of a floating-point tensor; double holds each of them exactly.
+/// An element of a floating-point tensor. Double holds each of them exactly.
 inline double load_float(DType type, const std::byte* from) {
   switch (type) {
     case DType::F16:
@@ -155,7 +154,7 @@ inline double load_float(DType type, const std::byte* from) {
   }
 }
 
-/// An element of an integer tensor, as 64 bits in two's complement and its sign.
+/// An element of an integer tensor: its sign, and 64 bits in two's complement.
 struct Integer {
   std::uint64_t bits;
   bool is_negative;

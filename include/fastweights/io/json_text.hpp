@@ -10,8 +10,8 @@
 
 namespace fw::io::detail {
 
-/// The bytes of the UTF-8 character at `at`; 0 where there is none. Refuses what the standard does:
-/// overlong forms, surrogates, and numbers beyond U+10FFFF.
+/// The length in bytes of the UTF-8 character at `at`, or 0 if it is not valid. As in the standard,
+/// overlong forms, surrogates and numbers beyond U+10FFFF are not valid.
 inline std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -60,7 +60,7 @@ inline void append_utf8(std::string& text, unsigned code) {
   add(0x80 | (code & 0x3F));
 }
 
-/// Appends one character of a JSON string, escaped where JSON wants it.
+/// Appends one character of a JSON string, escaped where JSON requires it.
 inline void append_escaped(std::string& quoted, std::string_view character) {
   constexpr std::string_view names = "\"\"\\\\\bb\ff\nn\rr\tt";  // pairs: character, its escape
   constexpr std::string_view digits = "0123456789abcdef";
@@ -77,8 +77,8 @@ inline void append_escaped(std::string& quoted, std::string_view character) {
     quoted += character;
 }
 
-/// Quoted and escaped as JSON. A name from a hostile file may hold anything, NUL included: bytes
-/// that are not UTF-8 become U+FFFD.
+/// Quotes and escapes a string as JSON. The name of a hostile file's tensor may hold any bytes, so
+/// those that are not UTF-8 become U+FFFD.
 inline std::string json_quote(std::string_view text) {
   std::string quoted = "\"";
   for (std::size_t i = 0; i < text.size();) {

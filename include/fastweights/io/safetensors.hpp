@@ -18,19 +18,24 @@
 ///     in.copy_to("up.weight", weight);
 ///     Eigen::MatrixXf copy = in.matrix<float>("up.weight");
 ///
-/// Shapes are those of the file, slowest axis first; a [rows, cols] tensor is the rows×cols matrix,
-/// whose storage order Eigen keeps to itself. Reading costs one pass over the header, and over each
-/// tensor when it is asked for; the elements are not touched before.
+/// Shapes are those of the file, slowest axis first. A [rows, cols] tensor is a rows×cols matrix,
+/// in either storage order of Eigen. Opening a file parses its header. The elements of a tensor are
+/// converted only when they are requested.
 ///
-/// Everything throws SafeTensorsError, naming the tensor. A file is refused for: a header longer
-/// than the file or than 100 MB, not opening with '{', not JSON, not UTF-8, or followed by other
-/// than spaces; duplicate, missing, unknown or ill-typed names and fields; unknown types; numbers
-/// that are negative, fractional or overflow; offsets that do not fit the shape, leave the data,
-/// overlap, or leave holes or trailing bytes. Nothing is read beyond the buffer.
+/// All errors are SafeTensorsError and name the tensor. A file is refused if
+///
+/// - its header is longer than the file or than 100 MB, does not start with '{', is not JSON or not
+///   UTF-8, or is padded with other bytes than spaces;
+/// - a name or field is duplicate, missing, unknown or of the wrong type;
+/// - a type is unknown, or a number is negative, fractional or overflows;
+/// - offsets do not fit the shape, are outside of the data, overlap, or leave holes or trailing
+///   bytes.
+///
+/// Nothing is read beyond the buffer.
 ///
 /// Source: the format's description and reference implementation, Hugging Face, safetensors 0.8.
-/// Stricter than the latter, which lets duplicate names, unknown fields and other padding pass; C64
-/// and the types narrower than a byte (F4, F6) count as unknown here.
+/// The reference implementation accepts duplicate names, unknown fields and other padding; this
+/// reader does not. C64 and the types narrower than a byte (F4, F6) are unknown here.
 #pragma once
 
 #include "fastweights/io/safetensors_reader.hpp"

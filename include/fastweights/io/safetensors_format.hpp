@@ -1,5 +1,5 @@
-/// What the safetensors reader and writer share: the error, a tensor's description, its checked
-/// size in bytes, and the wording of messages.
+/// Shared by the safetensors reader and writer: the error, a tensor's description, its checked size
+/// in bytes, and the text of messages.
 #pragma once
 
 #include <Eigen/Core>
@@ -19,7 +19,7 @@
 
 namespace fw::io {
 
-/// Every refusal of this format; the message says which file, which tensor, and what is wrong.
+/// Every error of this format. The message names the file and the tensor and says what is wrong.
 class SafeTensorsError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -43,7 +43,7 @@ struct Header {
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// The reference implementation's limit: a header cannot make a reader work for minutes.
+/// The limit of the reference implementation. It bounds the time that a hostile header can cost.
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;
 
 /// Bytes of the little-endian length in front of the header.
@@ -51,8 +51,8 @@ inline constexpr std::size_t length_bytes = 8;
 
 inline constexpr std::string_view metadata_name = "__metadata__";
 
-/// width times the product of the axes, or nothing where it overflows. Axes of length zero are left
-/// out of the product first: whether a shape is refused must not depend on the order of its axes.
+/// width times the product of the axes, or nothing if it overflows. The product leaves out axes of
+/// length zero, so that overflow does not depend on the order of the axes.
 inline std::optional<std::size_t> checked_bytes(const Shape& shape, std::size_t width) {
   auto product = static_cast<Eigen::Index>(width);
   bool empty = false;

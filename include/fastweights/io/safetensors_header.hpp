@@ -1,7 +1,7 @@
-/// The grammar of a safetensors header: from JSON text to names, types, shapes and offsets.
+/// Parses a safetensors header: from JSON text to names, types, shapes and offsets.
 ///
-/// The grammar is read by events, because a JSON document would already have dropped the duplicate
-/// names, and because nesting is then refused at the first bracket too many.
+/// The parser works on events, because a JSON document would have dropped duplicate names. It also
+/// refuses nesting at the first bracket.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace fw::io::detail {
 
-/// Receives the events of a header. Throws at the first that the format does not allow.
+/// Receives the events of a header. Throws at the first event that the format does not allow.
 class HeaderEvents : public JsonEvents {
  public:
   explicit HeaderEvents(Header& header) : header_(header) {}
@@ -79,7 +79,7 @@ class HeaderEvents : public JsonEvents {
   }
   void end_array() override { level_ = Level::tensor; }
 
-  /// Names the tensor that an error of syntax stands in.
+  /// Reports an error of JSON syntax and names the tensor that contains it.
   [[noreturn]] void fail_syntax(const std::string& what) const {
     if (name_.empty()) fail_header(what);
     fail(what);
@@ -161,11 +161,11 @@ class HeaderEvents : public JsonEvents {
   Level level_ = Level::outside;
   bool seen_metadata_ = false;
   std::string name_;   // the tensor being read, or "__metadata__"
-  std::string field_;  // its field, or the metadata's key
+  std::string field_;  // the field being read, or the key of the metadata
   Entry entry_;
 };
 
-/// Refuses a NUL, which other readers take for the end, and padding other than spaces.
+/// Refuses NUL, which other readers take for the end, and padding other than spaces.
 inline void check_header_text(std::string_view text) {
   if (text.empty() || text.front() != '{') {
     throw SafeTensorsError("header: does not start with '{'");

@@ -1,4 +1,4 @@
-/// The check that the tensors of a safetensors header fit their shapes and tile the data.
+/// Checks that the tensors of a safetensors header fit their shapes and cover the data.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ inline void check_extent(const std::string& name, const TensorInfo& info, std::s
   }
 }
 
-/// Every tensor fits its shape, and together they cover the data once: a hole or an overlap is
-/// where a file could hide bytes from a reader, or show it two views of them.
+/// Checks that every tensor fits its shape, and that together they cover the data exactly once. A
+/// file could hide bytes in a hole, or show the same bytes as two tensors.
 inline void check_layout(const Header& header, std::size_t data_bytes) {
   using Item = std::pair<const std::string, TensorInfo>;
   std::vector<const Item*> items;

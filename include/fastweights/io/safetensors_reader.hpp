@@ -33,17 +33,17 @@ concept WritableDense =
 
 /// A checked file: once constructed, every tensor it lists lies within its buffer.
 ///
-/// `read` and `parse` own the bytes, and copies share them; `view` borrows them, so that a memory
-/// map or a compiled-in array needs no copy, and the caller keeps them alive. Spans returned by
-/// `data` live as long as the bytes do. All members are const and may be called concurrently.
+/// `read` and `parse` own the bytes, and copies share them. `view` borrows the bytes, so that a
+/// memory map or a compiled-in array needs no copy; the caller must keep them alive. Spans returned
+/// by `data` live as long as the bytes do. All members are const and may be called concurrently.
 class SafeTensors {
  public:
-  /// Reads a whole file; errors begin with its path.
+  /// Reads a whole file. Errors begin with its path.
   static SafeTensors read(const std::filesystem::path& path) {
     return parse(file_bytes(path), path.string());
   }
 
-  /// Takes the bytes over; errors begin with `origin`.
+  /// Takes ownership of the bytes. Errors begin with `origin`.
   static SafeTensors parse(std::vector<std::byte> bytes, std::string origin = "safetensors") {
     auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
     SafeTensors file = view(*owner, std::move(origin));
@@ -51,7 +51,7 @@ class SafeTensors {
     return file;
   }
 
-  /// Borrows the bytes; errors begin with `origin`.
+  /// Borrows the bytes. Errors begin with `origin`.
   static SafeTensors view(std::span<const std::byte> bytes, std::string origin = "safetensors") {
     try {
       return SafeTensors(bytes, origin);
@@ -77,7 +77,7 @@ class SafeTensors {
     return header_.metadata;
   }
 
-  /// Throws, as all access by name does, when there is no such tensor.
+  /// Throws, like all access by name, if there is no such tensor.
   const TensorInfo& info(std::string_view name) const {
     const auto found = header_.tensors.find(name);
     if (found == header_.tensors.end()) fail(name, "not in the file");
@@ -87,15 +87,15 @@ class SafeTensors {
   DType dtype(std::string_view name) const { return info(name).dtype; }
   const Shape& shape(std::string_view name) const { return info(name).shape; }
 
-  /// The tensor's bytes as they stand in the file: row-major, little-endian, of any alignment.
+  /// The tensor's bytes as in the file: row-major, little-endian, with any alignment.
   std::span<const std::byte> data(std::string_view name) const {
     const TensorInfo& tensor = info(name);
     return data_.subspan(tensor.begin, tensor.end - tensor.begin);
   }
 
-  /// All elements in file order (row-major), for any rank. Floats of any size are read from F64,
-  /// F32, F16 and BF16; integers from every integer type and BOOL. Throws on any other pair of
-  /// types, and on a value that S cannot hold.
+  /// All elements in file order (row-major), for any rank. A floating-point S reads F64, F32, F16
+  /// and BF16; an integer S reads every integer type and BOOL. Throws for other pairs of types, and
+  /// for a value that S cannot hold.
   template <ReadableScalar S> std::vector<S> values(std::string_view name) const {
     std::vector<S> values(count_of(info(name)));
     if constexpr (std::integral<S>) {
@@ -107,7 +107,7 @@ class SafeTensors {
     return values;
   }
 
-  /// A [rows, cols] tensor as a column-major matrix; [n] as one column, a scalar as 1×1. Throws on
+  /// A [rows, cols] tensor as a column-major matrix, [n] as one column, a scalar as 1×1. Throws for
   /// a higher rank, and as `values` does.
   template <ReadableScalar S>
   Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> matrix(std::string_view name) const {
@@ -121,10 +121,10 @@ class SafeTensors {
     return result;
   }
 
-  /// Fills an Eigen matrix, vector, block or map, which must already have the tensor's shape and is
-  /// untouched when this throws. Axes of length 1 are ignored when shapes are compared: PyTorch's
-  /// depthwise convolution weight [D, 1, K] fits a D×K matrix, and [n], [n, 1] and [1, n] all fit a
-  /// vector. Throws as `values` does.
+  /// Fills an Eigen matrix, vector, block or map, which must already have the tensor's shape. If
+  /// this throws, the target is unchanged. The comparison of shapes ignores axes of length 1:
+  /// PyTorch's depthwise convolution weight [D, 1, K] fits a D×K matrix, and [n], [n, 1] and [1, n]
+  /// all fit a vector. Throws as `values` does.
   template <WritableDense Target> void copy_to(std::string_view name, Target&& target) const {
     using S = typename std::remove_cvref_t<Target>::Scalar;
     check_shape(name, target.rows(), target.cols());
@@ -136,8 +136,8 @@ class SafeTensors {
       for (Eigen::Index i = 0; i < target.rows(); ++i) target.coeffRef(i, j) = rows(i, j);
   }
 
-  /// The same for an array or a number without its type. An element out of range leaves those
-  /// before it written.
+  /// The same for a type-erased array or number. If an element is out of range, the elements before
+  /// it have been written.
   void copy_to(std::string_view name, const fw::detail::Leaf& leaf) const {
     if (!leaf.is_array && count_of(info(name)) != 1)
       fail(name, "expected one number, has " + std::to_string(count_of(info(name))));
@@ -148,7 +148,7 @@ class SafeTensors {
       read_floats(name, leaf);
   }
 
-  /// Throws SafeTensorsError: which file, which tensor, and what is wrong with it.
+  /// Throws SafeTensorsError with the file, the tensor and `what`.
   [[noreturn]] void fail(std::string_view name, const std::string& what) const {
     throw SafeTensorsError(origin_ + ": " + detail::tensor_label(name) + ": " + what);
   }
@@ -224,8 +224,7 @@ class SafeTensors {
     const std::byte* bytes = data(name).data();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const detail::Integer element = detail::load_integer(type, bytes + i * width_of(type));
-      if (!element.fits<S>())
-        fail_range(name, static_cast<Eigen::Index>(i), element.text());
+      if (!element.fits<S>()) fail_range(name, static_cast<Eigen::Index>(i), element.text());
       values[i] = static_cast<S>(element.bits);
     }
   }
@@ -234,14 +233,13 @@ class SafeTensors {
     const std::vector<std::int64_t> counts = values<std::int64_t>(name);
     for (Eigen::Index i = 0; i < leaf.size(); ++i) {
       const std::int64_t count = counts[static_cast<std::size_t>(i)];
-      if (!leaf.is_array && count < 0)
-        fail(name, "expected a count, is " + std::to_string(count));
+      if (!leaf.is_array && count < 0) fail(name, "expected a count, is " + std::to_string(count));
       if (!leaf.store_integer(leaf.from_row_major(i), count))
         fail_range(name, i, std::to_string(count));
     }
   }
 
-  // Into the leaf, whatever the order of its entries; the file's is row-major.
+  // The file is row-major; the leaf may be in another order.
   void read_floats(std::string_view name, const fw::detail::Leaf& leaf) const {
     const DType type = dtype(name);
     check_kind(name, detail::is_float(type), "floating-point numbers");

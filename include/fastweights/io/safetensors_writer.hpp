@@ -1,4 +1,4 @@
-/// Writing of safetensors: see safetensors.hpp for the format and an example.
+/// The safetensors writer: see safetensors.hpp for the format and an example.
 #pragma once
 
 #include <Eigen/Core>
@@ -28,16 +28,16 @@
 
 namespace fw::io {
 
-/// Collects named tensors (their values are copied on `add`) and writes them as one file.
+/// Collects named tensors and writes them as one file. `add` copies the values.
 ///
-/// The bytes depend on the names and values alone, not on the order of the calls: wider elements
-/// come first, which keeps every tensor aligned to its element, then names in alphabetical order.
-/// A float is written as F32, a double as F64, Eigen's half and bfloat16 as F16 and BF16, and every
-/// integer as I64. Each `add` throws, and adds nothing, when the name is taken, reserved or not
+/// The bytes depend on the names and values alone, not on the order of the calls. Tensors are
+/// sorted by element width, the widest first, and then by name; this aligns every tensor to its
+/// element. A float is written as F32, a double as F64, Eigen's half and bfloat16 as F16 and BF16,
+/// and every integer as I64. `add` throws, and adds nothing, if the name is taken, reserved or not
 /// valid UTF-8.
 class SafeTensorsWriter {
  public:
-  /// A matrix, as [rows, cols]; what is a column vector by its type, as [n].
+  /// Adds a matrix as [rows, cols]. A column-vector type becomes [n].
   template <class Derived>
   requires WritableScalar<typename Derived::Scalar>
   void add(const std::string& name, const Eigen::DenseBase<Derived>& dense) {
@@ -50,7 +50,7 @@ class SafeTensorsWriter {
         std::span<const S>(rows.data(), static_cast<std::size_t>(rows.size())));
   }
 
-  /// An array or a number without its type; integers become I64.
+  /// Adds a type-erased array or number. Integers become I64.
   void add(const std::string& name, const fw::detail::Leaf& leaf) {
     const DType type = dtype_of(name, leaf);
     std::vector<std::byte> bytes(static_cast<std::size_t>(leaf.size()) * width_of(type));
@@ -60,13 +60,13 @@ class SafeTensorsWriter {
     insert(name, {type, shape_of(leaf), std::move(bytes)});
   }
 
-  /// A scalar, of shape [].
+  /// Adds a scalar, with shape [].
   template <WritableScalar S> void add(const std::string& name, S value) {
     add(name, Shape{}, std::span<const S>(&value, 1));
   }
 
-  /// Any rank, from a vector, array or span of elements in row-major order. Throws when their
-  /// number does not fill the shape.
+  /// Adds a tensor of any rank from a vector, array or span in row-major order. Throws if the
+  /// number of elements does not match the shape.
   template <std::ranges::contiguous_range Range>
   requires WritableScalar<std::ranges::range_value_t<Range>>
   void add(const std::string& name, const Shape& shape, const Range& values) {
@@ -79,7 +79,7 @@ class SafeTensorsWriter {
     insert(name, {io::dtype_of<S>(), shape, packed(name, std::span<const S>(values))});
   }
 
-  /// Free text that travels with the tensors. Throws when the key is taken or the text not UTF-8.
+  /// Adds a text to the file's metadata. Throws if the key is taken or a text is not UTF-8.
   void metadata(const std::string& key, const std::string& value) {
     check_utf8(key, "metadata " + detail::json_quote(key));
     check_utf8(value, "metadata " + detail::json_quote(key));
@@ -97,9 +97,9 @@ class SafeTensorsWriter {
     return all;
   }
 
-  /// Writes a temporary file beside `path` and renames it, so that neither a reader nor a crash of
-  /// this program ever meets half a file. (Surviving a power cut takes the system's fsync.) Throws,
-  /// and leaves an existing file as it was, when the disk refuses.
+  /// Writes a temporary file beside `path` and renames it. So a reader never sees half a file, even
+  /// if this program crashes. (A power cut is another matter: there is no fsync.) Throws if the
+  /// file cannot be written; an existing file is unchanged then.
   void write(const std::filesystem::path& path) const {
     std::filesystem::path temporary = path;
     temporary += "." + std::to_string(std::random_device{}()) + ".tmp";
@@ -160,8 +160,7 @@ class SafeTensorsWriter {
       detail::store_element(value, to);
     } else {
       std::memcpy(to, leaf.entry(i), leaf.width);
-      if constexpr (std::endian::native != std::endian::little)
-        std::reverse(to, to + leaf.width);
+      if constexpr (std::endian::native != std::endian::little) std::reverse(to, to + leaf.width);
     }
   }
 
@@ -186,7 +185,7 @@ class SafeTensorsWriter {
     return items;
   }
 
-  // {"name":value, …}, of values that are JSON already.
+  // {"name":value, …}; the values are JSON already.
   static std::string object_text(const std::map<std::string, std::string>& values) {
     std::string text = "{";
     for (const auto& [name, value] : values)
@@ -218,7 +217,7 @@ class SafeTensorsWriter {
       begin = end;
     }
     std::string text = object_text(fields);
-    text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data starts aligned
+    text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
     if (text.size() > detail::max_header_bytes) {
       throw SafeTensorsError("header of " + std::to_string(text.size()) +
                              " bytes exceeds the limit of " +

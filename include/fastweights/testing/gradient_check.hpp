@@ -9,14 +9,14 @@
 #include <vector>
 
 /// \file
-/// Are a rule's gradients right? Compared with the complex step f'(x) = Im f(x + ih)/h, which has
-/// no cancellation and is exact to rounding (Squire & Trapp 1998, SIAM Review 40(1)).
+/// Compares a rule's gradients with the complex step f'(x) = Im f(x + ih)/h, which has no
+/// cancellation and is exact up to rounding (Squire & Trapp 1998, SIAM Review 40(1)).
 
 namespace fw::testing {
 
-/// The worst relative error over all arrays, max|a − b| / max|b|, and the array it was found in. An
-/// array whose gradient vanishes, being below a millionth of the largest of all arrays, is compared
-/// with that millionth: rounding is all there is of it.
+/// The largest relative error over all arrays, max|a − b| / max|b|, and the name of its array. A
+/// gradient that is 0 up to rounding has no relative error, so max|b| counts as at least a
+/// millionth of the largest gradient of all arrays.
 struct GradientError {
   double worst = 0;
   std::string where;
@@ -31,23 +31,23 @@ using fw::detail::object;
 using fw::detail::ScalarKind;
 using Complex = std::complex<double>;
 
-// Two records with the same members, one in complex numbers and one in double.
+// Two records with the same members, one complex and one in double.
 struct Pair {
   Object complex, real;
 
-  // Calls f(complex leaf, real leaf, path) for each but counters, which have no gradient.
+  // Calls f(complex leaf, real leaf, path) for every leaf except counters, which have no gradient.
   template <class F> void for_each(const F& f, std::string_view name = {}) const {
     const std::array<Object, 2> both{complex, real};
-    fw::detail::visit_leaves(
-        both.data(), 2,
-        [&](const Leaf* leaves, const LeafPath& path) {
-          if (leaves[0].scalar == ScalarKind::complex128) f(leaves[0], leaves[1], path);
-        },
-        {.name = name});
+    fw::detail::visit_leaves(both.data(), 2,
+                             [&](const Leaf* leaves, const LeafPath& path) {
+                               if (leaves[0].scalar == ScalarKind::complex128)
+                                 f(leaves[0], leaves[1], path);
+                             },
+                             {.name = name});
   }
 };
 
-// Counters stay as they are: the complex record is of the same size.
+// Copies a real record into a complex one. Counters are integers in both.
 inline void to_complex(const Object& real, const Object& complex) {
   const std::array<Object, 2> both{complex, real};
   fw::detail::visit_leaves(both.data(), 2, [](const Leaf* leaves, const LeafPath&) {
@@ -59,11 +59,11 @@ inline void to_complex(const Object& real, const Object& complex) {
   });
 }
 
-// Σ up·x over every array of a record.
-inline Complex weighted_sum(const Object& record, const Object& up) {
+// Σ w·x over every array x of a record, with w from `weights`.
+inline Complex weighted_sum(const Object& record, const Object& weights) {
   Complex sum = 0;
-  Pair{record, up}.for_each([&](const Leaf& x, const Leaf& u, const LeafPath&) {
-    sum += (x.entries<Complex>() * u.entries<double>().cast<Complex>()).sum();
+  Pair{record, weights}.for_each([&](const Leaf& x, const Leaf& w, const LeafPath&) {
+    sum += (x.entries<Complex>() * w.entries<double>().cast<Complex>()).sum();
   });
   return sum;
 }
@@ -73,8 +73,8 @@ struct Comparison {
   double difference = 0, largest = 0;
 };
 
-// The gradients of one array by complex step, against those given. What is not finite is infinitely
-// wrong.
+// Compares the given gradient of one array with the complex step. A difference that is not finite
+// counts as infinite.
 inline Comparison compare(const std::string& path, const Leaf& array, const Leaf& given,
                           const std::function<Complex()>& loss) {
   constexpr double h = 1e-30, infinity = std::numeric_limits<double>::infinity();
@@ -92,8 +92,8 @@ inline Comparison compare(const std::string& path, const Leaf& array, const Leaf
   return c;
 }
 
-// A record of inputs in complex numbers, their gradient and how errors name them.
-struct Checked {
+// A record of complex inputs, its gradient, and its name in GradientError::where.
+struct CheckedRecord {
   std::string_view name;
   Pair pair;
 };
@@ -116,10 +116,10 @@ inline GradientError worst(const std::vector<Comparison>& all) {
   return error;
 }
 
-inline GradientError worst(const std::vector<Checked>& records,
+inline GradientError worst(const std::vector<CheckedRecord>& records,
                            const std::function<Complex()>& loss) {
   std::vector<Comparison> all;
-  for (const Checked& record : records)
+  for (const CheckedRecord& record : records)
     record.pair.for_each(
         [&](const Leaf& array, const Leaf& gradient, const LeafPath& path) {
           all.push_back(compare(path.text(), array, gradient, loss));
@@ -130,9 +130,9 @@ inline GradientError worst(const std::vector<Checked>& records,
 
 }  // namespace detail
 
-/// Checks the gradients of m, a memory in double, for every input, the initial state and the final
-/// state's gradient over `steps` random steps from a used state. m.cast<T>() must give the rule in
-/// another scalar.
+/// Checks the gradients of m, a memory in double, with respect to every input, every query and the
+/// initial state. The loss is a random linear function of the outputs and the final state, over
+/// `steps` random tokens. m.cast<T>() must return the same rule in another scalar.
 template <Differentiable M>
 requires std::same_as<typename M::Scalar, double> GradientError
 gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = false) {
@@ -140,42 +140,40 @@ gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = 
   const auto complex_rule = m.template cast<std::complex<double>>();
   using Z = std::remove_cvref_t<decltype(complex_rule)>;
 
-  auto all = random_sequences(m, steps, random, positive);
-  const auto up = random_sequences(m, steps, random, positive);
+  auto sequences = random_sequences(m, steps, random, positive);
+  auto gradients = random_sequences(m, steps, random, positive);
   const StateOf<M> initial = used_state(m, 3, random, positive);
-  const StateOf<M> up_state = used_state(m, 5, random, positive);
-  auto up_outputs = all.outputs;
-  detail::fill_normal(fw::detail::object(up_outputs), random);
+  const StateOf<M> dfinal = used_state(m, 5, random, positive);
+  detail::fill_normal(fw::detail::object(gradients.outputs), random);
 
-  StateOf<M> state = initial, ds = up_state;
-  auto dinputs = up.inputs;
-  auto dqueries = up.queries;
-  set_zero(dinputs);
-  set_zero(dqueries);
-  Checkpoints<M> kept;
-  scan(m, state, view<WriteSequence<M>>(all.inputs), view<ReadSequence<M>>(all.queries),
-       view<OutSequence<M>>(all.outputs), kept);
-  backward(m, kept, view<WriteSequence<M>>(all.inputs), view<ReadSequence<M>>(all.queries),
-           view<OutGradSequence<M>>(up_outputs), ds, view<WriteGradSequence<M>>(dinputs),
-           view<ReadGradSequence<M>>(dqueries));
+  StateOf<M> state = initial, ds = dfinal;
+  set_zero(gradients.inputs);
+  set_zero(gradients.queries);
+  Checkpoints<M> checkpoints;
+  scan(m, state, view<WriteSequence<M>>(sequences.inputs), view<ReadSequence<M>>(sequences.queries),
+       view<OutSequence<M>>(sequences.outputs), checkpoints);
+  backward(m, checkpoints, view<WriteSequence<M>>(sequences.inputs),
+           view<ReadSequence<M>>(sequences.queries), view<OutGradSequence<M>>(gradients.outputs),
+           ds, view<WriteGradSequence<M>>(gradients.inputs),
+           view<ReadGradSequence<M>>(gradients.queries));
 
   Random unused(seed);
-  auto zs = random_sequences(complex_rule, steps, unused);
-  StateOf<Z> zinitial = initial_state(complex_rule);
+  auto complex = random_sequences(complex_rule, steps, unused);
+  StateOf<Z> complex_initial = initial_state(complex_rule);
   using fw::detail::object;
-  detail::to_complex(object(all.inputs), object(zs.inputs));
-  detail::to_complex(object(all.queries), object(zs.queries));
-  detail::to_complex(object(initial), object(zinitial));
+  detail::to_complex(object(sequences.inputs), object(complex.inputs));
+  detail::to_complex(object(sequences.queries), object(complex.queries));
+  detail::to_complex(object(initial), object(complex_initial));
   const auto loss = [&] {
-    StateOf<Z> zstate = zinitial;
-    scan(complex_rule, zstate, view<WriteSequence<Z>>(zs.inputs), view<ReadSequence<Z>>(zs.queries),
-         view<OutSequence<Z>>(zs.outputs));
-    return detail::weighted_sum(object(zs.outputs), object(up_outputs)) +
-           detail::weighted_sum(object(zstate), object(up_state));
+    StateOf<Z> complex_state = complex_initial;
+    scan(complex_rule, complex_state, view<WriteSequence<Z>>(complex.inputs),
+         view<ReadSequence<Z>>(complex.queries), view<OutSequence<Z>>(complex.outputs));
+    return detail::weighted_sum(object(complex.outputs), object(gradients.outputs)) +
+           detail::weighted_sum(object(complex_state), object(dfinal));
   };
-  return detail::worst({{"inputs", {object(zs.inputs), object(dinputs)}},
-                        {"queries", {object(zs.queries), object(dqueries)}},
-                        {"initial state", {object(zinitial), object(ds)}}},
+  return detail::worst({{"inputs", {object(complex.inputs), object(gradients.inputs)}},
+                        {"queries", {object(complex.queries), object(gradients.queries)}},
+                        {"initial state", {object(complex_initial), object(ds)}}},
                        loss);
 }
 

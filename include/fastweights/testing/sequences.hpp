@@ -8,21 +8,21 @@
 #include <limits>
 
 /// \file
-/// Sequences to try a memory on.
+/// Random sequences and states for a memory.
 
 namespace fw::testing {
 
-/// Everything a memory takes in `steps` steps, and room for what it gives.
+/// The inputs and queries of a memory over `steps` steps, and arrays for its outputs.
 template <Memory M> struct Sequences {
   OwnedWrites<M> inputs;
   OwnedReads<M> queries;
-  OwnedOuts<M> outputs;  ///< NaN until something is written there
+  OwnedOuts<M> outputs;  ///< NaN until a scan writes them
   static constexpr auto names = fw::names("inputs", "queries", "outputs");
 };
 
 namespace detail {
 
-// One entry of a member of that role, whose arrays have `rows` rows.
+// One entry of a member with that role and `rows` rows.
 inline double draw(Role role, Index rows, Random& random, bool positive) {
   const double u = random.uniform();
   if (role == Role::draw) return u;
@@ -32,7 +32,7 @@ inline double draw(Role role, Index rows, Random& random, bool positive) {
   return scale * (positive || role == Role::strength ? 0.05 + 0.95 * u : 2 * u - 1);
 }
 
-// Draws the entries of a record in double, in the order of its members and column by column.
+// Draws in double, member by member and column by column, so that all scalars get the same numbers.
 template <class R, class E> void draw(R& record, const E& extents, Random& random, bool positive) {
   fw::detail::assert_roles<R>();
   std::size_t i = 0;
@@ -48,29 +48,29 @@ template <class R, class E> void draw(R& record, const E& extents, Random& rando
 
 }  // namespace detail
 
-/// Draws entries uniformly from (−1, 1) for values, (0.05, 1) for write strengths and (0.5, 1) for
-/// decays, and keys and queries as values over √d_k; with `positive`, keys, queries and values as
-/// strengths, as feature maps give them. Draws are from [0, 1).
+/// Random inputs and queries. Entries are uniform: values in (−1, 1), keys and queries in (−1, 1)
+/// divided by √d_k, write strengths in (0.05, 1), decays in (0.5, 1), draws in [0, 1). With
+/// `positive`, (0.05, 1) replaces (−1, 1), for rules that need positive features.
 template <Memory M>
 Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
   using S = typename M::Scalar;
   const auto signature = m.signature();
-  Sequences<M> all{owned_sequence<OwnedWrites<M>>(signature.write(), steps, S(0)),
-                   owned_sequence<OwnedReads<M>>(signature.read(), steps, S(0)),
-                   owned_sequence<OwnedOuts<M>>(signature.out(), steps,
-                                                S(std::numeric_limits<double>::quiet_NaN()))};
-  detail::draw(all.inputs, signature.write(), random, positive);
-  detail::draw(all.queries, signature.read(), random, positive);
-  return all;
+  Sequences<M> sequences{owned_sequence<OwnedWrites<M>>(signature.write(), steps, S(0)),
+                         owned_sequence<OwnedReads<M>>(signature.read(), steps, S(0)),
+                         owned_sequence<OwnedOuts<M>>(signature.out(), steps,
+                                                      S(std::numeric_limits<double>::quiet_NaN()))};
+  detail::draw(sequences.inputs, signature.write(), random, positive);
+  detail::draw(sequences.queries, signature.read(), random, positive);
+  return sequences;
 }
 
-/// A state of m that has seen `steps` random tokens.
+/// The state of m after `steps` random tokens.
 template <Memory M>
 StateOf<M> used_state(const M& m, Index steps, Random& random, bool positive = false) {
-  auto before = random_sequences(m, steps, random, positive);
+  auto sequences = random_sequences(m, steps, random, positive);
   StateOf<M> state = initial_state(m);
-  scan(m, state, view<WriteSequence<M>>(before.inputs), view<ReadSequence<M>>(before.queries),
-       view<OutSequence<M>>(before.outputs));
+  scan(m, state, view<WriteSequence<M>>(sequences.inputs), view<ReadSequence<M>>(sequences.queries),
+       view<OutSequence<M>>(sequences.outputs));
   return state;
 }
 

@@ -11,18 +11,18 @@ namespace fw {
 
 namespace detail {
 
-// −ln softmax(logits)[target] of one token; leaves softmax(logits) in `softmax`. The largest logit
-// is taken off first, so that nothing overflows.
+// Returns −ln softmax(logits)[target] of one token and stores softmax(logits) in `softmax`.
+// Subtracts the largest logit first, so that exp does not overflow.
 template <class Logits, class Softmax>
 auto token_cross_entropy(const Logits& logits, Index target, Softmax&& softmax) {
   using S = typename Logits::Scalar;
   using std::log;
   const S largest = S(logits.real().maxCoeff());
-  const S chosen = logits[target] - largest;  // before softmax, which may lie over logits
+  const S target_logit = logits[target] - largest;  // read first: `softmax` may alias `logits`
   softmax.array() = (logits.array() - largest).exp();
   const S sum = softmax.sum();
   softmax /= sum;
-  return S(log(sum) - chosen);
+  return S(log(sum) - target_logit);
 }
 
 }  // namespace detail
@@ -30,8 +30,8 @@ auto token_cross_entropy(const Logits& logits, Index target, Softmax&& softmax) 
 /// The mean over the tokens of −ln softmax(logits)[target], in nats. `dlogits` becomes the
 /// gradient, (softmax(logits) − onehot(target)) / T, and may be `logits` itself.
 ///
-/// Shapes: logits and dlogits symbols×T, targets T. Throws std::invalid_argument when a size does
-/// not fit or a target is out of range.
+/// Shapes: logits and dlogits symbols×T, targets T. Throws std::invalid_argument if a size does not
+/// fit or a target is out of range.
 template <class Logits, class Dlogits>
 typename Logits::Scalar cross_entropy(const Eigen::MatrixBase<Logits>& logits, Symbols targets,
                                       Eigen::MatrixBase<Dlogits>& dlogits) {
@@ -41,15 +41,15 @@ typename Logits::Scalar cross_entropy(const Eigen::MatrixBase<Logits>& logits, S
   detail::check_symbols("cross_entropy", targets, logits.rows());
   detail::check_extent("cross_entropy", "logits", logits, logits.rows(), steps);
   detail::check_extent("cross_entropy", "dlogits", dlogits, logits.rows(), steps);
-  const S each = S(1) / S(static_cast<double>(steps));
+  const S inverse_count = S(1) / S(static_cast<double>(steps));
   S total = S(0);
   for (Index t = 0; t < steps; ++t) {
     const Index target = targets[static_cast<std::size_t>(t)];
     total += detail::token_cross_entropy(logits.col(t), target, dlogits.col(t));
     dlogits(target, t) -= S(1);
-    dlogits.col(t) *= each;
+    dlogits.col(t) *= inverse_count;
   }
-  return total * each;
+  return total * inverse_count;
 }
 
 /// The mean over the tokens of ½ ‖y − target‖². `dy` becomes the gradient, (y − target) / T.
@@ -61,11 +61,11 @@ typename Y::Scalar squared_error(const Eigen::MatrixBase<Y>& y,
   detail::check_not_empty("squared_error", "y", y.cols());
   detail::check_extent("squared_error", "target", target, y.rows(), y.cols());
   detail::check_extent("squared_error", "dy", dy, y.rows(), y.cols());
-  const S each = S(1) / S(static_cast<double>(y.cols()));
+  const S inverse_count = S(1) / S(static_cast<double>(y.cols()));
   dy = y - target;
   const S total = dy.array().square().sum() * S(0.5);
-  dy *= each;
-  return total * each;
+  dy *= inverse_count;
+  return total * inverse_count;
 }
 
 }  // namespace fw

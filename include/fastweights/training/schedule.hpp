@@ -5,8 +5,9 @@
 #include <numbers>
 
 /// \file
-/// Learning rates by step, counted from 0. Both rise linearly over the first `warmup` steps, reach
-/// `peak` with the last of them, fall until `total` and stay at `floor` from there on.
+/// Learning rates by step, counted from 0. Both schedules rise linearly over the first `warmup`
+/// steps and reach `peak` in the last of these. Then they fall until step `total` and stay at
+/// `floor`.
 ///
 ///     const fw::WarmupCosine rate{.peak = 2e-3, .warmup = 50, .total = 1200, .floor = 2e-5};
 ///     optimiser.step(model, grad, rate(step));
@@ -15,15 +16,15 @@ namespace fw {
 
 namespace detail {
 
-/// How far a step is between warm-up and end, in [0, 1].
+/// The fraction of the steps between warm-up and end that are done, in [0, 1].
 inline double progress(long long step, long long warmup, long long total) {
   if (total <= warmup) return step < warmup ? 0 : 1;
   return std::clamp(static_cast<double>(step - warmup) / static_cast<double>(total - warmup), 0.0,
                     1.0);
 }
 
-/// (step + 1)/warmup while that is below 1.
-inline double warmth(long long step, long long warmup) {
+/// (step + 1)/warmup during the warm-up, then 1.
+inline double warmup_factor(long long step, long long warmup) {
   return step < warmup ? static_cast<double>(step + 1) / static_cast<double>(warmup) : 1.0;
 }
 
@@ -38,7 +39,7 @@ struct WarmupCosine {
   double floor = 0;
 
   double operator()(long long step) const {
-    if (step < warmup) return peak * detail::warmth(step, warmup);
+    if (step < warmup) return peak * detail::warmup_factor(step, warmup);
     const double angle = std::numbers::pi * detail::progress(step, warmup, total);
     return floor + (peak - floor) * 0.5 * (1 + std::cos(angle));
   }
@@ -52,7 +53,7 @@ struct WarmupLinear {
   double floor = 0;
 
   double operator()(long long step) const {
-    if (step < warmup) return peak * detail::warmth(step, warmup);
+    if (step < warmup) return peak * detail::warmup_factor(step, warmup);
     return peak + (floor - peak) * detail::progress(step, warmup, total);
   }
 };
