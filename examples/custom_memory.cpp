@@ -54,7 +54,7 @@ int main() {
   Eigen::MatrixXf K = Eigen::MatrixXf::Random(64, 100), V = K, Q = K, Y = K;  // a token a column
   const Eigen::VectorXf beta = Eigen::VectorXf::Constant(100, 0.1f);
   fw::scan(memory, state, {K, V, beta}, {Q}, {Y});
-  const auto error = fw::testing::gradient_error(GatedRule<double>{5, 4}, 20);
+  const auto error = fw::testing::gradient_error(GatedRule<double>{.dk = 4, .dv = 5}, 20);
   std::printf("read |y| = %.2f; gradient error %.1e in %s; %.0f ns a token\n", Y.col(99).norm(),
               error.worst, error.where.c_str(), fw::testing::nanoseconds_per_token(memory));
   return error.worst <= 1e-10 ? 0 : 1;

@@ -46,7 +46,7 @@ static_assert(fw::assert_memory<GatedRule<float>>());
 
 int main() {
   using Layer = fw::FastWeightLayer<GatedRule<float>>;
-  Layer layer({.d_model = 8, .heads = 2}, GatedRule<float>{4, 4});
+  Layer layer({.d_model = 8, .heads = 2}, GatedRule<float>{.dk = 4, .dv = 4});
   fw::Random random(1);
   fw::initialise(layer, random);
   Layer::Trace trace;
@@ -57,6 +57,6 @@ int main() {
   Layer gradient = layer;
   fw::set_zero_parameters(gradient);
   layer.backward(x, trace, y, dx, gradient);
-  const auto error = fw::testing::gradient_error(GatedRule<double>{5, 4}, 20);
+  const auto error = fw::testing::gradient_error(GatedRule<double>{.dk = 4, .dv = 5}, 20);
   return dx.allFinite() && error.worst <= 1e-10 ? 0 : 1;
 }
