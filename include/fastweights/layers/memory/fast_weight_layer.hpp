@@ -183,7 +183,7 @@ struct FastWeightLayer {
 
   // How many sequences it is of.
   Index check_state(const State& state, Index columns) const {
-    const Index sequences = detail::sequences_of(static_cast<Index>(state.heads.size()), heads);
+    const Index sequences = detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
     detail::check_heads(name, state.heads, sequences * heads, memory);
     return detail::check_sequences(name, sequences, columns);
   }
