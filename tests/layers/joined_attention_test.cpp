@@ -109,7 +109,7 @@ TEST_CASE("JoinedAttention: parts that do not fit are refused by name", "[layers
   CHECK_THROWS_WITH(L({5, d}, far, 1, 1),
                     ContainsSubstring("JoinedAttention: the long-term memory has 4 rows"));
   CHECK_THROWS_WITH(L({d, 5}, far, 1, 1),
-                    ContainsSubstring("JoinedAttention: the long-term answer has 4 rows"));
+                    ContainsSubstring("JoinedAttention: the long-term output has 4 rows"));
   const L layer({d, d}, far, 3, 2);
   auto state = L({d, d}, far, 3, 1).initial_state();
   const auto before = state;

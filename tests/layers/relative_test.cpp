@@ -77,12 +77,13 @@ Matrix<double> by_definition(const Attention<double>& layer, const Matrix<double
   return y;
 }
 
-template <class F> void for_each_room(Attention<double>::Trace& t, const F& f) {
-  for (auto* room : {&t.tokens, &t.keys, &t.values, &t.positions, &t.content, &t.placed, &t.weights,
-                     &t.by_distance, &t.joined, &t.dkeys, &t.dvalues, &t.dpositions, &t.dcontent,
-                     &t.dplaced, &t.dweights, &t.djoined})
-    f(*room);
-  f(t.absorbed);
+template <class F> void for_each_buffer(Attention<double>::Trace& t, const F& f) {
+  for (auto* buffer :
+       {&t.tokens, &t.keys, &t.values, &t.position_keys, &t.content_queries, &t.position_queries,
+        &t.weights, &t.position_scores, &t.head_outputs, &t.dkeys, &t.dvalues, &t.dposition_keys,
+        &t.dcontent_queries, &t.dposition_queries, &t.dweights, &t.dhead_outputs})
+    f(*buffer);
+  f(t.step_buffer);
 }
 
 }  // namespace
@@ -182,7 +183,7 @@ TEST_CASE("RelativeAttention: nothing of a trace or output is read before it is 
         auto state = layer.initial_state();
         Matrix<double> y_before(6, 5);
         layer.forward(state, before, y_before, trace);
-        for_each_room(trace, [](auto& room) { room.setConstant(NAN); });
+        for_each_buffer(trace, [](auto& room) { room.setConstant(NAN); });
         layer.forward(state, x, y, trace, fw::Pass::train);
         layer.backward(x, trace, dy, dx, grad);
         layer.forward(state, x.leftCols(1), y_before.leftCols(1), trace);
@@ -192,7 +193,7 @@ TEST_CASE("RelativeAttention: nothing of a trace or output is read before it is 
       auto y_again = Matrix<double>::Constant(6, steps, NAN).eval(), dx_again = y_again;
       Attention<double> grad = layer, again = layer;
       run(y, dx, grad);
-      for_each_room(trace, [](auto& room) { room.setConstant(NAN); });
+      for_each_buffer(trace, [](auto& room) { room.setConstant(NAN); });
       run(y_again, dx_again, again);
       CHECK(y.allFinite());
       CHECK(dx.allFinite());
