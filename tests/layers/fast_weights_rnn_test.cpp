@@ -246,7 +246,7 @@ TEST_CASE("FastWeightsRnn: the form is as told, else by what it costs", "[layers
     Matrix<double> y(20, steps * sequences);
     Rnn::Trace trace;
     layer.forward(state, x, y, trace, pass);
-    return trace.attends;
+    return trace.attention_form;
   };
   using enum FastWeightsForm;
   for (const auto pass : {fw::Pass::infer, fw::Pass::train})
