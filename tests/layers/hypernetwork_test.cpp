@@ -265,7 +265,7 @@ TEST_CASE("linear transformer block, full: gradients and refusals", "[layers]") 
   using Cache = fw::KeyValueCache<double>;
   CHECK_THROWS_WITH(
       fw::SummedHeads<Cache>({.d_model = 4, .causal = false}, Cache(2, 2, {.capacity = 3})),
-      ContainsSubstring("SummedHeads: the full form of KeyValueCache was asked for"));
+      ContainsSubstring("SummedHeads: the full form of KeyValueCache was requested"));
 }
 
 TEST_CASE("linear transformer block, full: E + Σ Q Kᵀ V W_P, then + σ(E W_1) W_2", "[layers]") {
