@@ -67,7 +67,7 @@ template <class F> void check_exact(const Problem& p, const F& f) {
   const double limit = 1e-12 * (1 + target.cwiseAbs().maxCoeff());
   const auto right = [&](const Net& net, const auto& memory) {
     const auto Y = run(net.template block<Activation>(memory), net.tokens(p.x, p.z));
-    CHECK(largest_entry(net.answer(Y) - target) <= limit);
+    CHECK(largest_entry(net.output(Y) - target) <= limit);
   };
   const auto all_memories = [&](const Net& net) {
     right(net, Sum(net.hidden(), 1));
@@ -165,13 +165,13 @@ TEST_CASE("hypernetwork: what breaks the construction is refused with the reason
           "sum normalisation");
   refuses(fw::FeatureMapped<Sum, fw::SoftmaxMap>(Sum(3, 1), 1), "a softmax of keys and queries");
   refuses(fw::FeatureMapped<Sum, fw::L2Normalise>(Sum(3, 1), 1), "L2 normalisation");
-  refuses(fw::FeatureMapped<Sum, fw::TanhMap>(Sum(3, 1), 1), "not z times the value");
-  refuses(fw::HebbianMemory<double>(3, 1), "HebbianMemory: what it answers is not z times");
-  refuses(fw::GatedDeltaRule<double>(3, 1), "GatedDeltaRule: what the first token writes decays");
+  refuses(fw::FeatureMapped<Sum, fw::TanhMap>(Sum(3, 1), 1), "not z times the written value");
+  refuses(fw::HebbianMemory<double>(3, 1), "HebbianMemory: its output is not z times");
+  refuses(fw::GatedDeltaRule<double>(3, 1), "GatedDeltaRule: the value of the first token decays");
   // Right for values from 0 to 1, but not below.
   using Clipped = fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, fw::Relu>;
   CHECK_THROWS_WITH(a_net(1).block<Tanh>(Clipped(1, 1)),
-                    ContainsSubstring("what it answers is not z times"));
+                    ContainsSubstring("its output is not z times"));
   refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Saturation>(3, 1), "not z times");
   refuses(fw::Programmer1991<double, fw::Dynamic, fw::Dynamic, Threshold>(3, 1), "not z times");
   CHECK_THROWS_WITH((a_net().block<Tanh, fw::LayerNorm>(Sum(3, 1))),
@@ -193,7 +193,7 @@ TEST_CASE("hypernetwork: what is refused would be wrong", "[hypernetwork]") {
   const Net full(p.theta, p.a, {.causal = false, .order = fw::TokenOrder::z_first});
   auto block = full.block<Tanh>();
   block.mixer.causal = true;
-  const Eigen::VectorXd answer = full.answer(run(block, full.tokens(p.x, p.z)));
+  const Eigen::VectorXd answer = full.output(run(block, full.tokens(p.x, p.z)));
   CHECK(largest_entry(answer - by_entries(p, fw::Tanh{})) > 1e-3);
 }
 
@@ -209,8 +209,8 @@ TEST_CASE("hypernetwork: sizes that do not fit are refused by name", "[hypernetw
   const Eigen::VectorXd two = Eigen::VectorXd::Ones(2), one = Eigen::VectorXd::Ones(1);
   CHECK_THROWS_WITH(net.tokens(one, one), ContainsSubstring("x has 1 rows"));
   CHECK_THROWS_WITH(net.tokens(two, two), ContainsSubstring("z has 2 rows"));
-  CHECK_THROWS_WITH(net.answer(theta), ContainsSubstring("Y has 3 rows"));
-  CHECK_THROWS_WITH(net.answer(Eigen::MatrixXd::Ones(net.width(), 3)),
+  CHECK_THROWS_WITH(net.output(theta), ContainsSubstring("Y has 3 rows"));
+  CHECK_THROWS_WITH(net.output(Eigen::MatrixXd::Ones(net.width(), 3)),
                     ContainsSubstring("Y has 3 columns"));
   CHECK_THROWS_WITH(net.block<Tanh>(Sum(4, 1)), ContainsSubstring("the memory's value has 4 rows"));
   CHECK_THROWS_WITH(net.block<Tanh>(Sum(3, 2)), ContainsSubstring("the memory's key has 2 rows"));
