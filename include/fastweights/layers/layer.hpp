@@ -87,7 +87,7 @@ inline Index check_sequences(std::string_view layer, Index sequences, Index colu
   if (sequences < 1 || columns % sequences != 0)
     throw std::invalid_argument(std::string(layer) + ": x has " + std::to_string(columns) +
                                 " columns, a state of " + std::to_string(sequences) +
-                                " sequences expects a multiple of that");
+                                " sequences expects a multiple of " + std::to_string(sequences));
   return sequences;
 }
 
