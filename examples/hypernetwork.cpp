@@ -88,7 +88,7 @@ double error(const Problem& p, const fw::Hypernetwork<S>& net, const Block& bloc
     auto state = block.initial_state();
     block.forward(state, net.tokens(p.x.col(i).cast<S>(), p.z.col(i).cast<S>()), Y, trace);
     const Matrix<long double> difference =
-        net.answer(Y).template cast<long double>() - exact.col(i);
+        net.output(Y).template cast<long double>() - exact.col(i);
     keep_worst(worst, static_cast<double>(difference.cwiseAbs().maxCoeff<Eigen::PropagateNaN>()));
   }
   const auto largest = static_cast<double>(exact.cwiseAbs().maxCoeff());

@@ -82,7 +82,7 @@ void show_memory(const Model& model, const SortSequence& sequence, const std::st
     const std::vector<int> ids = ids_of(sequence);
     model.answer(state, ids, logits, trace, fw::Pass::infer);
     const auto& mixer = trace.blocks[0].mixer;
-    const auto& last = mixer.stretches[static_cast<std::size_t>(mixer.used - 1)].trace;
+    const auto& last = mixer.segments[static_cast<std::size_t>(mixer.used - 1)].trace;
     write_signal(model, ids, state[0].mixer.written, state[0].mixer.long_term.coefficients,
                  folder / "signal.csv");
     write_densities(model.blocks[0].mixer.long_term, last, mixer.queries, folder / "densities.csv");

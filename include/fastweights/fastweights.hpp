@@ -88,7 +88,7 @@
 #include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/layers/models/hypernetwork.hpp>
-#include <fastweights/layers/models/hypernetwork_obstacles.hpp>
+#include <fastweights/layers/models/hypernetwork_checks.hpp>
 #include <fastweights/layers/models/language_model.hpp>
 #include <fastweights/layers/models/linear_transformer_block.hpp>
 #include <fastweights/layers/models/pre_norm_block.hpp>

@@ -18,34 +18,35 @@ using layer_checks::relative_difference;
 
 namespace {
 
-// Two calls of several sequences at once, a train pass last, and its gradients.
+// Two forward passes over several sequences at once, the second a train pass, and its gradients.
 template <class Layer> struct Passes {
-  Matrix<double> before, y, dx;
+  Matrix<double> first_y, y, dx;
   Layer grad;
   typename Layer::State state;
 
   Passes(const Layer& layer, Index sequences, const Matrix<double>& first, const Matrix<double>& x,
          const Matrix<double>& dy)
-      : before(Matrix<double>::Constant(layer.outputs(), first.cols(), NAN)),
+      : first_y(Matrix<double>::Constant(layer.outputs(), first.cols(), NAN)),
         y(Matrix<double>::Constant(layer.outputs(), x.cols(), NAN)),
         dx(Matrix<double>::Constant(layer.inputs(), x.cols(), NAN)),
         grad(layer),
         state(layer.initial_state(sequences)) {
     typename Layer::Trace trace;
     fw::set_zero_parameters(grad);
-    layer.forward(state, first, before, trace);
+    layer.forward(state, first, first_y, trace);
     layer.forward(state, x, y, trace, fw::Pass::train);
     layer.backward(x, trace, dy, dx, grad);
   }
 };
 
-// Sequence b of several that lie one behind the other.
+// Sequence b of several concatenated sequences.
 Matrix<double> one(const Matrix<double>& all, Index b, Index sequences) {
   const Index steps = all.cols() / sequences;
   return all.middleCols(b * steps, steps);
 }
 
-// A state is of several sequences by its columns, or by its heads.
+// Compares sequence b of a state with the state of one sequence. The sequences of a state are in
+// its columns or its heads.
 template <class State>
 void check_state(const State& at_once, const State& alone, Index b, Index sequences) {
   const auto compare = [](const std::string& path, const auto& part, const auto& each) {
@@ -77,7 +78,7 @@ template <class Layer> void check_batch(Layer layer, Index sequences, Index step
   for (Index b = 0; b < sequences; ++b) {
     const Passes alone(layer, 1, one(first, b, sequences), one(x, b, sequences),
                        one(dy, b, sequences));
-    CHECK(relative_difference(one(at_once.before, b, sequences), alone.before) <= 1e-13);
+    CHECK(relative_difference(one(at_once.first_y, b, sequences), alone.first_y) <= 1e-13);
     CHECK(relative_difference(one(at_once.y, b, sequences), alone.y) <= 1e-13);
     CHECK((one(at_once.dx, b, sequences) - alone.dx).norm() <= 1e-12 * at_once.dx.norm());
     check_state(at_once.state, alone.state, b, sequences);
@@ -99,7 +100,7 @@ template <class Layer> void refuses_unequal_sequences(const Layer& layer) {
   Matrix<double> y = Matrix<double>::Ones(layer.outputs(), 7);
   CHECK_THROWS_WITH(layer.forward(state, x, y, trace),
                     Catch::Matchers::ContainsSubstring(
-                        "x has 7 columns, a state of 2 sequences expects a multiple of that"));
+                        "x has 7 columns, a state of 2 sequences expects a multiple of 2"));
   CHECK((y.array() == 1).all());
   CHECK(layer_checks::same_parameters(state, layer.initial_state(2)));
   CHECK_THROWS_WITH(layer.initial_state(0),
@@ -108,7 +109,8 @@ template <class Layer> void refuses_unequal_sequences(const Layer& layer) {
 
 }  // namespace
 
-TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[layers][rnn]") {
+TEST_CASE("Recurrent layers: several sequences at once give the results of each alone",
+          "[layers][rnn]") {
   for (Index r : {1, 3, 17, 63})
     for (Index sequences : {1, 2, 5})
       for (Index steps : {1, 2, 9}) {
@@ -126,7 +128,7 @@ TEST_CASE("Recurrent layers: several sequences at once are each on its own", "[l
       }
 }
 
-TEST_CASE("CausalConv: several sequences at once are each on its own", "[layers]") {
+TEST_CASE("CausalConv: several sequences at once give the results of each alone", "[layers]") {
   for (Index kernel : {1, 2, 4})
     for (Index sequences : {1, 2, 5})
       for (Index steps : {1, 2, 9}) {
@@ -135,9 +137,9 @@ TEST_CASE("CausalConv: several sequences at once are each on its own", "[layers]
       }
 }
 
-TEST_CASE("FastWeightLayer: several sequences at once are each on its own", "[layers]") {
+TEST_CASE("FastWeightLayer: several sequences at once give the results of each alone", "[layers]") {
   using Delta = fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise, fw::RmsNorm<double>>;
-  using Net = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>;  // of slow weights a head
+  using Net = fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>;  // has slow weights of its own
   for (Index sequences : {1, 2, 5})
     for (Index steps : {1, 2, 9})
       for (bool parallel : {false, true}) {
@@ -150,7 +152,7 @@ TEST_CASE("FastWeightLayer: several sequences at once are each on its own", "[la
       }
 }
 
-TEST_CASE("Layers: sequences that are not equally long are refused", "[layers]") {
+TEST_CASE("Layers: sequences of unequal length are refused", "[layers]") {
   refuses_unequal_sequences(fw::Rnn<double>(2, 3));
   refuses_unequal_sequences(fw::Lstm<double>(2, 3));
   refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));

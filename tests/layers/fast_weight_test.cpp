@@ -31,7 +31,8 @@ TEST_CASE("FastWeightLayer: delta rule, unit keys, output norm", "[layers]") {
                   {1, 3, 17});
 }
 
-TEST_CASE("FastWeightLayer: fixed sizes, a map that widens, scale and biases", "[layers]") {
+TEST_CASE("FastWeightLayer: fixed sizes, a map with more features than rows, scale and biases",
+          "[layers]") {
   const fw::FastWeightOptions options{
       .d_model = 6, .heads = 2, .d_key = 2, .scale = 0.5, .bias = true};
   check_layer(FixedDelta<double>(options, fw::DeltaRule<double, 8, 3>()),
@@ -59,9 +60,9 @@ TEST_CASE("FastWeightLayer: the equation, written out head by head", "[layers]")
   fw::Random random(4);
   layer_checks::randomise(layer, random);
   const Eigen::MatrixXd x = layer_checks::random_matrix(5, steps, random);
-  Eigen::MatrixXd y(5, steps), answers(heads * dv, steps);
-  const auto project = [&](const fw::Linear<double>& map) {
-    return ((map.weight * x).colwise() + map.bias).eval();
+  Eigen::MatrixXd y(5, steps), outputs(heads * dv, steps);
+  const auto project = [&](const fw::Linear<double>& projection) {
+    return ((projection.weight * x).colwise() + projection.bias).eval();
   };
   const Eigen::MatrixXd k = project(layer.write.key), v = project(layer.write.value),
                         b = project(layer.write.beta), q = project(layer.read.query);
@@ -73,18 +74,18 @@ TEST_CASE("FastWeightLayer: the equation, written out head by head", "[layers]")
       const double beta = 1 / (1 + std::exp(-b(h, t)));
       W += beta * (v.col(t).segment(h * dv, dv) - W * key) * key.transpose();
       const Eigen::VectorXd o = 0.25 * W * query;
-      answers.col(t).segment(h * dv, dv) =
+      outputs.col(t).segment(h * dv, dv) =
           layer.norm.weight.cwiseProduct(o) / std::sqrt(o.squaredNorm() / dv + 1e-5);
     }
   }
   auto state = layer.initial_state();
   UnitDelta<double>::Trace trace;
   layer.forward(state, x, y, trace);
-  const Eigen::MatrixXd expected = (layer.output.weight * answers).colwise() + layer.output.bias;
+  const Eigen::MatrixXd expected = (layer.output.weight * outputs).colwise() + layer.output.bias;
   CHECK(layer_checks::relative_difference(y, expected) <= 1e-14);
 }
 
-TEST_CASE("FastWeightLayer: what cannot fit is refused", "[layers]") {
+TEST_CASE("FastWeightLayer: sizes that do not fit are refused", "[layers]") {
   using Layer = FixedDelta<double>;
   const fw::DeltaRule<double, 8, 3> memory;
   CHECK_THROWS_WITH(
@@ -100,7 +101,7 @@ TEST_CASE("FastWeightLayer: what cannot fit is refused", "[layers]") {
                     "FastWeightLayer: the state has 0 heads, the layer expects 2");
   CHECK((y.array() == 1).all());
 
-  // A trace that an infer pass went over has nothing for backward.
+  // An infer pass makes the trace unusable for backward.
   state = layer.initial_state();
   layer.forward(state, x, y, trace, fw::Pass::train);
   layer.forward(state, x, y, trace);

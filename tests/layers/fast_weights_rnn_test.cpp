@@ -14,8 +14,8 @@ using Rnn = FastWeightsRnn<double>;
 
 namespace {
 
-// Weights of the sizes that training starts from, every one of them different from its default.
-template <class Layer> void draw(Layer& layer, std::uint64_t seed) {
+// Random weights of initial size, all different from their defaults.
+template <class Layer> void randomise(Layer& layer, std::uint64_t seed) {
   fw::Random random(seed);
   fw::initialise(layer, random);
   const double r = static_cast<double>(layer.outputs());
@@ -46,39 +46,39 @@ template <class Layer> struct Trained {
   }
 };
 
-// As relative_difference. Of one unit the norm leaves its bias alone: all other gradients are 0,
-// and what there is of them is the rounding of numbers near 1.
-template <class A, class B> double apart(Index r, const A& a, const B& b) {
+// The relative difference, but absolute for one unit: there the output of the norm is its bias, so
+// all other gradients are 0 up to the rounding of numbers near 1.
+template <class A, class B> double difference(Index r, const A& a, const B& b) {
   return r > 1 ? relative_difference(a, b) : largest_entry(a - b);
 }
 
-// Trains in both forms and in the one the layer picks, and compares everything.
+// Compares the results of a train pass in both forms and in the form that the layer selects.
 template <class Layer>
-void trained_alike(Layer layer, const typename Layer::State& state, const Matrix<double>& x,
+void compare_forms(Layer layer, const typename Layer::State& state, const Matrix<double>& x,
                    const Matrix<double>& dy) {
   layer.form = FastWeightsForm::matrix;
   const Trained by_matrix(layer, state, x, dy);
   layer.form = FastWeightsForm::attention;
   const Trained by_attention(layer, state, x, dy);
   layer.form = FastWeightsForm::cheaper;
-  const Trained by_either(layer, state, x, dy);
+  const Trained by_selected(layer, state, x, dy);
 
   INFO("R " << layer.outputs() << ", S " << layer.inner << ", T " << x.cols());
-  for (const auto* other : {&by_attention, &by_either}) {
+  for (const auto* other : {&by_attention, &by_selected}) {
     CHECK(relative_difference(other->y, by_matrix.y) <= 1e-12);
-    CHECK(apart(layer.outputs(), other->dx, by_matrix.dx) <= 1e-12);
+    CHECK(difference(layer.outputs(), other->dx, by_matrix.dx) <= 1e-12);
     CHECK(relative_difference(other->state.A, by_matrix.state.A) <= 1e-12);
     fw::for_each_parameter(
         [&](const std::string& path, const auto& a, const auto& b) {
           INFO(path);
-          CHECK(apart(layer.outputs(), a, b) <= 1e-12);
+          CHECK(difference(layer.outputs(), a, b) <= 1e-12);
         },
         other->grad, by_matrix.grad);
   }
 }
 
-// Everything that can be learned is.
-fw::FastWeightsRnnOptions learned(Index r, Index inner) {
+// All parameters are learned.
+fw::FastWeightsRnnOptions all_learned(Index r, Index inner) {
   return {.inputs = 5,
           .hidden = r,
           .inner = inner,
@@ -87,7 +87,7 @@ fw::FastWeightsRnnOptions learned(Index r, Index inner) {
           .bias = true};
 }
 
-template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
+template <class Layer> void compare_forms_on_random_input(Layer layer, Index steps, bool used) {
   fw::Random random(5);
   const auto x = layer_checks::random_matrix(layer.inputs(), steps, random);
   const auto dy = layer_checks::random_matrix(layer.outputs(), steps, random);
@@ -97,16 +97,16 @@ template <class Layer> void forms_agree(Layer layer, Index steps, bool used) {
   Matrix<double> y(layer.outputs(), 4);
   if (used) layer.forward(state, before, y, trace);
   INFO("used " << used);
-  trained_alike(layer, state, x, dy);
+  compare_forms(layer, state, x, dy);
 }
 
-// The equations, one number at a time.
-struct Plain {
+// The equations, token by token.
+struct Reference {
   const Rnn& layer;
   Matrix<double> A;
   Eigen::VectorXd h;
 
-  explicit Plain(const Rnn& l)
+  explicit Reference(const Rnn& l)
       : layer(l),
         A(Matrix<double>::Zero(l.outputs(), l.outputs())),
         h(Eigen::VectorXd::Zero(l.outputs())) {}
@@ -119,9 +119,9 @@ struct Plain {
   }
   Eigen::VectorXd token(const Eigen::VectorXd& x) {
     const Eigen::VectorXd u = layer.recurrent.weight * h + layer.input.weight * x;
-    Eigen::VectorXd settling = u.cwiseMax(0);
-    for (Index s = 0; s < layer.inner; ++s) settling = normed(u + A * settling).cwiseMax(0);
-    h = settling;
+    Eigen::VectorXd hidden = u.cwiseMax(0);
+    for (Index s = 0; s < layer.inner; ++s) hidden = normed(u + A * hidden).cwiseMax(0);
+    h = hidden;
     if (layer.inner > 0) A = (layer.fixed_decay * A + layer.fixed_rate * h * h.transpose()).eval();
     return h;
   }
@@ -129,22 +129,22 @@ struct Plain {
 
 }  // namespace
 
-TEST_CASE("FastWeightsRnn: what the equations say, in either form", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: the equations, in both forms", "[layers][rnn]") {
   for (const auto form :
        {FastWeightsForm::matrix, FastWeightsForm::attention, FastWeightsForm::cheaper})
     for (Index inner : {0, 1, 2, 3}) {
       Rnn layer({.inputs = 4, .hidden = 7, .inner = inner, .form = form});
-      draw(layer, 1);
+      randomise(layer, 1);
       fw::Random random(2);
       const auto x = layer_checks::random_matrix(4, 20, random);
       Matrix<double> y = Matrix<double>::Constant(7, 20, NAN);
       auto state = layer.initial_state();
       Rnn::Trace trace;
       layer.forward(state, x, y, trace);
-      Plain plain(layer);
+      Reference reference(layer);
       for (Index t = 0; t < 20; ++t)
-        CHECK(largest_entry(plain.token(x.col(t)) - y.col(t)) <= 1e-12);
-      CHECK(largest_entry(state.A - plain.A) <= 1e-12 * plain.A.cwiseAbs().maxCoeff());
+        CHECK(largest_entry(reference.token(x.col(t)) - y.col(t)) <= 1e-12);
+      CHECK(largest_entry(state.A - reference.A) <= 1e-12 * reference.A.cwiseAbs().maxCoeff());
       CHECK(state.h == y.col(19));
     }
 }
@@ -154,34 +154,34 @@ TEST_CASE("FastWeightsRnn: the forms agree, forward and in every gradient", "[la
     for (Index inner : {1, 2, 3})
       for (Index steps : {1, 2, 11, 40})
         for (bool used : {false, true}) {
-          Rnn layer(learned(r, inner));
-          draw(layer, 3);
-          forms_agree(layer, steps, used);
+          Rnn layer(all_learned(r, inner));
+          randomise(layer, 3);
+          compare_forms_on_random_input(layer, steps, used);
         }
 }
 
-TEST_CASE("FastWeightsRnn: the forms agree where the state's A is not symmetric", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: the forms agree for a state with a nonsymmetric A", "[layers][rnn]") {
   for (Index inner : {1, 2, 3}) {
-    Rnn layer(learned(6, inner));
-    draw(layer, 4);
+    Rnn layer(all_learned(6, inner));
+    randomise(layer, 4);
     fw::Random random(6);
     auto state = layer.initial_state();
     random.fill(state.h);
     random.fill(state.A);
-    trained_alike(layer, state, layer_checks::random_matrix(5, 9, random),
+    compare_forms(layer, state, layer_checks::random_matrix(5, 9, random),
                   layer_checks::random_matrix(6, 9, random));
   }
 }
 
 TEST_CASE("FastWeightsRnn: rates of zero", "[layers][rnn]") {
   for (const auto& [decay, rate] : {std::pair(0.0, 0.5), {0.9, 0.0}, {0.0, 0.0}}) {
-    fw::FastWeightsRnnOptions options = learned(5, 1);
+    fw::FastWeightsRnnOptions options = all_learned(5, 1);
     options.decay = decay;
     options.rate = rate;
     Rnn layer(options);
-    draw(layer, 5);
-    forms_agree(layer, 7, false);
-    forms_agree(layer, 7, true);
+    randomise(layer, 5);
+    compare_forms_on_random_input(layer, 7, false);
+    compare_forms_on_random_input(layer, 7, true);
   }
 }
 
@@ -203,10 +203,10 @@ TEMPLATE_TEST_CASE("FastWeightsRnn: gradients, streaming, refusals", "[layers][r
       }
 }
 
-TEST_CASE("FastWeightsRnn: decay and rate are learned each on its own", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: decay and rate can be learned separately", "[layers][rnn]") {
   for (const auto form : {FastWeightsForm::matrix, FastWeightsForm::attention})
     for (const bool decay : {false, true}) {
-      auto options = learned(6, 2);
+      auto options = all_learned(6, 2);
       options.learn_decay = decay;
       options.learn_rate = !decay;
       options.form = form;
@@ -215,10 +215,10 @@ TEST_CASE("FastWeightsRnn: decay and rate are learned each on its own", "[layers
     }
 }
 
-TEST_CASE("FastWeightsRnn: any split gives the same, in any mixture of forms", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: any split gives the same result, in any mix of forms", "[layers][rnn]") {
   fw::Random random(8);
   Rnn layer({.inputs = 4, .hidden = 9, .inner = 2});
-  draw(layer, 6);
+  randomise(layer, 6);
   const auto x = layer_checks::random_matrix(4, 60, random);
   Matrix<double> whole(9, 60), parts = Matrix<double>::Constant(9, 60, NAN);
   Rnn::Trace trace;
@@ -236,9 +236,9 @@ TEST_CASE("FastWeightsRnn: any split gives the same, in any mixture of forms", "
   CHECK(relative_difference(stream.A, state.A) <= 1e-12);
 }
 
-TEST_CASE("FastWeightsRnn: the form is as told, else by what it costs", "[layers][rnn]") {
-  const auto attends = [](FastWeightsForm form, Index steps, fw::Pass pass, bool used,
-                          Index sequences = 1) {
+TEST_CASE("FastWeightsRnn: the form is the requested one, else the cheaper", "[layers][rnn]") {
+  const auto uses_attention = [](FastWeightsForm form, Index steps, fw::Pass pass, bool used,
+                                 Index sequences = 1) {
     const Rnn layer({.inputs = 2, .hidden = 20, .form = form});
     auto state = layer.initial_state(sequences);
     if (used) state.A(3, 5) = 1e-300;
@@ -246,24 +246,24 @@ TEST_CASE("FastWeightsRnn: the form is as told, else by what it costs", "[layers
     Matrix<double> y(20, steps * sequences);
     Rnn::Trace trace;
     layer.forward(state, x, y, trace, pass);
-    return trace.attends;
+    return trace.attention_form;
   };
   using enum FastWeightsForm;
   for (const auto pass : {fw::Pass::infer, fw::Pass::train})
     for (Index steps : {1, 11, 200}) {
-      CHECK(attends(attention, steps, pass, false));
-      CHECK(!attends(matrix, steps, pass, false));
+      CHECK(uses_attention(attention, steps, pass, false));
+      CHECK(!uses_attention(matrix, steps, pass, false));
     }
-  CHECK(attends(cheaper, 11, fw::Pass::train, false));
-  CHECK(attends(cheaper, 11, fw::Pass::infer, false));
-  CHECK(attends(cheaper, 11, fw::Pass::train, true));
-  CHECK(!attends(cheaper, 11, fw::Pass::infer, true));
-  CHECK(!attends(cheaper, 1, fw::Pass::infer, false));
-  CHECK(!attends(cheaper, 100, fw::Pass::infer, false));
-  CHECK(!attends(cheaper, 100, fw::Pass::train, false));
-  CHECK(!attends(cheaper, 34, fw::Pass::train, false));
-  CHECK(attends(cheaper, 34, fw::Pass::train, false, 100));  // matrices of 320 kB, twelve times
-  CHECK(!attends(cheaper, 50, fw::Pass::infer, false, 100));
+  CHECK(uses_attention(cheaper, 11, fw::Pass::train, false));
+  CHECK(uses_attention(cheaper, 11, fw::Pass::infer, false));
+  CHECK(uses_attention(cheaper, 11, fw::Pass::train, true));
+  CHECK(!uses_attention(cheaper, 11, fw::Pass::infer, true));
+  CHECK(!uses_attention(cheaper, 1, fw::Pass::infer, false));
+  CHECK(!uses_attention(cheaper, 100, fw::Pass::infer, false));
+  CHECK(!uses_attention(cheaper, 100, fw::Pass::train, false));
+  CHECK(!uses_attention(cheaper, 34, fw::Pass::train, false));
+  CHECK(uses_attention(cheaper, 34, fw::Pass::train, false, 100));  // twelve matrices of 320 kB
+  CHECK(!uses_attention(cheaper, 50, fw::Pass::infer, false, 100));
 }
 
 TEST_CASE("FastWeightsRnn: float follows double", "[layers][rnn]") {
@@ -271,7 +271,7 @@ TEST_CASE("FastWeightsRnn: float follows double", "[layers][rnn]") {
     const fw::FastWeightsRnnOptions options{.inputs = 10, .hidden = 50, .inner = inner};
     Rnn exact(options);
     FastWeightsRnn<float> rounded(options);
-    draw(exact, 7);
+    randomise(exact, 7);
     layer_checks::copy_parameters(exact, rounded);
     fw::Random random(9);
     const auto x = layer_checks::random_matrix(10, 30, random);
@@ -288,7 +288,7 @@ TEST_CASE("FastWeightsRnn: float follows double", "[layers][rnn]") {
   }
 }
 
-TEST_CASE("FastWeightsRnn: parameters, and what they start from", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: parameters and their initial values", "[layers][rnn]") {
   Rnn fixed({.inputs = 2, .hidden = 3});
   CHECK(layer_checks::parameter_names(fixed) ==
         "recurrent.weight\ninput.weight\nnorm.weight\nnorm.bias\n");
@@ -312,7 +312,7 @@ TEST_CASE("FastWeightsRnn: parameters, and what they start from", "[layers][rnn]
   CHECK(learned.input.bias.cwiseAbs().maxCoeff() > 0.045);
 }
 
-TEST_CASE("FastWeightsRnn: what is refused", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: refusals", "[layers][rnn]") {
   CHECK_THROWS_WITH(Rnn({.inputs = 0, .hidden = 3}),
                     "FastWeightsRnn: inputs is 0, expected at least 1");
   CHECK_THROWS_WITH(Rnn({.inputs = 3, .hidden = 0}),
@@ -349,9 +349,9 @@ TEST_CASE("FastWeightsRnn: what is refused", "[layers][rnn]") {
                     "FastWeightsRnn: the trace has 8 columns, the sequence expects 4");
 }
 
-TEST_CASE("FastWeightsRnn: a saved stream goes on with the same bits", "[layers][rnn]") {
+TEST_CASE("FastWeightsRnn: a loaded stream continues with the same bits", "[layers][rnn]") {
   Rnn layer({.inputs = 4, .hidden = 6});
-  draw(layer, 8);
+  randomise(layer, 8);
   fw::Random random(10);
   const auto x = layer_checks::random_matrix(4, 12, random);
   Matrix<double> y(6, 12), again(6, 12);

@@ -10,16 +10,16 @@ using layer_checks::parameter_names;
 
 namespace {
 
-// The worst error of an elementwise function, relative where it is above 1, and of its derivative,
-// in float on [−20, 20].
+// The worst errors of an elementwise function and of its derivative in float on [−20, 20]. The
+// error of the function is relative for values above 1.
 template <class F> std::pair<double, double> float_error() {
   const Eigen::MatrixXd x = Eigen::VectorXd::LinSpaced(400001, -20, 20);
   const Eigen::MatrixXf rounded = x.cast<float>();
-  const Eigen::MatrixXd same = rounded.cast<double>();
+  const Eigen::MatrixXd exact_x = rounded.cast<double>();
   Eigen::MatrixXd exact(x.rows(), 1), dexact = Eigen::MatrixXd::Ones(x.rows(), 1);
   Eigen::MatrixXf y(x.rows(), 1), dy = Eigen::MatrixXf::Ones(x.rows(), 1);
-  F::value(same, exact);
-  F::vjp(same, dexact);
+  F::value(exact_x, exact);
+  F::vjp(exact_x, dexact);
   F::value(rounded, y);
   F::vjp(rounded, dy);
   const Eigen::ArrayXXd error = (y.cast<double>() - exact).array() / exact.array().abs().max(1.0);
@@ -64,14 +64,14 @@ TEST_CASE("Gelu: x Φ(x) to the last digits in double", "[layers]") {
   CHECK(value_at<fw::Gelu>(-40) == 0);
 }
 
-TEST_CASE("Silu: x σ(x), also where e^−x overflows", "[layers]") {
+TEST_CASE("Silu: x σ(x), also if e^−x overflows", "[layers]") {
   CHECK(value_at<fw::Silu>(1) == Catch::Approx(0.73105857863000490).epsilon(1e-15));
   CHECK(value_at<fw::Silu>(-2) == Catch::Approx(-0.23840584404423515).epsilon(1e-15));
   CHECK(value_at<fw::Silu>(-1000) == 0);
   CHECK(value_at<fw::Silu>(1000) == 1000);
 }
 
-TEST_CASE("Gelu and Silu: the float forms keep what they promise", "[layers]") {
+TEST_CASE("Gelu and Silu: the float forms have their documented errors", "[layers]") {
   const auto [gelu, dgelu] = float_error<fw::Gelu>();
   CHECK(gelu <= 5e-7);
   CHECK(dgelu <= 5e-7);

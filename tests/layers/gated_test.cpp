@@ -8,7 +8,7 @@
 #include "support/layer_checks.hpp"
 
 /// \file
-/// Layers around memories that take a decay: where it comes from, and its gradient.
+/// Layers around memories with a decay: its projection and its gradient.
 
 using fw::Index;
 using layer_checks::check_layer;
@@ -24,7 +24,7 @@ template <class S> using Mapped = fw::FastWeightLayer<fw::GatedLinearAttention<S
 
 }  // namespace
 
-TEST_CASE("FastWeightLayer: gated delta rule, one decay a token or a key row", "[layers]") {
+TEST_CASE("FastWeightLayer: gated delta rule, one decay per token or per key row", "[layers]") {
   for (Index heads : {1, 3})
     check_layer(Delta<double>({.d_model = 7, .heads = heads},
                               fw::GatedDeltaRule<double>({.key_size = 4, .value_size = 5})),
@@ -37,7 +37,7 @@ TEST_CASE("FastWeightLayer: gated delta rule, one decay a token or a key row", "
               {1, 5});
 }
 
-TEST_CASE("FastWeightLayer: gated linear attention, a decay for every feature", "[layers]") {
+TEST_CASE("FastWeightLayer: gated linear attention, one decay per feature", "[layers]") {
   const fw::FastWeightOptions options{.d_model = 6, .heads = 2, .d_key = 2};
   const Mapped<double> layer(options,
                              fw::GatedLinearAttention<double>({.key_size = 8, .value_size = 3}));
@@ -59,10 +59,10 @@ TEST_CASE("FastWeightLayer: a decay is the 16th root of a sigmoid", "[layers]") 
 
   Eigen::ArrayXcd step = z.cast<Complex>();
   step += Complex(0, 1e-30);
-  const Eigen::ArrayXcd moved = fw::detail::logistic_root(step);
+  const Eigen::ArrayXcd stepped = fw::detail::logistic_root(step);
   const Eigen::ArrayXd slope = fw::detail::logistic_root_derivative(y);
-  CHECK(largest_entry(moved.real() - y) <= 1e-15);
-  CHECK(largest_entry(moved.imag() * 1e30 - slope) <= 1e-15);
+  CHECK(largest_entry(stepped.real() - y) <= 1e-15);
+  CHECK(largest_entry(stepped.imag() * 1e30 - slope) <= 1e-15);
 }
 
 TEST_CASE("FastWeightLayer: a decay does not overflow", "[layers]") {
@@ -70,7 +70,7 @@ TEST_CASE("FastWeightLayer: a decay does not overflow", "[layers]") {
   z << -1e30f, -160.0f, 0.0f, 160.0f, 1e30f;
   const Eigen::ArrayXf y = fw::detail::logistic_root(z);
   CHECK(y[0] <= 1e-30f);
-  CHECK(std::abs(y[1] * std::exp(10.0f) - 1) <= 1e-5f);  // where e^160 is infinite
+  CHECK(std::abs(y[1] * std::exp(10.0f) - 1) <= 1e-5f);  // e^160 overflows
   CHECK(std::abs(y[2] - std::pow(0.5f, 1 / 16.0f)) <= 1e-6f);
   CHECK(y[3] == 1.0f);
   CHECK(y[4] == 1.0f);
@@ -83,27 +83,28 @@ TEST_CASE("FastWeightLayer: the equation with a decay, written out head by head"
   fw::Random random(4);
   layer_checks::randomise(layer, random);
   const Eigen::MatrixXd x = layer_checks::random_matrix(5, steps, random);
-  Eigen::MatrixXd y(5, steps), answers(heads * dv, steps);
-  const auto project = [&](const fw::Linear<double>& map) {
-    return ((map.weight * x).colwise() + map.bias).eval();
+  Eigen::MatrixXd y(5, steps), outputs(heads * dv, steps);
+  const auto project = [&](const fw::Linear<double>& projection) {
+    return ((projection.weight * x).colwise() + projection.bias).eval();
   };
   const auto sigmoid = [](const auto& z) { return (1 / (1 + (-z.array()).exp())).matrix().eval(); };
   const Eigen::MatrixXd k = project(layer.write.key), v = project(layer.write.value),
                         beta = sigmoid(project(layer.write.beta)),
-                        past = sigmoid(project(layer.write.decay)), q = project(layer.read.query);
+                        decay_16 = sigmoid(project(layer.write.decay)),
+                        q = project(layer.read.query);
   for (Index h = 0; h < heads; ++h) {
     Eigen::MatrixXd W = Eigen::MatrixXd::Zero(dv, dk);
     for (Index t = 0; t < steps; ++t) {
       const Eigen::VectorXd key = k.col(t).segment(h * dk, dk);
-      const Eigen::VectorXd decay = past.col(t).segment(h * dk, dk).array().pow(1.0 / 16);
+      const Eigen::VectorXd decay = decay_16.col(t).segment(h * dk, dk).array().pow(1.0 / 16);
       W = (W * decay.asDiagonal()).eval();
       W += beta(h, t) * (v.col(t).segment(h * dv, dv) - W * key) * key.transpose();
-      answers.col(t).segment(h * dv, dv) = W * q.col(t).segment(h * dk, dk);
+      outputs.col(t).segment(h * dv, dv) = W * q.col(t).segment(h * dk, dk);
     }
   }
   auto state = layer.initial_state();
   Layer::Trace trace;
   layer.forward(state, x, y, trace);
-  const Eigen::MatrixXd expected = (layer.output.weight * answers).colwise() + layer.output.bias;
+  const Eigen::MatrixXd expected = (layer.output.weight * outputs).colwise() + layer.output.bias;
   CHECK(layer_checks::relative_difference(y, expected) <= 1e-14);
 }

@@ -10,12 +10,12 @@ TEST_CASE("JoinedAttention: gradients, streaming, refusals beside relative atten
   check<Relative, Even>(Join::alpha);
 }
 
-// Where all tokens are 0, every query has the same density and so the same KL: their mean does not
-// depend on how many there are, nor on how often the memory was written between them.
+// If all tokens are 0, all queries have the same density and the same KL. The mean then depends
+// neither on the number of queries nor on the number of writes between them.
 TEST_CASE("JoinedAttention: the KL is a mean over all queries", "[layers][joined]") {
   auto layer = random_layer<Relative<double>, Even<double>>();
   layer.long_term.kl.weight = 0.3;
-  const auto pull = [&layer](Index steps) {
+  const auto kl_gradient = [&layer](Index steps) {
     const Matrix<double> x = Matrix<double>::Zero(d, steps);
     Matrix<double> y(d, steps), dx(d, steps);
     auto state = layer.initial_state();
@@ -26,8 +26,9 @@ TEST_CASE("JoinedAttention: the KL is a mean over all queries", "[layers][joined
     layer.backward(x, trace, x, dx, grad);
     return grad.long_term.density.location.variance_bias[0];
   };
-  CHECK(std::abs(pull(1)) > 1e-3);
-  for (const Index steps : {2, 7, 23}) CHECK(pull(steps) == Catch::Approx(pull(1)).epsilon(1e-12));
+  CHECK(std::abs(kl_gradient(1)) > 1e-3);
+  for (const Index steps : {2, 7, 23})
+    CHECK(kl_gradient(steps) == Catch::Approx(kl_gradient(1)).epsilon(1e-12));
 }
 
 TEST_CASE("JoinedAttention: a gate for chunks of another length is refused", "[layers][joined]") {

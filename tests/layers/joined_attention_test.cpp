@@ -33,9 +33,8 @@ TEST_CASE("JoinedAttention: any split of a sequence", "[layers][joined]") {
   check_splits<Compressive<double>>();
 }
 
-// The long-term answer by itself: a short-term layer that says nothing.
-TEST_CASE("JoinedAttention: a token is remembered once it has left the window, with its chunk",
-          "[layers][joined]") {
+// The long-term output alone: the output of the short-term layer is 0.
+TEST_CASE("JoinedAttention: a chunk is written once it has left the window", "[layers][joined]") {
   auto layer = random_layer<Relative<double>, Even<double>>();
   layer.short_term.output.weight.setZero();
   layer.short_term.output.bias.setZero();
@@ -43,17 +42,18 @@ TEST_CASE("JoinedAttention: a token is remembered once it has left the window, w
   constexpr Index steps = 15;
   const Matrix<double> x = random_matrix(d, steps, random);
   const Matrix<double> y = whole(layer, x);
-  // Before anything is remembered there is no answer.
+  // Before the first write the output is 0.
   CHECK(y.leftCols(window + chunk - 1).isZero(0));
   for (Index at = 0; at < steps; ++at) {
     Matrix<double> other = x;
     other.col(at) += random_matrix(d, 1, random);
     const Matrix<double> changed = whole(layer, other);
-    const Index last_of_chunk = at / chunk * chunk + chunk - 1, seen = last_of_chunk + window;
+    const Index last_of_chunk = at / chunk * chunk + chunk - 1;
+    const Index first_reader = last_of_chunk + window;
     for (Index t = 0; t < steps; ++t) {
-      INFO("token " << at << " changed, answer to " << t);
-      if (t == at) continue;  // the query is another one
-      if (t < seen)
+      INFO("token " << at << " changed, output " << t);
+      if (t == at) continue;  // another query
+      if (t < first_reader)
         CHECK(changed.col(t) == y.col(t));
       else
         CHECK((changed.col(t) - y.col(t)).norm() > 1e-6 * y.col(t).norm());
@@ -61,25 +61,26 @@ TEST_CASE("JoinedAttention: a token is remembered once it has left the window, w
   }
 }
 
-TEST_CASE("JoinedAttention: the two answers come together as told", "[layers][joined]") {
+TEST_CASE("JoinedAttention: the output is the sum or the mix of both memories",
+          "[layers][joined]") {
   fw::Random random(6);
   const Matrix<double> x = random_matrix(d, 12, random);
   auto layer = random_layer<Relative<double>, Even<double>>(Join::alpha);
   auto only_long = layer, only_short = layer;
   only_long.mix[0] = 800;
   only_short.mix[0] = -800;
-  const Matrix<double> far = whole(only_long, x), near = whole(only_short, x);
+  const Matrix<double> long_out = whole(only_long, x), short_out = whole(only_short, x);
   layer.mix[0] = 0;
-  CHECK(relative_difference(whole(layer, x), 0.5 * (near + far)) <= 1e-14);
+  CHECK(relative_difference(whole(layer, x), 0.5 * (short_out + long_out)) <= 1e-14);
   layer.mix[0] = std::log(3);
-  CHECK(relative_difference(whole(layer, x), 0.25 * near + 0.75 * far) <= 1e-14);
+  CHECK(relative_difference(whole(layer, x), 0.25 * short_out + 0.75 * long_out) <= 1e-14);
   auto sum = layer;
   sum.mix.resize(0);
-  CHECK(relative_difference(whole(sum, x), near + far) <= 1e-14);
+  CHECK(relative_difference(whole(sum, x), short_out + long_out) <= 1e-14);
   CHECK(joined<Relative<double>, Even<double>>().mix.size() == 0);
 }
 
-TEST_CASE("JoinedAttention: the seed draws, and the same one draws the same", "[layers][joined]") {
+TEST_CASE("JoinedAttention: the seed determines the random draws", "[layers][joined]") {
   const auto layer = random_layer<Relative<double>, Sticky<double>>();
   fw::Random random(7);
   const Matrix<double> x = random_matrix(d, 20, random);
@@ -87,31 +88,33 @@ TEST_CASE("JoinedAttention: the seed draws, and the same one draws the same", "[
   CHECK(whole(layer, x, 1) != whole(layer, x, 2));
 }
 
-TEST_CASE("JoinedAttention: a short-term layer with other outputs than inputs",
+TEST_CASE("JoinedAttention: a short-term layer whose outputs and inputs differ in size",
           "[layers][joined]") {
   using Long = Even<double>;
   const auto memory = long_term<Long>().memory;
   using L = fw::JoinedAttention<fw::Linear<double>, Long>;
   using Z = fw::JoinedAttention<fw::Linear<Complex>, Even<Complex>>;
-  const auto far = long_term<Even<Complex>>().memory;
-  layer_checks::check_layer(L({d, 6}, Long({.heads = 2, .outputs = 6}, memory, {}), 1, chunk),
-                            Z({d, 6}, Even<Complex>({.heads = 2, .outputs = 6}, far, {}), 1, chunk),
-                            {1, 7});
+  const auto complex_memory = long_term<Even<Complex>>().memory;
+  layer_checks::check_layer(
+      L({d, 6}, Long({.heads = 2, .outputs = 6}, memory, {}), 1, chunk),
+      Z({d, 6}, Even<Complex>({.heads = 2, .outputs = 6}, complex_memory, {}), 1, chunk), {1, 7});
 }
 
 TEST_CASE("JoinedAttention: parts that do not fit are refused by name", "[layers][joined]") {
   using Catch::Matchers::ContainsSubstring;
   using Long = Even<double>;
   using L = fw::JoinedAttention<fw::Linear<double>, Long>;
-  const auto far = long_term<Long>();
-  CHECK_THROWS_WITH(L({d, d}, far, 0, 1), "JoinedAttention: window is 0, expected at least 1");
-  CHECK_THROWS_WITH(L({d, d}, far, 1, 0), "JoinedAttention: chunk is 0, expected at least 1");
-  CHECK_THROWS_WITH(L({5, d}, far, 1, 1),
+  const auto long_layer = long_term<Long>();
+  CHECK_THROWS_WITH(L({d, d}, long_layer, 0, 1),
+                    "JoinedAttention: window is 0, expected at least 1");
+  CHECK_THROWS_WITH(L({d, d}, long_layer, 1, 0),
+                    "JoinedAttention: chunk is 0, expected at least 1");
+  CHECK_THROWS_WITH(L({5, d}, long_layer, 1, 1),
                     ContainsSubstring("JoinedAttention: the long-term memory has 4 rows"));
-  CHECK_THROWS_WITH(L({d, 5}, far, 1, 1),
-                    ContainsSubstring("JoinedAttention: the long-term answer has 4 rows"));
-  const L layer({d, d}, far, 3, 2);
-  auto state = L({d, d}, far, 3, 1).initial_state();
+  CHECK_THROWS_WITH(L({d, 5}, long_layer, 1, 1),
+                    ContainsSubstring("JoinedAttention: the long-term output has 4 rows"));
+  const L layer({d, d}, long_layer, 3, 2);
+  auto state = L({d, d}, long_layer, 3, 1).initial_state();
   const auto before = state;
   Matrix<double> x = Matrix<double>::Ones(d, 9), y = x;
   L::Trace trace;

@@ -34,13 +34,13 @@ TEST_CASE("Linear: W x + b under PyTorch's names", "[layers]") {
   CHECK_THROWS_WITH(fw::Linear<double>(0, 3), "Linear: in is 0, expected at least 1");
 }
 
-TEST_CASE("Linear: drawn uniformly from ±1/√in", "[layers]") {
+TEST_CASE("Linear: initialised uniformly in ±1/√in", "[layers]") {
   fw::Linear<float> layer(100, 400);
   fw::Random random(1);
   fw::initialise(layer, random);
   CHECK(layer.weight.cwiseAbs().maxCoeff() <= 0.1f);
   CHECK(layer.bias.cwiseAbs().maxCoeff() <= 0.1f);
-  // Of 40000 uniform numbers the mean is 0 ± 0.0003 and the mean square 0.01/3 ± 1.5e-5.
+  // 40000 uniform numbers have mean 0 ± 0.0003 and mean square 0.01/3 ± 1.5e-5.
   CHECK(std::abs(layer.weight.mean()) < 0.0015f);
   CHECK(layer.weight.squaredNorm() / 40000 == Catch::Approx(0.01 / 3).epsilon(0.025));
 }
@@ -70,7 +70,7 @@ TEST_CASE("LayerNorm: the value of a worked example; one row gives the bias", "[
   CHECK(parameter_names(layer) == "weight\nbias\n");
 }
 
-TEST_CASE("LayerNorm: the mean is taken off before squaring", "[layers]") {
+TEST_CASE("LayerNorm: the mean is subtracted before squaring", "[layers]") {
   fw::LayerNorm<float> layer(4);
   fw::LayerNorm<float>::Trace trace;
   fw::Nothing none;

@@ -30,7 +30,7 @@ template <class L, class Z> void check_gradients(L layer, Z twin, Index length, 
   Matrix<Complex> zx = x.cast<Complex>(), zq = q.cast<Complex>();
   const auto loss = [&]() -> Complex {
     Run<Z> again(twin, zx, zq, draws);
-    Complex kl = 0;  // by its definition, since the trace keeps its real part
+    Complex kl = 0;  // by its definition, because the trace has only the real part
     if constexpr (requires { twin.density.location; }) {
       const double s = layer.kl.sigma0 * layer.kl.sigma0;
       const Index rows = q.rows() / layer.heads, components = twin.density.location.components();
@@ -39,11 +39,12 @@ template <class L, class Z> void check_gradients(L layer, Z twin, Index length, 
           const Eigen::VectorXcd scores = again.reads.keys.middleRows(h * rows, rows).transpose() *
                                           zq.col(i).segment(h * rows, rows) /
                                           std::sqrt(static_cast<double>(rows));
-          const auto at = twin.density.locate(twin.memory.basis(), scores);
+          const auto location = twin.density.locate(twin.memory.basis(), scores);
           for (Index c = 0; c < components; ++c) {
-            const Complex ratio = at.variance[c] / s, away = at.mean[c] - layer.kl.mu0;
+            const Complex ratio = location.variance[c] / s,
+                          offset = location.mean[c] - layer.kl.mu0;
             kl += 0.5 * (ratio - std::log(ratio) - 1.0);
-            if (layer.kl.mean) kl += 0.5 * away * away / s;
+            if (layer.kl.mean) kl += 0.5 * offset * offset / s;
           }
         }
       kl /= static_cast<double>(layer.heads * queries * components);
@@ -62,7 +63,7 @@ template <class L, class Z> void check_gradients(L layer, Z twin, Index length, 
       twin, grad, layer);
 }
 
-// The same layer over both scalars.
+// Checks one layer in real and complex scalars.
 template <template <class> class Gate, template <class> class Kind, class... GateArgs>
 void check(const fw::LongTermOptions& o, const Kind<double>& m, const Kind<Complex>& z,
            Index length, Index queries, GateArgs... args) {
@@ -83,7 +84,7 @@ TEST_CASE("LongTermLayer: gradients, with every gate", "[layers][long_term]") {
   check<fw::StridedConv, Even>({.heads = 2}, m, z, 5, 3, Index(6), Index(2));
 }
 
-TEST_CASE("LongTermLayer: gradients of the divergence, other numbers of outputs",
+TEST_CASE("LongTermLayer: gradients of the divergence, outputs of another size",
           "[layers][long_term]") {
   const auto m = memory<double>(6, 3);
   const auto z = memory<Complex>(6, 3);
@@ -91,8 +92,7 @@ TEST_CASE("LongTermLayer: gradients of the divergence, other numbers of outputs"
     check<fw::NoGate, Even>({2, 5, {0.7, 0.2, mean, 0.4}}, m, z, 3, 20);
 }
 
-TEST_CASE("LongTermLayer: gradients with a memory that draws, and with slots",
-          "[layers][long_term]") {
+TEST_CASE("LongTermLayer: gradients with a sticky memory and with slots", "[layers][long_term]") {
   check<fw::NoGate, Sticky>({2, 4, {0.1, 0.3, true, 0.5}}, memory<double, fw::StickySampling>(),
                             memory<Complex, fw::StickySampling>(), 4, 3);
   for (const Index rate : {1, 3})

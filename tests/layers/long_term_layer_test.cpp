@@ -4,7 +4,8 @@ namespace {
 
 using namespace long_term_checks;
 
-TEST_CASE("LongTermLayer: keys and values are maps of the coefficients", "[layers][long_term]") {
+TEST_CASE("LongTermLayer: keys and values are projections of the coefficients",
+          "[layers][long_term]") {
   using L = fw::LongTermLayer<Memory<double>>;
   L layer({.heads = 2, .outputs = 5}, memory<double>(), {});
   fw::Random random(2);
@@ -30,7 +31,8 @@ TEST_CASE("LongTermLayer: keys and values are maps of the coefficients", "[layer
         "density.location.variance_weight\ndensity.location.variance_bias\n");
 }
 
-TEST_CASE("LongTermLayer: drawn numbers decide where the past is sampled", "[layers][long_term]") {
+TEST_CASE("LongTermLayer: the random draws determine the sampled positions",
+          "[layers][long_term]") {
   using L = fw::LongTermLayer<Memory<double, fw::StickySampling>>;
   L layer({.heads = 2}, memory<double, fw::StickySampling>(), {});
   fw::Random random(3);
@@ -43,12 +45,13 @@ TEST_CASE("LongTermLayer: drawn numbers decide where the past is sampled", "[lay
   CHECK(a.out == b.out);
   CHECK(a.state.coefficients == b.state.coefficients);
   CHECK(relative_difference(c.state.coefficients, a.state.coefficients) > 1e-3);
-  CHECK((a.state.histogram.sum() > 1 && a.state.histogram.sum() < 2 * 3));  // some is outside
+  // Part of the density lies outside of the histogram.
+  CHECK((a.state.histogram.sum() > 1 && a.state.histogram.sum() < 2 * 3));
   CHECK((fw::LongTermLayer<Memory<double>>({}, memory<double>(), {}).draws() == 0));
 }
 
-// A layer of a user's own around long-term attention alone: remembers every chunk it is given,
-// after it has asked.
+// A user's layer with long-term attention alone: every chunk first reads the memory and is then
+// written to it.
 struct Recaller {
   using Long = fw::LongTermLayer<Memory<float>>;
   fw::Linear<float> query{6, 6};
@@ -65,7 +68,7 @@ struct Recaller {
   }
 };
 
-TEST_CASE("LongTermLayer: in a host layer of the user's own", "[layers][long_term]") {
+TEST_CASE("LongTermLayer: in a user's host layer", "[layers][long_term]") {
   Recaller host;
   fw::Random random(4);
   fw::initialise(host, random);
@@ -80,7 +83,7 @@ TEST_CASE("LongTermLayer: in a host layer of the user's own", "[layers][long_ter
   CHECK(!y.isZero(1e-4f));
 }
 
-TEST_CASE("LongTermLayer: what does not fit is refused by name and changes nothing",
+TEST_CASE("LongTermLayer: wrong sizes are refused by name and change nothing",
           "[layers][long_term]") {
   using L = fw::LongTermLayer<Memory<double, fw::StickySampling>, fw::AffineGate<double>>;
   const auto m = memory<double, fw::StickySampling>();

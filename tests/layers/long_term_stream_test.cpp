@@ -17,17 +17,17 @@ fw::CompressiveMemory<float> compressive() {
   return fw::CompressiveMemory<float>({.d = 4, .capacity = 3});
 }
 
-// What a read gives with a trace of its own.
+// The output of a read with a new trace.
 template <class Layer>
-Eigen::MatrixXf read_anew(const Layer& layer, typename Layer::State state,
-                          const Eigen::MatrixXf& queries) {
+Eigen::MatrixXf read_with_new_trace(const Layer& layer, typename Layer::State state,
+                                    const Eigen::MatrixXf& queries) {
   typename Layer::Trace trace;
   Eigen::MatrixXf out(layer.outputs(), queries.cols());
   layer.read(state, queries, out, trace);
   return out;
 }
 
-// Reads again and again with one trace, whatever has changed in between.
+// Reads repeatedly with one trace while the memory and the parameters change.
 template <class M> void check_reuse(const M& memory) {
   using Layer = fw::LongTermLayer<M>;
   Layer layer({.heads = 2}, memory, {});
@@ -36,28 +36,28 @@ template <class M> void check_reuse(const M& memory) {
   auto state = layer.initial_state();
   typename Layer::Trace trace;
   Eigen::MatrixXf x(4, 3), out(4, 3);
-  const auto as_anew = [&] {
+  const auto equals_new_trace = [&] {
     random.fill(x);
     layer.read(state, x, out, trace);
-    return out == read_anew(layer, state, x);
+    return out == read_with_new_trace(layer, state, x);
   };
-  CHECK(as_anew());
+  CHECK(equals_new_trace());
   for (int chunk = 0; chunk < 4; ++chunk) {
     layer.write(state, x, trace);
-    CHECK(as_anew());
-    CHECK(as_anew());
+    CHECK(equals_new_trace());
+    CHECK(equals_new_trace());
   }
   layer.key.weight(1, 2) += 1;
-  CHECK(as_anew());
+  CHECK(equals_new_trace());
   layer.value.weight(3, 0) += 1;
-  CHECK(as_anew());
+  CHECK(equals_new_trace());
   state = layer.initial_state();
-  CHECK(as_anew());
+  CHECK(equals_new_trace());
 }
 
 }  // namespace
 
-TEST_CASE("A long-term layer reads what is there now, not what its trace has seen", "[layers]") {
+TEST_CASE("A long-term layer with a reused trace reads the current state and weights", "[layers]") {
   check_reuse(continuous());
   check_reuse(compressive());
 }

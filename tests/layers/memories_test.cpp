@@ -7,7 +7,7 @@
 #include "support/layer_checks.hpp"
 
 /// \file
-/// The same layer around memories of other signatures, one of them unknown to the library.
+/// FastWeightLayer around memories of other signatures. One of the memories is not in the library.
 
 using Catch::Matchers::ContainsSubstring;
 using fw::Dynamic;
@@ -18,7 +18,7 @@ using layer_checks::parameter_names;
 
 namespace {
 
-// Writes two keys and values a token, each under a strength of its own value row.
+// Writes two keys and values per token, with one strength per value row.
 struct PairSignature {
   Index dk, dv;
   template <class C> struct Write {
@@ -63,9 +63,9 @@ template <class S> struct PairMemory {
   }
   void write_vjp(const fw::StateOf<PairMemory>&, fw::WriteToken<PairMemory> t,
                  fw::StateOf<PairMemory>& ds, fw::WriteGradToken<PairMemory> dt) const {
-    const Eigen::Matrix<S, Dynamic, Dynamic> along_keys = ds.W * t.key;
-    dt.strength += along_keys.cwiseProduct(t.value).rowwise().sum();
-    dt.value += t.strength.asDiagonal() * along_keys;
+    const Eigen::Matrix<S, Dynamic, Dynamic> dvalue = ds.W * t.key;
+    dt.strength += dvalue.cwiseProduct(t.value).rowwise().sum();
+    dt.value += t.strength.asDiagonal() * dvalue;
     dt.key += ds.W.transpose() * t.strength.asDiagonal() * t.value;
   }
   void read_vjp(const fw::StateOf<PairMemory>& s, fw::ReadToken<PairMemory> t,
@@ -102,11 +102,11 @@ TEST_CASE("FastWeightLayer, SummedHeads: a memory that writes chunks is refused"
                     ContainsSubstring("FastWeightLayer" + refused));
   CHECK_THROWS_WITH(fw::SummedHeads<M>({.d_model = 6}, M({.d = 3, .chunk = 4})),
                     ContainsSubstring("SummedHeads" + refused));
-  // One token at a time the past alone is seen, whatever the sequence is cut into.
+  // With chunks of one token every split gives the same result.
   layer_checks::check_streaming(fw::FastWeightLayer<M>({.d_model = 6}, M({.d = 3})), 9);
 }
 
-TEST_CASE("FastWeightLayer: a memory of one's own that takes two keys a token", "[layers]") {
+TEST_CASE("FastWeightLayer: a user's memory with two keys per token", "[layers]") {
   check_layer(Pair<double>({.d_model = 6, .heads = 2}, {3, 4}),
               Pair<Complex>({.d_model = 6, .heads = 2}, {3, 4}), {1, 9});
   const Pair<double> layer({.d_model = 6, .heads = 2}, {3, 4});

@@ -53,7 +53,7 @@ TEST_CASE("PreNormBlock: gradients, streaming, refusals", "[layers]") {
       "PreNormBlock: the ffn's input has 5 rows, the mixer expects 4");
 }
 
-TEST_CASE("LanguageModel: every gradient of its cross-entropy", "[layers]") {
+TEST_CASE("LanguageModel: gradients of the cross-entropy", "[layers]") {
   const Model<double> model = random_model();
   Eigen::MatrixXd logits(7, steps), dlogits(7, steps);
   Model<double>::Trace trace;
@@ -81,7 +81,7 @@ TEST_CASE("LanguageModel: every gradient of its cross-entropy", "[layers]") {
       twin, grad);
 }
 
-TEST_CASE("LanguageModel: streamed logits are the parallel ones", "[layers]") {
+TEST_CASE("LanguageModel: streamed logits equal those of one pass", "[layers]") {
   const Model<double> model = random_model();
   Eigen::MatrixXd whole(7, steps), parts(7, steps);
   Model<double>::Trace trace;
@@ -114,12 +114,12 @@ TEST_CASE("LanguageModel: names, initialisation, refusals", "[layers]") {
   Model<double>::Trace trace;
   auto state = model.initial_state();
   Eigen::MatrixXd logits = Eigen::MatrixXd::Ones(7, steps), small(6, steps);
-  const std::vector<int> foreign{0, 7}, nothing;
+  const std::vector<int> unknown{0, 7}, none;
   CHECK_THROWS_WITH(model.forward(state, text, small, trace),
                     "LanguageModel: logits has 6 rows, the layer expects 7");
-  CHECK_THROWS_WITH(model.forward(state, foreign, logits.leftCols(2), trace),
+  CHECK_THROWS_WITH(model.forward(state, unknown, logits.leftCols(2), trace),
                     "LanguageModel: token 1 is 7, expected 0 to 6");
-  CHECK_THROWS_WITH(model.forward(state, nothing, logits.leftCols(0), trace),
+  CHECK_THROWS_WITH(model.forward(state, none, logits.leftCols(0), trace),
                     "LanguageModel: ids has no tokens, the layer expects at least 1");
   state.blocks.pop_back();
   CHECK_THROWS_WITH(model.forward(state, text, logits, trace),

@@ -26,7 +26,7 @@ Eigen::MatrixXd random_matrix(Index rows, Index cols, std::uint64_t seed) {
   return m;
 }
 
-// Softmax attention of one head, written down.
+// Softmax attention of one head, by its definition.
 Eigen::MatrixXd attention(const Eigen::MatrixXd& keys, const Eigen::MatrixXd& values,
                           const Eigen::MatrixXd& queries) {
   Eigen::MatrixXd p = (keys.transpose() * queries / std::sqrt(double(keys.rows()))).array().exp();
@@ -34,7 +34,7 @@ Eigen::MatrixXd attention(const Eigen::MatrixXd& keys, const Eigen::MatrixXd& va
   return values * p;
 }
 
-TEST_CASE("reconstruction loss is the mean square of what attention loses", "[compressive]") {
+TEST_CASE("reconstruction loss is the mean squared error of attention", "[compressive]") {
   const Index rate = 3;
   const Layer layer = random_layer(rate, 1);
   const Eigen::MatrixXd x = random_matrix(6, 12, 2), q = random_matrix(6, 4, 3);
@@ -66,12 +66,12 @@ TEST_CASE("reconstruction loss trains the compressor and nothing else", "[compre
     const double h = 1e-6;
     const auto check = [&](auto& parameter, const auto& gradient) {
       for (Index i = 0; i < parameter.size(); ++i) {
-        const double kept = parameter.data()[i];
-        parameter.data()[i] = kept + h;
+        const double original = parameter.data()[i];
+        parameter.data()[i] = original + h;
         const double above = loss();
-        parameter.data()[i] = kept - h;
+        parameter.data()[i] = original - h;
         const double below = loss();
-        parameter.data()[i] = kept;
+        parameter.data()[i] = original;
         CHECK(std::abs((above - below) / (2 * h) - gradient.data()[i]) <= 1e-8);
       }
     };
@@ -83,7 +83,7 @@ TEST_CASE("reconstruction loss trains the compressor and nothing else", "[compre
   }
 }
 
-TEST_CASE("a compressor that loses nothing has no reconstruction loss", "[compressive]") {
+TEST_CASE("a compressor that copies its input has no reconstruction loss", "[compressive]") {
   Layer layer = random_layer(1, 7);
   layer.gate.weight.setIdentity();
   layer.gate.bias.setZero();

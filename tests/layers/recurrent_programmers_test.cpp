@@ -79,38 +79,39 @@ TEST_CASE("SelfReferentialLayer", "[layers][recurrent]") {
                     "SelfReferentialLayer: d_model is 0, expected at least 1");
 }
 
-// The room of a trace is whatever the last layer made of it.
-template <class Layer> void check_trace_of(const Layer& first, const Layer& second) {
-  typename Layer::Trace used, fresh;
+// A trace that another layer has used gives the same result as a new one.
+template <class Layer> void check_trace_reuse(const Layer& first, const Layer& second) {
+  typename Layer::Trace used, unused;
   const auto gradient_of = [](const Layer& layer, typename Layer::Trace& trace) {
     fw::Random random(4);
-    Layer drawn = layer, grad = layer;
-    layer_checks::randomise(drawn, random);
-    const auto x = layer_checks::random_matrix(drawn.inputs(), 5, random);
-    Matrix<double> y(drawn.outputs(), 5), dx(drawn.inputs(), 5);
-    auto state = drawn.initial_state();
-    drawn.forward(state, x, y, trace, fw::Pass::train);
-    drawn.backward(x, trace, y, dx, grad);
+    Layer random_layer = layer, grad = layer;
+    layer_checks::randomise(random_layer, random);
+    const auto x = layer_checks::random_matrix(random_layer.inputs(), 5, random);
+    Matrix<double> y(random_layer.outputs(), 5), dx(random_layer.inputs(), 5);
+    auto state = random_layer.initial_state();
+    random_layer.forward(state, x, y, trace, fw::Pass::train);
+    random_layer.backward(x, trace, y, dx, grad);
     return dx;
   };
   gradient_of(first, used);
-  CHECK(gradient_of(second, used) == gradient_of(second, fresh));
+  CHECK(gradient_of(second, used) == gradient_of(second, unused));
 }
 
-TEST_CASE("Layers around memories: a trace serves a layer of another size", "[layers]") {
+TEST_CASE("Layers around memories: a trace can be reused by a layer of another size", "[layers]") {
   using Delta = fw::DeltaRule<double>;
   const Delta small({.key_size = 3, .value_size = 2}), large({.key_size = 5, .value_size = 4});
   using Own = fw::FastWeightLayer<Delta>;
-  check_trace_of(Own({.d_model = 6, .heads = 2}, small), Own({.d_model = 6, .heads = 2}, large));
+  check_trace_reuse(Own({.d_model = 6, .heads = 2}, small), Own({.d_model = 6, .heads = 2}, large));
   using Summed = fw::SummedHeads<Delta>;
-  check_trace_of(Summed({.d_model = 6, .heads = 2}, large),
-                 Summed({.d_model = 6, .heads = 2}, small));
+  check_trace_reuse(Summed({.d_model = 6, .heads = 2}, large),
+                    Summed({.d_model = 6, .heads = 2}, small));
   using Self = fw::SelfReferentialLayer<double>;
-  check_trace_of(Self({.d_model = 4}), Self({.d_model = 6, .heads = 2}));
+  check_trace_reuse(Self({.d_model = 4}), Self({.d_model = 6, .heads = 2}));
 }
 
-TEST_CASE("SelfReferentialLayer: a sequence from the start has the first matrices' gradient",
-          "[layers][recurrent]") {
+TEST_CASE(
+    "SelfReferentialLayer: a sequence from the start gives the gradient of the initial matrices",
+    "[layers][recurrent]") {
   using L = fw::SelfReferentialLayer<double>;
   using Z = fw::SelfReferentialLayer<Complex>;
   L layer({.d_model = 6, .heads = 2}), grad = layer;
@@ -138,7 +139,7 @@ TEST_CASE("SelfReferentialLayer: a sequence from the start has the first matrice
     CHECK(layer_checks::gradient_error(twin.initial[h].W, grad.initial[h].W, loss) <= 1e-10);
   }
 
-  // A state made before the parameters changed starts from them as they are now.
+  // An unused state starts from the current parameters, even if it is older than they are.
   const Eigen::MatrixXd before = y;
   auto early = layer.initial_state();
   layer.initial[0].W *= 2;

@@ -50,7 +50,7 @@ TEST_CASE("Rnn: two tokens by hand, under PyTorch's names", "[layers]") {
                     "Rnn: hidden in the state has 3 rows, the layer expects 2");
 }
 
-TEST_CASE("Rnn: from the identity, ReLU units add up what they are given", "[layers]") {
+TEST_CASE("Rnn: ReLU units with identity weights sum their inputs", "[layers]") {
   fw::Rnn<double, fw::Relu> layer(2, 2);
   fw::Random random(1);
   fw::initialise(layer, random);
@@ -100,7 +100,7 @@ TEST_CASE("Lstm: two tokens by hand, the gates in PyTorch's order", "[layers]") 
                     "Lstm: cell in the state has 2 rows, the layer expects 1");
 }
 
-// Of as many tokens, but of a larger layer.
+// A trace with the same number of tokens from a larger layer.
 template <class Layer> void refuses_a_foreign_trace() {
   const Layer layer(2, 3), larger(2, 5);
   const Eigen::MatrixXd x = Eigen::MatrixXd::Random(2, 4);
@@ -120,13 +120,13 @@ TEST_CASE("Recurrent layers: a trace of another layer is refused", "[layers]") {
   refuses_a_foreign_trace<fw::Lstm<double>>();
 }
 
-TEST_CASE("Recurrent layers: drawn uniformly from ±1/√R", "[layers]") {
+TEST_CASE("Recurrent layers: initialised uniformly in ±1/√R", "[layers]") {
   fw::Lstm<float> layer(50, 100);
   fw::Random random(1);
   fw::initialise(layer, random);
   CHECK(layer.weight_hh.cwiseAbs().maxCoeff() <= 0.1f);
   CHECK(layer.bias_hh.cwiseAbs().maxCoeff() <= 0.1f);
-  // Of 40000 uniform numbers the mean square is 0.01/3 ± 1.5e-5.
+  // The mean square of 40000 uniform numbers is 0.01/3 ± 1.5e-5.
   CHECK(layer.weight_hh.squaredNorm() / 40000 == Catch::Approx(0.01 / 3).epsilon(0.025));
   CHECK(layer.weight_ih.squaredNorm() / 20000 == Catch::Approx(0.01 / 3).epsilon(0.035));
 }

@@ -44,9 +44,9 @@ Eigen::VectorXd encoding(Index distance, Index d) {
   return all;
 }
 
-Eigen::VectorXd apply(const fw::Linear<double>& map, const Eigen::VectorXd& x) {
-  Eigen::VectorXd y = map.weight * x;
-  if (map.bias.size() > 0) y += map.bias;
+Eigen::VectorXd apply(const fw::Linear<double>& projection, const Eigen::VectorXd& x) {
+  Eigen::VectorXd y = projection.weight * x;
+  if (projection.bias.size() > 0) y += projection.bias;
   return y;
 }
 
@@ -57,7 +57,7 @@ Matrix<double> by_definition(const Attention<double>& layer, const Matrix<double
   for (Index i = 0; i < x.cols(); ++i) {
     const Index first = std::max<Index>(0, i + 1 - layer.window());
     const Eigen::VectorXd q = apply(layer.query, x.col(i));
-    Eigen::VectorXd joined = Eigen::VectorXd::Zero(d);
+    Eigen::VectorXd head_outputs = Eigen::VectorXd::Zero(d);
     for (Index h = 0; h < d; h += size) {
       double total = 0;
       for (Index j = first; j <= i; ++j) {
@@ -67,22 +67,23 @@ Matrix<double> by_definition(const Attention<double>& layer, const Matrix<double
         for (Index c = h; c < h + size; ++c)
           score += (q[c] + layer.content_bias[c]) * k[c] + (q[c] + layer.position_bias[c]) * r[c];
         const double weight = std::exp(score / std::sqrt(static_cast<double>(size)));
-        joined.segment(h, size) += weight * v.segment(h, size);
+        head_outputs.segment(h, size) += weight * v.segment(h, size);
         total += weight;
       }
-      joined.segment(h, size) /= total;
+      head_outputs.segment(h, size) /= total;
     }
-    y.col(i) = apply(layer.output, joined);
+    y.col(i) = apply(layer.output, head_outputs);
   }
   return y;
 }
 
-template <class F> void for_each_room(Attention<double>::Trace& t, const F& f) {
-  for (auto* room : {&t.tokens, &t.keys, &t.values, &t.positions, &t.content, &t.placed, &t.weights,
-                     &t.by_distance, &t.joined, &t.dkeys, &t.dvalues, &t.dpositions, &t.dcontent,
-                     &t.dplaced, &t.dweights, &t.djoined})
-    f(*room);
-  f(t.absorbed);
+template <class F> void for_each_buffer(Attention<double>::Trace& t, const F& f) {
+  for (auto* buffer :
+       {&t.tokens, &t.keys, &t.values, &t.position_keys, &t.content_queries, &t.position_queries,
+        &t.weights, &t.position_scores, &t.head_outputs, &t.dkeys, &t.dvalues, &t.dposition_keys,
+        &t.dcontent_queries, &t.dposition_queries, &t.dweights, &t.dhead_outputs})
+    f(*buffer);
+  f(t.step_buffer);
 }
 
 }  // namespace
@@ -115,25 +116,25 @@ TEST_CASE("RelativeAttention: gradients over several blocks of queries", "[layer
   }
 }
 
-TEST_CASE("RelativeAttention: a window of one token is two maps in a row", "[layers]") {
+TEST_CASE("RelativeAttention: a window of one token gives W_o W_v x", "[layers]") {
   const auto layer = random_layer({6, 2, 1, true});
   fw::Random random(2);
   const Matrix<double> x = random_matrix(6, 70, random), dy = random_matrix(6, 70, random);
-  Matrix<double> y(6, 70), middle(6, 70), expected(6, 70), dx(6, 70), dmiddle(6, 70),
+  Matrix<double> y(6, 70), values(6, 70), expected(6, 70), dx(6, 70), dvalues(6, 70),
       dexpected(6, 70);
   auto state = layer.initial_state();
   Attention<double>::Trace trace;
   fw::Nothing none;
   layer.forward(state, x, y, trace, fw::Pass::train);
-  layer.value.forward(none, x, middle, none);
-  layer.output.forward(none, middle, expected, none);
+  layer.value.forward(none, x, values, none);
+  layer.output.forward(none, values, expected, none);
   CHECK(relative_difference(y, expected) <= 1e-14);
 
   Attention<double> grad = layer, two = layer;
   for (auto* each : {&grad, &two}) fw::set_zero_parameters(*each);
   layer.backward(x, trace, dy, dx, grad);
-  layer.output.backward(middle, none, dy, dmiddle, two.output);
-  layer.value.backward(x, none, dmiddle, dexpected, two.value);
+  layer.output.backward(values, none, dy, dvalues, two.output);
+  layer.value.backward(x, none, dvalues, dexpected, two.value);
   CHECK(relative_difference(dx, dexpected) <= 1e-13);
   fw::for_each_parameter(
       [](const std::string& path, const auto& g, const auto& expected_g) {
@@ -168,8 +169,7 @@ TEST_CASE("RelativeAttention: any split of a sequence, in one trace", "[layers]"
   }
 }
 
-TEST_CASE("RelativeAttention: nothing of a trace or output is read before it is written",
-          "[layers]") {
+TEST_CASE("RelativeAttention: traces and outputs are written before they are read", "[layers]") {
   fw::Random random(5);
   for (Index window : {3, 90})
     for (Index steps : {1, 70}) {
@@ -182,7 +182,7 @@ TEST_CASE("RelativeAttention: nothing of a trace or output is read before it is 
         auto state = layer.initial_state();
         Matrix<double> y_before(6, 5);
         layer.forward(state, before, y_before, trace);
-        for_each_room(trace, [](auto& room) { room.setConstant(NAN); });
+        for_each_buffer(trace, [](auto& buffer) { buffer.setConstant(NAN); });
         layer.forward(state, x, y, trace, fw::Pass::train);
         layer.backward(x, trace, dy, dx, grad);
         layer.forward(state, x.leftCols(1), y_before.leftCols(1), trace);
@@ -192,7 +192,7 @@ TEST_CASE("RelativeAttention: nothing of a trace or output is read before it is 
       auto y_again = Matrix<double>::Constant(6, steps, NAN).eval(), dx_again = y_again;
       Attention<double> grad = layer, again = layer;
       run(y, dx, grad);
-      for_each_room(trace, [](auto& room) { room.setConstant(NAN); });
+      for_each_buffer(trace, [](auto& buffer) { buffer.setConstant(NAN); });
       run(y_again, dx_again, again);
       CHECK(y.allFinite());
       CHECK(dx.allFinite());
@@ -282,11 +282,11 @@ TEST_CASE("RelativeAttention: names, initialisation, refusals", "[layers]") {
 
   auto state = layer.initial_state();
   layer.forward(state, x, y, trace, fw::Pass::train);
-  const auto kept = state;
+  const auto before = state;
   CHECK_THROWS_WITH(layer.forward(state, x, y.leftCols(4), trace),
                     "RelativeAttention: y has 4 columns, the sequence expects 5");
-  CHECK((state.length == kept.length && state.recent == kept.recent));
+  CHECK((state.length == before.length && state.recent == before.recent));
   Attention<double> grad = layer;
   Matrix<double> dx(6, 5);
-  layer.backward(x, trace, y, dx, grad);  // of the pass before what was refused
+  layer.backward(x, trace, y, dx, grad);  // the trace of the last successful pass is intact
 }

@@ -11,7 +11,7 @@ using layer_checks::Matrix;
 using layer_checks::random_matrix;
 using layer_checks::relative_difference;
 
-// y, its gradients against the complex step, and y once more in the same trace.
+// Returns y. Checks its gradients against the complex step, and that a reused trace repeats y.
 template <class G, class Z>
 Matrix<double> check_gate(const G& gate, Z twin, const Matrix<double>& x) {
   fw::Random random(1);
@@ -52,7 +52,7 @@ template <class G> G random_gate(G gate) {
 
 double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
 
-TEST_CASE("NoGate: x as it is", "[layers][gate]") {
+TEST_CASE("NoGate: y = x", "[layers][gate]") {
   fw::Random random(3);
   const Matrix<double> x = random_matrix(3, 5, random);
   CHECK(check_gate(fw::NoGate<double>(), fw::NoGate<Complex>(), x) == x);
@@ -93,8 +93,7 @@ TEST_CASE("AffineGate: the equation and its gradients", "[layers][gate]") {
   }
 }
 
-TEST_CASE("StridedConv: the equation and its gradients, for lengths that divide or not",
-          "[layers][gate]") {
+TEST_CASE("StridedConv: the equation and its gradients, for any length", "[layers][gate]") {
   fw::Random random(6);
   for (const Index rate : {1, 2, 3})
     for (const Index length : {1, 2, 6, 7}) {
@@ -114,7 +113,7 @@ TEST_CASE("StridedConv: the equation and its gradients, for lengths that divide 
     }
 }
 
-TEST_CASE("StridedConv: starts as the mean of a group", "[layers][gate]") {
+TEST_CASE("StridedConv: starts as the mean of a patch", "[layers][gate]") {
   fw::StridedConv<double> conv(3, 2);
   fw::Random random(7);
   fw::initialise(conv, random);
@@ -126,8 +125,7 @@ TEST_CASE("StridedConv: starts as the mean of a group", "[layers][gate]") {
   CHECK(relative_difference(y.col(1), x.rightCols(2).rowwise().mean()) <= 1e-15);
 }
 
-TEST_CASE("gates: sizes out of range are refused, a chunk of another length too",
-          "[layers][gate]") {
+TEST_CASE("gates: sizes out of range and chunks of another length are refused", "[layers][gate]") {
   CHECK_THROWS_WITH(fw::ConvGate<double>(0), "ConvGate: d is 0, expected at least 1");
   CHECK_THROWS_WITH(fw::AffineGate<double>(0), "AffineGate: length is 0, expected at least 1");
   CHECK_THROWS_WITH(fw::StridedConv<double>(0, 1), "StridedConv: d is 0, expected at least 1");
@@ -138,7 +136,7 @@ TEST_CASE("gates: sizes out of range are refused, a chunk of another length too"
                     "AffineGate: x has 3 columns, the gate expects 4");
 }
 
-// What does not fit, of gates for 3 rows that make `columns` of 4.
+// Wrong sizes, for gates of 3 rows with `columns` output columns for 4 tokens.
 template <class Gate> void check_gate_refusals(const Gate& gate, Index columns) {
   const std::string name(Gate::name);
   Matrix<double> x = Matrix<double>::Ones(3, 4), tall = Matrix<double>::Ones(4, 4);

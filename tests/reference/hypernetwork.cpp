@@ -38,9 +38,9 @@ void compare_tokens(Case& file, const Net& net, const Block& block, const Matrix
   typename Block::Trace trace;
   block.forward(state, E, Y, trace);
   e0.matrix() = E.transpose();
-  e1.matrix() = trace.middle.transpose();
+  e1.matrix() = trace.residual.transpose();
   e2.matrix() = Y.transpose();
-  target.flat() = net.answer(Y);
+  target.flat() = net.output(Y);
   file.forward("E0", e0);
   file.forward("E1_after_attention", e1);
   file.forward("E2_after_mlp_tanh", e2);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Catch2 2.13 (Debian's) or 3, with the spelling of version 3 for what the tests use.
+/// Includes Catch2 2.13 (Debian's) or 3. The tests use the names of version 3.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>

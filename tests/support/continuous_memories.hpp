@@ -8,7 +8,7 @@
 #include "support/laws.hpp"
 
 /// \file
-/// Continuous memories for tests, with densities narrow enough to tell places apart.
+/// Continuous memories for tests, with densities narrow enough to distinguish positions.
 
 namespace continuous_memories {
 
@@ -30,7 +30,7 @@ inline Learned<double> density(Index functions, Index components = 1) {
   fw::Random random(5);
   Learned<double> d{fw::LearnedLocation<double>(functions, components, true, 1e-3)};
   d.location.initialise(random);
-  d.location.variance_bias.setConstant(-3);  // narrow enough to tell places apart
+  d.location.variance_bias.setConstant(-3);  // narrow enough to distinguish positions
   return d;
 }
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <fastweights/kernels/amx/tiles.hpp>
 
-/// What AMX does with its tiles, in plain C++, from the pseudocode of the instructions (Intel 64
-/// and IA-32 Architectures Software Developer's Manual, volume 2). Numbers too small to be normal
-/// stay what they are, which the instruction takes for zero.
+/// An emulation of the AMX tile instructions in plain C++, from their pseudocode (Intel 64 and
+/// IA-32 Architectures Software Developer's Manual, volume 2). One difference: subnormal numbers
+/// keep their values here, but the instructions treat them as zero.
 class EmulatedTiles {
  public:
   EmulatedTiles() { configure(&fw::detail::tile_shapes); }
@@ -20,7 +20,7 @@ class EmulatedTiles {
   template <int T> void store(void* to, std::size_t stride) const { store(T, to, stride); }
   template <int Sums, int Left, int Right> void multiply() { multiply(Sums, Left, Right); }
 
-  // As the instructions are named by: LDTILECFG, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS.
+  // The instructions LDTILECFG, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS.
   void configure(const void* shapes) {
     std::memcpy(&shapes_, shapes, sizeof shapes_);
     for (int t = 0; t < 8; ++t) zero(t);
@@ -35,7 +35,7 @@ class EmulatedTiles {
     for (std::size_t i = 0; i < shapes_.rows[t]; ++i)
       std::memcpy(static_cast<char*>(to) + i * stride, tiles_[t][i], shapes_.row_bytes[t]);
   }
-  // The even and the odd numbers of the pairs are summed apart.
+  // The first and the second numbers of the pairs have separate sums.
   void multiply(int c, int a, int b) {
     const int columns = shapes_.row_bytes[c] / 4, depth = shapes_.row_bytes[a] / 4;
     for (int i = 0; i < shapes_.rows[c]; ++i) {

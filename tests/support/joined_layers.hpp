@@ -12,7 +12,7 @@
 #include "support/layer_checks.hpp"
 
 /// \file
-/// Joined layers of every kind of short-term and long-term memory, in small sizes.
+/// Small JoinedAttention layers with every type of short-term and long-term memory.
 
 namespace joined_layers {
 
@@ -72,7 +72,7 @@ template <template <class> class Short, template <class> class Long> void check(
                             joined<Short<Complex>, Long<Complex>>(join), {1, 4, 13});
 }
 
-// With random parameters.
+// A layer with random parameters.
 template <class Short, class Long> auto random_layer(Join join = Join::sum) {
   auto layer = joined<Short, Long>(join);
   fw::Random random(3);

@@ -9,7 +9,7 @@
 #include "support/sizes.hpp"
 
 /// \file
-/// The laws that every memory obeys, whichever rule it is. One test file a rule tries them on it.
+/// The laws that every memory obeys. Every rule has a test file that checks them.
 
 namespace laws {
 
@@ -19,7 +19,7 @@ template <class M> void gradients_are_exact(const M& m, Index steps, bool positi
   CHECK(error.worst <= 1e-10);
 }
 
-/// The generic path runs on Eigen's AutoDiffScalar, and its derivative is the complex step's.
+/// The generic code path runs on Eigen's AutoDiffScalar. Its derivative equals the complex step's.
 template <class M> void takes_autodiff(const M& m, bool positive) {
   using A = Eigen::AutoDiffScalar<Eigen::Matrix<double, 1, 1>>;
   using Z = std::complex<double>;
@@ -53,7 +53,7 @@ template <class M> void takes_autodiff(const M& m, bool positive) {
   }
 }
 
-/// float follows double.
+/// The results in float equal those in double up to rounding.
 template <class M> void float_follows_double(const M& m, bool positive) {
   const auto single = m.template cast<float>();
   using F = std::remove_cvref_t<decltype(single)>;
@@ -67,18 +67,18 @@ template <class M> void float_follows_double(const M& m, bool positive) {
   CHECK(difference(rounded.outputs, exact.outputs) <= 2e-5);
 }
 
-/// Gradients of a random sequence: of its inputs, its queries and its initial state.
+/// The gradients of a random sequence's inputs, queries and initial state.
 template <class M> auto random_gradients(const M& m, Index steps, bool positive) {
   fw::Random random(12);
   auto all = fw::testing::random_sequences(m, steps, random, positive);
   auto gradients = fw::testing::random_sequences(m, steps, random, positive);
   fw::for_each_leaf([&](auto& array) { random.fill(array, 1.0); }, gradients.outputs);
   auto state = fw::initial_state(m), dstate = fw::testing::used_state(m, 5, random, positive);
-  fw::Checkpoints<M> kept;
+  fw::Checkpoints<M> checkpoints;
   fw::scan(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
            fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs),
-           kept);
-  fw::backward(m, kept, fw::view<fw::WriteSequence<M>>(all.inputs),
+           checkpoints);
+  fw::backward(m, checkpoints, fw::view<fw::WriteSequence<M>>(all.inputs),
                fw::view<fw::ReadSequence<M>>(all.queries),
                fw::view<fw::OutGradSequence<M>>(gradients.outputs), dstate,
                fw::view<fw::WriteGradSequence<M>>(gradients.inputs),
@@ -86,8 +86,8 @@ template <class M> auto random_gradients(const M& m, Index steps, bool positive)
   return std::tuple(gradients.inputs, gradients.queries, dstate);
 }
 
-/// Fixed and dynamic sizes agree, step by step and over a sequence, and so do their gradients.
-/// (`all` tries the other forms in fixed sizes on one rule of each kind.)
+/// Fixed and dynamic sizes give equal outputs and states, step by step and over a sequence, and
+/// equal gradients. (`all` checks the other forms in fixed sizes on one rule of each type.)
 template <class Fixed, class Dyn>
 void fixed_is_dynamic(const Fixed& fixed, const Dyn& dynamic, bool positive) {
   fw::Random random(12), again(12);
@@ -117,7 +117,7 @@ void fixed_is_dynamic(const Fixed& fixed, const Dyn& dynamic, bool positive) {
   }
 }
 
-/// All laws that one memory in double obeys by itself.
+/// All laws of a single memory in double.
 template <class M> void all(const M& m, bool positive = false) {
   static_assert(fw::assert_memory<M>());
   const MakeRun make = runs_of(m, positive);
@@ -133,7 +133,7 @@ template <class M> void all(const M& m, bool positive = false) {
 /// The sizes at which every rule is tried.
 inline const auto sizes = ::sizes({1, 3, 17, 63, 64, 65, 100}, {1, 3, 17, 65});
 
-/// The laws for a rule that `make(d_k, d_v)` gives in dynamic sizes and `make_fixed<D>()` in fixed.
+/// All laws at many sizes, for the rule that `make(d_k, d_v)` returns.
 template <class Make> void at_all_sizes(const Make& make, bool positive = false) {
   for (const Index d : sizes) {
     INFO("d = " << d);

@@ -10,8 +10,8 @@
 #include "support/largest_entry.hpp"
 
 /// \file
-/// What every layer is held to: exact gradients, streaming in any split, sizes checked before
-/// anything is changed.
+/// The checks that every layer passes: exact gradients, equal results in any split of a sequence,
+/// and wrong sizes refused without side effects.
 
 namespace layer_checks {
 
@@ -26,7 +26,7 @@ inline Matrix<double> random_matrix(Index rows, Index cols, fw::Random& random) 
   return m;
 }
 
-/// Every parameter, those too that start as 0 or 1, of a size that keeps activations near 1.
+/// Randomises every parameter, also those initialised with 0 or 1. Activations stay near 1.
 template <class L> void randomise(L& layer, fw::Random& random) {
   fw::for_each_parameter(
       [&](const std::string&, auto& p) {
@@ -58,17 +58,17 @@ double gradient_error(Array& array, const Gradient& given, const Loss& loss) {
   double difference = 0, largest = 0;
   for (Index n = 0; n < array.size(); n += stride) {
     const Index i = n % array.rows(), j = n / array.rows();
-    const Complex kept = array(i, j);
+    const Complex original = array(i, j);
     array(i, j) += Complex(0, h);
     const double exact = loss().imag() / h;
-    array(i, j) = kept;
+    array(i, j) = original;
     keep_worst(difference, std::abs(given(i, j) - exact));
     largest = std::max(largest, std::abs(exact));
   }
   return largest > 0 ? difference / largest : difference;
 }
 
-/// Gradients of Σ dy ⊙ y for every parameter and x, from a state that has seen tokens, against the
+/// Checks the gradients of Σ dy ⊙ y by every parameter and by x, from a used state, against the
 /// complex step on `twin`, the same layer in complex numbers.
 template <class L, class Z> void check_gradients(const L& layer, Z twin, Index steps) {
   fw::Random random(7);
@@ -83,7 +83,7 @@ template <class L, class Z> void check_gradients(const L& layer, Z twin, Index s
   layer.forward(state, before, y_before, trace);
   layer.forward(state, x, y, trace, fw::Pass::train);
   Matrix<double> dx = Matrix<double>::Constant(x.rows(), steps, NAN);  // overwritten
-  L grad = layer;  // accumulated: on top of what is there already
+  L grad = layer;  // accumulated, so it starts from nonzero values
   layer.backward(x, trace, dy, dx, grad);
 
   Matrix<Complex> zx = x.cast<Complex>(), zy(layer.outputs(), steps), zbefore(layer.outputs(), 3);
@@ -92,7 +92,7 @@ template <class L, class Z> void check_gradients(const L& layer, Z twin, Index s
   twin.forward(zinitial, before.cast<Complex>().eval(), zbefore, ztrace);
   const auto initial = zinitial;
   const auto loss = [&]() -> Complex {
-    auto zstate = initial;  // a constant: made by the parameters as they are
+    auto zstate = initial;  // a constant, independent of the changed parameter
     twin.forward(zstate, zx, zy, ztrace);
     return zy.cwiseProduct(dy.cast<Complex>()).sum();
   };
@@ -108,7 +108,7 @@ template <class L, class Z> void check_gradients(const L& layer, Z twin, Index s
       twin, grad, layer);
 }
 
-/// A sequence in one pass, token by token, and in pieces: the same y.
+/// Checks that a sequence in one pass, token by token and in pieces gives the same y.
 template <class L> void check_streaming(const L& layer, Index steps) {
   fw::Random random(8);
   const Matrix<double> x = random_matrix(layer.inputs(), steps, random);
@@ -128,7 +128,7 @@ template <class L> void check_streaming(const L& layer, Index steps) {
   }
 }
 
-/// Whether all parameters of two layers or all arrays of two states are the same, bit by bit.
+/// Whether all parameters of two layers, or all arrays of two states, are equal.
 template <class L> bool same_parameters(const L& a, const L& b) {
   bool same = true;
   fw::for_each_parameter(
@@ -136,14 +136,14 @@ template <class L> bool same_parameters(const L& a, const L& b) {
   return same;
 }
 
-/// Sizes that do not fit are refused by name, with y, dx, grad and a used state as they were.
+/// Checks that wrong sizes are refused by name, with y, dx, grad and a used state unchanged.
 template <class L> void check_refusals(const L& layer) {
   using Catch::Matchers::ContainsSubstring;
   const std::string name(L::name);
   const Index in = layer.inputs(), out = layer.outputs();
   Matrix<double> x = Matrix<double>::Zero(in, 4), tall = Matrix<double>::Zero(in + 1, 4);
   Matrix<double> y = Matrix<double>::Ones(out, 4), wide = Matrix<double>::Ones(out, 5);
-  Matrix<double> none(in, 0), nowhere(out, 0), dx = Matrix<double>::Ones(in, 4);
+  Matrix<double> no_x(in, 0), no_y(out, 0), dx = Matrix<double>::Ones(in, 4);
   auto state = layer.initial_state();
   typename L::Trace trace;
   Matrix<double> y_before = y;
@@ -154,7 +154,7 @@ template <class L> void check_refusals(const L& layer) {
                                       " rows, the layer expects " + std::to_string(in)));
   CHECK_THROWS_WITH(layer.forward(state, x, wide, trace),
                     ContainsSubstring(name + ": y has 5 columns, the sequence expects 4"));
-  CHECK_THROWS_WITH(layer.forward(state, none, nowhere, trace),
+  CHECK_THROWS_WITH(layer.forward(state, no_x, no_y, trace),
                     ContainsSubstring(name + ": x has no tokens, the layer expects at least 1"));
   CHECK((y.array() == 1).all());
   CHECK((wide.array() == 1).all());
@@ -180,7 +180,7 @@ template <class L> void check_refusals(const L& layer) {
   CHECK((dx.array() == 1).all());
 }
 
-/// All of it. `twin` is the same layer over complex numbers, its parameters of no matter.
+/// All checks. `twin` is the same layer in complex numbers, with any parameters.
 template <class L, class Z>
 void check_layer(L layer, const Z& twin, const std::vector<Index>& lengths) {
   STATIC_REQUIRE(fw::Layer<L>);
@@ -191,7 +191,7 @@ void check_layer(L layer, const Z& twin, const std::vector<Index>& lengths) {
   check_refusals(layer);
 }
 
-/// The dotted names of a layer's parameters, in order, one a line.
+/// The dotted names of a layer's parameters, in order, one per line.
 template <class L> std::string parameter_names(const L& layer) {
   std::string names;
   fw::for_each_parameter([&](const std::string& path, const auto&) { names += path + "\n"; },

@@ -9,7 +9,7 @@
 #include "support/layer_checks.hpp"
 
 /// \file
-/// A long-term layer over a small memory, and what every test of one does with it.
+/// A long-term layer with a small memory, and the run that the tests share.
 
 namespace long_term_checks {
 
@@ -36,8 +36,8 @@ Memory<S, Sampling> memory(Index d = 6, Index components = 1) {
   return {o, {7, {0.1, 0.3}}, Density<S>{fw::LearnedLocation<S>(7, components, true, 1e-3)}};
 }
 
-// Two chunks of `length` tokens written, then a read, through one layer. What a chunk becomes is
-// kept, with a trace a write, for the way back.
+// A layer that writes the two halves of x as chunks and then reads. Each write has its own trace
+// for the backward pass.
 template <class L> struct Run {
   using S = typename L::Scalar;
   typename L::State state;
@@ -50,11 +50,12 @@ template <class L> struct Run {
     const Index length = x.cols() / 2;
     const Matrix<S> u = draws.cast<S>();
     typename L::Trace unused;
-    Matrix<S> seen(layer.outputs(), q.cols());
+    Matrix<S> ignored(layer.outputs(), q.cols());
     for (std::size_t i = 0; i < 2; ++i) {
       const auto chunk = x.middleCols(static_cast<Index>(i) * length, length);
       layer.write(state, chunk, writes[i], fw::Pass::train, u);
-      if (i == 0) layer.read(state, q, seen, unused);  // so that a sticky memory has where to look
+      // A sticky memory samples where earlier queries have read.
+      if (i == 0) layer.read(state, q, ignored, unused);
     }
     layer.read(state, q, out, reads, fw::Pass::train);
   }

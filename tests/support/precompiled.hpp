@@ -5,4 +5,4 @@
 #include "support/laws.hpp"
 
 /// \file
-/// What most tests include, compiled once.
+/// The precompiled header: what most tests include.

@@ -26,7 +26,7 @@ double number(const Leaf& leaf, Index i) {
     case ScalarKind::bfloat16:
       return static_cast<double>(leaf.entries<Eigen::bfloat16>()[i]);
     default:
-      throw std::logic_error("a leaf that is compared holds real numbers");
+      throw std::logic_error("expected a leaf of real numbers");
   }
 }
 
@@ -56,22 +56,22 @@ double difference(const Values& a, const Values& b) {
   return largest > 0 ? worst / largest : worst;
 }
 
-/// step = write then read (read then write where the rule reads first).
+/// step = write then read (read then write if the rule reads first).
 void step_is_write_and_read(const MakeRun& make) {
   constexpr Index length = 5;
-  const auto stepped = make(length, 4, 3), apart = stepped->copy();
+  const auto stepped = make(length, 4, 3), separate = stepped->copy();
   for (Index t = 0; t < length; ++t) {
     stepped->step(t);
-    if (apart->reads_first()) apart->read(t);
-    apart->write(t);
-    if (!apart->reads_first()) apart->read(t);
+    if (separate->reads_first()) separate->read(t);
+    separate->write(t);
+    if (!separate->reads_first()) separate->read(t);
   }
-  // Not to the last bit: a kernel reads what the token adds apart from what there was.
-  CHECK(difference(stepped->outputs(), apart->outputs()) <= 1e-14);
-  CHECK(difference(stepped->state(), apart->state()) <= 1e-14);
+  // Not to the last bit: a kernel reads the token's own write and the old state separately.
+  CHECK(difference(stepped->outputs(), separate->outputs()) <= 1e-14);
+  CHECK(difference(stepped->state(), separate->state()) <= 1e-14);
 }
 
-/// scan = steps, for every way to split the sequence in two, from a used state.
+/// scan = steps, for every split of the sequence in two, from a used state.
 void scan_is_steps(const MakeRun& make) {
   constexpr Index length = 13;
   const auto start = make(length, 6, 4), by_steps = start->copy();
@@ -85,7 +85,7 @@ void scan_is_steps(const MakeRun& make) {
   }
 }
 
-/// Chunked = recurrent, for chunks that divide the sequence, that do not, and longer ones.
+/// The chunkwise form = the recurrent form, for any chunk length, also beyond the sequence's.
 void chunked_is_recurrent(const MakeRun& make) {
   const auto start = make(100, 6, 5);
   if (!start->is_chunkable()) return;
@@ -99,24 +99,24 @@ void chunked_is_recurrent(const MakeRun& make) {
   }
 }
 
-/// Segments summed up apart and applied in order = one scan.
+/// parallel_scan and merged segments = one scan.
 void merged_is_recurrent(const MakeRun& make) {
   const auto start = make(23, 6, 6);
   if (!start->is_mergeable()) return;
   const auto recurrent = start->copy();
   recurrent->scan();
   for (const Index pieces : {1, 2, 3, 7, 23, 40}) {
-    const auto cut = start->copy();
-    cut->parallel_scan(pieces);
-    CHECK(difference(cut->outputs(), recurrent->outputs()) <= 1e-12);
-    CHECK(difference(cut->state(), recurrent->state()) <= 1e-12);
+    const auto parallel = start->copy();
+    parallel->parallel_scan(pieces);
+    CHECK(difference(parallel->outputs(), recurrent->outputs()) <= 1e-12);
+    CHECK(difference(parallel->state(), recurrent->state()) <= 1e-12);
   }
   const auto merged = start->copy();
   merged->apply_segments(10);
   CHECK(difference(merged->state(), recurrent->state()) <= 1e-12);
 }
 
-/// A state is a value: a copy goes its own way, and a rollback repeats the same bits.
+/// A state is a value: a copy is independent, and a rollback repeats the same bits.
 void state_is_a_value(const MakeRun& make) {
   const auto run = make(9, 6, 7), snapshot = run->copy();
   run->scan();
@@ -127,24 +127,25 @@ void state_is_a_value(const MakeRun& make) {
   CHECK(difference(again->outputs(), run->outputs()) == 0);
 }
 
-/// A sequence of the wrong size is refused, by name, and leaves the state as it was.
+/// A sequence of the wrong size is refused by name and leaves the state unchanged.
 void wrong_sizes_are_refused(const MakeRun& make) {
   const auto start = make(4, 3, 11);
-  for (const bool by_a_row : {true, false})
+  for (const bool by_row : {true, false})
     for (const Part part : {Part::inputs, Part::queries, Part::outputs}) {
       const std::vector<std::string> members = start->members(part);
       for (std::size_t member = 0; member < members.size(); ++member) {
         const auto wrong = start->copy();
-        const bool has_a_row_more = wrong->enlarge(part, member, by_a_row);
+        const bool has_extra_row = wrong->enlarge(part, member, by_row);
         try {
           wrong->scan();
-          // The first input says how long the sequence is: then another member is at fault.
+          // The first input determines the length of the sequence. If that input is longer, the
+          // error names another member.
           FAIL("accepted a wrong " << members[member]);
         } catch (const std::invalid_argument& error) {
           const std::string what = error.what();
           CHECK(what.find(start->name()) == 0);
           CHECK(what.find("expects") != std::string::npos);
-          if (has_a_row_more) CHECK(what.find(members[member]) != std::string::npos);
+          if (has_extra_row) CHECK(what.find(members[member]) != std::string::npos);
         }
         CHECK(difference(wrong->state(), start->state()) == 0);
       }

@@ -8,14 +8,14 @@
 #include <vector>
 
 /// \file
-/// A memory, a state and a sequence without their types: the laws are ordinary functions of these,
-/// compiled once, and a memory adds one class with an interface to the library's algorithms.
+/// Type erasure of a memory with a state and a sequence. The laws are ordinary functions of a Run
+/// and compile once. Each memory type adds one class, RunOf, which calls the library's algorithms.
 
 namespace laws {
 
 using Eigen::Index;
 
-/// The numbers of a record, as double, and its counters.
+/// The real numbers of a record as double, and its counters.
 struct Values {
   std::vector<double> numbers;
   std::vector<std::int64_t> counters;
@@ -26,9 +26,9 @@ template <class R> Values values_of(const R& record) {
   return values_of(fw::detail::object(record));
 }
 
-/// max|a − b| / max|b| over all numbers of two records together; infinite where counters differ.
-/// Not array by array: the compensation of a normaliser holds what rounding left over, which
-/// another order of summation leaves otherwise.
+/// max|a − b| / max|b| over all numbers of two records together; infinite if counters differ. It is
+/// not taken per array: the compensation of a normaliser holds rounding errors, which depend on the
+/// order of summation.
 double difference(const Values& a, const Values& b);
 template <class A, class B> double difference(const A& a, const B& b) {
   return difference(values_of(a), values_of(b));
@@ -37,8 +37,7 @@ template <class A, class B> double difference(const A& a, const B& b) {
 /// One of the three records of a sequence.
 enum class Part { inputs, queries, outputs };
 
-/// A memory with a sequence and the state that goes through it. Steps write their outputs into the
-/// sequence.
+/// A memory with a state and a sequence. Steps write their outputs to the sequence.
 class Run {
  public:
   virtual ~Run() = default;
@@ -55,7 +54,7 @@ class Run {
   virtual void chunked_scan(Index chunk) = 0;
   virtual bool is_mergeable() const = 0;
   virtual void parallel_scan(Index pieces) = 0;
-  /// Sums up the first tokens and the others in two segments, merges and applies them.
+  /// Extends one segment by the first tokens and another by the rest, then merges and applies them.
   virtual void apply_segments(Index first) = 0;
 
   virtual Values outputs() const = 0;
@@ -63,12 +62,12 @@ class Run {
 
   virtual std::string name() const = 0;
   virtual std::vector<std::string> members(Part part) const = 0;
-  /// Replaces an array by zeros of a wrong size: one row more, if its rows are not of fixed number,
-  /// or one column more. Says whether it has a row more.
-  virtual bool enlarge(Part part, std::size_t member, bool by_a_row) = 0;
+  /// Replaces an array by zeros of a wrong size: one extra row if `by_row` and the number of rows
+  /// is not fixed, else one extra column. Returns whether it has an extra row.
+  virtual bool enlarge(Part part, std::size_t member, bool by_row) = 0;
 };
 
-/// Makes a run over `steps` random tokens, from a state that has seen `used` others.
+/// Makes a run over `steps` random tokens, from a state after `used` other tokens.
 using MakeRun = std::function<std::unique_ptr<Run>(Index steps, Index used, std::uint64_t seed)>;
 
 void step_is_write_and_read(const MakeRun& make);

@@ -7,7 +7,7 @@
 #include "support/run.hpp"
 
 /// \file
-/// A run of one type of memory.
+/// Run for one type of memory.
 
 namespace laws {
 
@@ -18,7 +18,7 @@ template <class M> void scan(const M& m, fw::StateOf<M>& s, Sequences<M>& all) {
            fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs));
 }
 
-/// The tokens of step t: what is written, what is asked and where the output goes.
+/// The write, read and output tokens of step t.
 template <class M> auto tokens(const M& m, Sequences<M>& all, Index t) {
   const auto signature = m.signature();
   return std::make_tuple(fw::detail::token_at<fw::WriteToken<M>>(
@@ -91,10 +91,10 @@ template <class M> class RunOf final : public Run {
     if (part == Part::outputs) add(fw::OwnedOuts<M>::names);
     return names;
   }
-  bool enlarge(Part part, std::size_t member, bool by_a_row) override {
-    if (part == Part::inputs) return enlarge(all_.inputs, member, by_a_row);
-    if (part == Part::queries) return enlarge(all_.queries, member, by_a_row);
-    return enlarge(all_.outputs, member, by_a_row);
+  bool enlarge(Part part, std::size_t member, bool by_row) override {
+    if (part == Part::inputs) return enlarge(all_.inputs, member, by_row);
+    if (part == Part::queries) return enlarge(all_.queries, member, by_row);
+    return enlarge(all_.outputs, member, by_row);
   }
 
  private:
@@ -102,19 +102,19 @@ template <class M> class RunOf final : public Run {
   auto queries() { return fw::view<fw::ReadSequence<M>>(all_.queries); }
   auto targets() { return fw::view<fw::OutSequence<M>>(all_.outputs); }
 
-  template <class R> static bool enlarge(R& record, std::size_t member, bool by_a_row) {
-    bool has_a_row_more = false;
+  template <class R> static bool enlarge(R& record, std::size_t member, bool by_row) {
+    bool has_extra_row = false;
     std::size_t i = 0;
     fw::for_each_member(
         [&](std::string_view, auto& array) {
           using Array = std::remove_cvref_t<decltype(array)>;
           if (i++ != member) return;
-          has_a_row_more = by_a_row && Array::RowsAtCompileTime == Eigen::Dynamic;
-          array.setZero(array.rows() + (has_a_row_more ? 1 : 0),
-                        array.cols() + (has_a_row_more ? 0 : 1));
+          has_extra_row = by_row && Array::RowsAtCompileTime == Eigen::Dynamic;
+          array.setZero(array.rows() + (has_extra_row ? 1 : 0),
+                        array.cols() + (has_extra_row ? 0 : 1));
         },
         record);
-    return has_a_row_more;
+    return has_extra_row;
   }
 
   M m_;
@@ -122,7 +122,7 @@ template <class M> class RunOf final : public Run {
   fw::StateOf<M> state_;
 };
 
-/// Draws runs of m, with positive keys where the rule needs them.
+/// Makes random runs of m, with positive keys if `positive`.
 template <class M> MakeRun runs_of(const M& m, bool positive) {
   return [m, positive](Index steps, Index used, std::uint64_t seed) -> std::unique_ptr<Run> {
     fw::Random random(seed);

@@ -6,7 +6,7 @@
 
 #include "support/catch.hpp"
 
-/// A stream that is saved and loaded goes on with the same bits.
+/// Checks that a saved and loaded stream continues with the same bits.
 template <class M> void saves_its_state(const M& m) {
   fw::Random random(3);
   auto state = fw::testing::used_state(m, 7, random, true);

@@ -3,9 +3,9 @@
 #include <Eigen/Core>
 #include <vector>
 
-/// Which sizes a test tries: all of them, or with the sanitizers, which make everything tens of
-/// times slower, a few. What reads beyond an array's end does so at one odd size as at another;
-/// whether the numbers are right at every size, the other builds tell.
+/// The sizes that a test checks: all, or a few in builds with sanitizers, which are tens of times
+/// slower. A few odd sizes are enough to find reads beyond the end of an array; the other builds
+/// check the numbers at every size.
 inline std::vector<Eigen::Index> sizes([[maybe_unused]] std::vector<Eigen::Index> all,
                                        [[maybe_unused]] std::vector<Eigen::Index> few) {
 #ifdef FASTWEIGHTS_SANITIZED

@@ -6,11 +6,11 @@
 #include <fastweights/layers/parameters.hpp>
 
 /// \file
-/// A layer maps one sequence x (D_in×T) to y (D_out×T), one token a column. It is a record: its
-/// Eigen members and nested records are its parameters, arithmetic members its hyperparameters. A
-/// batch is a loop over sequences, which may run in parallel over one const layer. Rnn, Lstm,
-/// FastWeightsRnn, FastWeightLayer and CausalConv also take B sequences at once, one behind the
-/// other (D×BT), with initial_state(B): slow weights meet what all of them bring in one product.
+/// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). A layer is a record:
+/// its Eigen members and nested records are its parameters, its arithmetic members are
+/// hyperparameters. A batch is a loop over sequences; several threads may use one const layer. Rnn,
+/// Lstm, FastWeightsRnn, FastWeightLayer and CausalConv also take B concatenated sequences at once
+/// (D×BT, with initial_state(B)): one product then applies the slow weights to all sequences.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;
@@ -18,30 +18,31 @@
 ///     L grad = layer;  fw::set_zero_parameters(grad);
 ///     layer.backward(x, trace, dy, dx, grad);                 // dx overwritten, grad accumulated
 ///
-/// - State is what streaming keeps between calls. forward continues from it, so that any split of a
-///   sequence gives the same y up to rounding; T = 1 is a streaming step.
-/// - Trace is the room a forward pass works in and what it leaves for backward. Used again with the
-///   same T, nothing is allocated, but for what Eigen packs in products of matrices above 128 KiB
-///   for a memory's own backward pass, such as the key-value cache has, and for a thread's first
-///   sequence of a size through the kernels. T = 1 takes no heap. (With OpenMP, call
-///   Eigen::setNbThreads(1): Eigen's own threads take heap in larger products.)
-/// - backward belongs to the last train pass of its trace; the initial state counts as a constant.
-///   y must not overlap x, and dx neither x nor dy.
+/// - State holds what streaming keeps between calls. forward continues from the state, so any split
+///   of a sequence gives the same y up to rounding; T = 1 is a streaming step.
+/// - Trace holds the buffers of a forward pass and the intermediate results for backward. A trace
+///   that is reused with the same T allocates nothing, with two exceptions: a memory's own backward
+///   pass (for example that of the key-value cache), where Eigen packs matrices above 128 KiB, and
+///   the first sequence of each size that a thread runs through the kernels. T = 1 allocates
+///   nothing. (With OpenMP, call Eigen::setNbThreads(1): Eigen's own threads allocate in larger
+///   products.)
+/// - backward belongs to the last train pass of its trace and treats the initial state as a
+///   constant. y must not overlap x; dx must overlap neither x nor dy.
 ///
-/// All throw std::invalid_argument, naming the layer and the argument, when a size does not fit or
-/// when the trace is not of a train pass; nothing is changed then. (A layer of layers checks what
-/// it is given itself; a state or trace put together from parts of several is found by the part.)
+/// All functions throw std::invalid_argument, which names the layer and the argument, when a size
+/// does not fit or the trace is not from a train pass; nothing is changed then. (A layer that
+/// contains layers checks its own arguments. An inner layer checks its part of a state or trace.)
 
 namespace fw {
 
-/// Whether a forward pass leaves what backward needs.
+/// Whether a forward pass stores what backward needs.
 enum class Pass { infer, train };
 
-/// What a layer reads and writes: views of D×T matrices.
+/// The views of D×T matrices that a layer reads and writes.
 template <class S> using Input = SequenceView<const S, Dynamic>;
 template <class S> using Output = SequenceView<S, Dynamic>;
 
-/// The state or trace of a layer that keeps nothing.
+/// The state or trace of a layer without one.
 struct Nothing {
   static constexpr auto names = fw::names();
 };
@@ -75,18 +76,18 @@ inline void check_not_empty(std::string_view layer, std::string_view argument, I
                                 " has no tokens, the layer expects at least 1");
 }
 
-// How many sequences there are where a state has `given` of what one sequence has `each` of; 1
-// where it does not come out even, so that a check says what one needs.
-inline Index sequences_of(Index given, Index each) {
-  return each > 0 && given > 0 && given % each == 0 ? given / each : 1;
+// The number of sequences in a state of `total` elements with `per_sequence` elements each. An
+// uneven total gives 1, so that the caller's size check reports what one sequence needs.
+inline Index sequence_count(Index total, Index per_sequence) {
+  return per_sequence > 0 && total > 0 && total % per_sequence == 0 ? total / per_sequence : 1;
 }
 
-// How many sequences lie one behind the other in x: as many as the state is of.
+// Throws unless the columns of x are `sequences` sequences of equal length.
 inline Index check_sequences(std::string_view layer, Index sequences, Index columns) {
   if (sequences < 1 || columns % sequences != 0)
     throw std::invalid_argument(std::string(layer) + ": x has " + std::to_string(columns) +
                                 " columns, a state of " + std::to_string(sequences) +
-                                " sequences expects a multiple of that");
+                                " sequences expects a multiple of " + std::to_string(sequences));
   return sequences;
 }
 
@@ -97,15 +98,15 @@ void check_forward(const L& layer, const Input<S>& x, const Output<S>& y) {
   check_extent(L::name, "y", y, layer.outputs(), x.cols());
 }
 
-/// `traced` is how many tokens the trace is of.
+// `trained` is the number of tokens in the trace.
 template <class L, class S>
-void check_backward(const L& layer, const Input<S>& x, Index traced, const Input<S>& dy,
+void check_backward(const L& layer, const Input<S>& x, Index trained, const Input<S>& dy,
                     const Output<S>& dx, const L& grad) {
-  if (traced != x.cols())
-    throw_mismatch(L::name, "x", x.cols(), "columns", traced, "the last train pass");
-  check_extent(L::name, "x", x, layer.inputs(), traced);
-  check_extent(L::name, "dy", dy, layer.outputs(), traced);
-  check_extent(L::name, "dx", dx, layer.inputs(), traced);
+  if (trained != x.cols())
+    throw_mismatch(L::name, "x", x.cols(), "columns", trained, "the last train pass");
+  check_extent(L::name, "x", x, layer.inputs(), trained);
+  check_extent(L::name, "dy", dy, layer.outputs(), trained);
+  check_extent(L::name, "dx", dx, layer.inputs(), trained);
   check_same_shapes(L::name, layer, "grad", grad);
 }
 

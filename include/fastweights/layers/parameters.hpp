@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 /// \file
-/// The parameters of a layer or model: the Eigen members of a record, however deep they are nested.
-/// A gradient, or a moment of the optimiser, is a value of the model's own type, so what visits one
-/// visits several in lockstep.
+/// The parameters of a layer or model: the Eigen members of a record, at any depth. A gradient, or
+/// a moment of the optimiser, is a value of the model's own type, so one function can visit the
+/// parameters of several values in lockstep.
 ///
 ///     fw::for_each_parameter([](const std::string& path, auto& p) { ... }, model);
 ///     fw::for_each_parameter([](const std::string& path, auto& p, const auto& g) { ... }, model,
@@ -21,7 +21,7 @@ template <class T>
 inline constexpr bool is_parameter =
     std::is_base_of_v<Eigen::EigenBase<std::remove_const_t<T>>, std::remove_const_t<T>>;
 
-// Models of one type can still differ in size.
+// Two models of one type can differ in size.
 inline void check_same_shapes(std::string_view who, const Object& model, std::string_view argument,
                               const Object& other) {
   if (!same_shapes(model, other))
@@ -52,18 +52,17 @@ template <class T, std::size_t I = 0> constexpr auto parameter_scalar() {
       return scalar;
   }
 }
-template <Record Model>
-using ParameterScalar = typename decltype(parameter_scalar<Model>())::type;
+template <Record Model> using ParameterScalar = typename decltype(parameter_scalar<Model>())::type;
 
-// Calls f(leaves) for every array of records of one type in lockstep. All must be of scalar S, in
-// which f works on them. Does not allocate.
+// Calls f(leaves) for every array of several records of one type, in lockstep. All arrays must have
+// scalar S. Does not allocate.
 template <class S, class F, std::size_t N>
 void visit_parameters(const std::array<Object, N>& records, const F& f) {
   visit_leaves(records.data(), N, [&f](const Leaf* leaves, const LeafPath& path) {
     if (!leaves->is_array) return;
     if (leaves->scalar != scalar_kind<S>())
       throw std::invalid_argument("the parameter " + path.text() +
-                                  " is of another scalar than those before it");
+                                  " has another scalar type than the parameters before it");
     f(leaves);
   });
 }
@@ -77,22 +76,20 @@ inline Index parameter_count(const Object& model) {
 }
 
 template <class S> void set_zero_parameters(const Object& model) {
-  visit_parameters<S>(std::array{model},
-                      [](const Leaf* leaf) { leaf->entries<S>().setZero(); });
+  visit_parameters<S>(std::array{model}, [](const Leaf* leaf) { leaf->entries<S>().setZero(); });
 }
 
 template <class S> void add_parameters(const Object& into, const Object& from) {
   check_same_shapes("add_parameters", into, "from", from);
-  visit_parameters<S>(std::array{into, from}, [](const Leaf* leaves) {
-    leaves[0].entries<S>() += leaves[1].entries<S>();
-  });
+  visit_parameters<S>(std::array{into, from},
+                      [](const Leaf* leaves) { leaves[0].entries<S>() += leaves[1].entries<S>(); });
 }
 
 }  // namespace detail
 
-/// Calls f(path, parameter, the same parameter of each of rest) with dotted paths such as
-/// "blocks.0.mixer.output.weight". A parameter of size 0, such as the bias of a layer without one,
-/// is left out.
+/// Calls f(path, parameter of first, same parameter of each of rest) with dotted paths such as
+/// "blocks.0.mixer.output.weight". Skips parameters of size 0, such as the bias of a layer without
+/// one.
 template <class F, Record First, Record... Rest>
 void for_each_parameter(F&& f, First& first, Rest&... rest) {
   for_each_named_leaf(
@@ -103,27 +100,27 @@ void for_each_parameter(F&& f, First& first, Rest&... rest) {
       std::string(), first, rest...);
 }
 
-/// How many numbers a model learns.
+/// The number of scalars that a model learns.
 template <Record Model> Eigen::Index parameter_count(const Model& model) {
   return detail::parameter_count(detail::object(model));
 }
 
-/// Sets every parameter to zero: what a gradient starts from.
+/// Sets every parameter to zero. A gradient starts from that.
 template <Record Model> void set_zero_parameters(Model& model) {
   using S = detail::ParameterScalar<Model>;
   if constexpr (!std::is_void_v<S>) detail::set_zero_parameters<S>(detail::object(model));
 }
 
-/// into += from, parameter by parameter: how the gradients of a batch come together. Throws
-/// std::invalid_argument when their shapes differ.
+/// into += from, parameter by parameter, for example to sum the gradients of a batch. Throws
+/// std::invalid_argument when the shapes differ.
 template <Record Model> void add_parameters(Model& into, const Model& from) {
   using S = detail::ParameterScalar<Model>;
   if constexpr (!std::is_void_v<S>)
     detail::add_parameters<S>(detail::object(into), detail::object(from));
 }
 
-/// Draws the parameters of every layer in a model, each by its own `initialise`; layers without one
-/// stay as they were made. `random` has uniform() in [0, 1) and normal().
+/// Initialises every layer of a model with the layer's own `initialise`. Layers without one keep
+/// their values. `random` has uniform() in [0, 1) and normal().
 template <Record Model, class Generator> void initialise(Model& model, Generator& random) {
   if constexpr (requires { model.initialise(random); }) {
     model.initialise(random);

@@ -6,25 +6,25 @@
 
 namespace fw {
 
-/// How a short-term and a long-term answer come together.
+/// How JoinedAttention combines the short-term and the long-term output.
 enum class Join {
   sum,   ///< y = short + long
-  alpha  ///< y = (1 − α) short + α long, α = sigmoid of a learned number, ½ at first
+  alpha  ///< y = (1 − α) short + α long, α = sigmoid of a learned scalar, initially ½
 };
 
-/// A short-term memory and a long-term one behind one layer: tokens that leave the short-term
-/// window are remembered, `chunk` of them at a time, and every query is put to both.
+/// A layer with a short-term and a long-term memory: tokens that leave the short-term window are
+/// written to the long-term memory, `chunk` tokens at a time, and every query reads both memories.
 ///
 ///     y_t = short(x)_t + long(W_Q x_t)
 ///
-/// `Short` is any layer that sees the last `window` tokens; `Long` is a LongTermLayer or has its
-/// members. A chunk is written as soon as its last token has left the window of the current one, so
-/// that any split of a sequence gives the same result (the gaps of up to chunk − 1 tokens that have
-/// left the window and are not written yet are seen by neither).
+/// `Short` is any layer that attends to the last `window` tokens; `Long` is a LongTermLayer or a
+/// type with the same members. A chunk is written as soon as its last token has left the window of
+/// the current token, so any split of a sequence gives the same result. Up to chunk − 1 tokens that
+/// have left the window and are not written yet are in neither memory.
 ///
 /// The KL of the long-term layer is a mean over all queries of a pass. Gradients reach the tokens
-/// of the sequence through both parts; how far back through the long-term memory's writes is the
-/// memory's choice. What was seen before the sequence counts as constant. Shapes: x, y d×T. Throws
+/// of the sequence through both memories; the long-term memory decides how far back they go through
+/// its writes. Tokens before the sequence are constants. Shapes: x, y d×T. Throws
 /// std::invalid_argument when a size does not fit. Martins, Marinho, Martins 2022, arXiv
 /// 2109.00301, eq. 12 (sum).
 template <Layer Short, class Long> struct JoinedAttention {
@@ -35,7 +35,7 @@ template <Layer Short, class Long> struct JoinedAttention {
   Short short_term;
   Linear<Scalar> query;
   Long long_term;
-  Eigen::Matrix<Scalar, Dynamic, 1> mix;  ///< the number behind α; empty for a sum
+  Eigen::Matrix<Scalar, Dynamic, 1> mix;  ///< α = sigmoid(mix[0]); empty for Join::sum
   Index window;
   Index chunk;
   static constexpr auto names =
@@ -44,30 +44,30 @@ template <Layer Short, class Long> struct JoinedAttention {
   struct State {
     typename Short::State short_term;
     typename Long::State long_term;
-    Matrix recent;      ///< the last window + chunk tokens, token p in column p mod their number
-    Index tokens = 0;   ///< seen so far
-    Index written = 0;  ///< of these, in the long-term memory
-    Index seed = 0;     ///< at least 0; set by the caller, for a memory that draws at random
+    Matrix recent;     ///< the last window + chunk tokens, token p in column p mod (window + chunk)
+    Index tokens = 0;  ///< tokens so far
+    Index written = 0;  ///< tokens written to the long-term memory
+    Index seed = 0;     ///< at least 0; set by the caller, for a memory that samples at random
     static constexpr auto names =
         fw::names("short_term", "long_term", "recent", "tokens", "written", "seed");
   };
 
-  /// Tokens first … first + count − 1 of a sequence see the long-term memory in one state; before
-  /// them, a chunk may have been written.
-  struct Stretch {
+  /// Tokens first … first + count − 1 of a sequence, which read the same state of the long-term
+  /// memory. A segment may start with the write of a chunk.
+  struct Segment {
     Index first = 0, count = 0;
     bool writes = false;
-    Index chunk_first = 0;  ///< of the chunk, counted from the start of the sequence
+    Index chunk_first = 0;  ///< the chunk's first token; negative before the sequence's start
     Matrix chunk, draws;
     typename Long::Trace trace;
   };
   struct Trace {
     typename Short::Trace short_term;
-    std::vector<Stretch> stretches;
-    Index used = 0;           ///< stretches of the last pass
-    Matrix queries, answers;  ///< to and from the long-term memory
-    Matrix short_out;
-    Matrix dqueries, dx, dchunk, danswers;
+    std::vector<Segment> segments;
+    Index used = 0;              ///< segments of the last pass
+    Matrix queries;              ///< of the long-term memory
+    Matrix short_out, long_out;  ///< outputs of the two memories
+    Matrix dqueries, dx, dchunk, dout;
     std::vector<typename Long::State> dstate;
     Index trained = 0;
   };
@@ -88,9 +88,9 @@ template <Layer Short, class Long> struct JoinedAttention {
       detail::throw_mismatch(name, "the long-term memory", long_term.inputs(), "rows", inputs(),
                              "the short-term one");
     if (long_term.outputs() != outputs())
-      detail::throw_mismatch(name, "the long-term answer", long_term.outputs(), "rows", outputs(),
+      detail::throw_mismatch(name, "the long-term output", long_term.outputs(), "rows", outputs(),
                              "the short-term one");
-    long_term.length(chunk);  // throws for a gate that does not take such chunks
+    long_term.length(chunk);  // throws if the gate rejects chunks of this length
     mix.setZero(join == Join::alpha ? 1 : 0);
   }
 
@@ -110,70 +110,73 @@ template <Layer Short, class Long> struct JoinedAttention {
                                   std::to_string(state.seed) + ", expected at least 0");
     trace.trained = 0;
     trace.queries.resize(inputs(), x.cols());
-    for (auto* buffer : {&trace.answers, &trace.short_out}) buffer->resize(outputs(), x.cols());
+    for (auto* buffer : {&trace.long_out, &trace.short_out}) buffer->resize(outputs(), x.cols());
     short_term.forward(state.short_term, x, trace.short_out, trace.short_term, pass);
     Nothing none;
     query.forward(none, x, trace.queries, none);
     trace.used = 0;
-    for (Index done = 0; done < x.cols();) done += stretch(state, x, done, trace, pass);
-    const auto [recent, distant] = shares();
-    y = recent * trace.short_out + distant * trace.answers;
-    remember(state, x);
+    for (Index done = 0; done < x.cols();) done += forward_segment(state, x, done, trace, pass);
+    const auto [short_weight, long_weight] = output_weights();
+    y = short_weight * trace.short_out + long_weight * trace.long_out;
+    store_recent(state, x);
     if (pass == Pass::train) trace.trained = x.cols();
   }
 
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
                 JoinedAttention& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    const auto [recent, distant] = shares();
+    const auto [short_weight, long_weight] = output_weights();
     if (mix.size() > 0)
-      grad.mix[0] += recent * distant * dy.cwiseProduct(trace.answers - trace.short_out).sum();
-    trace.danswers = recent * dy;
-    short_term.backward(x, trace.short_term, trace.danswers, dx, grad.short_term);
-    trace.danswers = distant * dy;
+      grad.mix[0] +=
+          short_weight * long_weight * dy.cwiseProduct(trace.long_out - trace.short_out).sum();
+    trace.dout = short_weight * dy;
+    short_term.backward(x, trace.short_term, trace.dout, dx, grad.short_term);
+    trace.dout = long_weight * dy;
     trace.dqueries.resize(inputs(), x.cols());
     trace.dstate.assign(1, zero_gradient(long_term.memory));
     for (Index i = trace.used - 1; i >= 0; --i)
-      stretch_backward(trace.stretches[static_cast<std::size_t>(i)], trace, dx, grad);
+      backward_segment(trace.segments[static_cast<std::size_t>(i)], trace, dx, grad);
     query.add_backward(x, trace.dqueries, dx, grad.query);
   }
 
  private:
-  std::pair<Scalar, Scalar> shares() const {
+  // The weights of the short-term and the long-term output in y.
+  std::pair<Scalar, Scalar> output_weights() const {
     if (mix.size() == 0) return {Scalar(1), Scalar(1)};
     const Scalar alpha = Sigmoid{}.value(mix[0]);
     return {Scalar(1) - alpha, alpha};
   }
 
-  // The tokens from `done` on that see the same long-term memory; how many these are.
-  Index stretch(State& state, const Input<Scalar>& x, Index done, Trace& trace, Pass pass) const {
-    if (static_cast<Index>(trace.stretches.size()) == trace.used) trace.stretches.emplace_back();
-    Stretch& s = trace.stretches[static_cast<std::size_t>(trace.used++)];
-    const Index now = state.tokens + done;             // the position of the first of them
-    const Index due = state.written + chunk + window;  // the next that sees a new chunk written
-    s.writes = now >= due - 1;
+  // Runs the segment that starts with token `first`, and returns its number of tokens.
+  Index forward_segment(State& state, const Input<Scalar>& x, Index first, Trace& trace,
+                        Pass pass) const {
+    if (static_cast<Index>(trace.segments.size()) == trace.used) trace.segments.emplace_back();
+    Segment& s = trace.segments[static_cast<std::size_t>(trace.used++)];
+    const Index position = state.tokens + first;
+    const Index next_write = state.written + chunk + window - 1;  // a position
+    s.writes = position >= next_write;
     if (s.writes) {
       s.chunk_first = state.written - state.tokens;
-      take_chunk(state, x, s);
-      take_draws(state, s);
+      copy_chunk(state, x, s);
+      make_draws(state, s);
       long_term.write(state.long_term, s.chunk, s.trace, pass, s.draws);
       state.written += chunk;
     }
-    s.first = done;
-    const Index until = state.written + chunk + window - 1 - state.tokens;
-    s.count = std::max<Index>(0, std::min(x.cols(), until) - done);
+    s.first = first;
+    const Index end = state.written + chunk + window - 1 - state.tokens;
+    s.count = std::max<Index>(0, std::min(x.cols(), end) - first);
     if (s.count > 0) {
-      Output<Scalar> answers(trace.answers.middleCols(s.first, s.count));
-      long_term.read(state.long_term, trace.queries.middleCols(s.first, s.count), answers, s.trace,
+      Output<Scalar> out(trace.long_out.middleCols(s.first, s.count));
+      long_term.read(state.long_term, trace.queries.middleCols(s.first, s.count), out, s.trace,
                      pass);
     }
     return s.count;
   }
 
-  void stretch_backward(Stretch& s, Trace& trace, Output<Scalar>& dx, JoinedAttention& grad) const {
+  void backward_segment(Segment& s, Trace& trace, Output<Scalar>& dx, JoinedAttention& grad) const {
     if (s.count > 0)
       long_term.read_backward(trace.queries.middleCols(s.first, s.count), s.trace,
-                              trace.danswers.middleCols(s.first, s.count),
+                              trace.dout.middleCols(s.first, s.count),
                               trace.dqueries.middleCols(s.first, s.count), trace.dstate[0],
                               grad.long_term, trace.trained);
     if (!s.writes) return;
@@ -183,7 +186,7 @@ template <Layer Short, class Long> struct JoinedAttention {
       dx.col(s.chunk_first + l) += trace.dchunk.col(l);
   }
 
-  void take_chunk(const State& state, const Input<Scalar>& x, Stretch& s) const {
+  void copy_chunk(const State& state, const Input<Scalar>& x, Segment& s) const {
     s.chunk.resize(inputs(), chunk);
     for (Index l = 0; l < chunk; ++l) {
       const Index at = s.chunk_first + l;
@@ -194,8 +197,9 @@ template <Layer Short, class Long> struct JoinedAttention {
     }
   }
 
-  // Of the chunk's place in the stream, so that it does not matter how the stream is cut.
-  void take_draws(const State& state, Stretch& s) const {
+  // The draws depend on the chunk's position in the stream alone, so any split of the stream gives
+  // the same draws.
+  void make_draws(const State& state, Segment& s) const {
     s.draws.resize(1, long_term.draws());
     for (Index m = 0; m < s.draws.size(); ++m)
       s.draws(m) =
@@ -203,10 +207,10 @@ template <Layer Short, class Long> struct JoinedAttention {
                             static_cast<std::uint64_t>(state.written * s.draws.size() + m)));
   }
 
-  void remember(State& state, const Input<Scalar>& x) const {
-    const Index buffer = state.recent.cols();
-    for (Index t = std::max<Index>(0, x.cols() - buffer); t < x.cols(); ++t)
-      state.recent.col((state.tokens + t) % buffer) = x.col(t);
+  void store_recent(State& state, const Input<Scalar>& x) const {
+    const Index capacity = state.recent.cols();
+    for (Index t = std::max<Index>(0, x.cols() - capacity); t < x.cols(); ++t)
+      state.recent.col((state.tokens + t) % capacity) = x.col(t);
     state.tokens += x.cols();
   }
 };

@@ -12,24 +12,25 @@ namespace fw {
 /// Sizes of a long-term layer.
 struct LongTermOptions {
   Index heads = 1;    ///< must divide the memory's d
-  Index outputs = 0;  ///< 0: as the memory's d
+  Index outputs = 0;  ///< 0: the memory's d
   KlRegulariser kl = {};
 };
 
-/// Attention to a long-term memory of signals, to stand beside a short-term one in any layer. It is
-/// given chunks of tokens to remember and queries that the host layer has projected:
+/// Attention to a long-term memory of signals. A host layer combines it with a short-term memory:
+/// it passes chunks of tokens to write, and queries that it has projected:
 ///
 ///     write X:   memory ← gate(X)
 ///     read Q:    K = W_K B, V = W_V B for the memory's coefficients B
 ///                per head y_h = V_h r(K_hᵀq_h/√d_h), out = W_out [y_1; …; y_H]
 ///
-/// With a ContinuousMemory it is the ∞-former's long-term attention. The density's weights are
-/// learned, and all heads share one histogram of where they looked.
+/// With a ContinuousMemory it is the ∞-former's long-term attention. The weights of the density are
+/// learned. All heads share one histogram of attended positions.
 ///
 /// Shapes: X d×L, Q d×T, out d_out×T; weights d×d, d×d, d_out×d without bias. Cost: the memory's
-/// write, 4 d² N flops for K and V at the first read after it, and 4 d N flops and H densities a
-/// query.
-/// Throws std::invalid_argument, naming the argument, when a size does not fit; nothing is changed.
+/// write, 4 d² N flops for K and V at the first read after a write, and per query 4 d N flops and H
+/// densities.
+/// Throws std::invalid_argument, which names the argument, when a size does not fit; nothing is
+/// changed then.
 /// Martins, Marinho, Martins 2022, arXiv 2109.00301, section 3.
 template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer {
   using Scalar = typename M::Scalar;
@@ -49,17 +50,18 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   using State = StateOf<M>;
   struct Trace {
     typename Gate::Trace gate;
-    Matrix gated;                             ///< the chunk behind its gate
-    Matrix draws;                             ///< of the write, 1×M for a memory that draws
-    std::vector<State> before, seen;          ///< by the write, by the read: one each
+    Matrix gated;                             ///< the gate's output for the chunk
+    Matrix draws;                             ///< of the write, 1×M for a sticky memory
+    std::vector<State> before_write;          ///< the state before the write; one element
+    std::vector<State> at_read;               ///< the state of the read; one element
     Matrix signal, keys, values, context;     ///< of the read
-    Matrix key_weight, value_weight;          ///< behind the keys and values
+    Matrix key_weight, value_weight;          ///< the weights that gave keys and values
     double divergence = 0;                    ///< mean KL of the read
     Index written = 0, read = 0;              ///< tokens and queries of the last train pass
     Matrix dcontext, dkeys, dvalues, dgated;  ///< backward's buffers
   };
 
-  /// Parameters are zero until initialised or loaded, but for the density's, which are the
+  /// Parameters are zero until initialised or loaded, except the density's, which start as the
   /// memory's.
   LongTermLayer(LongTermOptions o, M m, Gate g)
       : gate(std::move(g)),
@@ -83,9 +85,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   Index inputs() const { return key.inputs(); }
   Index outputs() const { return output.outputs(); }
   State initial_state() const { return fw::initial_state(memory); }
-  /// How many columns a chunk has behind its gate; throws for a chunk that the gate does not take.
+  /// The gate's output columns for a chunk of `tokens`. Throws if the gate rejects that length.
   Index length(Index tokens) const { return gate.length(tokens); }
-  /// How many random numbers a write takes.
+  /// The number of random numbers that a write takes.
   Index draws() const {
     if constexpr (M::sticky)
       return memory.options().samples;
@@ -93,22 +95,22 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
       return 0;
   }
 
-  /// Remembers a chunk. `drawn`, 1×M from [0, 1), is for a memory that samples at random.
+  /// Writes a chunk. A sticky memory samples at random and needs `write_draws`, 1×M from [0, 1).
   void write(State& state, Input<Scalar> x, Trace& trace, Pass pass = Pass::infer,
-             Input<Scalar> drawn = Matrix()) const {
+             Input<Scalar> write_draws = Matrix()) const {
     check_chunk("x", x, x.cols());
     trace.gated.resize(x.rows(), length(x.cols()));
     gate.forward(x, trace.gated, trace.gate);
     trace.written = 0;
     if (pass == Pass::train) {
-      trace.draws = drawn;
-      trace.before.assign(1, state);
+      trace.draws = write_draws;
+      trace.before_write.assign(1, state);
     }
-    fw::write(memory, state, written<WriteToken<M>>(trace.gated, drawn));
+    fw::write(memory, state, write_token<WriteToken<M>>(trace.gated, write_draws));
     if (pass == Pass::train) trace.written = x.cols();
   }
 
-  /// Answers queries from the memory.
+  /// Reads the memory with queries.
   void read(State& state, Input<Scalar> queries, Output<Scalar> out, Trace& trace,
             Pass pass = Pass::infer) const {
     check_chunk("queries", queries, queries.cols());
@@ -118,28 +120,28 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     project(state, trace);
     trace.context.setZero(inputs(), queries.cols());
     trace.divergence = 0;
-    for (Index h = 0; h < heads_to_ask(trace); ++h)
+    for (Index h = 0; h < active_heads(trace); ++h)
       detail::attend(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
                      head(queries, h), head(trace.context, h),
-                     [&](Index, const auto& scores, const auto& place) {
-                       trace.divergence += kl.divergence(place);
-                       if constexpr (M::sticky) memory.note(state, density, scores, place);
+                     [&](Index, const auto& scores, const auto& location) {
+                       trace.divergence += kl.divergence(location);
+                       if constexpr (M::sticky) memory.note(state, density, scores, location);
                      });
     trace.divergence /= static_cast<double>(heads * queries.cols());
     Nothing none;
     output.forward(none, trace.context, out, none);
     if (pass == Pass::train) {
-      trace.seen.assign(1, state);
+      trace.at_read.assign(1, state);
       trace.read = queries.cols();
     }
   }
 
-  /// From the gradient of a read to that of its queries (overwritten), of the state (added to
-  /// dstate) and of the parameters (added to grad), kl.weight · KL included; the KL is a mean over
-  /// `asked` queries, those of this read unless it is one of several.
+  /// The backward pass of a read, with the gradient of kl.weight · KL included: overwrites
+  /// dqueries, adds to dstate and to grad. The KL is a mean over `total_queries`; 0 means the
+  /// queries of this read. A pass of several reads gives the sum of their queries.
   void read_backward(Input<Scalar> queries, Trace& trace, Input<Scalar> dout,
                      Output<Scalar> dqueries, State& dstate, LongTermLayer& grad,
-                     Index asked = 0) const {
+                     Index total_queries = 0) const {
     check_chunk("queries", queries, trace.read);
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
     detail::check_extent(name, "dqueries", dqueries, inputs(), trace.read);
@@ -151,23 +153,24 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     dqueries.setZero();
     trace.dkeys.setZero(inputs(), trace.keys.cols());
     trace.dvalues.setZero(inputs(), trace.keys.cols());
-    const double share = 1 / static_cast<double>(heads * (asked > 0 ? asked : trace.read));
-    const auto dplace = [&](Index, const auto& place) {
-      auto d = density.no_gradient(place);
-      kl.pull(place, share, d);
+    const double scale =
+        1 / static_cast<double>(heads * (total_queries > 0 ? total_queries : trace.read));
+    const auto dlocation = [&](Index, const auto& location) {
+      auto d = density.no_gradient(location);
+      kl.add_gradient(location, scale, d);
       return d;
     };
-    for (Index h = 0; h < heads_to_ask(trace); ++h)
+    for (Index h = 0; h < active_heads(trace); ++h)
       detail::attend_vjp(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
-                         head(queries, h), head(trace.dcontext, h), dplace, head(trace.dkeys, h),
+                         head(queries, h), head(trace.dcontext, h), dlocation, head(trace.dkeys, h),
                          head(trace.dvalues, h), head(dqueries, h), grad.density);
-    Output<Scalar> dsignal(memory.slots_like(trace.seen[0], dstate));
+    Output<Scalar> dsignal(memory.slots_like(trace.at_read[0], dstate));
     key.add_backward(trace.signal, trace.dkeys, dsignal, grad.key);
     value.add_backward(trace.signal, trace.dvalues, dsignal, grad.value);
   }
 
-  /// From the gradient of the state after a write to that of the state before, in place, and to
-  /// that of the chunk (overwritten).
+  /// The backward pass of a write: dstate goes from the gradient of the state after the write to
+  /// that of the state before it, in place; dx is overwritten, grad accumulates.
   void write_backward(Input<Scalar> x, Trace& trace, State& dstate, Output<Scalar> dx,
                       LongTermLayer& grad) const {
     check_chunk("x", x, trace.written);
@@ -176,13 +179,13 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_same_shapes(name, *this, "grad", grad);
     trace.dgated.setZero(x.rows(), trace.gated.cols());
     Matrix ddraws = Matrix::Zero(trace.draws.rows(), trace.draws.cols());
-    memory.write_vjp(trace.before[0], written<WriteToken<M>>(trace.gated, trace.draws), dstate,
-                     written<WriteGradToken<M>>(trace.dgated, ddraws));
+    memory.write_vjp(trace.before_write[0], write_token<WriteToken<M>>(trace.gated, trace.draws),
+                     dstate, write_token<WriteGradToken<M>>(trace.dgated, ddraws));
     gate.backward(x, trace.gate, trace.dgated, dx, grad.gate);
   }
 
  private:
-  template <class Token, class X, class Draws> static Token written(X& x, Draws& draws) {
+  template <class Token, class X, class Draws> static Token write_token(X& x, Draws& draws) {
     if constexpr (M::sticky)
       return Token{x, draws};
     else
@@ -194,12 +197,12 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_not_empty(name, argument, x.cols());
   }
 
-  // Not again for what the trace has projected already: a stream that reads token by token asks
-  // many times between two writes, and comparing d (N + 2 d) numbers is little beside 4 d² N flops.
+  // Skips the projection if signal and weights are those of the trace: a stream reads many times
+  // between two writes, and comparing d (N + 2 d) numbers is cheap beside 4 d² N flops.
   void project(const State& state, Trace& trace) const {
     const auto& signal = memory.slots(state);
-    if (same(trace.signal, signal) && same(trace.key_weight, key.weight) &&
-        same(trace.value_weight, value.weight))
+    if (same_bits(trace.signal, signal) && same_bits(trace.key_weight, key.weight) &&
+        same_bits(trace.value_weight, value.weight))
       return;
     trace.signal = signal;
     trace.key_weight = key.weight;
@@ -210,15 +213,15 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::add_product(trace.values, value.weight, trace.signal);
   }
 
-  // By their bits, which is many times faster than by Eigen's ==. Columns are contiguous.
-  template <class A> static bool same(const Matrix& a, const A& b) {
+  // Compares bits, many times faster than Eigen's ==. The columns are contiguous.
+  template <class A> static bool same_bits(const Matrix& a, const A& b) {
     if (a.rows() != b.rows() || a.cols() != b.cols()) return false;
     const auto bytes = static_cast<std::size_t>(a.size()) * sizeof(Scalar);
     return bytes == 0 || std::memcmp(a.data(), b.data(), bytes) == 0;
   }
 
-  // None of a memory without slots, which answers 0: there are no rows of nothing to view.
-  Index heads_to_ask(const Trace& trace) const { return trace.signal.cols() > 0 ? heads : 0; }
+  // A memory without slots has output 0, and its empty matrices have no rows for a head to view.
+  Index active_heads(const Trace& trace) const { return trace.signal.cols() > 0 ? heads : 0; }
 
   template <class X> auto head(X&& all, Index h) const {
     const Index rows = inputs() / heads;

@@ -5,20 +5,21 @@
 
 namespace fw {
 
-/// Room for attention_reconstruction, used again without allocating for the same sizes.
+/// Buffers of attention_reconstruction. Reusing them with the same sizes allocates nothing.
 template <class Gate> struct ReconstructionTrace {
   using Matrix = Eigen::Matrix<typename Gate::Scalar, Dynamic, Dynamic>;
   typename Gate::Trace gate;
-  Matrix compressed, keys, values, exact, answer, dkeys, dvalues, dcompressed, dx, dqueries;
+  Matrix compressed, keys, values, exact, output, dkeys, dvalues, dcompressed, dx, dqueries;
 };
 
-/// How much of what attention would have found in a chunk is lost when it is compressed: the
-/// auxiliary loss that trains a compressor such as StridedConv.
+/// The attention-reconstruction loss of Compressive Transformers: the error that compressing a
+/// chunk X to C(X) causes in the output of attention. It trains a compressor such as StridedConv.
 ///
 ///     weight · ‖attn(Q, X) − attn(Q, C(X))‖² / (d T)
 ///
-/// with softmax attention through the layer's key and value maps. Only the compressor C, the
-/// layer's gate, has gradients (added to grad.gate): tokens, queries and maps count as constants.
+/// with softmax attention through the layer's key and value projections. Only the compressor C,
+/// which is the layer's gate, has gradients (added to grad.gate); tokens, queries and projections
+/// are constants.
 /// Shapes: X d×L, Q d×T. Cost: 8 d² (L + L/c) + 8 d T (L + L/c) flops. Returns the loss. Throws
 /// std::invalid_argument when a size does not fit.
 /// Rae et al. 2019, arXiv 1911.05507, section 3.2 and algorithm 2.
@@ -38,34 +39,34 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
   const Index rows = d / layer.heads;
   SoftmaxDensity softmax, unused;
 
-  // Leaves the maps of x in trace.keys and trace.values.
-  const auto answer = [&](const auto& x, auto& to) {
+  // Attention to x. Leaves the keys and values of x in the trace.
+  const auto attend = [&](const auto& x, auto& out) {
     trace.keys.resize(d, x.cols());
     detail::set_product(trace.keys, layer.key.weight, x, detail::all_at_once);
     trace.values.resize(d, x.cols());
     detail::set_product(trace.values, layer.value.weight, x, detail::all_at_once);
-    to.resize(d, queries.cols());
+    out.resize(d, queries.cols());
     for (Index h = 0; h < d; h += rows)
       detail::attend(softmax, Slots(), trace.keys.middleRows(h, rows),
                      trace.values.middleRows(h, rows), queries.middleRows(h, rows),
-                     to.middleRows(h, rows), [](Index, const auto&, const auto&) {});
+                     out.middleRows(h, rows), [](Index, const auto&, const auto&) {});
   };
-  answer(tokens, trace.exact);
+  attend(tokens, trace.exact);
   trace.compressed.resize(d, layer.gate.length(tokens.cols()));
   layer.gate.forward(tokens, trace.compressed, trace.gate);
-  answer(trace.compressed, trace.answer);
+  attend(trace.compressed, trace.output);
 
-  trace.answer -= trace.exact;
-  const double each = weight / static_cast<double>(trace.answer.size());
-  const double loss = each * static_cast<double>(detail::real_part(trace.answer.squaredNorm()));
-  trace.answer *= S(2 * each);
+  trace.output -= trace.exact;
+  const double each = weight / static_cast<double>(trace.output.size());
+  const double loss = each * static_cast<double>(detail::real_part(trace.output.squaredNorm()));
+  trace.output *= S(2 * each);
   for (auto* buffer : {&trace.dkeys, &trace.dvalues}) buffer->setZero(d, trace.keys.cols());
   trace.dqueries.setZero(d, queries.cols());
   for (Index h = 0; h < d; h += rows)
     detail::attend_vjp(
         softmax, Slots(), trace.keys.middleRows(h, rows), trace.values.middleRows(h, rows),
-        queries.middleRows(h, rows), trace.answer.middleRows(h, rows),
-        [&](Index, const auto& place) { return softmax.no_gradient(place); },
+        queries.middleRows(h, rows), trace.output.middleRows(h, rows),
+        [&](Index, const auto& location) { return softmax.no_gradient(location); },
         trace.dkeys.middleRows(h, rows), trace.dvalues.middleRows(h, rows),
         trace.dqueries.middleRows(h, rows), unused);
   trace.dcompressed.resize(d, trace.dkeys.cols());

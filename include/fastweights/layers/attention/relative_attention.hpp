@@ -12,26 +12,26 @@ namespace fw {
 struct RelativeAttentionOptions {
   Index d_model;
   Index heads = 1;
-  Index window = 0;   ///< how many tokens a query sees, its own among them
-  bool bias = false;  ///< of queries, values and output; one of keys would cancel in the softmax
+  Index window = 0;   ///< tokens that a query attends to, its own included
+  bool bias = false;  ///< of queries, values and output; a bias of keys cancels in the softmax
 };
 
-/// Softmax attention over a window, by content and by distance: the short-term memory of
+/// Softmax attention over a window with relative positions: the short-term memory of
 /// Transformer-XL. Per head, with d = d_model/heads and R the sinusoidal encoding of distances:
 ///
 ///     q, k, v = W_q x, W_k x, W_v x              y = W_o [o_1; …; o_H]
 ///     o_i = Σ_j p_ij v_j     p_i = softmax over i − window < j ≤ i of
 ///                                  ((q_i + u)·k_j + (q_i + w)·W_r R_{i−j}) / √d
 ///
-/// Every query sees the last `window` tokens up to its own, wherever a sequence is split; in the
-/// paper it sees its segment so far and the whole one before. The state keeps tokens before any
-/// map: they are constants, but W_k and W_v have gradients through them.
+/// Every query attends to the last `window` tokens, its own included, in any split of a sequence.
+/// (In the paper a query attends to its segment so far and to the whole segment before.) The state
+/// holds unprojected tokens: they are constants, but W_k and W_v have gradients through them.
 ///
 /// Shapes: x, y d_model×T, all weights d_model×d_model, u and w d_model, heads stacked; state
-/// d_model·window. Cost a token: 8 d_model² + 6 window·d_model flops and heads·window exponentials,
-/// and a call 6 window·d_model² for the distances and the tokens of before. To infer a single token
-/// costs 10 d_model² + 6 heads·window·d_model in all. A train pass keeps heads·(window + 31)
-/// weights a token. Throws std::invalid_argument when a size does not fit.
+/// d_model·window. Cost per token: 8 d_model² + 6 window·d_model flops and heads·window
+/// exponentials; per call 6 window·d_model² flops for the distances and the stored tokens. A
+/// streaming step costs 10 d_model² + 6 heads·window·d_model flops in all. A train pass stores
+/// heads·(window + 31) weights per token. Throws std::invalid_argument when a size does not fit.
 /// Dai et al. 2019, arXiv 1901.02860, section 3.3.
 template <class S> struct RelativeAttention {
   using Scalar = S;
@@ -51,7 +51,7 @@ template <class S> struct RelativeAttention {
   static constexpr auto names = fw::names("query", "key", "value", "position", "output",
                                           "content_bias", "position_bias", "heads", "distances");
 
-  /// A ring: the token at position p of the stream lies in column p mod window.
+  /// A ring buffer: token p of the stream is in column p mod window.
   struct State {
     Matrix recent;
     Index length = 0;  ///< tokens so far
@@ -59,8 +59,8 @@ template <class S> struct RelativeAttention {
   };
   using Trace = detail::RelativeTrace<S>;
 
-  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument when the heads
-  /// do not share d_model evenly.
+  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument unless heads
+  /// divides d_model.
   explicit RelativeAttention(const RelativeAttentionOptions& o)
       : query(checked(o).d_model, o.d_model, o.bias),
         key(o.d_model, o.d_model, false),
@@ -77,9 +77,10 @@ template <class S> struct RelativeAttention {
   Index window() const { return distances.columns.cols(); }
   State initial_state() const { return {Matrix::Zero(inputs(), window()), 0}; }
 
-  /// Each map by its own; u and w start from 0.
+  /// Initialises each projection; u and w start from 0.
   template <class Generator> void initialise(Generator& random) {
-    for (auto* map : {&query, &key, &value, &position, &output}) map->initialise(random);
+    for (auto* projection : {&query, &key, &value, &position, &output})
+      projection->initialise(random);
     content_bias.setZero();
     position_bias.setZero();
   }
@@ -89,17 +90,17 @@ template <class S> struct RelativeAttention {
     check_state(state);
     trace.trained = 0;
     resize_buffers(trace, x.cols(), pass);
-    ask(x, trace);
+    project_queries(x, trace);
     if (x.cols() == 1 && pass == Pass::infer) {
-      remember(state, x);
+      store_recent(state, x);
       step(state, trace);
     } else {
-      project(state, x, trace);
+      project_tokens(state, x, trace);
       for_each_block(trace, pass, [&](const auto& band) { band.attend(trace); });
-      remember(state, x);
+      store_recent(state, x);
     }
     Nothing none;
-    output.forward(none, trace.joined, y, none);
+    output.forward(none, trace.head_outputs, y, none);
     if (pass == Pass::train) trace.trained = x.cols();
   }
 
@@ -107,21 +108,22 @@ template <class S> struct RelativeAttention {
                 RelativeAttention& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     Nothing none;
-    trace.djoined.resize(inputs(), x.cols());
-    output.backward(trace.joined, none, dy, trace.djoined, grad.output);
+    trace.dhead_outputs.resize(inputs(), x.cols());
+    output.backward(trace.head_outputs, none, dy, trace.dhead_outputs, grad.output);
     for (auto* buffer : {&trace.dkeys, &trace.dvalues})
       buffer->setZero(inputs(), trace.tokens.cols());
-    for (auto* buffer : {&trace.dcontent, &trace.dplaced}) buffer->resize(inputs(), x.cols());
-    trace.dpositions.setZero(inputs(), window());
-    trace.dweights.resize(trace.weights.rows(), trace.by_distance.cols());
+    for (auto* buffer : {&trace.dcontent_queries, &trace.dposition_queries})
+      buffer->resize(inputs(), x.cols());
+    trace.dposition_keys.setZero(inputs(), window());
+    trace.dweights.resize(trace.weights.rows(), trace.position_scores.cols());
     for_each_block(trace, Pass::train, [&](const auto& band) { band.attend_backward(trace); });
     dx.setZero();
-    ask_backward(trace, dx, grad);
-    project_backward(key, trace, trace.dkeys, dx, grad.key);
-    project_backward(value, trace, trace.dvalues, dx, grad.value);
-    const Index reach = reach_of(trace);
-    detail::add_product(grad.position.weight, trace.dpositions.rightCols(reach),
-                        distances.columns.rightCols(reach).transpose(), detail::all_at_once);
+    project_queries_backward(trace, dx, grad);
+    project_tokens_backward(key, trace, trace.dkeys, dx, grad.key);
+    project_tokens_backward(value, trace, trace.dvalues, dx, grad.value);
+    const Index count = distance_count(trace);
+    detail::add_product(grad.position.weight, trace.dposition_keys.rightCols(count),
+                        distances.columns.rightCols(count).transpose(), detail::all_at_once);
   }
 
  private:
@@ -150,101 +152,102 @@ template <class S> struct RelativeAttention {
     return S(1) / sqrt(S(static_cast<double>(head_size())));
   }
 
-  // The distances that occur between the tokens there are.
-  Index reach_of(const Trace& trace) const {
-    return std::min(window(), trace.tokens.cols() - trace.absent);
+  // The number of distances between the tokens of the trace.
+  Index distance_count(const Trace& trace) const {
+    return std::min(window(), trace.tokens.cols() - trace.padding);
   }
 
   void resize_buffers(Trace& trace, Index steps, Pass pass) const {
     const Index longest = std::min(block, steps);
-    trace.content.resize(inputs(), steps);
-    trace.joined.resize(inputs(), steps);
-    trace.by_distance.resize(window(), longest);
+    trace.content_queries.resize(inputs(), steps);
+    trace.head_outputs.resize(inputs(), steps);
+    trace.position_scores.resize(window(), longest);
     trace.weights.resize(window() - 1 + longest, pass == Pass::train ? heads * steps : longest);
   }
 
-  void ask(const Input<S>& x, Trace& trace) const {
+  void project_queries(const Input<S>& x, Trace& trace) const {
     Nothing none;
-    query.forward(none, x, trace.content, none);
-    trace.placed = scale() * (trace.content.colwise() + position_bias);
-    trace.content = scale() * (trace.content.colwise() + content_bias);
+    query.forward(none, x, trace.content_queries, none);
+    trace.position_queries = scale() * (trace.content_queries.colwise() + position_bias);
+    trace.content_queries = scale() * (trace.content_queries.colwise() + content_bias);
   }
-  void ask_backward(Trace& trace, Output<S>& dx, RelativeAttention& grad) const {
-    trace.dcontent *= scale();
-    trace.dplaced *= scale();
-    grad.content_bias += trace.dcontent.rowwise().sum();
-    grad.position_bias += trace.dplaced.rowwise().sum();
-    trace.dcontent += trace.dplaced;
-    query.add_backward(trace.tokens.rightCols(dx.cols()), trace.dcontent, dx, grad.query);
+  void project_queries_backward(Trace& trace, Output<S>& dx, RelativeAttention& grad) const {
+    trace.dcontent_queries *= scale();
+    trace.dposition_queries *= scale();
+    grad.content_bias += trace.dcontent_queries.rowwise().sum();
+    grad.position_bias += trace.dposition_queries.rowwise().sum();
+    trace.dcontent_queries += trace.dposition_queries;
+    query.add_backward(trace.tokens.rightCols(dx.cols()), trace.dcontent_queries, dx, grad.query);
   }
 
-  void remember(State& state, const Input<S>& x) const {
+  void store_recent(State& state, const Input<S>& x) const {
     for (Index t = std::max<Index>(0, x.cols() - window()); t < x.cols(); ++t)
       state.recent.col((state.length + t) % window()) = x.col(t);
     state.length += x.cols();
   }
 
-  // Room for all of the window even where there are fewer tokens, so that it is the same each time.
-  void project(const State& state, const Input<S>& x, Trace& trace) const {
-    const Index before = window() - 1, held = std::min(state.length, before);
+  // The buffers hold the whole window even for fewer tokens, so that their size stays the same.
+  void project_tokens(const State& state, const Input<S>& x, Trace& trace) const {
+    const Index previous = window() - 1, stored = std::min(state.length, previous);
     for (auto* buffer : {&trace.tokens, &trace.keys, &trace.values})
-      buffer->resize(inputs(), before + x.cols());
-    for (Index i = 1; i <= held; ++i)
-      trace.tokens.col(before - i) = state.recent.col((state.length - i) % window());
+      buffer->resize(inputs(), previous + x.cols());
+    for (Index i = 1; i <= stored; ++i)
+      trace.tokens.col(previous - i) = state.recent.col((state.length - i) % window());
     trace.tokens.rightCols(x.cols()) = x;
-    trace.absent = before - held;
-    trace.positions.resize(inputs(), window());
-    const Index reach = reach_of(trace), there = held + x.cols();
+    trace.padding = previous - stored;
+    trace.position_keys.resize(inputs(), window());
+    const Index count = distance_count(trace), tokens = stored + x.cols();
     Nothing none;
-    key.forward(none, trace.tokens.rightCols(there), trace.keys.rightCols(there), none);
-    value.forward(none, trace.tokens.rightCols(there), trace.values.rightCols(there), none);
-    position.forward(none, distances.columns.rightCols(reach), trace.positions.rightCols(reach),
+    key.forward(none, trace.tokens.rightCols(tokens), trace.keys.rightCols(tokens), none);
+    value.forward(none, trace.tokens.rightCols(tokens), trace.values.rightCols(tokens), none);
+    position.forward(none, distances.columns.rightCols(count), trace.position_keys.rightCols(count),
                      none);
   }
-  void project_backward(const Linear<S>& map, const Trace& trace, const Matrix& dprojected,
-                        Output<S>& dx, Linear<S>& grad) const {
-    const auto dthere = dprojected.rightCols(trace.tokens.cols() - trace.absent);
-    detail::add_product(grad.weight, dthere, trace.tokens.rightCols(dthere.cols()).transpose(),
+  void project_tokens_backward(const Linear<S>& projection, const Trace& trace,
+                               const Matrix& dprojected, Output<S>& dx, Linear<S>& grad) const {
+    const auto dtokens = dprojected.rightCols(trace.tokens.cols() - trace.padding);
+    detail::add_product(grad.weight, dtokens, trace.tokens.rightCols(dtokens.cols()).transpose(),
                         detail::all_at_once);
-    if (map.bias.size() > 0) grad.bias += dthere.rowwise().sum();
-    detail::add_product(dx, map.weight.transpose(), dprojected.rightCols(dx.cols()),
+    if (projection.bias.size() > 0) grad.bias += dtokens.rowwise().sum();
+    detail::add_product(dx, projection.weight.transpose(), dprojected.rightCols(dx.cols()),
                         detail::all_at_once);
   }
 
-  // A train pass keeps the weights of all blocks, side by side.
+  // A train pass stores the weights of all blocks, side by side.
   template <class F> void for_each_block(const Trace& trace, Pass pass, F&& f) const {
-    const Index steps = trace.content.cols(), d = head_size();
+    const Index steps = trace.content_queries.cols(), d = head_size();
     for (Index h = 0; h < heads; ++h)
       for (Index t = 0; t < steps; t += block)
-        f(detail::RelativeBand{h * d, d, window(), trace.absent, t, std::min(block, steps - t),
+        f(detail::RelativeBand{h * d, d, window(), trace.padding, t, std::min(block, steps - t),
                                pass == Pass::train ? h * steps + t : 0});
   }
 
-  // One token asks the ring without projecting it: k·q = h·(W_kᵀ q), and Σ p v = W_v Σ p h. Matrix
-  // times vector throughout, which takes no heap. In the ring the columns behind the newest token's
-  // are older than those up to it.
+  // A streaming step attends to the ring buffer without projecting it: with tokens x,
+  // k·q = x·(W_kᵀ q) and Σ p v = W_v Σ p x. All products are matrix times vector and allocate
+  // nothing. The columns behind the newest token's column hold older tokens than those before it.
   void step(const State& state, Trace& trace) const {
-    const Index held = std::min(state.length, window()), d = head_size();
-    const Index newer = 1 + (state.length - 1) % window(), older = held - newer;
-    const auto tokens = state.recent.leftCols(held);
-    auto scores = trace.weights.col(0).head(held);
-    auto by_distance = trace.by_distance.col(0).head(held);
-    auto& absorbed = trace.absorbed;
-    absorbed.resize(inputs());
+    const Index stored = std::min(state.length, window()), d = head_size();
+    const Index newer = 1 + (state.length - 1) % window(), older = stored - newer;
+    const auto tokens = state.recent.leftCols(stored);
+    auto scores = trace.weights.col(0).head(stored);
+    auto position_scores = trace.position_scores.col(0).head(stored);
+    auto& step_buffer = trace.step_buffer;
+    step_buffer.resize(inputs());
     for (Index row = 0; row < inputs(); row += d) {
-      absorbed.noalias() =
-          key.weight.middleRows(row, d).transpose() * trace.content.col(0).segment(row, d);
-      scores.noalias() = tokens.transpose() * absorbed;
-      absorbed.noalias() =
-          position.weight.middleRows(row, d).transpose() * trace.placed.col(0).segment(row, d);
-      by_distance.noalias() = distances.columns.rightCols(held).transpose() * absorbed;
-      scores.head(newer) += by_distance.tail(newer);
-      scores.tail(older) += by_distance.head(older);
+      step_buffer.noalias() =
+          key.weight.middleRows(row, d).transpose() * trace.content_queries.col(0).segment(row, d);
+      scores.noalias() = tokens.transpose() * step_buffer;
+      step_buffer.noalias() = position.weight.middleRows(row, d).transpose() *
+                              trace.position_queries.col(0).segment(row, d);
+      position_scores.noalias() = distances.columns.rightCols(stored).transpose() * step_buffer;
+      scores.head(newer) += position_scores.tail(newer);
+      scores.tail(older) += position_scores.head(older);
       detail::softmax_in_place(scores);
-      absorbed.noalias() = tokens * scores;
-      trace.joined.col(0).segment(row, d).noalias() = value.weight.middleRows(row, d) * absorbed;
+      step_buffer.noalias() = tokens * scores;
+      trace.head_outputs.col(0).segment(row, d).noalias() =
+          value.weight.middleRows(row, d) * step_buffer;
     }
-    if (value.bias.size() > 0) trace.joined.col(0) += value.bias;
+    if (value.bias.size() > 0) trace.head_outputs.col(0) += value.bias;
   }
 };
 

@@ -7,17 +7,17 @@
 #include <fastweights/core/softmax.hpp>
 
 /// \file
-/// The parts of relative attention: how distances are encoded, and what a block of queries does
-/// with the band of tokens that it sees.
+/// The parts of relative attention: the encoding of distances, and attention of a block of queries
+/// to the band of tokens in its window.
 
 namespace fw::detail {
 
 using Eigen::Dynamic;
 using Eigen::Index;
 
-/// Distances of 0 to window − 1 as waves of d/2 lengths: sines of δ·10000^(−2i/d), i = 0, 1, …, and
-/// below them the cosines. Column c is for δ = window − 1 − c, so that distances lie in the order
-/// of the tokens they lead to. No Eigen matrix itself, by which it is no parameter of its layer.
+/// The sinusoidal encoding of distances δ = 0 … window − 1: rows sin(δ·10000^(−2i/d)), i = 0, 1, …,
+/// followed by the cosines. Column c encodes δ = window − 1 − c, so distances have the order of the
+/// tokens. It is a struct around the matrix because a matrix would be a parameter of the layer.
 template <class S> struct DistanceEncoding {
   Eigen::Matrix<S, Dynamic, Dynamic> columns;
 
@@ -32,102 +32,112 @@ template <class S> struct DistanceEncoding {
   }
 };
 
-/// Queries and what they attend to, heads stacked. The tokens are the sequence's and window − 1
-/// before it, of which the first `absent` stand for none.
+/// Queries, keys and values with the heads stacked. The tokens are the window − 1 tokens before the
+/// sequence and the sequence itself. The first `padding` columns hold no token.
 template <class S> struct RelativeTrace {
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
-  Matrix tokens, keys, values;  ///< x of before and now, W_k x, W_v x
-  Index absent = 0;
-  Matrix positions;             ///< W_r R
-  Matrix content, placed;       ///< (q + u)/√d and (q + w)/√d
-  Matrix weights, by_distance;  ///< p of all blocks, side by side; one block's scores
-  Matrix joined;                ///< what the heads answer
-  Index trained = 0;            ///< tokens of the last pass if it was a train pass, else 0
-  Matrix dkeys, dvalues, dpositions, dcontent, dplaced, dweights, djoined;  ///< backward's buffers
-  Eigen::Matrix<S, Dynamic, 1> absorbed;                                    ///< a single token's
+  Matrix tokens, keys, values;  ///< x, W_k x, W_v x
+  Index padding = 0;
+  Matrix position_keys;     ///< W_r R
+  Matrix content_queries;   ///< (q + u)/√d
+  Matrix position_queries;  ///< (q + w)/√d
+  Matrix weights;           ///< p of all blocks, side by side
+  Matrix position_scores;   ///< of one block
+  Matrix head_outputs;
+  Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
+  Matrix dkeys, dvalues, dposition_keys, dcontent_queries, dposition_queries, dweights,
+      dhead_outputs;                         ///< backward's buffers
+  Eigen::Matrix<S, Dynamic, 1> step_buffer;  ///< for a streaming step
 };
 
-/// A block of queries of one head, and the band of tokens it sees: query i of the sequence those
-/// of columns i to i + window − 1, but for the absent ones.
+/// A block of queries of one head, and the band of tokens in its window: query i of the sequence
+/// attends to columns i to i + window − 1, without the padding.
 struct RelativeBand {
   Index row, rows;  ///< of the head
   Index window;
-  Index absent;
-  Index query, count;  ///< the first query of the block, and how many it has
-  Index kept;          ///< the first column of its weights
+  Index padding;
+  Index query, count;   ///< the first query of the block, and the number of queries
+  Index weight_column;  ///< the block's first column in the trace's weights
 
-  /// p = softmax(content·k + placed·W_r R), o = Σ p v.
+  /// p = softmax(content_query·k + position_query·W_r R), o = Σ p v.
   template <class S> void attend(RelativeTrace<S>& trace) const {
-    auto weights = weights_of(trace);
-    auto by_distance = distant(trace);
-    set_product(weights, tokens(trace.keys).transpose(), queries(trace.content), all_at_once);
-    set_product(by_distance, distances(trace.positions).transpose(), queries(trace.placed),
+    auto weights = weight_part(trace);
+    auto position_scores = position_score_part(trace);
+    set_product(weights, token_part(trace.keys).transpose(), query_part(trace.content_queries),
                 all_at_once);
-    weigh(weights, by_distance);
-    set_product(queries(trace.joined), tokens(trace.values), weights, all_at_once);
+    set_product(position_scores, distance_part(trace.position_keys).transpose(),
+                query_part(trace.position_queries), all_at_once);
+    add_positions_and_softmax(weights, position_scores);
+    set_product(query_part(trace.head_outputs), token_part(trace.values), weights, all_at_once);
   }
 
   template <class S> void attend_backward(RelativeTrace<S>& trace) const {
-    const auto weights = weights_of(trace);
-    const auto dout = queries(trace.djoined);
+    const auto weights = weight_part(trace);
+    const auto dout = query_part(trace.dhead_outputs);
     auto dscores = trace.dweights.topLeftCorner(length(), count);
-    auto dby_distance = distant(trace);
-    add_product(tokens(trace.dvalues), dout, weights.transpose(), all_at_once);
-    set_product(dscores, tokens(trace.values).transpose(), dout, all_at_once);
-    weigh_vjp(weights, dscores, dby_distance);
-    add_product(tokens(trace.dkeys), queries(trace.content), dscores.transpose(), all_at_once);
-    set_product(queries(trace.dcontent), tokens(trace.keys), dscores, all_at_once);
-    add_product(distances(trace.dpositions), queries(trace.placed), dby_distance.transpose(),
+    auto dposition_scores = position_score_part(trace);
+    add_product(token_part(trace.dvalues), dout, weights.transpose(), all_at_once);
+    set_product(dscores, token_part(trace.values).transpose(), dout, all_at_once);
+    add_positions_and_softmax_vjp(weights, dscores, dposition_scores);
+    add_product(token_part(trace.dkeys), query_part(trace.content_queries), dscores.transpose(),
                 all_at_once);
-    set_product(queries(trace.dplaced), distances(trace.positions), dby_distance, all_at_once);
+    set_product(query_part(trace.dcontent_queries), token_part(trace.keys), dscores, all_at_once);
+    add_product(distance_part(trace.dposition_keys), query_part(trace.position_queries),
+                dposition_scores.transpose(), all_at_once);
+    set_product(query_part(trace.dposition_queries), distance_part(trace.position_keys),
+                dposition_scores, all_at_once);
   }
 
  private:
-  Index first() const { return std::max(absent, query); }  // the first token that is seen
+  // The first visible token.
+  Index first() const { return std::max(padding, query); }
+  // The number of visible tokens.
   Index length() const { return query + count + window - 1 - first(); }
-  Index reach() const { return std::min(window, length()); }  // the distances that occur
+  // The number of distances between queries and visible tokens.
+  Index distance_count() const { return std::min(window, length()); }
 
-  // What of a matrix belongs to the block.
-  template <class M> auto queries(M& m) const { return m.block(row, query, rows, count); }
-  template <class M> auto tokens(M& m) const { return m.block(row, first(), rows, length()); }
-  template <class M> auto distances(M& m) const {
-    return m.block(row, window - reach(), rows, reach());
+  // The part of a matrix that belongs to the block.
+  template <class M> auto query_part(M& m) const { return m.block(row, query, rows, count); }
+  template <class M> auto token_part(M& m) const { return m.block(row, first(), rows, length()); }
+  template <class M> auto distance_part(M& m) const {
+    return m.block(row, window - distance_count(), rows, distance_count());
   }
-  template <class S> auto weights_of(RelativeTrace<S>& trace) const {
-    return trace.weights.block(0, kept, length(), count);
+  template <class S> auto weight_part(RelativeTrace<S>& trace) const {
+    return trace.weights.block(0, weight_column, length(), count);
   }
-  template <class S> auto distant(RelativeTrace<S>& trace) const {
-    return trace.by_distance.topLeftCorner(reach(), count);
+  template <class S> auto position_score_part(RelativeTrace<S>& trace) const {
+    return trace.position_scores.topLeftCorner(distance_count(), count);
   }
 
-  // Of the block's query i: where the tokens begin that it sees, counted from first(), and how many
-  // they are.
-  Index begin(Index i) const { return std::max(absent, query + i) - first(); }
-  Index seen(Index i) const { return query + i + window - std::max(absent, query + i); }
+  // The first token that is visible to the block's query i, counted from first(), and the number of
+  // tokens visible to it.
+  Index begin(Index i) const { return std::max(padding, query + i) - first(); }
+  Index visible_count(Index i) const { return query + i + window - std::max(padding, query + i); }
 
-  // From the scores of tokens and of distances to weights. A query's distances end with 0 and its
-  // tokens with its own: a shift along the diagonal brings the ones to the others.
-  template <class Scores, class Distant>
-  void weigh(Scores& scores, const Distant& by_distance) const {
+  // Turns content scores into weights, in place. The last visible token of a query is its
+  // own, at distance 0. A shift along the diagonal aligns position scores with tokens.
+  template <class Scores, class PositionScores>
+  void add_positions_and_softmax(Scores& scores, const PositionScores& position_scores) const {
     for (Index i = 0; i < count; ++i) {
       auto column = scores.col(i);
-      auto visible = column.segment(begin(i), seen(i));
-      visible += by_distance.col(i).tail(seen(i));
+      auto visible = column.segment(begin(i), visible_count(i));
+      visible += position_scores.col(i).tail(visible_count(i));
       softmax_in_place(visible);
       column.head(begin(i)).setZero();
-      column.tail(length() - begin(i) - seen(i)).setZero();
+      column.tail(length() - begin(i) - visible_count(i)).setZero();
     }
   }
 
-  // From the gradient of the weights P to that of the scores, P ⊙ (dP − 1 colsum(P ⊙ dP)), and back
-  // along the diagonal to that of the distances' scores.
-  template <class Weights, class Gradients, class Distant>
-  void weigh_vjp(const Weights& weights, Gradients& dscores, Distant& dby_distance) const {
+  // Turns the gradient of the weights P into that of the scores, P ⊙ (dP − 1 colsum(P ⊙ dP)), and
+  // shifts it back along the diagonal for the gradient of the position scores.
+  template <class Weights, class Gradients, class PositionScores>
+  void add_positions_and_softmax_vjp(const Weights& weights, Gradients& dscores,
+                                     PositionScores& dposition_scores) const {
     for (Index i = 0; i < count; ++i) {
       auto dcolumn = dscores.col(i);
       softmax_vjp_in_place(weights.col(i), dcolumn);
-      dby_distance.col(i).head(reach() - seen(i)).setZero();
-      dby_distance.col(i).tail(seen(i)) = dcolumn.segment(begin(i), seen(i));
+      dposition_scores.col(i).head(distance_count() - visible_count(i)).setZero();
+      dposition_scores.col(i).tail(visible_count(i)) = dcolumn.segment(begin(i), visible_count(i));
     }
   }
 };

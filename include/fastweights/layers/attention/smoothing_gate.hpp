@@ -6,16 +6,17 @@
 #include <fastweights/layers/layer.hpp>
 
 /// \file
-/// What a chunk goes through before it is remembered: gates, x ⊙ g(x) with g in (0, 1). A record
-/// like a layer, without a state: each chunk is padded for itself. `length` tells how many columns
-/// L tokens give, and `inputs`, of those that are made for one, the number of rows d. All throw
-/// std::invalid_argument when a size does not fit; nothing is changed then.
+/// Gates x ⊙ g(x), with g in (0, 1), that a chunk passes before it is written to a long-term
+/// memory. A gate is a record like a layer, but without a state: every chunk is padded by itself.
+/// `length(L)` is the number of output columns for L tokens, and `inputs()`, in gates for a fixed
+/// d, the number of rows. All functions throw std::invalid_argument when a size does not fit;
+/// nothing is changed then.
 
 namespace fw {
 
 namespace detail {
 
-// The rows of what a gate takes, any where it is not made for a number of them.
+// The rows that a gate expects; a gate without inputs() takes any number.
 template <class G> Index gate_rows(const G& gate, Index given) {
   if constexpr (requires { gate.inputs(); })
     return gate.inputs();
@@ -23,26 +24,26 @@ template <class G> Index gate_rows(const G& gate, Index given) {
     return given;
 }
 template <class G, class S>
-void check_gate(const G& gate, const Input<S>& x, std::string_view behind, const Index rows,
+void check_gate(const G& gate, const Input<S>& x, std::string_view argument, const Index rows,
                 const Index columns) {
   const Index expected = gate_rows(gate, x.rows());
   check_extent(G::name, "x", x, expected, x.cols());
-  if (rows != expected) throw_mismatch(G::name, behind, rows, "rows", expected, "the gate");
+  if (rows != expected) throw_mismatch(G::name, argument, rows, "rows", expected, "the gate");
   if (columns != gate.length(x.cols()))
-    throw_mismatch(G::name, behind, columns, "columns", gate.length(x.cols()), "the gate");
+    throw_mismatch(G::name, argument, columns, "columns", gate.length(x.cols()), "the gate");
 }
-// `traced`: the columns that the last forward pass gave.
+// `trained`: the output columns of the last forward pass.
 template <class G, class S>
-void check_gate_backward(const G& gate, const Input<S>& x, Index traced, const Input<S>& dy,
+void check_gate_backward(const G& gate, const Input<S>& x, Index trained, const Input<S>& dy,
                          const Output<S>& dx, const G& grad) {
   check_gate(gate, x, "dy", dy.rows(), dy.cols());
-  if (dy.cols() != traced)
-    throw_mismatch(G::name, "dy", dy.cols(), "columns", traced, "the last pass");
+  if (dy.cols() != trained)
+    throw_mismatch(G::name, "dy", dy.cols(), "columns", trained, "the last pass");
   check_extent(G::name, "dx", dx, x.rows(), x.cols());
   check_same_shapes(G::name, gate, "grad", grad);
 }
 
-// The parts that all gates share: y = x ⊙ sigmoid(z), and back.
+// The common part of all gates: y = x ⊙ sigmoid(z) and its derivative.
 template <class S, class X, class Z, class Y> void gate(const X& x, Z& z, Y& y) {
   z = z.unaryExpr([](const S& each) { return Sigmoid{}.value(each); });
   y = x.cwiseProduct(z);
@@ -54,7 +55,7 @@ void gate_vjp(const X& x, const G& g, const Dy& dy, Dz& dz) {
 
 }  // namespace detail
 
-/// x as it is.
+/// No gate: y = x.
 template <class S> struct NoGate {
   using Scalar = S;
   struct Trace {};
@@ -65,11 +66,11 @@ template <class S> struct NoGate {
   void backward(Input<S>, Trace&, Input<S> dy, Output<S> dx, NoGate&) const { dx = dy; }
 };
 
-/// Of width 3 over time, zeros before and after the chunk.
+/// A gate by a convolution of width 3 over time, with zeros before and after the chunk.
 ///
 ///     y_l = x_l ⊙ sigmoid(W [x_{l−1}; x_l; x_{l+1}] + b)
 ///
-/// weight is d×3d, PyTorch's Conv1d weight [d, d, 3] with its last two axes joined; bias d.
+/// weight is d×3d, PyTorch's Conv1d weight [d, d, 3] with its last two axes merged; bias d.
 /// Martins et al. 2022, arXiv 2109.00301, section 3.1.
 template <class S> struct ConvGate {
   using Scalar = S;
@@ -81,7 +82,7 @@ template <class S> struct ConvGate {
   static constexpr auto names = fw::names("weight", "bias");
 
   struct Trace {
-    Matrix neighbours, gate, dgate, dneighbours;
+    Matrix patches, gate, dgate, dpatches;
   };
 
   /// Zero until initialised or loaded.
@@ -101,12 +102,12 @@ template <class S> struct ConvGate {
   Index length(Index tokens) const { return tokens; }
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
     detail::check_gate(*this, x, "y", y.rows(), y.cols());
-    trace.neighbours.setZero(weight.cols(), x.cols());
+    trace.patches.setZero(weight.cols(), x.cols());
     for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
-      for (Index i = 0; i < x.rows(); ++i) trace.neighbours(3 * i + tap, to) = x(i, from);
+      for (Index i = 0; i < x.rows(); ++i) trace.patches(3 * i + tap, to) = x(i, from);
     });
     trace.gate = bias.replicate(1, x.cols());
-    detail::add_product(trace.gate, weight, trace.neighbours, detail::all_at_once);
+    detail::add_product(trace.gate, weight, trace.patches, detail::all_at_once);
     detail::gate<S>(x, trace.gate, y);
   }
 
@@ -116,18 +117,18 @@ template <class S> struct ConvGate {
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);
-    detail::add_product(grad.weight, trace.dgate, trace.neighbours.transpose(),
-                        detail::all_at_once);
+    detail::add_product(grad.weight, trace.dgate, trace.patches.transpose(), detail::all_at_once);
     grad.bias += trace.dgate.rowwise().sum();
-    trace.dneighbours.resize(weight.cols(), x.cols());
-    detail::set_product(trace.dneighbours, weight.transpose(), trace.dgate, detail::all_at_once);
+    trace.dpatches.resize(weight.cols(), x.cols());
+    detail::set_product(trace.dpatches, weight.transpose(), trace.dgate, detail::all_at_once);
     for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
-      for (Index i = 0; i < x.rows(); ++i) dx(i, from) += trace.dneighbours(3 * i + tap, to);
+      for (Index i = 0; i < x.rows(); ++i) dx(i, from) += trace.dpatches(3 * i + tap, to);
     });
   }
 
  private:
-  // Which token stands at which tap of which: x_{l−1}, x_l, x_{l+1} at 0, 1, 2.
+  // Calls f(from, to, tap) for every token `from` in the patch of token `to`: taps 0, 1, 2 are
+  // x_{l−1}, x_l, x_{l+1}.
   template <class F> static void for_each_tap(Index steps, const F& f) {
     for (Index to = 0; to < steps; ++to)
       for (Index tap = 0; tap < 3; ++tap)
@@ -135,7 +136,7 @@ template <class S> struct ConvGate {
   }
 };
 
-/// An affine map over time, for chunks of one length L.
+/// A gate by an affine map over time, for chunks of one length L.
 ///
 ///     y_l = x_l ⊙ sigmoid(Σ_i w_li x_i + b_l)
 ///

@@ -10,7 +10,7 @@ namespace fw {
 
 namespace detail {
 
-// The record of slow weights that a memory keeps, or an empty one.
+// The record of a memory's own slow weights, or an empty record.
 template <class M> struct SlowWeightsOf { using type = Nothing; };
 template <KeepsSlowWeights M> struct SlowWeightsOf<M> { using type = decltype(StateOf<M>::slow); };
 
@@ -26,26 +26,26 @@ struct NoNorm {
 struct FastWeightOptions {
   Index d_model;
   Index heads = 1;
-  Index d_key = 0;        ///< a key's size before the feature map; 0: that of the memory's keys
-  double scale = 1;       ///< times the memory's output
+  Index d_key = 0;        ///< rows of a key before the feature map; 0: those of the memory's keys
+  double scale = 1;       ///< factor of the memory's output
   bool bias = false;      ///< of the slow projections and of the output
-  bool parallel = false;  ///< heads at the same time, see for_each_head; not for real-time threads
+  bool parallel = false;  ///< heads in parallel, see for_each_head; not for real-time threads
 };
 
-/// A multi-head layer of slow weights around any memory: the slow weights make what every head
-/// writes and reads out of x, and join what the heads answer. Which projections there are follows
-/// from the memory's signature; here for the gated delta rule, per head:
+/// A multi-head layer of slow weights around any memory: the slow weights project x to what every
+/// head writes and reads, and project the heads' outputs to y. The memory's signature determines
+/// the projections. For the gated delta rule, per head:
 ///
 ///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = sigmoid(W_β x)     α = sigmoid(W_α x)^(1/16)
 ///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
 ///
-/// Where the memory has slow weights of its own, as the recurrent delta net, `slow` are those of
-/// every head. Shapes: x, y d_model×T, or d_model×BT of B sequences, one behind the other; the
-/// heads are stacked rows. `norm` has one set of weights for all heads (NoNorm, RmsNorm,
-/// LayerNorm). Cost a token: 2 d_model times the rows of all projections, plus H steps of the
-/// memory. Throws std::invalid_argument when a size does not fit. Schlag, Irie, Schmidhuber 2021,
-/// arXiv 2102.11174, section 4; the output scale 1/√d_head is that of its language models, the
-/// output norm that of Yang et al. 2024, arXiv 2406.06484.
+/// If the memory has slow weights of its own, as the recurrent delta net does, `slow` holds those
+/// of every head. Shapes: x, y d_model×T, or d_model×BT for B concatenated sequences; the heads are
+/// stacked rows. `norm` has one set of weights for all heads (NoNorm, RmsNorm, LayerNorm). Cost per
+/// token: 2 d_model times the rows of all projections, plus H steps of the memory. Throws
+/// std::invalid_argument when a size does not fit. Schlag, Irie, Schmidhuber 2021, arXiv
+/// 2102.11174, section 4; its language models use the output scale 1/√d_head; the output norm is
+/// that of Yang et al. 2024, arXiv 2406.06484.
 template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
 struct FastWeightLayer {
   using Scalar = typename M::Scalar;
@@ -56,12 +56,12 @@ struct FastWeightLayer {
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "FastWeightLayer";
   static_assert(!learns_initial_state<M>(),
-                "FastWeightLayer: starts from a zero state, into which this memory writes nothing; "
-                "SelfReferentialLayer learns another");
+                "FastWeightLayer: starts from a zero state, in which this memory writes nothing; "
+                "SelfReferentialLayer learns the initial state");
   static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
 
-  typename Writes::Maps write;
-  typename Reads::Maps read;
+  typename Writes::Projections write;
+  typename Reads::Projections read;
   OutputNorm norm;
   Linear<Scalar> output;
   std::vector<SlowWeights> slow;
@@ -75,29 +75,29 @@ struct FastWeightLayer {
                                           "map", "heads", "d_key", "scale", "parallel");
 
   struct State {
-    std::vector<StateOf<M>> heads;  ///< one a head; of several sequences those of the first, …
+    std::vector<StateOf<M>> heads;  ///< one per head of the first sequence, then of the second, …
     static constexpr auto names = fw::names("heads");
   };
   struct Trace {
     Writes write;
     Reads read;
-    Matrix out, normed;  ///< what the heads answer, before and after the norm
+    Matrix out, normed;  ///< the heads' outputs before and after the norm
     typename OutputNorm::Trace norm;
-    std::vector<Checkpoints<M>> kept;  ///< as the states
-    Index sequences = 1;               ///< B of the last pass
-    Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dout, dnormed;              ///< backward's buffers
+    std::vector<Checkpoints<M>> checkpoints;  ///< in the order of the states
+    Index sequences = 1;                      ///< B of the last pass
+    Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
+    Matrix dout, dnormed;  ///< backward's buffers
     std::vector<StateOf<M>> dstate;
   };
 
-  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument when the map
-  /// does not give the features that the memory takes.
+  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument unless the
+  /// number of features of the map is that of the memory's keys.
   FastWeightLayer(FastWeightOptions o, M m, KeyMap key_map = {})
       : FastWeightLayer(checked(o), m, key_map, m.signature().out()) {}
 
   Index inputs() const { return output.outputs(); }
   Index outputs() const { return output.outputs(); }
-  /// Of that many sequences at once.
+  /// The state of `sequences` concatenated sequences.
   State initial_state(Index sequences = 1) const {
     detail::check_size<Dynamic>(name, "sequences", sequences);
     return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads * sequences),
@@ -144,8 +144,9 @@ struct FastWeightLayer {
 
   FastWeightLayer(const FastWeightOptions& o, const M& m, const KeyMap& key_map,
                   const typename Signature::template Out<Extents>& out)
-      : write(Writes::maps(m.signature().write(), o.d_model, o.heads, key_size(o, m), o.bias)),
-        read(Reads::maps(m.signature().read(), o.d_model, o.heads, key_size(o, m), o.bias)),
+      : write(
+            Writes::projections(m.signature().write(), o.d_model, o.heads, key_size(o, m), o.bias)),
+        read(Reads::projections(m.signature().read(), o.d_model, o.heads, key_size(o, m), o.bias)),
         norm(std::get<0>(members(out)).rows),
         output(o.heads * std::get<0>(members(out)).rows *
                    detail::per_token(std::get<0>(members(out))).width,
@@ -156,7 +157,7 @@ struct FastWeightLayer {
         d_key(key_size(o, m)),
         scale(o.scale),
         parallel(o.parallel) {
-    detail::check_one_a_token(name, m);
+    detail::check_one_token_writes(name, m);
     if (map.features(d_key) != key_rows(m))
       detail::throw_mismatch(name, "the feature map", map.features(d_key), "features", key_rows(m),
                              "the memory");
@@ -172,18 +173,19 @@ struct FastWeightLayer {
     detail::check_size<Dynamic>(name, "heads", o.heads);
     return o;
   }
-  // The size of the memory's keys, 0 where it takes none; and of the keys before the feature map.
+  // The rows of the memory's keys, 0 for a memory without keys.
   static Index key_rows(const M& m) {
     const Index rows = Reads::key_rows(m.signature().read());
     return rows > 0 ? rows : Writes::key_rows(m.signature().write());
   }
+  // The rows of a key before the feature map.
   static Index key_size(const FastWeightOptions& o, const M& m) {
     return o.d_key != 0 ? o.d_key : key_rows(m);
   }
 
-  // How many sequences it is of.
+  // The number of sequences in the state.
   Index check_state(const State& state, Index columns) const {
-    const Index sequences = detail::sequences_of(static_cast<Index>(state.heads.size()), heads);
+    const Index sequences = detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
     detail::check_heads(name, state.heads, sequences * heads, memory);
     return detail::check_sequences(name, sequences, columns);
   }
@@ -194,30 +196,30 @@ struct FastWeightLayer {
   }
 
   template <class SequenceRecord, class Stack>
-  SequenceRecord outputs_of(Stack& stack, const detail::HeadOf& of) const {
-    return {detail::part_of<member_t<SequenceRecord, 0>>(stack, out_size().rows, of)};
+  SequenceRecord outputs_of(Stack& stack, const detail::HeadSlice& slice) const {
+    return {detail::slice_of<member_t<SequenceRecord, 0>>(stack, out_size().rows, slice)};
   }
 
-  // Calls f(head of a sequence, the number of its state), the sequences of a head in order.
+  // Calls f(head of a sequence, index of its state), with the sequences of a head in order.
   template <class F> void for_each_state(Index sequences, const F& f) const {
     for_each_head(heads, parallel, [&](Index h) {
       for (Index b = 0; b < sequences; ++b)
-        f(detail::HeadOf{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
+        f(detail::HeadSlice{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
     });
   }
 
   void scan_heads(State& state, Trace& trace, Pass pass) const {
     const auto signature = memory.signature();
-    trace.kept.resize(state.heads.size());
-    for_each_state(trace.sequences, [&](const detail::HeadOf& of, std::size_t i) {
-      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), of);
-      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), of);
-      const auto out = outputs_of<OutSequence<M>>(trace.out, of);
+    trace.checkpoints.resize(state.heads.size());
+    for_each_state(trace.sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
+      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), slice);
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), slice);
+      const auto out = outputs_of<OutSequence<M>>(trace.out, slice);
       if constexpr (KeepsSlowWeights<M>)
-        state.heads[i].slow = slow[static_cast<std::size_t>(of.head)];
+        state.heads[i].slow = slow[static_cast<std::size_t>(slice.head)];
       if constexpr (Differentiable<M>) {
         if (pass == Pass::train) {
-          fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
+          fw::scan(memory, state.heads[i], inputs, queries, out, trace.checkpoints[i]);
           return;
         }
       }
@@ -230,22 +232,23 @@ struct FastWeightLayer {
     trace.write.clear_gradient();
     trace.read.clear_gradient();
     const auto states = static_cast<std::size_t>(parallel ? heads : 1);
-    trace.dstate.assign(states, trace.kept[0].states[0]);  // of its size, in place
-    for_each_state(trace.sequences, [&](const detail::HeadOf& of, std::size_t i) {
-      const auto h = static_cast<std::size_t>(of.head);
+    // A copy of a state sets the size and reuses the storage.
+    trace.dstate.assign(states, trace.checkpoints[0].states[0]);
+    for_each_state(trace.sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
+      const auto h = static_cast<std::size_t>(slice.head);
       auto& dstate = trace.dstate[parallel ? h : 0];
       set_zero(dstate);
-      fw::backward(memory, trace.kept[i],
-                   trace.write.template sequence<WriteSequence<M>>(signature.write(), of),
-                   trace.read.template sequence<ReadSequence<M>>(signature.read(), of),
-                   outputs_of<OutGradSequence<M>>(trace.dout, of), dstate,
-                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), of),
-                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), of));
+      fw::backward(memory, trace.checkpoints[i],
+                   trace.write.template sequence<WriteSequence<M>>(signature.write(), slice),
+                   trace.read.template sequence<ReadSequence<M>>(signature.read(), slice),
+                   outputs_of<OutGradSequence<M>>(trace.dout, slice), dstate,
+                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), slice),
+                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), slice));
       if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[h], dstate.slow);
     });
   }
 
-  // The norm sees every head of every token as a token of its own.
+  // The norm treats every head of every token as one token.
   Matrix& normalise(Trace& trace, [[maybe_unused]] Pass pass) const {
     if constexpr (normalises) {
       trace.normed.resize(trace.out.rows(), trace.out.cols());

@@ -17,18 +17,18 @@ struct SelfReferentialOptions {
   bool bias = false;  ///< of the output
 };
 
-/// A multi-head layer of self-referential weight matrices, whose slow weights are the matrices they
-/// start from, a matrix a head:
+/// A multi-head layer of self-referential weight matrices. Its slow weights are the initial
+/// matrices, one per head:
 ///
 ///     y = W_o [srwm(softmax(x_1)); …; srwm(softmax(x_H))]
 ///
 /// where x_h are the rows of head h. Shapes: x, y d_model×T. A sequence that starts from
-/// initial_state() has the gradient of the first matrices; one that goes on from a later state does
-/// not depend on them but by the state, which counts as a constant. Cost a token:
+/// initial_state() gives the gradient of the initial matrices; a sequence that continues from a
+/// later state gives none, because the state is a constant. Cost per token:
 /// 2 d_model² + 18 d_model²/heads flops. Throws std::invalid_argument when a size does not fit or
-/// d_model is no multiple of heads.
-/// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3; the drawing of the first
-/// matrices is that of its code.
+/// d_model is not a multiple of heads.
+/// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3; the initialisation is
+/// that of its code.
 template <class S> struct SelfReferentialLayer {
   using Scalar = S;
   using Memory = SelfReferentialMatrix<S>;
@@ -41,17 +41,17 @@ template <class S> struct SelfReferentialLayer {
   static constexpr auto names = fw::names("initial", "output", "memory");
 
   struct State {
-    Index tokens = 0;  ///< read so far; at 0 `heads` become the layer's first matrices
+    Index tokens = 0;  ///< tokens so far; forward at 0 starts from the layer's `initial`
     std::vector<StateOf<Memory>> heads;
     static constexpr auto names = fw::names("tokens", "heads");
   };
   struct Trace {
-    Matrix input;                           ///< x after the softmax
-    Matrix out;                             ///< what the heads answer
-    std::vector<Checkpoints<Memory>> kept;  ///< one a head
-    bool from_start = false;                ///< whether the last pass started at the first token
-    Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dout, dwritten, dread, dx;  ///< backward's buffers
+    Matrix input;                                  ///< x after the softmax
+    Matrix out;                                    ///< the heads' outputs
+    std::vector<Checkpoints<Memory>> checkpoints;  ///< one per head
+    bool from_start = false;         ///< whether the last pass started at the first token
+    Index trained = 0;               ///< tokens of the last pass if it was a train pass, else 0
+    Matrix dout, dwrite, dread, dx;  ///< backward's buffers
     std::vector<StateOf<Memory>> dstate;
   };
 
@@ -65,7 +65,7 @@ template <class S> struct SelfReferentialLayer {
   Index outputs() const { return output.outputs(); }
   State initial_state() const { return {0, initial}; }
 
-  /// Normal with deviation 1/√d_head, around 0, but around −1 for the rows of the write strengths.
+  /// Normal with deviation 1/√d_head and mean 0, or mean −1 in the rows of the write strengths.
   template <class Generator> void initialise(Generator& random) {
     const double deviation = 1 / std::sqrt(static_cast<double>(size()));
     for (auto& head : initial) {
@@ -98,11 +98,11 @@ template <class S> struct SelfReferentialLayer {
     Nothing none;
     output.backward(trace.out, none, dy, trace.dout, grad.output);
     heads_backward(trace, grad);
-    trace.dwritten += trace.dread;
+    trace.dwrite += trace.dread;
     trace.dx.setZero(inputs(), x.cols());
     const auto input = detail::with_rows(trace.input, size());
-    auto to = detail::with_rows(trace.dx, size());
-    SoftmaxMap().vjp(input, input, detail::with_rows(trace.dwritten, size()), to);
+    auto dinput = detail::with_rows(trace.dx, size());
+    SoftmaxMap().vjp(input, input, detail::with_rows(trace.dwrite, size()), dinput);
     dx = trace.dx;
   }
 
@@ -123,26 +123,27 @@ template <class S> struct SelfReferentialLayer {
 
   void scan_heads(State& state, Trace& trace, Pass pass) const {
     trace.out.resize(trace.input.rows(), trace.input.cols());
-    trace.kept.resize(initial.size());
+    trace.checkpoints.resize(initial.size());
     for (std::size_t h = 0; h < initial.size(); ++h) {
       auto in = head(trace.input, h), out = head(trace.out, h);
       if (pass == Pass::train)
-        fw::scan(memory, state.heads[h], {in}, {in}, {out}, trace.kept[h]);
+        fw::scan(memory, state.heads[h], {in}, {in}, {out}, trace.checkpoints[h]);
       else
         fw::scan(memory, state.heads[h], {in}, {in}, {out});
     }
   }
 
   void heads_backward(Trace& trace, SelfReferentialLayer& grad) const {
-    trace.dwritten.setZero(trace.input.rows(), trace.input.cols());
+    trace.dwrite.setZero(trace.input.rows(), trace.input.cols());
     trace.dread.setZero(trace.input.rows(), trace.input.cols());
-    trace.dstate.assign(1, trace.kept[0].states[0]);  // of its size, in place
+    // A copy of a state sets the size and reuses the storage.
+    trace.dstate.assign(1, trace.checkpoints[0].states[0]);
     auto& dstate = trace.dstate[0];
     for (std::size_t h = 0; h < initial.size(); ++h) {
       set_zero(dstate);
-      auto in = head(trace.input, h), dout = head(trace.dout, h),
-           dwritten = head(trace.dwritten, h), dread = head(trace.dread, h);
-      fw::backward(memory, trace.kept[h], {in}, {in}, {dout}, dstate, {dwritten}, {dread});
+      auto in = head(trace.input, h), dout = head(trace.dout, h), dwrite = head(trace.dwrite, h),
+           dread = head(trace.dread, h);
+      fw::backward(memory, trace.checkpoints[h], {in}, {in}, {dout}, dstate, {dwrite}, {dread});
       if (trace.from_start) add_parameters(grad.initial[h], dstate);
     }
   }

@@ -11,24 +11,25 @@ namespace fw {
 struct SummedHeadsOptions {
   Index d_model;
   Index heads = 1;
-  bool causal = true;     ///< else every token reads what all tokens of the call have written
+  bool causal = true;     ///< else every token reads the writes of all tokens of the call
   bool bias = false;      ///< of the slow projections and of the output
-  bool parallel = false;  ///< heads at the same time, see for_each_head; not for real-time threads
+  bool parallel = false;  ///< heads in parallel, see for_each_head; not for real-time threads
 };
 
-/// Heads around any memory that is read with a query, which share one output projection, so that
-/// their answers are summed:
+/// Heads of any memory that is read with a query. All heads share one output projection, which is
+/// applied to the sum of their outputs:
 ///
 ///     k, q, v = W_k x, W_q x, W_v x   of every head      y = W_P Σ_h memory_h(k, v, q)
 ///
-/// With LinearAttention that is Σ_h Q_h K_hᵀ V_h W_P of a linear transformer without normaliser,
-/// tokens as rows: causal, or full, where all is written before anything is read. What else a
-/// memory takes (β, α) is made as in FastWeightLayer, which has an output projection for each head.
+/// With LinearAttention and tokens as rows this is Σ_h Q_h K_hᵀ V_h W_P, a linear transformer
+/// without normaliser. In the causal form every token reads the writes up to its own; in the full
+/// form all writes precede all reads. Other inputs of a memory (β, α) are computed as in
+/// FastWeightLayer, which has an output projection for each head.
 ///
-/// Shapes: x, y d_model×T, W_P d_model×d_v. Cost a token: 2 d_model times the rows of all
-/// projections, plus H steps of the memory; the full form reads twice. In the full form a call is a
-/// whole sequence, and any split of it is another one. Throws std::invalid_argument when a size
-/// does not fit, or for a full form of a memory without write_vjp and read_vjp.
+/// Shapes: x, y d_model×T, W_P d_model×d_v. Cost per token: 2 d_model times the rows of all
+/// projections, plus H steps of the memory; the full form reads twice. In the full form a call must
+/// contain the whole sequence: a split changes the result. Throws std::invalid_argument when a size
+/// does not fit, or for the full form of a memory without write_vjp and read_vjp.
 /// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 5–8 with φ = id, without the denominator.
 template <Memory M> struct SummedHeads {
   using Scalar = typename M::Scalar;
@@ -38,16 +39,16 @@ template <Memory M> struct SummedHeads {
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "SummedHeads";
   static_assert(!learns_initial_state<M>(),
-                "SummedHeads: starts from a zero state, into which this memory writes nothing; "
-                "SelfReferentialLayer learns another");
+                "SummedHeads: starts from a zero state, in which this memory writes nothing; "
+                "SelfReferentialLayer learns the initial state");
   static_assert(
       !KeepsSlowWeights<M>,
       "SummedHeads: the memory has slow weights of its own, which FastWeightLayer learns");
   static_assert(member_count<ReadSequence<M>> > 0,
                 "SummedHeads: the memory takes no query; FastWeightLayer is for recurrent ones");
 
-  typename Writes::Maps write;
-  typename Reads::Maps read;
+  typename Writes::Projections write;
+  typename Reads::Projections read;
   Linear<Scalar> output;
   M memory;
   Index heads;
@@ -63,11 +64,11 @@ template <Memory M> struct SummedHeads {
   struct Trace {
     Writes write;
     Reads read;
-    Matrix out, sum;                   ///< what the heads answer, and their sum
-    std::vector<Checkpoints<M>> kept;  ///< one a head
-    std::vector<StateOf<M>> written;   ///< what the full form read from
-    Index trained = 0;                 ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dsum, zeros;                ///< backward's buffers
+    Matrix out, sum;                          ///< the heads' outputs and their sum
+    std::vector<Checkpoints<M>> checkpoints;  ///< one per head
+    std::vector<StateOf<M>> final_states;     ///< the states that the full form reads
+    Index trained = 0;   ///< tokens of the last pass if it was a train pass, else 0
+    Matrix dsum, zeros;  ///< backward's buffers
     std::vector<StateOf<M>> dstate;
   };
 
@@ -89,7 +90,7 @@ template <Memory M> struct SummedHeads {
     trace.read.forward(read, signature.read(), heads, key_rows(), IdentityMap{}, x);
     trace.out.resize(heads * value_rows(), x.cols());
     trace.trained = 0;
-    trace.kept.resize(static_cast<std::size_t>(heads));
+    trace.checkpoints.resize(static_cast<std::size_t>(heads));
     for_each_head(heads, parallel, [&](Index h) { run_head(state, trace, h, pass); });
     trace.sum = trace.out.topRows(value_rows());
     for (Index h = 1; h < heads; ++h)
@@ -97,7 +98,7 @@ template <Memory M> struct SummedHeads {
     Nothing none;
     output.forward(none, trace.sum, y, none);
     if (pass == Pass::infer) return;
-    if (!causal) trace.written = state.heads;
+    if (!causal) trace.final_states = state.heads;
     trace.trained = x.cols();
   }
 
@@ -110,7 +111,8 @@ template <Memory M> struct SummedHeads {
     trace.write.clear_gradient();
     trace.read.clear_gradient();
     const auto states = static_cast<std::size_t>(parallel ? heads : 1);
-    trace.dstate.assign(states, trace.kept[0].states[0]);  // of its size, in place
+    // A copy of a state sets the size and reuses the storage.
+    trace.dstate.assign(states, trace.checkpoints[0].states[0]);
     if (!causal) trace.zeros.setZero(value_rows(), x.cols());
     for_each_head(heads, parallel, [&](Index h) {
       auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? h : 0)];
@@ -125,26 +127,28 @@ template <Memory M> struct SummedHeads {
   }
 
  private:
-  // Everything can be written before anything is read.
-  static constexpr bool reads_apart = PureRead<M> && StepDifferentiable<M>;
+  // Whether the memory can read all queries after all writes.
+  static constexpr bool has_full_form = PureRead<M> && StepDifferentiable<M>;
 
   SummedHeads(const SummedHeadsOptions& o, const M& m, const Signature& signature)
-      : write(Writes::maps(signature.write(), o.d_model, o.heads, rows(signature.read()), o.bias)),
-        read(Reads::maps(signature.read(), o.d_model, o.heads, rows(signature.read()), o.bias)),
+      : write(Writes::projections(signature.write(), o.d_model, o.heads, rows(signature.read()),
+                                  o.bias)),
+        read(Reads::projections(signature.read(), o.d_model, o.heads, rows(signature.read()),
+                                o.bias)),
         output(rows(signature.out()), o.d_model, o.bias),
         memory(m),
         heads(o.heads),
         causal(o.causal),
         parallel(o.parallel) {
-    detail::check_one_a_token(name, m);
+    detail::check_one_token_writes(name, m);
   }
   static const SummedHeadsOptions& checked(const SummedHeadsOptions& o) {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);
     detail::check_size<Dynamic>(name, "heads", o.heads);
-    if (!o.causal && !reads_apart)
+    if (!o.causal && !has_full_form)
       throw std::invalid_argument(std::string(name) + ": the full form of " + std::string(M::name) +
-                                  " was asked for, expected a memory with write_vjp, read_vjp and "
-                                  "a read that changes nothing");
+                                  " was requested, expected a memory with write_vjp, read_vjp and "
+                                  "a read that does not change the state");
     return o;
   }
 
@@ -154,11 +158,11 @@ template <Memory M> struct SummedHeads {
   Index key_rows() const { return rows(memory.signature().read()); }
   Index value_rows() const { return rows(memory.signature().out()); }
 
-  OutSequence<M> answers(Trace& trace, Index h) const {
+  OutSequence<M> head_output(Trace& trace, Index h) const {
     return {member_t<OutSequence<M>, 0>(trace.out.data() + h * value_rows(), value_rows(),
                                         trace.out.cols(), trace.out.rows())};
   }
-  static OutGradSequence<M> gradients(const Matrix& dout) {
+  static OutGradSequence<M> gradient_view(const Matrix& dout) {
     return {member_t<OutGradSequence<M>, 0>(dout)};
   }
 
@@ -167,13 +171,13 @@ template <Memory M> struct SummedHeads {
     const auto signature = memory.signature();
     const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), {h});
     const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), {h});
-    const auto out = answers(trace, h);
+    const auto out = head_output(trace, h);
     if constexpr (Differentiable<M>)
       if (pass == Pass::train)
-        fw::scan(memory, state.heads[i], inputs, queries, out, trace.kept[i]);
+        fw::scan(memory, state.heads[i], inputs, queries, out, trace.checkpoints[i]);
     if (pass == Pass::infer || !Differentiable<M>)
       fw::scan(memory, state.heads[i], inputs, queries, out);
-    if constexpr (reads_apart)
+    if constexpr (has_full_form)
       for (Index t = 0; !causal && t < detail::steps_of(queries, signature.read()); ++t)
         memory.read(std::as_const(state.heads[i]),
                     detail::token_at<ReadToken<M>>(queries, signature.read(), t),
@@ -182,26 +186,26 @@ template <Memory M> struct SummedHeads {
 
   void head_backward(Trace& trace, Index h, const Matrix& dout, StateOf<M>& dstate) const {
     const auto signature = memory.signature();
-    fw::backward(memory, trace.kept[static_cast<std::size_t>(h)],
+    fw::backward(memory, trace.checkpoints[static_cast<std::size_t>(h)],
                  trace.write.template sequence<WriteSequence<M>>(signature.write(), {h}),
                  trace.read.template sequence<ReadSequence<M>>(signature.read(), {h}),
-                 gradients(dout), dstate,
+                 gradient_view(dout), dstate,
                  trace.write.template gradient<WriteGradSequence<M>>(signature.write(), {h}),
                  trace.read.template gradient<ReadGradSequence<M>>(signature.read(), {h}));
   }
 
-  // The reads of the full form, all of the state that all tokens have written.
+  // The backward pass of the reads in the full form, all of the final state.
   void read_backward(Trace& trace, Index h, StateOf<M>& dstate) const {
-    if constexpr (reads_apart) {
-      const auto asked = memory.signature().read();
+    if constexpr (has_full_form) {
+      const auto sizes = memory.signature().read();
       const auto out = memory.signature().out();
-      const auto queries = trace.read.template sequence<ReadSequence<M>>(asked, {h});
-      const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(asked, {h});
-      for (Index t = 0; t < detail::steps_of(queries, asked); ++t)
-        memory.read_vjp(trace.written[static_cast<std::size_t>(h)],
-                        detail::token_at<ReadToken<M>>(queries, asked, t),
-                        detail::token_at<OutGradToken<M>>(gradients(trace.dsum), out, t), dstate,
-                        detail::token_at<ReadGradToken<M>>(dqueries, asked, t));
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(sizes, {h});
+      const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(sizes, {h});
+      for (Index t = 0; t < detail::steps_of(queries, sizes); ++t)
+        memory.read_vjp(trace.final_states[static_cast<std::size_t>(h)],
+                        detail::token_at<ReadToken<M>>(queries, sizes, t),
+                        detail::token_at<OutGradToken<M>>(gradient_view(trace.dsum), out, t),
+                        dstate, detail::token_at<ReadGradToken<M>>(dqueries, sizes, t));
     }
   }
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/layers/models/hypernetwork_obstacles.hpp>
+#include <fastweights/layers/models/hypernetwork_checks.hpp>
 #include <fastweights/layers/models/linear_transformer_block.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <stdexcept>
@@ -13,39 +13,39 @@ namespace fw {
 enum class TokenOrder { x_first, z_first };
 
 struct HypernetworkForm {
-  bool causal = true;  ///< else both tokens see both
+  bool causal = true;  ///< else both tokens read the writes of both
   TokenOrder order = TokenOrder::x_first;
 };
 
-/// The linear transformer block that runs a hypernetwork: z programs the matrix that x goes
-/// through, and the block computes the answer exactly, up to rounding.
+/// A linear transformer block that computes a hypernetwork exactly, up to rounding: z determines
+/// the matrix ω(z) that multiplies x.
 ///
 ///     y = A σ(ω(z) x)        ω(z) = Σ_m z^(m) Θ^(m)
 ///
-/// One head a program matrix, d_k = 1, d_v = h, d_model = d + M + h + o; a token has the blocks
-/// x | z | u | y. Of the two tokens e1 = (x, 0, 1) writes Θ^(m) x under key 1 in head m, and
-/// e2 = (0, z, 0) reads it with query z^(m); W_P puts the sum, ω(z) x, into e2's u block, and the
-/// MLP puts A σ(u) into its y block:
+/// The block has one head per program matrix Θ^(m), with d_k = 1, d_v = h and d_model = d + M + h +
+/// o. A token has the blocks x | z | u | y. Token e1 = (x, 0, 1) writes Θ^(m) x with key 1 in head
+/// m. Token e2 = (0, z, 0) reads it with query z^(m). W_P writes the sum ω(z) x to e2's u block,
+/// and the MLP writes A σ(u) to its y block:
 ///
-/// | weights, of head m | one is at, or what they are |
+/// | weights of head m | nonzero entries |
 /// |---|---|
-/// | query, 1×d_model | column d + m, z^(m) |
-/// | key, 1×d_model | column d + M, the first of e1's ones |
-/// | value, h×d_model | Θ^(m) over the x block |
-/// | W_P, for all heads | I_h onto the u block |
-/// | up, down of the MLP | I_h over the u block, A onto the y block |
+/// | query, 1×d_model | 1 in column d + m, which holds z^(m) |
+/// | key, 1×d_model | 1 in column d + M, the first of e1's ones |
+/// | value, h×d_model | Θ^(m) in the columns of the x block |
+/// | W_P, for all heads | I_h in the rows of the u block |
+/// | up, down of the MLP | I_h in the columns of the u block, A in the rows of the y block |
 ///
 ///     const fw::Hypernetwork<double> net(theta, A);
 ///     const fw::DeltaRule<double> memory({.key_size = 1, .value_size = net.hidden()});
 ///     const auto block = net.block<fw::Elementwise<fw::Tanh>>(memory);
 ///     Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2);
-///     block.forward(state, E, Y, trace);  // net.answer(Y) is A tanh(ω(z) x)
+///     block.forward(state, E, Y, trace);  // net.output(Y) is A tanh(ω(z) x)
 ///
-/// Shapes: Θ^(m) h×d, A o×h, x d, z M, the answer o. Cost: that of the block with M heads, two
-/// tokens. Throws std::invalid_argument when a size does not fit, and, with the reason, for what
-/// would compute something else: e2 before e1 under a causal mask, a norm, and memories that do not
-/// give z^(m) times what was written (softmax, normalisers, ELU+1, decay, and by a trial with
-/// values from 5e-4 to 2e3 others; hypernetwork_obstacles.hpp).
+/// Shapes: Θ^(m) h×d, A o×h, x d, z M, the output o. Cost: that of the block with M heads and two
+/// tokens. Throws std::invalid_argument when a size does not fit. Throws it, with the reason, for
+/// configurations that compute something else: e2 before e1 under a causal mask, a norm, and
+/// memories whose output is not z^(m) times the written value (hypernetwork_checks.hpp: softmax,
+/// normalisers, ELU+1 and decay by type, others by a trial with values from 5e-4 to 2e3).
 /// Linear attention as fast weights: Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 15–17;
 /// hypernetworks: Ha, Dai, Le 2016, arXiv 1609.09106.
 template <class S> class Hypernetwork {
@@ -58,7 +58,7 @@ template <class S> class Hypernetwork {
       : theta_(std::move(theta)), a_(std::move(a)), form_(form) {
     check_sizes();
     if (form.causal && form.order == TokenOrder::z_first)
-      detail::refuse_hypernetwork(
+      detail::reject_hypernetwork(
           "the order e2, e1 under a causal mask: e2 would read before e1 has written");
   }
 
@@ -73,7 +73,7 @@ template <class S> class Hypernetwork {
     check_rows("x", x, inputs());
     check_rows("z", z, programs());
     Vector u = Vector::Zero(hidden()), activated(hidden());
-    for (Index m = 0; m < programs(); ++m) u += z[m] * (at(m) * x);
+    for (Index m = 0; m < programs(); ++m) u += z[m] * (theta_at(m) * x);
     Activation::value(u, activated);
     return a_ * activated;
   }
@@ -82,15 +82,16 @@ template <class S> class Hypernetwork {
   template <class Activation, template <class> class Norm = IdentityLayer, Memory M>
   auto block(const M& memory) const {
     if (!std::is_same_v<Norm<S>, IdentityLayer<S>>)
-      detail::refuse_hypernetwork(std::string(Norm<S>::name) +
-                                  ": it scales and shifts x and z by what is in the token besides");
+      detail::reject_hypernetwork(
+          std::string(Norm<S>::name) +
+          ": it scales and shifts x and z by values that depend on the whole token");
     check_memory(memory);
     SummedHeads<M> heads({.d_model = width(), .heads = programs(), .causal = form_.causal}, memory);
     LinearTransformerBlock<M, Activation, Norm> block(
         std::move(heads), FeedForward<S, Activation>(width(), hidden(), /*bias=*/false));
     for_each_member(
-        [this, i = std::size_t{0}](std::string_view, Linear<S>& map) mutable {
-          set_written(map.weight, M::Signature::template Write<Extents>::roles[i++]);
+        [this, i = std::size_t{0}](std::string_view, Linear<S>& projection) mutable {
+          set_write_weights(projection.weight, M::Signature::template Write<Extents>::roles[i++]);
         },
         block.mixer.write);
     std::get<0>(members(block.mixer.read)).weight.middleCols(inputs(), programs()).setIdentity();
@@ -114,8 +115,8 @@ template <class S> class Hypernetwork {
     return E;
   }
 
-  /// e2's y block, of what the block makes of the tokens.
-  Vector answer(const Matrix& Y) const {
+  /// The output A σ(ω(z) x): e2's y block in the block's output Y.
+  Vector output(const Matrix& Y) const {
     check_rows("Y", Y, width());
     if (Y.cols() != 2)
       detail::throw_mismatch(name, "Y", Y.cols(), "columns", 2, "the hypernetwork");
@@ -125,27 +126,27 @@ template <class S> class Hypernetwork {
  private:
   Index u_block() const { return inputs() + programs(); }
   Index z_token() const { return form_.order == TokenOrder::x_first ? 1 : 0; }
-  const Matrix& at(Index m) const { return theta_[static_cast<std::size_t>(m)]; }
+  const Matrix& theta_at(Index m) const { return theta_[static_cast<std::size_t>(m)]; }
 
-  // The slow weights of all heads that make a key, a value or a strength. A strength is a sigmoid:
-  // of 64 it is 1 in float and double.
-  void set_written(Matrix& weight, Role role) const {
+  // Sets the slow weights of all heads for a key, a value or a strength. A strength is a sigmoid,
+  // and sigmoid(64) is 1 in float and double.
+  void set_write_weights(Matrix& weight, Role role) const {
     if (role == Role::value)
       for (Index m = 0; m < programs(); ++m)
-        weight.block(m * hidden(), 0, hidden(), inputs()) = at(m);
+        weight.block(m * hidden(), 0, hidden(), inputs()) = theta_at(m);
     else
       weight.col(u_block()).setConstant(role == Role::strength ? S(64) : S(1));
   }
 
   template <class M> void check_memory(const M& memory) const {
-    const auto asked = memory.signature().read();
-    const auto answered = memory.signature().out();
-    const Index key = std::get<0>(members(asked)).rows;
-    const Index value = std::get<0>(members(answered)).rows;
+    const auto read = memory.signature().read();
+    const auto out = memory.signature().out();
+    const Index key = std::get<0>(members(read)).rows;
+    const Index value = std::get<0>(members(out)).rows;
     if (key != 1) detail::throw_mismatch(name, "the memory's key", key, "rows", 1, "every head");
     if (value != hidden())
       detail::throw_mismatch(name, "the memory's value", value, "rows", hidden(), "every head");
-    detail::refuse_obstacle(memory);
+    detail::check_hypernetwork_memory(memory);
   }
 
   void check_sizes() const {

@@ -6,13 +6,13 @@
 
 namespace fw {
 
-/// A language model: embedding, a stack of blocks, a last normalisation, logits for the next token.
+/// A language model: embedding, a stack of blocks, a final norm, logits for the next token.
 ///
 ///     x₀ = embedding(ids)     x_l = block_l(x_{l−1})     logits = head(norm(x_L))
 ///
-/// Shapes: ids T, logits symbols×T. With blocks that stream in constant memory so does the model:
-/// forward on one token goes on from the state. Throws std::invalid_argument when a size does not
-/// fit or a symbol is out of range.
+/// Shapes: ids T, logits symbols×T. forward on one token continues from the state, in constant
+/// memory if the states of the blocks have constant size. Throws std::invalid_argument when a size
+/// does not fit or a symbol is out of range.
 template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   using Scalar = typename Block::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
@@ -30,7 +30,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     static constexpr auto names = fw::names("blocks", "norm");
   };
   struct Trace {
-    std::vector<Matrix> x;  ///< what each block is given, then what the last one gives
+    std::vector<Matrix> x;  ///< the input of every block, then the output of the last
     std::vector<typename Block::Trace> blocks;
     typename Norm::Trace norm;
     Matrix normed;
@@ -38,7 +38,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
   };
 
-  /// `layers` copies of a block; initialise() draws their parameters apart.
+  /// `layers` copies of a block; initialise() gives each its own random parameters.
   LanguageModel(Index symbols, Index layers, const Block& block)
       : embedding(symbols, block.inputs()),
         blocks(count_of(layers), block),

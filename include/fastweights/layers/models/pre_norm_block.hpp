@@ -4,11 +4,11 @@
 
 namespace fw {
 
-/// A residual block with the normalisation inside its branches.
+/// A residual block with the norms inside its branches (pre-norm).
 ///
 ///     h = x + mixer(norm1(x))        y = h + ffn(norm2(h))
 ///
-/// for any layers of the same width; the mixer is what looks at other tokens. Throws
+/// for any layers of the same width. Only the mixer combines tokens. Throws
 /// std::invalid_argument when a size does not fit. Xiong et al. 2020, arXiv 2002.04745, table 1.
 template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   using Norm = NormLayer;
@@ -34,9 +34,9 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
     typename Mixer::Trace mixer;
     typename Norm::Trace norm2;
     typename Ffn::Trace ffn;
-    Matrix normed1, middle, normed2;  ///< norm1(x), h, norm2(h)
-    Matrix dnormed, dmiddle;          ///< backward's buffers
-    Index trained = 0;                ///< tokens of the last pass if it was a train pass, else 0
+    Matrix normed1, residual, normed2;  ///< norm1(x), h, norm2(h)
+    Matrix dnormed, dresidual;          ///< backward's buffers
+    Index trained = 0;                  ///< tokens of the last pass if it was a train pass, else 0
   };
 
   /// Throws std::invalid_argument unless both layers keep the same width.
@@ -65,27 +65,27 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     trace.trained = 0;
-    for (auto* buffer : {&trace.normed1, &trace.middle, &trace.normed2})
+    for (auto* buffer : {&trace.normed1, &trace.residual, &trace.normed2})
       buffer->resize(inputs(), x.cols());
     norm1.forward(state.norm1, x, trace.normed1, trace.norm1, pass);
-    mixer.forward(state.mixer, trace.normed1, trace.middle, trace.mixer, pass);
-    trace.middle += x;
-    norm2.forward(state.norm2, trace.middle, trace.normed2, trace.norm2, pass);
+    mixer.forward(state.mixer, trace.normed1, trace.residual, trace.mixer, pass);
+    trace.residual += x;
+    norm2.forward(state.norm2, trace.residual, trace.normed2, trace.norm2, pass);
     ffn.forward(state.ffn, trace.normed2, y, trace.ffn, pass);
-    y += trace.middle;
+    y += trace.residual;
     if (pass == Pass::train) trace.trained = x.cols();
   }
 
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
                 PreNormBlock& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    for (auto* buffer : {&trace.dnormed, &trace.dmiddle}) buffer->resize(inputs(), x.cols());
+    for (auto* buffer : {&trace.dnormed, &trace.dresidual}) buffer->resize(inputs(), x.cols());
     ffn.backward(trace.normed2, trace.ffn, dy, trace.dnormed, grad.ffn);
-    norm2.backward(trace.middle, trace.norm2, trace.dnormed, trace.dmiddle, grad.norm2);
-    trace.dmiddle += dy;
-    mixer.backward(trace.normed1, trace.mixer, trace.dmiddle, trace.dnormed, grad.mixer);
+    norm2.backward(trace.residual, trace.norm2, trace.dnormed, trace.dresidual, grad.norm2);
+    trace.dresidual += dy;
+    mixer.backward(trace.normed1, trace.mixer, trace.dresidual, trace.dnormed, grad.mixer);
     norm1.backward(x, trace.norm1, trace.dnormed, dx, grad.norm1);
-    dx += trace.dmiddle;
+    dx += trace.dresidual;
   }
 };
 

@@ -7,10 +7,10 @@ namespace fw {
 
 /// Layer normalisation of every token, with PyTorch's names, shapes and ε.
 ///
-///     y = w ⊙ (x − μ) / √(σ² + ε) + b       μ, σ²: mean and (biased) variance over the token's
-///     rows
+///     y = w ⊙ (x − μ) / √(σ² + ε) + b
 ///
-/// Shapes: x, y d×T, weight and bias d. Cost a token: O(d). Throws std::invalid_argument when a
+/// μ and σ² are the mean and the (biased) variance over the rows of the token.
+/// Shapes: x, y d×T, weight and bias d. Cost per token: O(d). Throws std::invalid_argument when a
 /// size does not fit or ε is not above 0. Ba, Kiros, Hinton 2016, arXiv 1607.06450, eq. 4.
 template <class S> struct LayerNorm {
   using Scalar = S;
@@ -55,7 +55,7 @@ template <class S> struct LayerNorm {
       normalise_vjp(x.col(t), trace.mean[t], trace.inverse[t], dy.col(t), dx.col(t), grad);
   }
 
-  /// One token of forward, for layers that normalise inside a loop. Checks nothing.
+  /// Normalises one token, for layers that normalise inside a loop. Checks nothing.
   template <class X, class Y> void normalise(const X& x, Y&& y, S& mean, S& inverse) const {
     using std::sqrt;
     const S n = S(static_cast<double>(inputs()));
@@ -65,17 +65,17 @@ template <class S> struct LayerNorm {
     y.array() = (x.array() - mean) * inverse * weight.array() + bias.array();
   }
 
-  /// The same of backward.
+  /// The backward pass of one token.
   template <class X, class Dy, class Dx>
   void normalise_vjp(const X& x, const S& mean, const S& inverse, const Dy& dy, Dx&& dx,
                      LayerNorm& grad) const {
     const S n = S(static_cast<double>(inputs()));
     const auto normalised = (x.array() - mean) * inverse;
-    const S along_ones = (weight.array() * dy.array()).sum() / n;
-    const S along_x = (weight.array() * dy.array() * normalised).sum() / n;
+    const S mean_g = (weight.array() * dy.array()).sum() / n;
+    const S mean_gx = (weight.array() * dy.array() * normalised).sum() / n;
     grad.weight.array() += dy.array() * normalised;
     grad.bias.array() += dy.array();
-    dx.array() = (weight.array() * dy.array() - along_ones - normalised * along_x) * inverse;
+    dx.array() = (weight.array() * dy.array() - mean_g - normalised * mean_gx) * inverse;
   }
 };
 

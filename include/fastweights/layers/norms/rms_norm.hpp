@@ -5,11 +5,11 @@
 
 namespace fw {
 
-/// Normalisation of every token by its root mean square.
+/// Divides every token by its root mean square.
 ///
 ///     y = w ⊙ x / √(mean(x²) + ε)
 ///
-/// Shapes: x, y d×T, weight d. Cost a token: O(d). Throws std::invalid_argument when a size does
+/// Shapes: x, y d×T, weight d. Cost per token: O(d). Throws std::invalid_argument when a size does
 /// not fit or ε is not above 0. Zhang, Sennrich 2019, arXiv 1910.07467, eq. 4.
 template <class S> struct RmsNorm {
   using Scalar = S;
@@ -56,9 +56,9 @@ template <class S> struct RmsNorm {
       const S inverse = trace.inverse[t];
       const auto normalised = x.col(t).array() * inverse;
       const auto dyt = dy.col(t).array();
-      const S along_x = (weight.array() * dyt * normalised).sum() / n;
+      const S mean_gx = (weight.array() * dyt * normalised).sum() / n;
       grad.weight.array() += dyt * normalised;
-      dx.col(t).array() = (weight.array() * dyt - normalised * along_x) * inverse;
+      dx.col(t).array() = (weight.array() * dyt - normalised * mean_gx) * inverse;
     }
   }
 };

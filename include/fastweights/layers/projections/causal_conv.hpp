@@ -6,15 +6,15 @@
 
 namespace fw {
 
-/// A short causal convolution of every channel on its own.
+/// A short causal depthwise convolution: every channel has its own filter.
 ///
 ///     y_t = b + Σ_{j<K} w_j ⊙ x_{t−K+1+j}
 ///
-/// Before the first token stand zeros. The order of the taps is that of PyTorch's Conv1d with
-/// groups = channels: the last is for the current token.
-/// Shapes: x, y d×T, or d×BT of B sequences, one behind the other, weight d×K, bias d (size 0
-/// without one); the state keeps the last K − 1 tokens. Cost a token: 2 d K flops. Throws
-/// std::invalid_argument when a size does not fit.
+/// Zeros precede the first token. The taps have the order of PyTorch's Conv1d with
+/// groups = channels: the last tap is for the current token.
+/// Shapes: x, y d×T, or d×BT for B concatenated sequences, weight d×K, bias d (size 0 without one);
+/// the state holds the last K − 1 tokens. Cost per token: 2 d K flops. Throws std::invalid_argument
+/// when a size does not fit.
 template <class S> struct CausalConv {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -25,11 +25,11 @@ template <class S> struct CausalConv {
   static constexpr auto names = fw::names("weight", "bias");
 
   struct State {
-    Matrix recent;  ///< the last K − 1 tokens; of several sequences those of the first, …
+    Matrix recent;  ///< d×B(K − 1), the last K − 1 tokens of every sequence
     static constexpr auto names = fw::names("recent");
   };
   struct Trace {
-    Matrix padded;        ///< of each sequence the K − 1 tokens before x, then x
+    Matrix padded;        ///< for each sequence the K − 1 tokens before x, then x
     Index sequences = 1;  ///< B of the last pass
     Index trained = 0;    ///< tokens of the last pass if it was a train pass, else 0
   };
@@ -45,7 +45,7 @@ template <class S> struct CausalConv {
   Index inputs() const { return weight.rows(); }
   Index outputs() const { return weight.rows(); }
   Index kernel() const { return weight.cols(); }
-  /// Of that many sequences at once.
+  /// The state of `sequences` concatenated sequences.
   State initial_state(Index sequences = 1) const {
     detail::check_size<Dynamic>(name, "sequences", sequences);
     return {Matrix::Zero(inputs(), sequences * (kernel() - 1))};
@@ -60,16 +60,16 @@ template <class S> struct CausalConv {
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     const Index n = check_state(state, x.cols());
-    const Index before = kernel() - 1, steps = x.cols() / n;
+    const Index padding = kernel() - 1, steps = x.cols() / n;
     trace.sequences = n;
     trace.trained = pass == Pass::train ? x.cols() : 0;
-    trace.padded.resize(inputs(), n * before + x.cols());
+    trace.padded.resize(inputs(), n * padding + x.cols());
     for (Index b = 0; b < n; ++b) {
-      auto recent = state.recent.middleCols(b * before, before);
-      auto padded = trace.padded.middleCols(b * (before + steps), before + steps);
-      padded.leftCols(before) = recent;
+      auto recent = state.recent.middleCols(b * padding, padding);
+      auto padded = trace.padded.middleCols(b * (padding + steps), padding + steps);
+      padded.leftCols(padding) = recent;
       padded.rightCols(steps) = x.middleCols(b * steps, steps);
-      recent = padded.rightCols(before);
+      recent = padded.rightCols(padding);
       for (Index t = 0; t < steps; ++t)
         convolve(padded.middleCols(t, kernel()), y.col(b * steps + t));
     }
@@ -77,13 +77,13 @@ template <class S> struct CausalConv {
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, CausalConv& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    const Index before = kernel() - 1, steps = x.cols() / trace.sequences;
+    const Index padding = kernel() - 1, steps = x.cols() / trace.sequences;
     dx.setZero();
     for (Index t = 0; t < x.cols(); ++t) {
       const Index b = t / steps;
       for (Index j = 0; j < kernel(); ++j) {
-        grad.weight.col(j) += dy.col(t).cwiseProduct(trace.padded.col(t + b * before + j));
-        const Index from = t + j - before;
+        grad.weight.col(j) += dy.col(t).cwiseProduct(trace.padded.col(t + b * padding + j));
+        const Index from = t + j - padding;
         if (from >= b * steps) dx.col(from) += weight.col(j).cwiseProduct(dy.col(t));
       }
       if (bias.size() > 0) grad.bias += dy.col(t);
@@ -91,11 +91,12 @@ template <class S> struct CausalConv {
   }
 
  private:
-  // How many sequences it is of: with a kernel of 1 nothing is kept, and all tokens are alike.
+  // The number of sequences in the state. With a kernel of 1 the state is empty, and one sequence
+  // gives the same result as several.
   Index check_state(const State& state, Index columns) const {
-    const Index before = kernel() - 1;
-    const Index n = detail::sequences_of(state.recent.cols(), before);
-    detail::check_extent(name, "state", state.recent, inputs(), n * before);
+    const Index padding = kernel() - 1;
+    const Index n = detail::sequence_count(state.recent.cols(), padding);
+    detail::check_extent(name, "state", state.recent, inputs(), n * padding);
     return detail::check_sequences(name, n, columns);
   }
 

@@ -7,34 +7,34 @@
 #include <string_view>
 
 /// \file
-/// Elementwise functions for whole activations. One of your own needs `value(x, y)`: y = f(x), and
-/// `vjp(x, dy)`: dy ← dy ⊙ f'(x), on D×T Eigen maps.
+/// Elementwise functions on D×T activations. A user's own function needs `value(x, y)`: y = f(x),
+/// and `vjp(x, dy)`: dy ← dy ⊙ f'(x), both on D×T Eigen maps.
 
 namespace fw {
 
 namespace detail {
 
-// Calls f(x, y, scratch) on pieces short enough for an intermediate result to stay in the cache
-// nearest to the core, each an array; the scratch is on the stack.
-template <class S, class F, class X, class Y> void by_chunks(F&& f, const X& x, Y& y) {
-  constexpr int longest = 256;
-  Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, longest, 1> scratch;
+// Calls f(x, y, scratch) on pieces of x and y, as arrays. A piece is so short that an intermediate
+// result stays in the first-level cache. The scratch is on the stack.
+template <class S, class F, class X, class Y> void for_each_piece(F&& f, const X& x, Y& y) {
+  constexpr int length = 256;
+  Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, length, 1> scratch;
   for (Index t = 0; t < x.cols(); ++t)
-    for (Index first = 0; first < x.rows(); first += longest) {
-      const Index n = std::min<Index>(longest, x.rows() - first);
+    for (Index first = 0; first < x.rows(); first += length) {
+      const Index n = std::min<Index>(length, x.rows() - first);
       scratch.resize(n);
       auto out = y.col(t).segment(first, n).array();
       f(x.col(t).segment(first, n).array(), out, scratch);
     }
 }
 
-// 1/(1 + e^{−x}); where e^{−x} overflows it is 0, as it should be.
+// 1/(1 + e^{−x}). Where e^{−x} overflows, the result is 0, the correct limit.
 template <class X> auto logistic(const X& x) {
   using S = typename X::Scalar;
   return ((-x).exp() + S(1)).inverse();
 }
 
-// σ(x)^(1/16), by its logarithm: without overflow on either side.
+// σ(x)^(1/16), computed from its logarithm, so no x overflows.
 template <class X> auto logistic_root(const X& x) {
   using S = typename X::Scalar;
   if constexpr (Eigen::NumTraits<S>::IsComplex)
@@ -46,7 +46,7 @@ template <class X> auto logistic_root(const X& x) {
     return ((x.min(S(0)) - ((-x.abs()).exp() + S(1)).log()) / S(16)).exp();
 }
 
-// Its derivative, by its value: y (1 − y¹⁶) / 16.
+// The derivative of y = σ(x)^(1/16) as a function of y: y (1 − y¹⁶) / 16.
 template <class Y> auto logistic_root_derivative(const Y& y) {
   using S = typename Y::Scalar;
   return y * (S(1) - y.square().square().square().square()) / S(16);
@@ -54,7 +54,7 @@ template <class Y> auto logistic_root_derivative(const Y& y) {
 
 }  // namespace detail
 
-/// One of the activations of core/activations.hpp, such as Tanh, Relu or a user's own.
+/// Applies an activation of core/activations.hpp (Tanh, Relu) or a user's own.
 template <class F> struct Elementwise {
   static constexpr std::string_view name = "Elementwise";
 
@@ -82,7 +82,7 @@ struct Silu {
   /// dy ← dy ⊙ σ(x) (1 + x (1 − σ(x)))
   template <class X, class Dy> static void vjp(const X& x, Dy& dy) {
     using S = typename X::Scalar;
-    detail::by_chunks<S>(
+    detail::for_each_piece<S>(
         [](const auto& in, auto& out, auto& sigmoid) {
           sigmoid = detail::logistic(in);
           out *= sigmoid * (S(1) + in * (S(1) - sigmoid));

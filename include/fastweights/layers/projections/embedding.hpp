@@ -5,7 +5,7 @@
 
 namespace fw {
 
-/// Tokens as symbol numbers 0 … symbols − 1; a std::vector<int> converts.
+/// Tokens as symbol numbers 0 … symbols − 1. A std::vector<int> converts to it.
 using Symbols = std::span<const int>;
 
 namespace detail {
@@ -49,17 +49,17 @@ template <class S> struct Embedding {
 
   void forward(Symbols ids, Output<S> y) const {
     check(ids, "y", y);
-    for (Index t = 0; t < y.cols(); ++t) y.col(t) = weight.row(at(ids, t)).transpose();
+    for (Index t = 0; t < y.cols(); ++t) y.col(t) = weight.row(id_at(ids, t)).transpose();
   }
 
   void backward(Symbols ids, Input<S> dy, Embedding& grad) const {
     check(ids, "dy", dy);
     detail::check_same_shapes(name, *this, "grad", grad);
-    for (Index t = 0; t < dy.cols(); ++t) grad.weight.row(at(ids, t)) += dy.col(t).transpose();
+    for (Index t = 0; t < dy.cols(); ++t) grad.weight.row(id_at(ids, t)) += dy.col(t).transpose();
   }
 
  private:
-  static Index at(Symbols ids, Index t) { return ids[static_cast<std::size_t>(t)]; }
+  static Index id_at(Symbols ids, Index t) { return ids[static_cast<std::size_t>(t)]; }
 
   template <class View> void check(Symbols ids, std::string_view argument, const View& view) const {
     detail::check_symbols(name, ids, symbols());

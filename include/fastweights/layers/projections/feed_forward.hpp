@@ -9,8 +9,8 @@ namespace fw {
 ///
 ///     y = W₂ f(W₁ x + b₁) + b₂
 ///
-/// with W₁ = `up` (hidden×d), W₂ = `down` (d×hidden) and f elementwise, GELU unless told otherwise.
-/// Cost a token: 4 d·hidden flops. Throws std::invalid_argument when a size does not fit.
+/// with W₁ = `up` (hidden×d), W₂ = `down` (d×hidden) and f elementwise, GELU by default.
+/// Cost per token: 4 d·hidden flops. Throws std::invalid_argument when a size does not fit.
 /// Vaswani et al. 2017, arXiv 1706.03762, eq. 2; GELU: Hendrycks, Gimpel 2016, arXiv 1606.08415.
 template <class S, class Activation = Gelu> struct FeedForward {
   using Scalar = S;
@@ -22,9 +22,9 @@ template <class S, class Activation = Gelu> struct FeedForward {
   static constexpr auto names = fw::names("up", "down");
 
   struct Trace {
-    Eigen::Matrix<S, Dynamic, Dynamic> raw;      ///< W₁ x + b₁
-    Eigen::Matrix<S, Dynamic, Dynamic> hidden;   ///< f of it
-    Eigen::Matrix<S, Dynamic, Dynamic> dhidden;  ///< backward's buffers
+    Eigen::Matrix<S, Dynamic, Dynamic> preactivation;  ///< W₁ x + b₁
+    Eigen::Matrix<S, Dynamic, Dynamic> hidden;         ///< f(preactivation)
+    Eigen::Matrix<S, Dynamic, Dynamic> dhidden;        ///< backward's buffers
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
@@ -37,10 +37,10 @@ template <class S, class Activation = Gelu> struct FeedForward {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    trace.raw.resize(up.outputs(), x.cols());
+    trace.preactivation.resize(up.outputs(), x.cols());
     trace.hidden.resize(up.outputs(), x.cols());
-    up.forward(state, x, trace.raw, state);
-    Activation::value(trace.raw, trace.hidden);
+    up.forward(state, x, trace.preactivation, state);
+    Activation::value(trace.preactivation, trace.hidden);
     down.forward(state, trace.hidden, y, state);
     trace.trained = pass == Pass::train ? x.cols() : 0;
   }
@@ -50,7 +50,7 @@ template <class S, class Activation = Gelu> struct FeedForward {
     Nothing none;
     trace.dhidden.resize(up.outputs(), x.cols());
     down.backward(trace.hidden, none, dy, trace.dhidden, grad.down);
-    Activation::vjp(trace.raw, trace.dhidden);
+    Activation::vjp(trace.preactivation, trace.dhidden);
     up.backward(x, none, trace.dhidden, dx, grad.up);
   }
 };

@@ -4,7 +4,7 @@
 
 namespace fw {
 
-/// y = x: what stands where a block is to have no norm.
+/// y = x: takes the place of the norm in a block without one.
 ///
 /// Shapes: x, y d×T. Cost: a copy. Throws std::invalid_argument when a size does not fit.
 template <class S> struct IdentityLayer {

@@ -11,7 +11,7 @@ namespace fw {
 ///
 ///     y = W x + b
 ///
-/// Shapes: x in×T, y out×T, weight out×in, bias out (size 0 without one). Cost a token: 2 in·out
+/// Shapes: x in×T, y out×T, weight out×in, bias out (size 0 without one). Cost per token: 2 in·out
 /// flops. Throws std::invalid_argument when a size does not fit.
 template <class S> struct Linear {
   using Scalar = S;
@@ -44,10 +44,11 @@ template <class S> struct Linear {
   void forward(State&, Input<S> x, Output<S> y, Trace&, Pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     if (bias.size() > 0)
-      y.colwise() = bias;  // the product then adds to it: one pass less
+      y.colwise() = bias;  // the product adds to y, which saves one pass
     else
       y.setZero();
-    // Sums of 32 products round less than sums of all, and the same way for one token as for many.
+    // Partial sums of 32 products have smaller rounding errors than one long sum, and give the same
+    // bits for one token as for many.
     detail::ProductBlocks sums = detail::all_at_once;
     sums.depth = 32;
     detail::add_product(y, weight, x, sums);
@@ -59,7 +60,7 @@ template <class S> struct Linear {
     add_backward(x, dy, dx, grad);
   }
 
-  /// As backward, but adds to dx: for several maps of one x.
+  /// As backward, but adds to dx, for several projections of the same x.
   void add_backward(const Input<S>& x, const Input<S>& dy, Output<S>& dx, Linear& grad) const {
     detail::add_product(grad.weight, dy, x.transpose(), detail::all_at_once);
     if (bias.size() > 0) grad.bias += dy.rowwise().sum();

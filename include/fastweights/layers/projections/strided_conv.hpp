@@ -5,14 +5,13 @@
 
 namespace fw {
 
-/// Compresses `rate` tokens to one by a learned convolution of that width and stride; goes before a
-/// CompressiveMemory of rate 1.
+/// Compresses c = `rate` tokens to one by a learned convolution of width and stride c. It is the
+/// gate in front of a CompressiveMemory of rate 1.
 ///
 ///     y_j = W [x_{cj}; …; x_{cj+c−1}] + b
 ///
-/// weight is d×cd, PyTorch's Conv1d weight [d, d, c] with its last two axes joined; bias d. A chunk
-/// that the rate does not divide is filled up with zeros. Throws std::invalid_argument when a size
-/// does not fit.
+/// weight is d×cd, PyTorch's Conv1d weight [d, d, c] with its last two axes merged; bias d. Zeros
+/// pad a chunk to a multiple of the rate. Throws std::invalid_argument when a size does not fit.
 /// Rae et al. 2019, arXiv 1911.05507, section 3.1 ("1D convolution").
 template <class S> struct StridedConv {
   using Scalar = S;
@@ -24,7 +23,7 @@ template <class S> struct StridedConv {
   static constexpr auto names = fw::names("weight", "bias");
 
   struct Trace {
-    Matrix groups, dgroups;  ///< cd×⌈L/c⌉: feature i of the group's token j in row c i + j
+    Matrix patches, dpatches;  ///< cd×⌈L/c⌉: feature i of the patch's token j in row c i + j
   };
 
   /// Zero until initialised or loaded.
@@ -39,8 +38,8 @@ template <class S> struct StridedConv {
   Index rate() const { return weight.cols() / weight.rows(); }
   Index length(Index tokens) const { return (tokens + rate() - 1) / rate(); }
 
-  /// The mean of the group: a convolution that starts as mean pooling learns faster than one from
-  /// random weights.
+  /// Starts as the mean of the patch: a convolution that starts as mean pooling learns faster than
+  /// one with random weights.
   template <class Generator> void initialise(Generator&) {
     weight.setZero();
     for (Index i = 0; i < weight.rows(); ++i)
@@ -50,22 +49,22 @@ template <class S> struct StridedConv {
 
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
     detail::check_gate(*this, x, "y", y.rows(), y.cols());
-    trace.groups.setZero(weight.cols(), length(x.cols()));
+    trace.patches.setZero(weight.cols(), length(x.cols()));
     for (Index l = 0; l < x.cols(); ++l)
-      for (Index i = 0; i < x.rows(); ++i) trace.groups(row(i, l), l / rate()) = x(i, l);
-    detail::set_product(y, weight, trace.groups, detail::all_at_once);
+      for (Index i = 0; i < x.rows(); ++i) trace.patches(row(i, l), l / rate()) = x(i, l);
+    detail::set_product(y, weight, trace.patches, detail::all_at_once);
     y.colwise() += bias;
   }
 
   /// dx overwritten, grad accumulated.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, StridedConv& grad) const {
-    detail::check_gate_backward(*this, x, trace.groups.cols(), dy, dx, grad);
-    detail::add_product(grad.weight, dy, trace.groups.transpose(), detail::all_at_once);
+    detail::check_gate_backward(*this, x, trace.patches.cols(), dy, dx, grad);
+    detail::add_product(grad.weight, dy, trace.patches.transpose(), detail::all_at_once);
     grad.bias += dy.rowwise().sum();
-    trace.dgroups.resize(weight.cols(), dy.cols());
-    detail::set_product(trace.dgroups, weight.transpose(), dy, detail::all_at_once);
+    trace.dpatches.resize(weight.cols(), dy.cols());
+    detail::set_product(trace.dpatches, weight.transpose(), dy, detail::all_at_once);
     for (Index l = 0; l < x.cols(); ++l)
-      for (Index i = 0; i < x.rows(); ++i) dx(i, l) = trace.dgroups(row(i, l), l / rate());
+      for (Index i = 0; i < x.rows(); ++i) dx(i, l) = trace.dpatches(row(i, l), l / rate());
   }
 
  private:

@@ -9,7 +9,7 @@ namespace fw {
 ///
 ///     y = W_down (silu(W_gate x) ⊙ W_up x)
 ///
-/// Shapes: gate and up hidden×d, down d×hidden, without biases unless asked for. Cost a token:
+/// Shapes: gate and up hidden×d, down d×hidden, without biases by default. Cost per token:
 /// 6 d·hidden flops. Throws std::invalid_argument when a size does not fit.
 /// Shazeer 2020, arXiv 2002.05202, eq. 6.
 template <class S> struct SwiGlu {
@@ -24,8 +24,8 @@ template <class S> struct SwiGlu {
 
   struct Trace {
     using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
-    Matrix gate, opened;         ///< W_gate x, silu of it
-    Matrix up, hidden;           ///< W_up x, opened ⊙ up
+    Matrix gate, activated;      ///< W_gate x and its silu
+    Matrix up, hidden;           ///< W_up x and activated ⊙ up
     Matrix dgate, dup, dhidden;  ///< backward's buffers
     Index trained = 0;           ///< tokens of the last pass if it was a train pass, else 0
   };
@@ -39,12 +39,12 @@ template <class S> struct SwiGlu {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    for (auto* buffer : {&trace.gate, &trace.opened, &trace.up, &trace.hidden})
+    for (auto* buffer : {&trace.gate, &trace.activated, &trace.up, &trace.hidden})
       buffer->resize(up.outputs(), x.cols());
     gate.forward(state, x, trace.gate, state);
     up.forward(state, x, trace.up, state);
-    Silu::value(trace.gate, trace.opened);
-    trace.hidden = trace.opened.cwiseProduct(trace.up);
+    Silu::value(trace.gate, trace.activated);
+    trace.hidden = trace.activated.cwiseProduct(trace.up);
     down.forward(state, trace.hidden, y, state);
     trace.trained = pass == Pass::train ? x.cols() : 0;
   }
@@ -55,7 +55,7 @@ template <class S> struct SwiGlu {
     trace.dhidden.resize(up.outputs(), x.cols());
     down.backward(trace.hidden, none, dy, trace.dhidden, grad.down);
     trace.dgate = trace.dhidden.cwiseProduct(trace.up);
-    trace.dup = trace.dhidden.cwiseProduct(trace.opened);
+    trace.dup = trace.dhidden.cwiseProduct(trace.activated);
     Silu::vjp(trace.gate, trace.dgate);
     gate.backward(x, none, trace.dgate, dx, grad.gate);
     up.add_backward(x, trace.dup, dx, grad.up);

@@ -13,49 +13,51 @@
 
 namespace fw {
 
-/// What FastWeightsRnn keeps its fast weights as during a sequence.
+/// How FastWeightsRnn represents its fast weights during a sequence.
 enum class FastWeightsForm {
-  cheaper,   ///< whichever takes less time for the sequence at hand
-  matrix,    ///< A, rewritten by every token
-  attention  ///< the hidden states of before
+  cheaper,   ///< the faster of the two for the given sequence
+  matrix,    ///< the matrix A, updated at every token
+  attention  ///< attention to the previous hidden states
 };
 
 struct FastWeightsRnnOptions {
   Index inputs;
   Index hidden;              ///< R
-  Index inner = 1;           ///< S; 0: a plain recurrent net, which leaves A and the norm alone
+  Index inner = 1;           ///< S; 0: a plain recurrent net without A and the norm
   double decay = 0.95;       ///< λ
   double rate = 0.5;         ///< η
-  bool learn_decay = false;  ///< λ is a parameter, which starts from the above
-  bool learn_rate = false;   ///< η is one
+  bool learn_decay = false;  ///< λ is a parameter with initial value `decay`
+  bool learn_rate = false;   ///< η is a parameter with initial value `rate`
   bool bias = false;         ///< of C
-  double identity = 0.05;    ///< W starts as that multiple of the identity
+  double identity = 0.05;    ///< W starts as identity · I
   FastWeightsForm form = FastWeightsForm::cheaper;
 };
 
-/// A recurrent net whose hidden states are attended to by its next ones: fast weights A hold their
-/// fading sum of outer products, and every new state settles in S steps under the attraction of A.
+/// A recurrent net that attends to its previous hidden states: the fast weights A are a decaying
+/// sum of outer products of hidden states, and every new hidden state results from S inner steps
+/// with A.
 ///
 ///     u = W h(t) + C x(t) + b         h_0 = f(u)
 ///     h_{s+1} = f(LN(u + A(t) h_s))   s = 0, …, S − 1       h(t+1) = h_S = y(t)
 ///     A(t) = λ A(t−1) + η h(t) h(t)ᵀ
 ///
-/// A(t) holds h(t) already; LN has one gain and bias for all s. f is any elementwise activation
-/// (core/activations.hpp). The fast weights are a matrix or, the same up to rounding, attention
-/// without softmax to the hidden states of the call, A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), besides
-/// λᵗ times the matrix of the calls before. That is the cheaper of the two for sequences shorter
-/// than about R (1 + 1/S), in training R (1.4 + 1.1/S), and a quarter more where the matrices that
-/// it would keep leave the cache; less R (in training 0.6 R) where they go on from a used state.
+/// A(t) includes h(t); LN has one gain and bias for all s. f is any elementwise activation
+/// (core/activations.hpp). There are two forms, equal up to rounding. The matrix form updates A.
+/// The attention form reads A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), attention without softmax to the
+/// hidden states of the call, plus λᵗ times the matrix of earlier calls. The attention form is
+/// faster for sequences shorter than about R (1 + 1/S), in training R (1.4 + 1.1/S). This length
+/// grows by a quarter if the matrices that a train pass stores exceed the cache. It shrinks by R
+/// (in training 0.6 R) if the call continues from a used state.
 ///
-/// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1 each, or of size
-/// 0 and fixed; state h R×1 and A R×R. B sequences at once lie one behind the other, x D×BT and y
-/// R×BT, and so do their A; W meets the tokens of a time in one product, state h R×B. Cost a token:
-/// 2 R (R + D) flops, and (3 + 2 S) R² by the matrix, by attention 2 R² and 4 S R times the tokens
-/// before it, and 2 S R² more in a call that goes on from a used state. A train pass keeps (3 S +
-/// 5) R numbers a token, by the matrix 2 √T R² besides. Rates that are learned are not held to any
-/// range: λ > 1 makes A grow without bound. Throws std::invalid_argument when a size does not fit
+/// Shapes: x D×T, y R×T, W R×R, C R×D, b R (size 0 without one), λ and η of size 1 if learned, else
+/// of size 0; state h R×1 and A R×R. For B concatenated sequences x D×BT, y R×BT, h R×B and A R×BR;
+/// one product per time step applies W to all sequences. Cost per token: 2 R (R + D) flops, plus
+/// (3 + 2 S) R² in the matrix form; in the attention form 2 R² plus 4 S R times the number of
+/// previous tokens, plus 2 S R² if the call continues from a used state. A train pass stores
+/// (3 S + 5) R numbers per token; the matrix form stores 2 √T R² more in all. Learned rates have no
+/// bounds: with λ > 1 A grows without limit. Throws std::invalid_argument when a size does not fit
 /// or an option is not finite. Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and
-/// 2, and its layer norm; initial weights: appendix A.1.
+/// 2, with layer norm; initial weights: appendix A.1.
 template <class S, class Activation = Relu> struct FastWeightsRnn {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -78,29 +80,29 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
                 "identity", "form", "activation");
 
   struct State {
-    Matrix h;  ///< one column a sequence
-    Matrix A;  ///< R columns a sequence
+    Matrix h;  ///< one column per sequence
+    Matrix A;  ///< R columns per sequence
     static constexpr auto names = fw::names("h", "A");
   };
   struct Trace {
-    Matrix drive;    ///< u
-    Matrix before;   ///< h that every token met
-    Matrix hidden;   ///< h of every token
-    Matrix settled;  ///< h_0 … h_{S−1} of every token
-    Matrix sums;     ///< u + A h_s
-    Matrix normed;   ///< LN of that
+    Matrix preactivation;    ///< u
+    Matrix previous_hidden;  ///< h(t) of every token
+    Matrix hidden;           ///< h(t+1) of every token
+    Matrix inner_hidden;     ///< h_0 … h_{S−1} of every token
+    Matrix sums;             ///< u + A h_s
+    Matrix normed;           ///< LN(u + A h_s)
     Vector mean, inverse;
-    Index sequences = 1;   ///< B of the last pass
-    Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
-    bool attends = false;  ///< the form of the last pass
-    std::vector<detail::HebbianMatrix<S>> matrix;  ///< one a sequence
+    Index sequences = 1;          ///< B of the last pass
+    Index trained = 0;            ///< tokens of the last pass if it was a train pass, else 0
+    bool attention_form = false;  ///< of the last pass
+    std::vector<detail::HebbianMatrix<S>> matrix;  ///< one per sequence
     std::vector<detail::HebbianAttention<S>> attention;
-    std::vector<detail::NoFastWeights> nothing;
-    Matrix ddrive, dhidden;  ///< backward's buffers
+    std::vector<detail::NoFastWeights> plain;  ///< for inner = 0
+    Matrix dpreactivation, dhidden;            ///< backward's buffers
     Vector dh, dnormed, dsum;
   };
 
-  /// Parameters are zero until initialised or loaded, but for those of the norm, λ and η.
+  /// Parameters are zero until initialised or loaded, except those of the norm, λ and η.
   explicit FastWeightsRnn(const FastWeightsRnnOptions& o, Activation f = {})
       : recurrent(checked(o).hidden, o.hidden, false),
         input(o.inputs, o.hidden, o.bias),
@@ -116,13 +118,13 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   Index inputs() const { return input.inputs(); }
   Index outputs() const { return recurrent.outputs(); }
-  /// Of that many sequences at once.
+  /// The state of `sequences` concatenated sequences.
   State initial_state(Index sequences = 1) const {
     detail::check_size<Dynamic>(name, "sequences", sequences);
     return {Matrix::Zero(outputs(), sequences), Matrix::Zero(outputs(), sequences * outputs())};
   }
 
-  /// W a multiple of the identity, C and b uniform in ±1/√R, as in the paper.
+  /// As in the paper: W is a multiple of the identity, C and b are uniform in ±1/√R.
   template <class Generator> void initialise(Generator& random) {
     recurrent.weight.setIdentity();
     recurrent.weight *= S(identity);
@@ -137,8 +139,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     trace.sequences = sequences;
     resize_buffers(trace, x.cols());
     Nothing none;
-    input.forward(none, x, trace.drive, none);
-    trace.attends = attends(x.cols() / sequences, state.A, pass == Pass::train);
+    input.forward(none, x, trace.preactivation, none);
+    trace.attention_form = prefers_attention(x.cols() / sequences, state.A, pass == Pass::train);
     with_form(trace, [&](auto& memories) { scan(memories, state, trace, pass == Pass::train); });
     y = trace.hidden;
     if (pass == Pass::train) trace.trained = x.cols();
@@ -146,15 +148,15 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FastWeightsRnn& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    detail::check_extent(name, "the trace", trace.settled, outputs(), inner * x.cols());
+    detail::check_extent(name, "the trace", trace.inner_hidden, outputs(), inner * x.cols());
     const Index steps = x.cols();
-    trace.ddrive.resize(outputs(), steps);
+    trace.dpreactivation.resize(outputs(), steps);
     trace.dhidden.resize(outputs(), steps);
     trace.dhidden = dy;
     with_form(trace, [&](auto& memories) { scan_backward(memories, trace, grad); });
-    grad.recurrent.weight.noalias() += trace.ddrive * trace.before.transpose();
+    grad.recurrent.weight.noalias() += trace.dpreactivation * trace.previous_hidden.transpose();
     Nothing none;
-    input.backward(x, none, trace.ddrive, dx, grad.input);
+    input.backward(x, none, trace.dpreactivation, dx, grad.input);
   }
 
  private:
@@ -183,29 +185,30 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     check("A in the state", state.A.cols(), "columns", outputs() * state.h.cols());
   }
 
-  // In units of R² multiplications a token. Forward, the matrix takes 1 to be written and 1 a read,
-  // attention two of (t R) a read and one of the matrix of before. Backward the matrix has to be
-  // written again, and takes 2 a write and 2 a read, attention five of (t R) a read and one of the
-  // matrix of before; a pass over the matrix was measured to take more than it multiplies, 4 + 5 S
-  // in all, and 1.25 times that where the matrices that are kept are too many for the cache. What
-  // 16 or 20 tokens more would cost is what calls for short vectors do cost.
-  bool attends(Index steps, const Matrix& A, bool train) const {
+  // Compares costs in units of R² multiplications per token. Forward, the matrix form takes 1 per
+  // write and 1 per read; the attention form takes 2 t/R per read of token t (T/R on
+  // average) and 1 per read of the initial matrix. Backward, the matrix form recomputes its writes
+  // and takes 2 per write and 2 per read; the attention form takes 5 t/R per read and 1 per read of
+  // the initial matrix. Measurements put the matrix form at 4 + 5 S in all, more than its
+  // multiplications, and at 1.25 times that if the stored matrices exceed the cache. The overhead
+  // of calls with short vectors equals the cost of 16 or 20 more tokens.
+  bool prefers_attention(Index steps, const Matrix& A, bool train) const {
     if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
-    if (steps == 1 && !train) return false;  // a step: one pass over A, whatever it reads
+    if (steps == 1 && !train) return false;  // a streaming step passes over A once
     const double reads = static_cast<double>(inner);
     const double length = static_cast<double>(steps);
     const double tokens = (length + (train ? 20 : 16)) / static_cast<double>(outputs());
-    const double kept = 2 * std::sqrt(length) * sizeof(S) * static_cast<double>(A.size());
-    const double matrix = train ? (4 + 5 * reads) * (kept > 1 << 20 ? 1.25 : 1) : 1 + reads;
+    const double stored_bytes = 2 * std::sqrt(length) * sizeof(S) * static_cast<double>(A.size());
+    const double matrix = train ? (4 + 5 * reads) * (stored_bytes > 1 << 20 ? 1.25 : 1) : 1 + reads;
     const double attention = reads * tokens * (train ? 3.5 : 1);
-    const double before = reads * (train ? 2 : 1);
-    return attention + before < matrix || (attention < matrix && detail::is_zero(A));
+    const double initial = reads * (train ? 2 : 1);
+    return attention + initial < matrix || (attention < matrix && detail::is_zero(A));
   }
 
   template <class F> void with_form(Trace& trace, const F& f) const {
     if (inner == 0) {
-      f(trace.nothing);
-    } else if (trace.attends) {
+      f(trace.plain);
+    } else if (trace.attention_form) {
       f(trace.attention);
     } else {
       f(trace.matrix);
@@ -214,21 +217,23 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   void resize_buffers(Trace& trace, Index steps) const {
     const Index r = outputs();
-    for (auto* each : {&trace.drive, &trace.before, &trace.hidden}) each->resize(r, steps);
-    for (auto* each : {&trace.settled, &trace.sums, &trace.normed}) each->resize(r, steps * inner);
+    for (auto* each : {&trace.preactivation, &trace.previous_hidden, &trace.hidden})
+      each->resize(r, steps);
+    for (auto* each : {&trace.inner_hidden, &trace.sums, &trace.normed})
+      each->resize(r, steps * inner);
     trace.mean.resize(steps * inner);
     trace.inverse.resize(steps * inner);
     for (auto* each : {&trace.dh, &trace.dnormed, &trace.dsum}) each->resize(r);
   }
 
-  // One of the sequences: what keeps its fast weights, what it writes into them, and its first
-  // token among all.
+  // One of the sequences: its fast weights, the hidden states it writes, and the column of its
+  // first token.
   template <class Memory> struct Sequence {
     Memory& memory;
     detail::HebbianWrites<S> in;
     Index first;
   };
-  // Calls f(sequence, its number).
+  // Calls f(sequence, index).
   template <class Memory, class F>
   void for_each_sequence(std::vector<Memory>& memories, const Trace& trace, const F& f) const {
     const Index r = outputs(), steps = trace.hidden.cols() / trace.sequences;
@@ -246,9 +251,9 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     return {state.A.data() + b * r * r, r, r};
   }
 
-  // h_s of a token; h_S is what it leaves.
-  auto settled(Trace& trace, Index token, Index s) const {
-    return s < inner ? trace.settled.col(token * inner + s) : trace.hidden.col(token);
+  // h_s of a token; h_S is its new hidden state.
+  auto inner_hidden(Trace& trace, Index token, Index s) const {
+    return s < inner ? trace.inner_hidden.col(token * inner + s) : trace.hidden.col(token);
   }
 
   template <class Memory>
@@ -259,10 +264,11 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
       each.memory.start(fast_weights(state, b), each.in, train);
     });
     for (Index t = 0; t < trace.hidden.cols() / n; ++t) {
-      detail::token_of_each(trace.before, t, n) = state.h;
-      detail::add_weighted(detail::token_of_each(trace.drive, t, n), recurrent.weight, state.h);
+      detail::token_of_each(trace.previous_hidden, t, n) = state.h;
+      detail::add_weighted(detail::token_of_each(trace.preactivation, t, n), recurrent.weight,
+                           state.h);
       for_each_sequence(memories, trace, [&](const auto& each, Index b) {
-        take(each, fast_weights(state, b), t, trace);
+        step(each, fast_weights(state, b), t, trace);
       });
       state.h = detail::token_of_each(trace.hidden, t, n);
     }
@@ -271,23 +277,23 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
       each.memory.finish(A, each.in);
     });
   }
-  // Token t of a sequence whose drive is there.
+  // Token t of a sequence. Its preactivation is already in the trace.
   template <class Each>
-  void take(const Each& each, detail::FastWeights<S> A, Index t, Trace& trace) const {
+  void step(const Each& each, detail::FastWeights<S> A, Index t, Trace& trace) const {
     const Index token = each.first + t;
-    activate(trace.drive.col(token), settled(trace, token, 0));
-    for (Index s = 0; s < inner; ++s) settle(each, A, t, s, trace);
+    activate(trace.preactivation.col(token), inner_hidden(trace, token, 0));
+    for (Index s = 0; s < inner; ++s) inner_step(each, A, t, s, trace);
     each.memory.write(A, each.in, t);
   }
   template <class Each>
-  void settle(const Each& each, const detail::FastWeights<S>& A, Index t, Index s,
-              Trace& trace) const {
+  void inner_step(const Each& each, const detail::FastWeights<S>& A, Index t, Index s,
+                  Trace& trace) const {
     const Index token = each.first + t, i = token * inner + s;
     auto sum = trace.sums.col(i), normed = trace.normed.col(i);
-    sum = trace.drive.col(token);
-    each.memory.read(A, each.in, t, trace.settled.col(i), sum);
+    sum = trace.preactivation.col(token);
+    each.memory.read(A, each.in, t, trace.inner_hidden.col(i), sum);
     norm.normalise(sum, normed, trace.mean[i], trace.inverse[i]);
-    activate(normed, settled(trace, token, s + 1));
+    activate(normed, inner_hidden(trace, token, s + 1));
   }
 
   template <class Memory>
@@ -297,44 +303,44 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
                       [](const auto& each, Index) { each.memory.start_backward(each.in); });
     for (Index t = trace.hidden.cols() / n - 1; t >= 0; --t) {
       for_each_sequence(memories, trace,
-                        [&](const auto& each, Index) { take_vjp(each, t, trace, grad); });
+                        [&](const auto& each, Index) { step_vjp(each, t, trace, grad); });
       if (t > 0)
         detail::add_weighted(detail::token_of_each(trace.dhidden, t - 1, n),
                              recurrent.weight.transpose(),
-                             detail::token_of_each(trace.ddrive, t, n));
+                             detail::token_of_each(trace.dpreactivation, t, n));
     }
   }
-  // From the gradient of h to those of the drive and of what is before.
+  // Computes the gradients of the preactivation and of the previous hidden states from that of h.
   template <class Each>
-  void take_vjp(const Each& each, Index t, Trace& trace, FastWeightsRnn& grad) const {
+  void step_vjp(const Each& each, Index t, Trace& trace, FastWeightsRnn& grad) const {
     const Index token = each.first + t, r = outputs();
     detail::HebbianGradients<S> out{
         S(0), S(0), {trace.dhidden.data() + each.first * r, r, each.in.hidden.cols()}};
     each.memory.write_vjp(each.in, t, out);
     trace.dh = trace.dhidden.col(token);
-    auto du = trace.ddrive.col(token);
+    auto du = trace.dpreactivation.col(token);
     du.setZero();
-    for (Index s = inner - 1; s >= 0; --s) settle_vjp(each, t, s, trace, out, grad);
-    du.array() += trace.dh.array() * slope(trace.drive.col(token));
+    for (Index s = inner - 1; s >= 0; --s) inner_step_vjp(each, t, s, trace, out, grad);
+    du.array() += trace.dh.array() * derivative(trace.preactivation.col(token));
     if (decay.size() > 0) grad.decay[0] += out.decay;
     if (rate.size() > 0) grad.rate[0] += out.rate;
   }
-  // dh is the gradient of h_{s+1} and becomes that of h_s.
+  // Turns dh, the gradient of h_{s+1}, into that of h_s.
   template <class Each>
-  void settle_vjp(const Each& each, Index t, Index s, Trace& trace,
-                  detail::HebbianGradients<S>& out, FastWeightsRnn& grad) const {
+  void inner_step_vjp(const Each& each, Index t, Index s, Trace& trace,
+                      detail::HebbianGradients<S>& out, FastWeightsRnn& grad) const {
     const Index token = each.first + t, i = token * inner + s;
-    trace.dnormed.array() = trace.dh.array() * slope(trace.normed.col(i));
+    trace.dnormed.array() = trace.dh.array() * derivative(trace.normed.col(i));
     norm.normalise_vjp(trace.sums.col(i), trace.mean[i], trace.inverse[i], trace.dnormed,
                        trace.dsum, grad.norm);
-    trace.ddrive.col(token) += trace.dsum;
-    each.memory.read_vjp(each.in, t, trace.settled.col(i), trace.dsum, out, trace.dh);
+    trace.dpreactivation.col(token) += trace.dsum;
+    each.memory.read_vjp(each.in, t, trace.inner_hidden.col(i), trace.dsum, out, trace.dh);
   }
 
   template <class X, class Y> void activate(const X& x, Y y) const {
     y.array() = detail::activated(activation, x.array());
   }
-  template <class X> auto slope(const X& x) const {
+  template <class X> auto derivative(const X& x) const {
     return detail::activated_derivative(activation, x.array());
   }
 };

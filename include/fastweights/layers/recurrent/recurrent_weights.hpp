@@ -11,19 +11,18 @@
 
 namespace fw::detail {
 
-/// Token t of each of B sequences that lie one behind the other in the columns of x: a matrix of B
-/// columns.
+/// Token t of each of B concatenated sequences in x, as a matrix of B columns.
 template <class X> auto token_of_each(X& x, Index t, Index sequences) {
   using S = std::remove_pointer_t<decltype(x.data())>;
   using Plain = Eigen::Matrix<std::remove_const_t<S>, Dynamic, Dynamic>;
   using Each = std::conditional_t<std::is_const_v<S>, const Plain, Plain>;
-  const Index apart = x.colStride();
+  const Index stride = x.colStride();
   return Eigen::Map<Each, 0, Eigen::OuterStride<>>(
-      x.data() + t * apart, x.rows(), sequences,
-      Eigen::OuterStride<>(x.cols() / sequences * apart));
+      x.data() + t * stride, x.rows(), sequences,
+      Eigen::OuterStride<>(x.cols() / sequences * stride));
 }
 
-/// z += W h for the hidden units of one sequence or of several: without heap, whatever the size.
+/// z += W h for the hidden units of one or several sequences. Allocates nothing at any size.
 template <class Z, class W, class H> void add_weighted(Z&& z, const W& weight, const H& h) {
   if (h.cols() == 1)
     z.col(0).noalias() += weight * h.col(0);
@@ -31,10 +30,10 @@ template <class Z, class W, class H> void add_weighted(Z&& z, const W& weight, c
     add_product(z, weight, h);
 }
 
-/// What recurrent layers of R hidden units have in common: the slow weights, with the names and
-/// shapes of PyTorch's recurrent modules of one layer, and the sums that need no order of tokens.
+/// The common part of recurrent layers with R hidden units: the slow weights, with the names and
+/// shapes of PyTorch's single-layer recurrent modules, and the projection of all tokens at once.
 ///
-///     z_t = W_ih x_t + b_ih + b_hh        (and W_hh h_{t−1}, which the layer adds token by token)
+///     z_t = W_ih x_t + b_ih + b_hh        (the layer adds W_hh h_{t−1} token by token)
 ///
 /// Shapes: W_ih (gates·R)×D, W_hh (gates·R)×R, both biases gates·R (size 0 without them).
 template <class S> struct RecurrentWeights {
@@ -77,12 +76,12 @@ template <class S> struct RecurrentWeights {
     add_product(z, weight_ih, x);
   }
 
-  /// `before`: the hidden units that each token met, R×T.
-  template <class Before>
-  void project_backward(const Input<S>& x, const Matrix& dz, const Before& before, Output<S>& dx,
-                        RecurrentWeights& grad) const {
+  /// `previous_hidden`: h_{t−1} of every token t, R×T.
+  template <class Hidden>
+  void project_backward(const Input<S>& x, const Matrix& dz, const Hidden& previous_hidden,
+                        Output<S>& dx, RecurrentWeights& grad) const {
     add_product(grad.weight_ih, dz, x.transpose());
-    add_product(grad.weight_hh, dz, before.transpose());
+    add_product(grad.weight_hh, dz, previous_hidden.transpose());
     if (bias_ih.size() > 0)
       for (Index t = 0; t < dz.cols(); ++t) {
         grad.bias_ih += dz.col(t);
