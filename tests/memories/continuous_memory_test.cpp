@@ -415,7 +415,7 @@ TEST_CASE("chunks that do not fit are refused and leave the state", "[continuous
   CHECK_THROWS_WITH(fw::read(m, state, {tall}, {y}),
                     "ContinuousMemory: query has 5 rows, the memory expects 4");
   CHECK_THROWS_WITH(fw::read(m, state, {x}, {wide}),
-                    "ContinuousMemory: output has 4 columns, what goes with it expects 3");
+                    "ContinuousMemory: output has 4 columns, the rest of the chunk expects 3");
   auto other = fw::initial_state(memory<StickySampling>(4, 2, 3, 5, 7));
   CHECK_THROWS_WITH(fw::write(m, other, {x, u}),
                     "ContinuousMemory: coefficients has 7 columns in the state, the memory "

@@ -3,12 +3,12 @@
 #include <fastweights/core/signatures.hpp>
 
 /// \file
-/// Signatures of memories whose past fades at a rate α in (0, 1] that comes with every token:
-/// W ← α W, or W ← W diag(α) with one α a key row.
+/// Signatures of memories with an input decay α in (0, 1] per token: W ← α W, or W ← W diag(α)
+/// with one α per key row.
 
 namespace fw {
 
-/// Write (k, v, α) with one decay a token, read q: simple gated linear attention.
+/// Write (k, v, α) with one decay per token, read q: simple gated linear attention.
 template <int Dv, int Dk> struct KeyValueDecay : detail::QueryOutput<Dv, Dk> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -22,8 +22,8 @@ template <int Dv, int Dk> struct KeyValueDecay : detail::QueryOutput<Dv, Dk> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
 };
 
-/// Write (k, v, α) with one decay a feature of the key, read q. What fades are the columns of W:
-/// behind a feature map there are as many as it has features, whatever the size of the key.
+/// Write (k, v, α) with one decay per feature of the key, read q. The decay acts on the columns of
+/// W. With a feature map, W has one column per feature, whatever the size of the key.
 template <int Dv, int Dk, int Features> struct KeyValueFeatureDecay : detail::QueryOutput<Dv, Dk> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -37,10 +37,11 @@ template <int Dv, int Dk, int Features> struct KeyValueFeatureDecay : detail::Qu
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->features, 1}}; }
 };
 
-/// Write (k, v, α) with one decay a key row, read q: gated linear attention.
+/// Write (k, v, α) with one decay per key row, read q: gated linear attention.
 template <int Dv, int Dk> using KeyValueVectorDecay = KeyValueFeatureDecay<Dv, Dk, Dk>;
 
-/// Write (k, v, β, α) with one write strength and one decay a token, read q: the gated delta rule.
+/// Write (k, v, β, α) with one write strength and one decay per token, read q: the gated delta
+/// rule.
 template <int Dv, int Dk> struct KeyValueBetaDecay : detail::QueryOutput<Dv, Dk> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -55,7 +56,8 @@ template <int Dv, int Dk> struct KeyValueBetaDecay : detail::QueryOutput<Dv, Dk>
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}}; }
 };
 
-/// Write (k, v, β, α) with one write strength a token and one decay a feature of the key, read q.
+/// Write (k, v, β, α) with one write strength per token and one decay per feature of the key, read
+/// q.
 template <int Dv, int Dk, int Features>
 struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dv, Dk> {
   template <class C> struct Write {
@@ -73,8 +75,8 @@ struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dv, Dk> {
   }
 };
 
-/// Write (k, v, β, α) with one write strength a token and one decay a key row, read q: Kimi delta
-/// attention.
+/// Write (k, v, β, α) with one write strength per token and one decay per key row, read q: Kimi
+/// delta attention.
 template <int Dv, int Dk> using KeyValueBetaVectorDecay = KeyValueBetaFeatureDecay<Dv, Dk, Dk>;
 
 }  // namespace fw

@@ -129,7 +129,7 @@ template <class M, class Trace> class DecayBackward {
     else
       r_ = after.W.cwiseProduct(ds.W).colwise().sum().transpose();
     faded_ = before;
-    fade(faded_.W, token(begin).decay);
+    apply_decay(faded_.W, token(begin).decay);
     auto tokens = tokens_.from(begin);
     tokens.decay_terms = columns_of(trace_.decay_terms);
     backward_pairs<M::has_delta_term, M::decay_kind>(faded_.W, ds.W, tokens, count);
@@ -142,7 +142,7 @@ template <class M, class Trace> class DecayBackward {
       add_quotient(r_, token(begin + t).decay, d.decay);
     }
     auto d = gradient(begin);
-    fade_vjp(before.W, token(begin).decay, ds.W, d.decay);
+    apply_decay_vjp(before.W, token(begin).decay, ds.W, d.decay);
   }
 
   static void add_quotient(const Vector& r, const S& decay, S& gradient) {

@@ -24,7 +24,7 @@ namespace fw {
 template <class S, int Dv = Dynamic, int Dk = Dv> class RecurrentDeltaNet {
  public:
   using Scalar = S;
-  using Signature = UnsquashedKeyValueBeta<Dv, Dk>;
+  using Signature = PreactivationKeyValueBeta<Dv, Dk>;
   static constexpr std::string_view name = "RecurrentDeltaNet";
 
   template <class C> struct Slow {

@@ -50,7 +50,7 @@ class GatedDeltaRule {
   template <class T> auto cast() const { return GatedDeltaRule<T, Dv, Dk, Inputs>(dv(), dk()); }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
-    detail::fade(s.W, t.decay);
+    detail::apply_decay(s.W, t.decay);
     scratch<S, Dv>(dv(), [&](auto& update) {
       update.noalias() = s.W * t.key;
       update = t.beta * (t.value - update);
@@ -68,7 +68,7 @@ class GatedDeltaRule {
                  WriteGradToken<GatedDeltaRule> dt) const {
     scratch<S, Dk>(dk(), [&](auto& along_keys) {
       scratch<S, Dv, 2>(dv(), [&](auto& error, auto& dupdate) {
-        along_keys = detail::faded(t.decay, t.key);
+        along_keys = detail::decayed(t.decay, t.key);
         error.noalias() = s.W * along_keys;
         error = t.value - error;
         dupdate.noalias() = ds.W * t.key;
@@ -78,9 +78,9 @@ class GatedDeltaRule {
         dupdate *= t.beta;  // the gradient of the error
         dt.value += dupdate;
         along_keys.noalias() = s.W.transpose() * dupdate;
-        dt.key -= detail::faded(t.decay, along_keys);
+        dt.key -= detail::decayed(t.decay, along_keys);
         ds.W.noalias() -= dupdate * t.key.transpose();  // the gradient of W̄
-        detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+        detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
       });
     });
   }
@@ -157,8 +157,8 @@ class GatedDeltaRule {
   using Segment = detail::AffineSegment<S, Dv, Dk>;
   Segment empty_segment() const { return Segment::empty(dv(), dk()); }
   void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
-    detail::fade(g.A, t.decay);
-    detail::fade(g.B, t.decay);
+    detail::apply_decay(g.A, t.decay);
+    detail::apply_decay(g.B, t.decay);
     g.add(t.key, t.value, t.beta);
   }
   void merge(Segment& g, const Segment& later) const { g.append(later); }

@@ -51,7 +51,7 @@ class GatedLinearAttention {
   }
 
   void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {
-    detail::fade(s.W, t.decay);
+    detail::apply_decay(s.W, t.decay);
     s.W.noalias() += t.value * t.key.transpose();
   }
 
@@ -64,7 +64,7 @@ class GatedLinearAttention {
                  WriteGradToken<GatedLinearAttention> dt) const {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
-    detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+    detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
   }
 
   void read_vjp(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
@@ -133,17 +133,17 @@ class GatedLinearAttention {
             detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
   }
   void extend(Segment& g, const WriteToken<GatedLinearAttention>& t) const {
-    detail::fade(g.decay, t.decay);
-    detail::fade(g.sum, t.decay);
+    detail::apply_decay(g.decay, t.decay);
+    detail::apply_decay(g.sum, t.decay);
     g.sum.noalias() += t.value * t.key.transpose();
   }
   void merge(Segment& g, const Segment& later) const {
-    detail::fade(g.decay, later.decay);
-    detail::fade(g.sum, later.decay);
+    detail::apply_decay(g.decay, later.decay);
+    detail::apply_decay(g.sum, later.decay);
     g.sum += later.sum;
   }
   void apply(const Segment& g, OwnedState& s) const {
-    detail::fade(s.W, g.decay);
+    detail::apply_decay(s.W, g.decay);
     s.W += g.sum;
   }
 
