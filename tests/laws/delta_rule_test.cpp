@@ -158,7 +158,7 @@ TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_r
   Eigen::MatrixXd dy = Eigen::MatrixXd::Random(3, 10), first;
   for (const Index interval : {1, 2, 3, 7, 10, 50}) {
     fw::Checkpoints<M> kept;
-    kept.asked = interval;
+    kept.requested_interval = interval;
     auto state = fw::initial_state(m);
     auto ds = fw::zero_gradient(m);
     Eigen::MatrixXd dk = Eigen::MatrixXd::Zero(2, 10), dv = Eigen::MatrixXd::Zero(3, 10),
