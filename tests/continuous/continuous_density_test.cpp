@@ -222,7 +222,7 @@ void gradients_are_exact(const D& density, Z twin, const Basis& basis) {
       },
       grad);
   const auto at = density.locate(basis, scores);
-  auto d = density.no_gradient(at), up = d;
+  auto d = density.zero_gradient(at), up = d;
   random.fill(up.mean);
   random.fill(up.variance);
   d = up;
@@ -291,7 +291,7 @@ TEST_CASE("a location stays within (0, 1), a floored variance has no gradient",
   }
   scores.setConstant(-2);  // softplus(−8) = 0.0003
   const auto at = density.locate(basis, scores);
-  auto d = density.no_gradient(at);
+  auto d = density.zero_gradient(at);
   Density<double> grad{Learned<double>(4, 1, true, 0.01)};
   density.vjp(basis, scores, at, dr, d, ds, grad);
   CHECK(grad.location.variance_weight.isZero(0));
@@ -350,7 +350,7 @@ TEST_CASE("the Gibbs density over slots is softmax", "[continuous][density]") {
     density.expect(basis, scores, {}, r);
     const Vector softmax = scores.array().exp() / scores.array().exp().sum();
     CHECK(largest_entry(r - softmax) <= 1e-15);
-    fw::GibbsDensity<double>::Place nothing;
+    fw::GibbsDensity<double>::Mixture nothing;
     fw::GibbsDensity<double> unused = density;
     density.vjp(basis, scores, {}, dr, nothing, ds, unused);
     const Vector expected = softmax.array() * (dr.array() - softmax.dot(dr));
@@ -397,7 +397,7 @@ TEST_CASE("the Gibbs density over Gaussians is its integral", "[continuous][dens
     CHECK(std::abs(histogram.sum() - 1) <= 1e-14);
     CHECK(largest_entry(histogram - mass) <= 5e-3);
 
-    fw::GibbsDensity<double>::Place nothing;
+    fw::GibbsDensity<double>::Mixture nothing;
     fw::GibbsDensity<double> unused = density;
     density.vjp(basis, scores, {}, dr, nothing, ds, unused);
     const auto twin = density.cast<Complex>();

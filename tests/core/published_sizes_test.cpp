@@ -39,10 +39,10 @@ double operator_error(const Memory<double>& m, Index past, double tau) {
   using LongVector = Eigen::Matrix<long double, -1, 1>;
   const auto to = fw::detail::cell_centres(past, m.options().chunk, tau, 0.5);
   const auto g = fw::ridge_operator(m.basis(), to, 1);
-  MatrixXd ours(g.past.rows() + g.fresh.rows(), m.basis().size());
-  ours << g.past, g.fresh;
+  MatrixXd ours(g.past.rows() + g.new_tokens.rows(), m.basis().size());
+  ours << g.past, g.new_tokens;
   std::vector<double> targets = to.past;
-  targets.insert(targets.end(), to.fresh.begin(), to.fresh.end());
+  targets.insert(targets.end(), to.new_tokens.begin(), to.new_tokens.end());
   targets.insert(targets.end(), to.zeros.begin(), to.zeros.end());
   const MatrixXd psi = fw::detail::basis_at(m.basis(), targets);
   const LongMatrix exact = psi.cast<long double>();
@@ -88,7 +88,7 @@ void check_published(Index functions, const std::vector<double>& widths) {
     const double coefficients = difference.norm() / state.coefficients.norm();
     const auto to =
         fw::detail::cell_centres(chunk > 0 ? length : 0, length, chunk > 0 ? 0.5 : 0, 0);
-    const MatrixXd psi = fw::detail::basis_at(m.basis(), to.fresh);
+    const MatrixXd psi = fw::detail::basis_at(m.basis(), to.new_tokens);
     const double fit = (difference * psi).norm() / (state.coefficients * psi).norm();
     INFO("chunk " << chunk << " in float: coefficients " << coefficients << " and fit " << fit
                   << " from double's");

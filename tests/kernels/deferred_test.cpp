@@ -33,8 +33,8 @@ void agrees(const M& plain, Index steps, double limit, bool positive = false) {
     fw::step(deferred, state, std::get<0>(b), std::get<1>(b), std::get<2>(b));
     auto flushed = state;
     deferred.flush(flushed);
-    CHECK(flushed.waiting == 0);
-    CHECK(state.waiting == (t + 1) % N);
+    CHECK(flushed.pending == 0);
+    CHECK(state.pending == (t + 1) % N);
     const Eigen::MatrixXd W = flushed.W.template cast<double>();
     const Eigen::MatrixXd wanted = expected.W.template cast<double>();
     keep_worst(worst, largest_entry(W - wanted) / wanted.cwiseAbs().maxCoeff());
@@ -98,10 +98,10 @@ TEST_CASE("deferred: any count of what waits is safe", "[deferred]") {
   const Eigen::Vector4f value(1, 2, 3, 4);
   Eigen::Vector4f y;
   for (const Index count : {Index(8), Index(1) << 60, Index(-1)}) {
-    state.waiting = count;
+    state.pending = count;
     fw::step(m, state, {key, value, 1.0f}, {key}, {y});
-    CHECK(state.waiting >= 0);
-    CHECK(state.waiting < 8);
+    CHECK(state.pending >= 0);
+    CHECK(state.pending < 8);
   }
 }
 

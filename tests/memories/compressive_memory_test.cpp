@@ -69,7 +69,7 @@ TEST_CASE("a text gives the same slots however it is cut", "[compressive]") {
       fw::write(m, state, {x.middleCols(t, std::min(piece, 40 - t))});
     INFO("pieces of " << piece);
     CHECK(state.slots == whole.slots);
-    CHECK(state.waiting == whole.waiting);
+    CHECK(state.partial_sum == whole.partial_sum);
     CHECK(state.tokens == 40);
   }
 }
@@ -85,7 +85,7 @@ TEST_CASE("an empty compressive memory answers 0 and has no gradient", "[compres
   CHECK(y.isZero(0));
   m.read_vjp(state, {q}, {q}, ds, {dq});
   CHECK(dq.isZero(0));
-  CHECK((ds.slots.isZero(0) && ds.waiting.isZero(0)));
+  CHECK((ds.slots.isZero(0) && ds.partial_sum.isZero(0)));
 }
 
 TEST_CASE("options of a compressive memory out of range are refused by name", "[compressive]") {

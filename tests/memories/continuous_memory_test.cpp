@@ -39,8 +39,8 @@ template <class M> void check_definition(const M& m, const std::vector<Index>& l
     std::vector<double> at;
     for (Index i = 0; i < past; ++i)
       at.push_back((double(i) + (o.regression.parity ? 1 : 0.5)) / double(past));
-    if (past > 0) b = b * fw::detail::basis_at(m.basis(), at) * g.past + x * g.fresh;
-    if (past == 0) b = x * g.fresh;
+    if (past > 0) b = b * fw::detail::basis_at(m.basis(), at) * g.past + x * g.new_tokens;
+    if (past == 0) b = x * g.new_tokens;
     tokens += length;
     INFO("L " << length << ", N " << b.cols() << ", M " << o.samples);
     CHECK(apart(state.coefficients, b) <= 1e-11);
@@ -188,7 +188,7 @@ TEST_CASE("a constant signal stays constant over thousands of writes", "[continu
       fw::write(narrow, float_state, {rounded});
     }
     const MatrixXd psi =
-        fw::detail::basis_at(m.basis(), fw::detail::cell_centres(0, 50, 0, 0).fresh);
+        fw::detail::basis_at(m.basis(), fw::detail::cell_centres(0, 50, 0, 0).new_tokens);
     const MatrixXd signal = state.coefficients * psi;
     const MatrixXd float_signal = float_state.coefficients.cast<double>() * psi;
     INFO("tau " << contraction.tau << ": signal from " << signal.minCoeff() << " to "
@@ -228,16 +228,16 @@ TEST_CASE("more operators than are kept are still right", "[continuous]") {
   const auto get = [&](Index fresh) -> const fw::RidgeOperator<double>& {
     return cache.get({fresh, 0.5}, [&](const Cache::Key& key) {
       ++made;
-      return fw::RidgeOperator<double>{MatrixXd::Constant(1, 1, double(key.fresh)), {}};
+      return fw::RidgeOperator<double>{MatrixXd::Constant(1, 1, double(key.new_tokens)), {}};
     });
   };
   for (int round = 0; round < 2; ++round)
-    for (Index i = 0; i < Cache::most + 20; ++i) CHECK(get(i).past(0, 0) == double(i));
-  CHECK(made == Cache::most + 2 * 20);
+    for (Index i = 0; i < Cache::capacity + 20; ++i) CHECK(get(i).past(0, 0) == double(i));
+  CHECK(made == Cache::capacity + 2 * 20);
   CHECK(&get(0) == &get(0));
 
   auto m = memory(2, 1, 3, 4, 5);
-  check_definition(m, std::vector<Index>(Cache::most + 20, 2));  // even: each has its own
+  check_definition(m, std::vector<Index>(Cache::capacity + 20, 2));  // even: each has its own
 }
 
 TEST_CASE("threads that share a memory get what one gets", "[continuous]") {
@@ -361,7 +361,7 @@ TEST_CASE("a sticky memory samples where it was read, and forgets that when writ
   const auto& g = m.operator_for(4, 4);
   const std::vector<double> list(at.data(), at.data() + 6);
   const MatrixXd expected =
-      state.coefficients * fw::detail::basis_at(m.basis(), list) * g.past + x * g.fresh;
+      state.coefficients * fw::detail::basis_at(m.basis(), list) * g.past + x * g.new_tokens;
   fw::write(m, state, {x, u});
   CHECK(apart(state.coefficients, expected) <= 1e-13);
   CHECK(state.histogram.isZero(0));

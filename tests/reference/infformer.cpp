@@ -90,7 +90,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
   void check_positions(const std::string& name, const fw::detail::Targets& targets) {
     Array ours = file_.like(name);
     ours.values.clear();
-    for (const auto* some : {&targets.past, &targets.fresh, &targets.zeros})
+    for (const auto* some : {&targets.past, &targets.new_tokens, &targets.zeros})
       ours.values.insert(ours.values.end(), some->begin(), some->end());
     std::sort(ours.values.begin(), ours.values.end());
     file_.forward(name, ours);
@@ -100,7 +100,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     const Index length = json_of(file_, "L");
     check_positions("positions_first", fw::detail::published_positions(0, length, 0));
     Array first = file_.like("G_first");
-    first.matrix() = layer_.memory.operator_for(length, 0).fresh;
+    first.matrix() = layer_.memory.operator_for(length, 0).new_tokens;
     file_.forward("G_first", first);
     if (std::find(used_past.begin(), used_past.end(), true) == used_past.end()) return;
     Array later = file_.like("G_inf"), psi = file_.like("psi_samples");
@@ -109,7 +109,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     check_positions("positions_inf", targets);
     const auto& memory = layer_.memory;
     const auto to = fw::ridge_operator(memory.basis(), targets, memory.options().regression.ridge);
-    later.matrix() << to.past, to.fresh;
+    later.matrix() << to.past, to.new_tokens;
     file_.forward("G_inf", later);
     for (Index m = 0; m < samples; ++m) {
       Eigen::VectorXd row(psi.axis(1));
@@ -338,11 +338,11 @@ void ridge_primitives(Case& file) {
     const double ridge = std::stod(name.substr(name.find("_lam") + 4));
     Array g = file.like(name), positions = file.like(prefix + "positions");
     const auto targets = fw::detail::published_positions(0, g.axis(0), 0);
-    std::vector<double> all = targets.fresh;
+    std::vector<double> all = targets.new_tokens;
     all.insert(all.end(), targets.zeros.begin(), targets.zeros.end());
     std::sort(all.begin(), all.end());
     positions.values = all;
-    g.matrix() = fw::ridge_operator(basis_of(file, prefix), targets, ridge).fresh;
+    g.matrix() = fw::ridge_operator(basis_of(file, prefix), targets, ridge).new_tokens;
     file.forward(prefix + "positions", positions);
     file.forward(name, g);
   }

@@ -123,7 +123,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                      head(queries, h), head(trace.context, h),
                      [&](Index, const auto& scores, const auto& place) {
                        trace.divergence += kl.divergence(place);
-                       if constexpr (M::sticky) memory.note(state, density, scores, place);
+                       if constexpr (M::sticky) memory.add_to_histogram(state, density, scores, place);
                      });
     trace.divergence /= static_cast<double>(heads * queries.cols());
     Nothing none;
@@ -153,7 +153,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     trace.dvalues.setZero(inputs(), trace.keys.cols());
     const double share = 1 / static_cast<double>(heads * (asked > 0 ? asked : trace.read));
     const auto dplace = [&](Index, const auto& place) {
-      auto d = density.no_gradient(place);
+      auto d = density.zero_gradient(place);
       kl.pull(place, share, d);
       return d;
     };

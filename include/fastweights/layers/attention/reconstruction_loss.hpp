@@ -65,7 +65,7 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
     detail::attend_vjp(
         softmax, Slots(), trace.keys.middleRows(h, rows), trace.values.middleRows(h, rows),
         queries.middleRows(h, rows), trace.answer.middleRows(h, rows),
-        [&](Index, const auto& place) { return softmax.no_gradient(place); },
+        [&](Index, const auto& place) { return softmax.zero_gradient(place); },
         trace.dkeys.middleRows(h, rows), trace.dvalues.middleRows(h, rows),
         trace.dqueries.middleRows(h, rows), unused);
   trace.dcompressed.resize(d, trace.dkeys.cols());
