@@ -12,8 +12,7 @@ using fw::Index;
 using Basis = fw::GaussianBasis<double>;
 using LongMatrix = Eigen::Matrix<long double, -1, -1>;
 
-// Ψᵀ (ΨΨᵀ + λI)⁻¹ = (ΨᵀΨ + λI)⁻¹ Ψᵀ for all targets in a row: the other form, by LU, in long
-// double.
+// The operator of all targets by the equivalent form (ΨᵀΨ + λI)⁻¹ Ψᵀ, by LU in long double.
 template <class B>
 LongMatrix by_definition(const B& basis, const fw::detail::Targets& to, double ridge) {
   std::vector<double> all = to.past;
@@ -37,7 +36,7 @@ double operator_error(const B& basis, const fw::detail::Targets& to, double ridg
   return static_cast<double>(difference.norm() / exact.topRows(ours.rows()).norm());
 }
 
-TEST_CASE("the ridge operator is the definition's", "[continuous][ridge]") {
+TEST_CASE("the ridge operator agrees with its definition", "[continuous][ridge]") {
   const std::vector<Basis> bases{{1, {0.3}},           {5, {0.1}},       {7, {0.05, 0.1}},
                                  {8, {0.1, 0.2, 0.4}}, {9, {0.02, 0.3}}, {2, {0.1, 0.2, 0.4}}};
   for (const Basis& basis : bases)
@@ -56,7 +55,7 @@ TEST_CASE("the ridge operator is the definition's", "[continuous][ridge]") {
                          0.1) <= 1e-14);
 }
 
-TEST_CASE("slots with one target each are shrunk by the ridge and no more", "[continuous][ridge]") {
+TEST_CASE("slots with one target each are only shrunk by the ridge", "[continuous][ridge]") {
   const fw::RectangularBasis<double> basis(6);
   const auto g = fw::ridge_operator(basis, fw::detail::cell_centres(0, 6, 0, 0.5), 0.25);
   CHECK(largest_entry(g.new_tokens - MatrixXd::Identity(6, 6) / 1.25) <= 1e-15);
@@ -74,7 +73,8 @@ TEST_CASE("a small ridge interpolates", "[continuous][ridge]") {
   double last = 1;
   for (const double ridge : {1e-2, 1e-4, 1e-6}) {
     const auto g = fw::ridge_operator(basis, to, ridge);
-    const double error = largest_entry(x * g.new_tokens * fw::detail::basis_at(basis, to.new_tokens) - x);
+    const double error =
+        largest_entry(x * g.new_tokens * fw::detail::basis_at(basis, to.new_tokens) - x);
     INFO("ridge " << ridge << ", error " << error);
     CHECK(error < 0.1 * last);
     last = error;
@@ -82,7 +82,7 @@ TEST_CASE("a small ridge interpolates", "[continuous][ridge]") {
   CHECK(last <= 1e-6);
 }
 
-TEST_CASE("operators that cannot be computed are refused", "[continuous][ridge]") {
+TEST_CASE("operators that cannot be computed throw", "[continuous][ridge]") {
   const Basis same(Eigen::ArrayXd::Constant(9, 0.5), Eigen::ArrayXd::Constant(9, 0.01));
   CHECK_THROWS_WITH(
       fw::ridge_operator(same, fw::detail::cell_centres(0, 9, 0, 0), -1e-3),
@@ -95,7 +95,7 @@ void check_positions(const std::vector<double>& given, const std::vector<double>
     CHECK(given[i] == Catch::Approx(expected[i]).margin(1e-15));
 }
 
-TEST_CASE("targets stand in the middles of cells", "[continuous][ridge]") {
+TEST_CASE("targets are at cell centres", "[continuous][ridge]") {
   const auto first = fw::detail::cell_centres(0, 4, 0, 0.5);
   CHECK(first.past.empty());
   check_positions(first.new_tokens, {0.125, 0.375, 0.625, 0.875});
@@ -128,7 +128,7 @@ TEST_CASE("the published positions", "[continuous][ridge]") {
   }
 }
 
-TEST_CASE("a basis places its functions evenly, through its widths at each", "[continuous]") {
+TEST_CASE("a basis has evenly spaced centres, with all widths at each", "[continuous]") {
   const auto check = [](const Basis& basis, const std::vector<double>& means,
                         const std::vector<double>& widths) {
     REQUIRE(basis.size() == static_cast<Index>(means.size()));
@@ -153,7 +153,7 @@ TEST_CASE("a basis places its functions evenly, through its widths at each", "[c
   CHECK_THROWS_AS(fw::RectangularBasis<float>(0), std::invalid_argument);
 }
 
-TEST_CASE("a slot reaches from its left edge to before the next", "[continuous]") {
+TEST_CASE("a slot includes its left edge but not its right edge", "[continuous]") {
   for (const Index slots : {1, 2, 7, 49, 100, 128}) {
     const fw::RectangularBasis<double> basis(slots);
     Eigen::VectorXd psi(slots);

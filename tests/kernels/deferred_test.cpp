@@ -15,7 +15,7 @@ using fw::Deferred;
 using fw::Dynamic;
 using fw::Index;
 
-// The plain memory's outputs and its W, against the deferred one's, at every phase of the N tokens.
+// Compares outputs and the flushed W of the deferred memory with the plain memory, at every token.
 template <int N, class Stored, class M>
 void agrees(const M& plain, Index steps, double limit, bool positive = false) {
   using D = Deferred<M, N, Stored>;
@@ -78,10 +78,14 @@ template <class S> void all_agree(double limit) {
   }
 }
 
-TEST_CASE("deferred: the plain memory in double", "[deferred]") { all_agree<double>(1e-13); }
-TEST_CASE("deferred: the plain memory in float", "[deferred]") { all_agree<float>(3e-5); }
+TEST_CASE("deferred: agrees with the plain memory in double", "[deferred]") {
+  all_agree<double>(1e-13);
+}
+TEST_CASE("deferred: agrees with the plain memory in float", "[deferred]") {
+  all_agree<float>(3e-5);
+}
 
-TEST_CASE("deferred: W in 16 bits is W up to their rounding", "[deferred]") {
+TEST_CASE("deferred: 16-bit storage agrees up to its rounding", "[deferred]") {
   for (const Index d : {1, 3, 17, 64, 65, 100}) {
     agrees<8, bfloat16>(fw::DeltaRule<float>(d, d), 20, 5e-2);
     agrees<8, half>(fw::DeltaRule<float>(d, d), 20, 5e-3);
@@ -91,7 +95,7 @@ TEST_CASE("deferred: W in 16 bits is W up to their rounding", "[deferred]") {
   }
 }
 
-TEST_CASE("deferred: any count of what waits is safe", "[deferred]") {
+TEST_CASE("deferred: any stored number of pending writes is safe", "[deferred]") {
   const Deferred m(fw::DeltaRule<float>(4, 3));
   auto state = fw::initial_state(m);
   const Eigen::Vector3f key(1, 0, 0);

@@ -15,7 +15,8 @@ TEST_CASE("gated delta rule obeys the laws", "[laws][gated_delta_rule]") {
   laws::at_all_sizes([](Index dv, Index dk) { return Gated<Dynamic, Dynamic>(dv, dk); });
 }
 
-TEST_CASE("gated delta rule with one decay a key row obeys the laws", "[laws][gated_delta_rule]") {
+TEST_CASE("gated delta rule with one decay per key row obeys the laws",
+          "[laws][gated_delta_rule]") {
   laws::at_all_sizes([](Index dv, Index dk) { return VectorDecay<Dynamic, Dynamic>(dv, dk); });
 }
 
@@ -26,7 +27,7 @@ TEST_CASE("gated delta rule in fixed sizes", "[laws][gated_delta_rule]") {
   laws::fixed_is_dynamic(VectorDecay<3, 17>(), VectorDecay<Dynamic, Dynamic>(3, 17), false);
 }
 
-TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_delta_rule]") {
+TEST_CASE("the gated delta rule without decay is the delta rule", "[gated_delta_rule]") {
   const fw::DeltaRule<double> delta(5, 4);
   const Gated<Dynamic, Dynamic> gated(5, 4);
   const VectorDecay<Dynamic, Dynamic> vector(5, 4);
@@ -46,8 +47,7 @@ TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_d
   CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule",
-          "[gated_delta_rule]") {
+TEST_CASE("gated delta rule: equal decays per key row agree with one decay", "[gated_delta_rule]") {
   const Gated<Dynamic, Dynamic> gated(5, 4);
   const VectorDecay<Dynamic, Dynamic> vector(5, 4);
   fw::Random random(4);
@@ -62,18 +62,19 @@ TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule
   CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("the gated delta rule fades first, then replaces what a key held", "[gated_delta_rule]") {
+TEST_CASE("the gated delta rule decays first, then replaces the value of a key",
+          "[gated_delta_rule]") {
   const Gated<2, 2> m;
   auto s = fw::initial_state(m);
   const Eigen::Vector2d first(1, 0), second(0, 1), old_value(1, 2), new_value(-3, 5);
   fw::write(m, s, {first, old_value, 1.0, 1.0});
   fw::write(m, s, {second, old_value, 1.0, 1.0});
   fw::write(m, s, {first, new_value, 1.0, 0.5});
-  CHECK(s.W.col(0) == new_value);        // in full, however much has faded
-  CHECK(s.W.col(1) == 0.5 * old_value);  // the other key's value fades only
+  CHECK(s.W.col(0) == new_value);        // independent of the decay
+  CHECK(s.W.col(1) == 0.5 * old_value);  // the value of the other key only decays
 }
 
-TEST_CASE("chunks of the gated delta rule divide by no decay", "[gated_delta_rule]") {
+TEST_CASE("chunks of the gated delta rule do not divide by decays", "[gated_delta_rule]") {
   const Gated<Dynamic, Dynamic> m(5, 4);
   fw::Random random(5);
   auto a = fw::testing::random_sequences(m, 40, random);

@@ -16,7 +16,7 @@ TEST_CASE("gated linear attention obeys the laws", "[laws][gated_linear_attentio
   laws::at_all_sizes([](Index dv, Index dk) { return VectorGated<Dynamic, Dynamic>(dv, dk); });
 }
 
-TEST_CASE("gated linear attention with one decay a token obeys the laws",
+TEST_CASE("gated linear attention with one decay per token obeys the laws",
           "[laws][gated_linear_attention]") {
   laws::at_all_sizes([](Index dv, Index dk) { return Simple<Dynamic, Dynamic>(dv, dk); });
 }
@@ -27,8 +27,7 @@ TEST_CASE("gated linear attention in fixed sizes", "[laws][gated_linear_attentio
   laws::fixed_is_dynamic(Simple<17, 3>(), Simple<Dynamic, Dynamic>(17, 3), false);
 }
 
-TEST_CASE("gated linear attention that never forgets is linear attention",
-          "[gated_linear_attention]") {
+TEST_CASE("gated linear attention without decay is linear attention", "[gated_linear_attention]") {
   const fw::LinearAttention<double> sum(5, 4);
   const VectorGated<Dynamic, Dynamic> vector(5, 4);
   const Simple<Dynamic, Dynamic> simple(5, 4);
@@ -47,7 +46,7 @@ TEST_CASE("gated linear attention that never forgets is linear attention",
   CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian memory of rate 1",
+TEST_CASE("gated linear attention with constant decay is retention, the Hebbian memory of rate 1",
           "[gated_linear_attention][hebbian]") {
   const fw::HebbianMemory<double> retention(5, 4, {0.9, 1.0});
   const Simple<Dynamic, Dynamic> simple(5, 4);
@@ -62,7 +61,8 @@ TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian 
   CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attention]") {
+TEST_CASE("gated linear attention: equal decays per key row agree with one decay",
+          "[gated_linear_attention]") {
   const VectorGated<Dynamic, Dynamic> vector(5, 4);
   const Simple<Dynamic, Dynamic> simple(5, 4);
   fw::Random random(4);
@@ -76,7 +76,7 @@ TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attent
   CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
+TEST_CASE("every key row has its own decay", "[gated_linear_attention]") {
   const VectorGated<2, 2> m;
   auto s = fw::initial_state(m);
   const Eigen::Vector2d ones(1, 1), none(0, 0), decay(0.5, 0.25);
@@ -85,7 +85,7 @@ TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
   CHECK(s.W == (Eigen::Matrix2d() << 0.5, 0.25, 0.5, 0.25).finished());
 }
 
-TEST_CASE("chunks of gated linear attention divide by no decay", "[gated_linear_attention]") {
+TEST_CASE("chunks of gated linear attention do not divide by decays", "[gated_linear_attention]") {
   const Simple<Dynamic, Dynamic> m(5, 4);
   fw::Random random(5);
   auto a = fw::testing::random_sequences(m, 40, random);
