@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../largest_entry.hpp"
+#include "support/largest_entry.hpp"
 
 /// \file
 /// One file of reference vectors: its arrays, and the errors of our results. The axis orders are
