@@ -153,7 +153,7 @@ template <class Tiles, int planes> class TileDelta {
     }
   }
 
-  // errors ← R, valid errors = K S.
+  // errors ← R, given errors = K S.
   void subtract(const Tokens<float>& t, Index value, Index rows) {
     for (Index i = 0; i < rows_; ++i) {
       float* const error = errors_ + i * side;

@@ -69,11 +69,11 @@ template <class S, int R, int U> struct Pending {
   Rows<S, R> row_decays = Rows<S, R>::all(S(1));
 };
 
-/// How a rule decays W before a write: not at all, by one number, or by one number a key row
+/// How a rule decays W before a write: not at all, by one number, or by one number per key row
 /// (a column of W).
 enum class DecayKind { none, scalar, per_key };
 
-/// What a pass writes to W: nothing, updates W += Σ e byᵀ, or updates after a decay W ← decay W,
+/// What a pass writes to W: nothing, updates W += Σ e vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W.
 enum class Writes { nothing, updates, decay_all, decay_columns, decay_rows };
 

@@ -24,9 +24,9 @@ inline constexpr bool two_pairs_per_pass = !HasDeltaTerm && decay_kind != DecayK
 ///                        panel);
 ///
 /// For two pairs per pass it also has the products of the factors with the vectors of the previous
-/// pair's updates:
+/// pair's updates, v:
 ///
-///     static const S* previous_products(pair);  // by_1·x_1, by_2·x_1, by_1·x_2, by_2·x_2
+///     static const S* previous_products(pair);  // v_1·x_1, v_2·x_1, v_1·x_2, v_2·x_2
 template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PairLoop {
  public:
   template <class Pair>

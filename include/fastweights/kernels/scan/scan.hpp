@@ -76,7 +76,7 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     p.two = pointers(t2, k2, q2);
     if constexpr (decay_kind == DecayKind::per_key)
       decay_vectors(p, tokens_.decays(t1), t1 == t2 ? nullptr : tokens_.decays(t2), i);
-    S key_products[4] = {};  // k_1·k_2 where the rule has a delta term, k_1·q_1, k_1·q_2, k_2·q_2
+    S key_products[4] = {};  // k_1·k_2 (delta term only), k_1·q_1, k_1·q_2, k_2·q_2
     if constexpr (HasDeltaTerm)
       dot_products({p.one.key, k1, p.one.key, k2}, {k2, q1, q2, q2}, columns_, key_products);
     else
