@@ -140,7 +140,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     if (std::is_same_v<Stored, S>) {
       const Index lead = std::min(steps, (N - count_of(s)) % N), whole = (steps - lead) / N * N;
       step_range(s, in, reads, out, 0, lead);
-      if (whole > 0) scan_multiple(s, in, reads, out, lead, whole);
+      if (whole > 0) scan_blocks(s, in, reads, out, lead, whole);
       t = lead + whole;
     }
     step_range(s, in, reads, out, t, steps);
@@ -227,8 +227,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   static void with_products(const OwnedState& s, const detail::PendingWrites<S>& w, Index keys,
                             const K& key, const K& query, detail::DeferredToken<S>& token,
                             const F& f) {
-    S key_products[N + 1],
-        query_products[N + 1];  // one more than N, as products are computed in pairs
+    // One more than N, because products are computed in pairs.
+    S key_products[N + 1], query_products[N + 1];
     detail::products_of_keys(w.keys, keys, key.data(), query.data(), key.size(), key_products,
                              query_products);
     if constexpr (!by_column)
@@ -261,10 +261,10 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
            detail::token_at<OutToken<Deferred>>(out, sizes.out(), t));
   }
   // Scans a multiple of N tokens. There must be no pending writes.
-  void scan_multiple([[maybe_unused]] OwnedState& s,
-                     [[maybe_unused]] const WriteSequence<Deferred>& in,
-                     [[maybe_unused]] const ReadSequence<Deferred>& reads,
-                     const OutSequence<Deferred>& out, Index first, Index count) const {
+  void scan_blocks([[maybe_unused]] OwnedState& s,
+                   [[maybe_unused]] const WriteSequence<Deferred>& in,
+                   [[maybe_unused]] const ReadSequence<Deferred>& reads,
+                   const OutSequence<Deferred>& out, Index first, Index count) const {
     const Signature sizes = signature();
     [[maybe_unused]] auto outputs = detail::steps(out, sizes.out(), first, count);
     if constexpr (std::is_same_v<Stored, S>)

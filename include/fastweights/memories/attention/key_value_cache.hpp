@@ -123,7 +123,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
     auto dwindow = window;
     dwindow.keys.setZero();
     dwindow.values.setZero();
-    take_final_gradient(initial, in.key.cols(), ds, dwindow);
+    move_final_gradient(initial, in.key.cols(), ds, dwindow);
     detail::Attention<S> attention;
     for (Index t = 0; t < in.key.cols(); t += attention.block) {
       attention.compute_weights(window, reads.query, t, options_.scale);
@@ -169,7 +169,7 @@ template <class S, int Dv = Dynamic, int Dk = Dv> class KeyValueCache {
 
   // Moves the gradient of the final state to the tokens of the sequence that are still in it.
   // Overwritten tokens of the initial state get no gradient from the final state.
-  void take_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
+  void move_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
                            Window& dwindow) const {
     for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
       auto dkey = ds.keys.col(slot(initial.length + t));

@@ -60,7 +60,7 @@ class DeltaRule {
     const Gain gain = gain_of(s, t.key);
     scratch<S, Dv>(dv(), [&](auto& update) {
       update.noalias() = s.W * t.key;
-      update = gain.write * by_beta(t.beta, t.value - gain.read * update);
+      update = gain.write * times_beta(t.beta, t.value - gain.read * update);
       s.W.noalias() += update * t.key.transpose();
     });
     normaliser_.write(s.normaliser, t.key);
@@ -79,10 +79,10 @@ class DeltaRule {
       dupdate.noalias() = ds.W * t.key;
       error = t.value - gain.read * retrieved;
       add_beta_vjp(gain.write, error, dupdate, dt.beta);
-      const S dwrite = by_beta(t.beta, error).cwiseProduct(dupdate).sum();
-      error = gain.write * by_beta(t.beta, error);  // the update u
+      const S dwrite = times_beta(t.beta, error).cwiseProduct(dupdate).sum();
+      error = gain.write * times_beta(t.beta, error);  // the update u
       dt.key.noalias() += ds.W.transpose() * error;
-      error = gain.write * by_beta(t.beta, dupdate);  // the gradient of the error
+      error = gain.write * times_beta(t.beta, dupdate);  // the gradient of the error
       dt.value += error;
       const S dread = -error.cwiseProduct(retrieved).sum();
       error *= -gain.read;  // the gradient of W k
@@ -160,8 +160,8 @@ class DeltaRule {
       const Gain gain = gain_of(s, in.key.col(t));
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
-      update = gain.write *
-               by_beta(in.beta.token(t, {signature_.dv, 1}), in.value.col(t) - gain.read * update);
+      update = gain.write * times_beta(in.beta.token(t, {signature_.dv, 1}),
+                                       in.value.col(t) - gain.read * update);
       normaliser_.write(s.normaliser, in.key.col(t));
       if constexpr (Normaliser::active)
         inverses[t] = normaliser_.inverse(s.normaliser, reads.query.col(t));
@@ -217,11 +217,11 @@ class DeltaRule {
     }
   }
 
-  template <class X> static EIGEN_ALWAYS_INLINE auto by_beta(const S& beta, const X& x) {
+  template <class X> static EIGEN_ALWAYS_INLINE auto times_beta(const S& beta, const X& x) {
     return beta * x;
   }
   template <class B, class X>
-  static EIGEN_ALWAYS_INLINE auto by_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
+  static EIGEN_ALWAYS_INLINE auto times_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
     return beta.derived().cwiseProduct(x);
   }
   template <class X, class Y>
