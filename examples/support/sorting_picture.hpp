@@ -48,7 +48,7 @@ void write_densities(const Layer& layer, const Trace& trace, const Eigen::Matrix
   const fw::Index rows = trace.keys.rows() / layer.heads;
   std::ofstream csv = open_to_write(file);
   csv << "t";
-  std::vector<fw::Located<float>> places;
+  std::vector<fw::Mixture<float>> places;
   for (const fw::Index output : {0, 9, 19})
     for (fw::Index h = 0; h < layer.heads; ++h) {
       const fw::Index column = queries.cols() - static_cast<fw::Index>(sort_symbols) + output;

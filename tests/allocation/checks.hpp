@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the files of this folder check with, and the parts they make.
+/// Functions shared by the files of this folder, and the checks that each file implements.
 
 #include <cstdio>
 #include <fastweights/algorithms/step.hpp>
@@ -15,7 +15,7 @@
 using fw::Dynamic;
 using fw::Index;
 
-constexpr Index sequence_length = 100, passes = 100;  // 10⁴ steps: one sequence again and again
+constexpr Index sequence_length = 100, passes = 100;  // 10⁴ steps: one sequence, 100 times
 inline int failures = 0;
 
 void check_fixed_memories();

@@ -7,8 +7,8 @@
 
 namespace {
 
-// Memories that take chunks: no heap after the first update of a size (and the second, which is the
-// first with a past), whichever memories of other sizes the thread runs in between.
+// Memories of chunks do not allocate after the first two writes of a size (the second write is the
+// first one with a past), even if the thread runs memories of other sizes in between.
 template <class M, class Other>
 void check_chunks(const M& m, const Other& other, const char* what) {
   fw::Random random(1);
@@ -39,14 +39,14 @@ void check_chunks(const M& m, const Other& other, const char* what) {
       }
     });
   };
-  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  Eigen::setNbThreads(1);  // Eigen's parallel products allocate
   const long stepping = rounds(false), apart = rounds(true);
   Eigen::setNbThreads(0);
   report(std::string(M::name) + " " + what + " d " + std::to_string(m.options().d), stepping,
          apart);
 }
 
-// The scan by tiles takes heap in the first call of a size only, whichever is run in between.
+// The scan by tiles allocates only in the first call of a size, even with other sizes in between.
 void check_tiles(fw::AmxPrecision precision) {
   const auto scan = [&](Index dk, Index dv, Index steps) {
     using M = fw::DeltaRule<float>;

@@ -1,5 +1,5 @@
-// Takes the place of the allocation functions of the C library for the whole process. operator new
-// is built on malloc there, so that it counts too (the control in main.cpp makes sure).
+// Replaces the allocation functions of the C library for the whole process. operator new calls
+// malloc there, so that it is counted too (the control in main.cpp checks this).
 
 #include "counter.hpp"
 
@@ -15,7 +15,7 @@ long allocations() { return count.load(); }
 
 extern "C" {
 
-// What is under the functions below, in the GNU C library.
+// The GNU C library's implementations of the functions below.
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);

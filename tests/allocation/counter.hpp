@@ -1,4 +1,4 @@
 #pragma once
 
-/// How often the process has asked for memory so far, in any way and from any thread.
+/// The number of allocations of the process so far, by any function and in any thread.
 long allocations();

@@ -4,8 +4,8 @@
 
 namespace {
 
-// Steps of a layer, with a token for each of the state's sequences, and sequences with their
-// gradients, in a trace that has seen some.
+// Counts allocations of a layer's steps, with one token for each of the state's sequences, and of
+// its training, with a trace that has been used before.
 template <class Layer>
 void check_layer_from(Layer layer, const typename Layer::State& initial, Index sequences,
                       const std::string& what) {
@@ -28,7 +28,7 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
     layer.forward(state, x, y, trained, fw::Pass::train);
     layer.backward(x, trained, y, dx, grad);
   };
-  Eigen::setNbThreads(1);  // threads that share a product take heap for it
+  Eigen::setNbThreads(1);  // Eigen's parallel products allocate
   state = initial;
   train();
   const long training = allocations_of([&] {
@@ -44,13 +44,13 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
 template <class Layer> void check_layer(const Layer& layer, const std::string& what = "") {
   check_layer_from(layer, layer.initial_state(), 1, what);
 }
-// Several sequences at once, too.
+// Also checks several sequences at once.
 template <class Layer> void check_recurrent(const Layer& layer, const std::string& what = "") {
   check_layer(layer, what);
   check_layer_from(layer, layer.initial_state(5), 5, what + ", of 5 sequences");
 }
 
-// Before and after the window is full.
+// Steps run before and after the window is full.
 void check_relative_attention(Index d, Index window) {
   check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
 }

@@ -1,5 +1,5 @@
-// No memory takes heap in a step, and no model in a token. Prints a line each and fails where one
-// does.
+// No memory allocates in a step, and no model in a token. Prints one line per check and fails if
+// any check fails.
 
 #include <Eigen/Core>
 #include <cstdlib>
@@ -10,14 +10,14 @@
 
 namespace {
 
-// A zero below means something only if whatever allocates is counted.
+// The control: all kinds of allocations must be counted, otherwise a zero means nothing.
 template <class F> void expect_counted(const char* what, const F& f) {
   const long counted = allocations_of(f);
   std::printf("%-62s %ld allocations (the control: at least 1)\n", what, counted);
   if (counted < 1) ++failures;
 }
 
-// Lets the compiler believe that p is looked at, so that it can't leave the allocation out.
+// Makes p look used, so that the compiler cannot remove the allocation.
 void use(void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
 void check_the_counter() {
@@ -57,6 +57,6 @@ int main() {
   check_models();
   check_layers();
   check_chunked_memories();
-  std::printf(failures ? "%d of the lines above are wrong\n" : "no step takes heap\n", failures);
+  std::printf(failures ? "%d of the lines above are wrong\n" : "no step allocates\n", failures);
   return failures ? 1 : 0;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-/// The memories of one size, D where it is fixed.
+/// The memories of one size. D is the size if it is fixed at compile time.
 
 #include <fastweights/fastweights.hpp>
 
 #include "checks.hpp"
 
-// As users write it: columns of matrices of their own, which turn into views on the way.
+// As users write it: columns of matrices, which convert to views.
 template <class M> void check_columns(const M& m, Index d) {
   const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length), V = K, Q = K;
   const Eigen::VectorXf beta = Eigen::VectorXf::Constant(sequence_length, 0.5f);

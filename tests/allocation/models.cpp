@@ -5,7 +5,7 @@
 
 namespace {
 
-// A language model that streams: nothing after the first token has made room.
+// A language model does not allocate after its first token.
 template <class M, class Map> void check_model(const M& m) {
   using Block =
       fw::PreNormBlock<fw::LayerNorm<float>, fw::FastWeightLayer<M, Map>, fw::FeedForward<float>>;

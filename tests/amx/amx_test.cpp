@@ -1,6 +1,6 @@
-// The scan by the intrinsics of AMX against emulated tiles: compiled with -mamx-tile -mamx-bf16, it
-// runs in hardware where the process is permitted to, else in a trap that emulates every
-// instruction. Prints a line each and fails where one does.
+// The scan with AMX intrinsics against emulated tiles, compiled with -mamx-tile -mamx-bf16. It runs
+// in hardware if the process may use AMX; otherwise a signal handler emulates every instruction.
+// Prints one line per case and fails if any case fails.
 
 #include <cstdio>
 #include <fastweights/memories/adaptors/amx_scan.hpp>
@@ -9,7 +9,7 @@
 #include "trap.hpp"
 
 #if !FASTWEIGHTS_HAS_AMX
-#error "to be compiled with -mamx-tile -mamx-bf16"
+#error "compile this file with -mamx-tile -mamx-bf16"
 #endif
 
 namespace {
@@ -33,16 +33,16 @@ struct Run {
   const auto& outputs() const { return all.outputs.output; }
 };
 
-// NaN is nowhere near.
+// False for NaN.
 bool near(const Run& a, const Run& b, float bound) {
   return (a.outputs() - b.outputs()).norm() <= bound * b.outputs().norm() &&
          (a.state.W - b.state.W).norm() <= bound * b.state.W.norm();
 }
 
-// Of the trap the same bits; the processor may round a sum otherwise than the emulation, and a
-// factor in consequence.
+// The signal handler must give the same bits. A processor may round sums differently, and therefore
+// also factors.
 bool check(Index dk, Index dv, Index steps, AmxPrecision precision) {
-  const Memory m({.key_size = dk, .value_size = dv});
+  const Memory m({dk, dv});
   const Run amx(m, steps, [&](auto&&... given) {
     fw::detail::tile_scan<fw::detail::AmxTiles>(given..., precision);
   });

@@ -9,14 +9,14 @@
 
 #include "support/emulated_tiles.hpp"
 
-/// Runs AMX instructions on a processor that has none: each raises SIGILL, whose handler does with
-/// emulated tiles what the instruction says and goes on behind it. So the code that the compiler
-/// made of the intrinsics is run as it is. Encodings: Intel 64 and IA-32 Architectures Software
-/// Developer's Manual, volume 2. Not for several threads.
+/// Runs AMX instructions on a processor without AMX. Each instruction raises SIGILL; the handler
+/// executes it with emulated tiles and continues after it. So the tests run the compiled intrinsics
+/// unchanged. Encodings: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
+/// For one thread only.
 namespace trap {
 
 inline EmulatedTiles tiles;
-inline volatile std::sig_atomic_t instructions = 0;  // of AMX, so far
+inline volatile std::sig_atomic_t instructions = 0;  // AMX instructions executed so far
 inline volatile std::sig_atomic_t configured = 0;
 
 /// An instruction with a three-byte VEX prefix: C4, RXB and the map, W vvvv L pp, opcode, ModRM.
@@ -34,7 +34,7 @@ struct Instruction {
   int rm() const { return at[4] & 7; }
   bool has_sib() const { return mod() != 3 && rm() == 4; }
   int base() const { return has_sib() ? at[5] & 7 : rm(); }
-  bool no_base() const { return mod() == 0 && base() == 5; }  // a number, or of rip without a SIB
+  bool no_base() const { return mod() == 0 && base() == 5; }  // absolute, or relative to rip
   int displacement() const {
     return mod() == 1 ? 1 : mod() == 2 || (mod() == 0 && no_base()) ? 4 : 0;
   }
@@ -53,7 +53,7 @@ struct Instruction {
     if (displacement() == 4) std::memcpy(&value, from, 4);
     return value;
   }
-  /// Of the memory without the index, which is the stride of a tile.
+  /// The address without the index, which is the stride of a tile.
   void* memory() const {
     const long start = !no_base()  ? number(bit(1, 5), base())
                        : has_sib() ? 0
@@ -67,7 +67,7 @@ struct Instruction {
   }
 };
 
-/// Whether it was one that is known here.
+/// Executes an instruction; returns false if it is not supported.
 inline bool run(const Instruction& i) {
   if (!i.vex_0f38()) return false;
   const bool of_memory = i.mod() != 3;

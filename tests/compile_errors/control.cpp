@@ -1,4 +1,5 @@
-// Compiles: what the other files here get wrong, done right. No error below is a wrong path.
+// The control: correct forms of the errors in the other files. It must compile, which shows that
+// include paths and flags are right.
 #include "example.hpp"
 
 static_assert(fw::assert_memory<Rule<>>());

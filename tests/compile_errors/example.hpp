@@ -3,14 +3,14 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
-/// What the files of this folder get wrong something with.
+/// Valid arguments and a valid rule, shared by the files of this folder.
 
 inline fw::DeltaRule<float> delta({.key_size = 3, .value_size = 4});
 inline auto state = fw::initial_state(delta);
 inline Eigen::VectorXf key(3), value(4), query(3), output(4);
 inline float beta = 0.5f;
 
-/// A complete rule. What is private in a rule derived from it is missing there.
+/// A complete rule. Derived rules make a member private to remove it.
 template <class S = float> struct Rule {
   using Scalar = S;
   using Signature = fw::KeyValue<3, 4>;

@@ -1,5 +1,5 @@
-# Compiles SOURCE with COMPILER and FLAGS. Where its first line is `// error: <sentence>` it must
-# fail, with an error or a note that contains the sentence; else it must compile.
+# Compiles SOURCE with COMPILER and FLAGS. If its first line is `// error: <sentence>`, compilation
+# must fail with an error or note that contains the sentence. Otherwise it must compile.
 execute_process(COMMAND ${COMPILER} ${FLAGS} -fsyntax-only ${SOURCE}
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 file(READ ${SOURCE} text)
@@ -14,5 +14,5 @@ string(REGEX REPLACE "([][+.*()^$?|\\])" "\\\\\\1" pattern "${sentence}")
 if(status EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles, but should not: ${sentence}")
 elseif(NOT output MATCHES "(error|note):[^\n]*${pattern}")
-  message(FATAL_ERROR "${SOURCE} does not compile, but does not say so: ${sentence}\n${output}")
+  message(FATAL_ERROR "${SOURCE} does not compile, but the error is not: ${sentence}\n${output}")
 endif()

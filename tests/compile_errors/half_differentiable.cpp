@@ -1,5 +1,5 @@
-// error: memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must both be
-// there
+// error: memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must both
+// exist
 #include "example.hpp"
 
 struct OneVjp : Rule<> {

@@ -1,4 +1,4 @@
-// error: memory rule: `extend` is there, but not all of Segment, empty_segment()
+// error: memory rule: `extend` exists, but not all of Segment, empty_segment()
 #include "example.hpp"
 
 struct HalfMergeable : Rule<> {

@@ -1,4 +1,4 @@
-// error: memory rule: `scan` leaves a Trace; then
+// error: memory rule: `scan` takes a Trace, but
 #include "example.hpp"
 
 struct HalfTraced : Rule<> {

@@ -1,4 +1,4 @@
-// error: memory rule: `backward` is there, but does not take
+// error: memory rule: `backward` exists, but does not take
 #include "example.hpp"
 
 struct WrongBackward : Rule<> {

@@ -1,4 +1,4 @@
-// error: memory rule: `scan` is there, but does not take
+// error: memory rule: `scan` exists, but does not take
 #include "example.hpp"
 
 struct WrongScan : Rule<> {

@@ -19,8 +19,8 @@ template <class S> using Learned = fw::LearnedLocation<S>;
 template <class S, class Shape = GaussianShape>
 using Density = fw::LocatedDensity<S, Learned<S>, Shape>;
 
-// Calls f(t, weight of t) for nodes of [lo, hi], cut at `cuts` and then into pieces that grow away
-// from μ.
+// Calls f(t, weight of t) for quadrature nodes of [lo, hi]. Splits the interval at `cuts`, and into
+// pieces whose length grows with the distance from μ.
 template <class F>
 void quadrature(double lo, double hi, double mu, double width, std::vector<double> cuts,
                 const F& f) {
@@ -49,7 +49,7 @@ template <class Shape> double density_at(double mu, double v, double t) {
   }
 }
 
-// What a density is cut at besides the basis: the ends of its support.
+// The ends of the density's support, where the quadrature must split intervals.
 template <class Shape> std::vector<double> ends(double mu, double v) {
   if constexpr (std::is_same_v<Shape, GaussianShape>)
     return {};
@@ -86,7 +86,7 @@ Eigen::Matrix<S, -1, 1> weights(const Basis& basis, Domain domain, const S& mu, 
 
 constexpr std::array<double, 7> variances{1e-10, 1e-6, 1e-4, 3e-3, 0.04, 0.7, 50};
 
-// Calls f(basis, domain, μ, v) for all that there is.
+// Calls f(basis, domain, μ, v) for all combinations.
 template <class F> void everywhere(const F& f) {
   fw::Random random(1);
   const Gaussians<double> wide(9, {0.05, 0.3}), narrow(12, {0.01});
@@ -110,7 +110,7 @@ template <class Shape> void weights_are_integrals() {
   });
 }
 
-// ∂/∂μ and ∂/∂v of Σ dr·r, which fall off as v^½ and v rise.
+// ∂/∂μ and ∂/∂v of Σ dr·r. They are of order 1/√v and 1/v.
 template <class Shape> void slopes_are_exact() {
   fw::Random random(2);
   everywhere([&](const auto& basis, Domain domain, double mu, double v) {
@@ -121,7 +121,7 @@ template <class Shape> void slopes_are_exact() {
     const auto sum = [&](const Complex& m, const Complex& s) -> Complex {
       return weights<Shape>(twin, domain, m, s).dot(dr.cast<Complex>());
     };
-    // r is of the order of 1 or of the basis, and p turns over within √v.
+    // The scale of r; p changes on the scale `turn`.
     const double size = dr.cwiseAbs().dot(weights<Shape>(basis, domain, mu, v).cwiseAbs()) + 1e-3;
     const double dmean = std::conj(sum({mu, 1e-30}, v)).imag() / 1e-30;
     const double dvariance = std::conj(sum(mu, {v, 1e-30})).imag() / 1e-30;
@@ -151,8 +151,8 @@ TEST_CASE("on [0, 1] the weights of slots sum to 1", "[continuous][density]") {
   });
 }
 
-// A narrow density is its function at μ: E_p[ψ] = ψ(μ) + ½ Var ψ″(μ), its variance being a²/5 for
-// the parabola and v for the normal.
+// For a narrow density E_p[ψ] ≈ ψ(μ) + ½ Var ψ″(μ), with Var = a²/5 for the parabola and v for the
+// normal density.
 template <class Shape, class S> void narrow_is_a_point(Domain domain, double tolerance) {
   const Gaussians<double> exact(9, {0.05, 0.3});
   const Gaussians<S> basis = exact.cast<S>();
@@ -170,8 +170,8 @@ template <class Shape, class S> void narrow_is_a_point(Domain domain, double tol
   }
 }
 
-TEST_CASE("a density of tiny variance does not cancel", "[continuous][density]") {
-  // The fourth moment over the narrowest width, (1.5e-8)^(4/3)/0.05⁴, is what the expansion lacks.
+TEST_CASE("a density of tiny variance has no cancellation", "[continuous][density]") {
+  // The expansion omits terms of order (1.5e-8)^(4/3)/0.05⁴, the fourth moment over σ_min⁴.
   for (const Domain domain : {Domain::line, Domain::unit}) {
     narrow_is_a_point<ParabolaShape, double>(domain, 2e-4);
     narrow_is_a_point<ParabolaShape, float>(domain, 2e-4);
@@ -207,7 +207,7 @@ TEST_CASE("a mixture is the weighted sum of its parts", "[continuous][density]")
     }
 }
 
-// ∂/∂s and ∂/∂parameters of Σ dr·r by complex step, and of `up` times where the density stands.
+// Checks ∂/∂s and ∂/∂parameters of Σ dr·r + Σ up·mixture against the complex step.
 template <class D, class Z, class Basis>
 void gradients_are_exact(const D& density, Z twin, const Basis& basis) {
   fw::Random random(4);
@@ -222,18 +222,18 @@ void gradients_are_exact(const D& density, Z twin, const Basis& basis) {
       },
       grad);
   const auto at = density.locate(basis, scores);
-  auto d = density.no_gradient(at), up = d;
+  auto d = density.zero_gradient(at), up = d;
   random.fill(up.mean);
   random.fill(up.variance);
   d = up;
   density.vjp(basis, scores, at, dr, d, ds, grad);
   Eigen::VectorXcd zscores = scores.cast<Complex>();
   const auto loss = [&]() -> Complex {
-    const auto place = twin.locate(zbasis, zscores);
+    const auto mixture = twin.locate(zbasis, zscores);
     Eigen::VectorXcd r(basis.size());
-    twin.expect(zbasis, zscores, place, r);
-    return (r.array() * dr.array()).sum() + (place.mean * up.mean).sum() +
-           (place.variance * up.variance).sum();
+    twin.expect(zbasis, zscores, mixture, r);
+    return (r.array() * dr.array()).sum() + (mixture.mean * up.mean).sum() +
+           (mixture.variance * up.variance).sum();
   };
   const auto slope = [&](Complex& entry) {
     const Complex kept = entry;
@@ -291,7 +291,7 @@ TEST_CASE("a location stays within (0, 1), a floored variance has no gradient",
   }
   scores.setConstant(-2);  // softplus(−8) = 0.0003
   const auto at = density.locate(basis, scores);
-  auto d = density.no_gradient(at);
+  auto d = density.zero_gradient(at);
   Density<double> grad{Learned<double>(4, 1, true, 0.01)};
   density.vjp(basis, scores, at, dr, d, ds, grad);
   CHECK(grad.location.variance_weight.isZero(0));
@@ -299,7 +299,7 @@ TEST_CASE("a location stays within (0, 1), a floored variance has no gradient",
   CHECK(!grad.location.mean_weight.isZero(0));
 }
 
-TEST_CASE("a small variance is as exact in float as any", "[continuous][density]") {
+TEST_CASE("small variances are accurate in float", "[continuous][density]") {
   Learned<double> location(1, 1, true);
   const Gaussians<double> basis(1, {0.1});
   const Vector none = Vector::Zero(1);
@@ -313,7 +313,7 @@ TEST_CASE("a small variance is as exact in float as any", "[continuous][density]
   }
 }
 
-TEST_CASE("discrete moments are those of the weighted mixture", "[continuous][density]") {
+TEST_CASE("discrete moments are the moments of the weighted mixture", "[continuous][density]") {
   fw::Random random(6);
   const Gaussians<double> basis(7, {0.05, 0.3});
   Vector scores(7), psi(7);
@@ -350,9 +350,9 @@ TEST_CASE("the Gibbs density over slots is softmax", "[continuous][density]") {
     density.expect(basis, scores, {}, r);
     const Vector softmax = scores.array().exp() / scores.array().exp().sum();
     CHECK(largest_entry(r - softmax) <= 1e-15);
-    fw::GibbsDensity<double>::Place nothing;
+    fw::GibbsDensity<double>::Mixture unused_mixture;
     fw::GibbsDensity<double> unused = density;
-    density.vjp(basis, scores, {}, dr, nothing, ds, unused);
+    density.vjp(basis, scores, {}, dr, unused_mixture, ds, unused);
     const Vector expected = softmax.array() * (dr.array() - softmax.dot(dr));
     CHECK(largest_entry(ds - expected) <= 1e-15);
     Vector histogram = Vector::Zero(n), halves = Vector::Zero(2 * n);
@@ -372,7 +372,7 @@ TEST_CASE("the Gibbs density over Gaussians is its integral", "[continuous][dens
     const Gaussians<double> basis(9, widths);
     const fw::GibbsDensity<double> density(basis);
     const double narrowest = *std::min_element(widths.begin(), widths.end());
-    // Scores of a size for which K(t) is of the order of 1 where only one Gaussian matters.
+    // The scale of the scores makes K(t) of order 1 where one Gaussian dominates.
     Vector scores(9), psi(9), r(9), expected = Vector::Zero(9), dr(9), ds(9);
     random.fill(scores, 2 * narrowest);
     random.fill(dr);
@@ -397,9 +397,9 @@ TEST_CASE("the Gibbs density over Gaussians is its integral", "[continuous][dens
     CHECK(std::abs(histogram.sum() - 1) <= 1e-14);
     CHECK(largest_entry(histogram - mass) <= 5e-3);
 
-    fw::GibbsDensity<double>::Place nothing;
+    fw::GibbsDensity<double>::Mixture unused_mixture;
     fw::GibbsDensity<double> unused = density;
-    density.vjp(basis, scores, {}, dr, nothing, ds, unused);
+    density.vjp(basis, scores, {}, dr, unused_mixture, ds, unused);
     const auto twin = density.cast<Complex>();
     Eigen::VectorXcd z = scores.cast<Complex>(), zr(9);
     for (Index n = 0; n < 9; ++n) {
@@ -433,7 +433,7 @@ template <class Shape> void histogram_is_the_mass() {
         }
         if (domain == Domain::unit) mass /= mass.sum();
         INFO("mu " << mu << ", v " << v << ", unit " << (domain == Domain::unit));
-        // The two ends count a hair of 10⁻⁶ beyond [0, 1].
+        // The outer bins include the mass in a margin of 10⁻⁶ beyond [0, 1].
         CHECK(largest_entry(histogram - mass) <= 5e-5);
         CHECK(largest_entry((histogram - mass).segment(1, bins - 2)) <=
               (domain == Domain::unit ? 5e-5 : 1e-13));
@@ -445,7 +445,7 @@ TEST_CASE("the histogram has the mass of a density in every bin", "[continuous][
   histogram_is_the_mass<ParabolaShape>();
 }
 
-TEST_CASE("locations and mixtures of impossible sizes are refused", "[continuous][density]") {
+TEST_CASE("locations and mixtures with invalid sizes throw", "[continuous][density]") {
   CHECK_THROWS_WITH(Learned<double>(3, 9),
                     Catch::Matchers::ContainsSubstring("LearnedLocation: 3 functions, 9 comp"));
   CHECK_THROWS_AS(Learned<double>(0), std::invalid_argument);

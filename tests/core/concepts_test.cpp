@@ -1,4 +1,4 @@
-// What the concepts accept, and what they refuse. All of it is checked when this compiles.
+// Types that the concepts accept and types that they reject. Everything is checked at compile time.
 
 #include <complex>
 #include <fastweights/algorithms/parallel_scan.hpp>
@@ -29,18 +29,18 @@ namespace {
 
 using fw::Dynamic;
 
-// ---- Every memory has the forms that its header promises, in every scalar and size.
+// ---- Every memory has the forms that its header documents, for every scalar and size.
 
 struct Forms {
-  bool steps_back = true, own_backward = false, chunks = false, merges = false;
-  // Of real scalars only: step and scan, a backward pass, and one that goes by a trace.
+  bool step_vjp = true, own_backward = false, chunks = false, merges = false;
+  // For real scalars only: step and scan, a backward pass, and a backward pass with a trace.
   bool kernels = false, kernel_backward = false, traced = false;
 };
 
 template <class M> constexpr bool has(Forms f) {
   constexpr bool real = std::is_floating_point_v<typename M::Scalar>;
   return fw::assert_memory<M>() && fw::PureRead<M> && fw::Differentiable<M> &&
-         fw::StepDifferentiable<M> == f.steps_back && fw::OwnScan<M> == (f.kernels && real) &&
+         fw::StepDifferentiable<M> == f.step_vjp && fw::OwnScan<M> == (f.kernels && real) &&
          fw::FusedStep<M> == (f.kernels && real) &&
          fw::OwnBackward<M> == (f.own_backward || (f.kernel_backward && real)) &&
          fw::TracedBackward<M> == (f.traced && real) && fw::Chunkable<M> == f.chunks &&
@@ -103,11 +103,11 @@ static_assert(in_all_scalars_and_sizes<fw::SelfReferentialMatrix>({}));
 static_assert(fw::KeepsSlowWeights<fw::RecurrentDeltaNet<float>>);
 static_assert(!fw::KeepsSlowWeights<fw::DeltaRnn<float>>);
 static_assert(
-    in_all_scalars_and_sizes<Cache>({.steps_back = false, .own_backward = true, .chunks = true}));
+    in_all_scalars_and_sizes<Cache>({.step_vjp = false, .own_backward = true, .chunks = true}));
 static_assert(in_all_scalars_and_sizes<Mapped>({}));
 static_assert(in_all_scalars_and_sizes<MappedGated>({}));
 
-// Memories of chunks come in one size; the sticky one changes its state when it is read.
+// Memories of chunks have only one size. A sticky memory changes its state when it is read.
 template <class S> using Located = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
 template <class S, int D>
 using Continuous = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::EvenSampling, D>;
@@ -129,7 +129,7 @@ template <class M> constexpr bool is_sticky() {
 }
 static_assert(is_sticky<Sticky<float, Dynamic>>() && is_sticky<Sticky<double, 4>>());
 
-// ---- What stands behind the same layer.
+// ---- Memories that are interchangeable in a layer.
 
 static_assert(fw::Interchangeable<Continuous<float, 4>, Compressive<float, 4>>);
 static_assert(fw::Interchangeable<Continuous<float, 4>, Slotted<float, 4>>);
@@ -146,7 +146,7 @@ static_assert(!fw::Interchangeable<Delta<float, 3, 4>, VectorDelta<float, 3, 4>>
 static_assert(!fw::Interchangeable<Delta<float, 3, 4>, GatedDelta<float, 3, 4>>);
 static_assert(!fw::Interchangeable<Gated<float, 3, 4>, SimpleGated<float, 3, 4>>);
 
-// ---- What a step takes. Token is what `{...}` has to make; from X... says out of what.
+// ---- Arguments of a step: whether a Token can be made as {X...}.
 
 template <class Token, class... X>
 concept MadeFrom = requires(X&&... x) {
@@ -163,16 +163,16 @@ using Gradient = fw::WriteGradToken<Delta<double, Dynamic, Dynamic>>;
 
 static_assert(MadeFrom<Write, Vec&, Vec&, double&>);
 static_assert(MadeFrom<Write, const Vec&, const Vec&, const double&>);
-static_assert(MadeFrom<Write, const Vec&, const Vec&, double>);  // lives to the end of the call
+static_assert(MadeFrom<Write, const Vec&, const Vec&, double>);  // the temporary outlives the token
 static_assert(MadeFrom<Write, Mat::ColXpr, Eigen::Map<Vec>, double>);
 static_assert(MadeFrom<Out, Vec&> && MadeFrom<Out, Mat::ColXpr>);
 static_assert(MadeFrom<Gradient, Vec&, Vec&, double&>);
 
-static_assert(!MadeFrom<Write, Vec&, Vec&>, "a forgotten beta");
+static_assert(!MadeFrom<Write, Vec&, Vec&>, "a missing beta");
 static_assert(!MadeFrom<Write, Vec&, double, Vec&>, "value and beta swapped");
-static_assert(!MadeFrom<Write, Vec&, Vec&, Vec&>, "one beta a row, where one is expected");
+static_assert(!MadeFrom<Write, Vec&, Vec&, Vec&>, "one beta per row instead of one per token");
 static_assert(!MadeFrom<Write, Vec&, Vec&, double, double>, "one argument too many");
-static_assert(!MadeFrom<Gradient, Vec&, Vec&>, "a forgotten beta gradient");
+static_assert(!MadeFrom<Gradient, Vec&, Vec&>, "a missing beta gradient");
 static_assert(!MadeFrom<Gradient, Vec&, Vec&, double>, "a gradient written to a temporary");
 static_assert(!MadeFrom<Gradient, Vec&, Vec&, const double&>, "a gradient that can't be written");
 static_assert(!MadeFrom<fw::WriteToken<Sum<double, 3, 4>>, Vec&, Vec&, double>,
@@ -181,11 +181,11 @@ static_assert(MadeFrom<fw::WriteToken<VectorDelta<double, 3, 4>>, Vec&, Vec&, Ve
 static_assert(MadeFrom<fw::WriteToken<Gated<double, 3, 4>>, Vec&, Vec&, Vec&>);
 static_assert(MadeFrom<fw::WriteToken<GatedDelta<double, 3, 4>>, Vec&, Vec&, double, double>);
 static_assert(!MadeFrom<fw::WriteToken<GatedDelta<double, 3, 4>>, Vec&, Vec&, double>,
-              "a forgotten decay");
+              "a missing decay");
 static_assert(!MadeFrom<fw::WriteToken<VectorGatedDelta<double, 3, 4>>, Vec&, Vec&, Vec&, double>,
               "beta and decay swapped");
 
-// A wrong record in the place of another, not only a wrong member.
+// A record of another kind, such as queries instead of inputs.
 static_assert(!std::is_convertible_v<Write, Read> && !std::is_convertible_v<Out, Read>);
 static_assert(!std::is_convertible_v<Read, Out>, "inputs are const");
 static_assert(!std::is_convertible_v<Gradient, fw::WriteGradToken<Delta<float, Dynamic, Dynamic>>>);
@@ -225,7 +225,7 @@ static_assert(!TakesStateOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
 static_assert(ChunkedScans<DeltaD> && !ChunkedScans<Programmer<double, 3, 4>>);
 static_assert(ScansInParallel<DeltaD> && !ScansInParallel<NormalisedDelta<double, 3, 4>>);
 
-// ---- A rule of a user's own, complete, and with each thing left out or wrong in turn.
+// ---- A user's own rule: complete, and with each member missing or wrong in turn.
 
 template <class C> struct OwnState {
   fw::mat<C, 4, 3> W;
@@ -255,7 +255,7 @@ struct Rule {
 static_assert(fw::assert_memory<Rule>() && fw::PureRead<Rule> && !fw::Differentiable<Rule>);
 static_assert(!fw::OwnScan<Rule> && !fw::Chunkable<Rule> && !fw::Mergeable<Rule>);
 
-// What is private in a derived rule is gone for the concepts.
+// Making a member private in a derived rule hides it from the concepts.
 struct NoScalar : Rule {
  private:
   using Rule::Scalar;
@@ -333,7 +333,7 @@ struct VjpOfConstGradients : WriteVjp {
 };
 static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
 static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
-// The backward pass repeats reads that change the state.
+// Rules whose reads change the state are differentiable too: the backward pass replays their reads.
 static_assert(!fw::Differentiable<VjpOfConstGradients>);
 static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::PureRead<VjpsOfAnImpureRead>);
 

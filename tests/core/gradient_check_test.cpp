@@ -10,8 +10,8 @@ namespace {
 using fw::Dynamic;
 using fw::Index;
 
-// A rule that keeps a number beside its matrix: W += v kᵀ, gain += β, y = gain · W q. `Mistake`
-// is what it gets wrong.
+// A rule with a matrix and a number in its state: W += v kᵀ, gain += β, y = gain · W q. `Mistake`
+// is the error in its gradients.
 enum class Mistake { none, factor, gain, not_a_number, overflow };
 
 template <class S, Mistake mistake> struct Gained {
@@ -59,12 +59,13 @@ template <Mistake mistake> fw::testing::GradientError error() {
   return fw::testing::gradient_error(Gained<double, mistake>(), 5);
 }
 
-TEST_CASE("the gradient check sees every member of a state, numbers too", "[gradient_check]") {
+TEST_CASE("the gradient check covers all members of a state, including numbers",
+          "[gradient_check]") {
   CHECK(error<Mistake::none>().worst < 1e-14);
   CHECK(error<Mistake::gain>().worst > 0.01);
 }
 
-TEST_CASE("the gradient check sees what is wrong, and says where", "[gradient_check]") {
+TEST_CASE("the gradient check detects errors and names the member", "[gradient_check]") {
   CHECK(error<Mistake::factor>().worst > 1e-8);
   CHECK(error<Mistake::factor>().where == "inputs.value");
   CHECK(error<Mistake::not_a_number>().worst == std::numeric_limits<double>::infinity());

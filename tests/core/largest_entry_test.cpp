@@ -4,8 +4,8 @@
 
 #include "support/catch.hpp"
 
-// What every comparison with poisoned outputs rests on.
-TEMPLATE_TEST_CASE("largest_entry: a NaN anywhere is seen", "[checks]", float, double) {
+// All comparisons with poisoned outputs rely on this.
+TEMPLATE_TEST_CASE("largest_entry: returns NaN for a NaN in any entry", "[checks]", float, double) {
   for (const Eigen::Index size : {1, 3, 17, 63, 65, 100})
     for (Eigen::Index at = 0; at < size; ++at) {
       Eigen::Matrix<TestType, Eigen::Dynamic, Eigen::Dynamic> m(size, 2);
@@ -18,7 +18,7 @@ TEMPLATE_TEST_CASE("largest_entry: a NaN anywhere is seen", "[checks]", float, d
     }
 }
 
-TEST_CASE("keep_worst: a NaN is kept, whatever follows", "[checks]") {
+TEST_CASE("keep_worst: NaN stays NaN", "[checks]") {
   double worst = 0;
   keep_worst(worst, 2);
   keep_worst(worst, 1);

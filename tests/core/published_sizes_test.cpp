@@ -1,5 +1,5 @@
-// The ridge regression at the sizes that were published, where the normal equations are nearly
-// singular: how far double is from exact, and float from double.
+// The ridge regression at the published sizes, where the normal equations are nearly singular:
+// errors of double against exact results, and of float against double.
 
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/continuous/density.hpp>
@@ -31,18 +31,18 @@ Memory<double> published(Index functions, const std::vector<double>& widths, Ind
   return {o, Basis(functions, widths), Density<double>{fw::LearnedLocation<double>(functions)}};
 }
 
-// How far the operator is from G (ΨΨᵀ + λI) = Ψᵀ, solved by iterative refinement with residuals in
-// long double, in a few of its rows: exact far below the rounding of double. (A Cholesky in long
-// double takes half a minute at N = 1024.)
+// The relative error of the operator in a few of its rows. The exact rows of G (ΨΨᵀ + λI) = Ψᵀ come
+// from iterative refinement with residuals in long double, which is more accurate than double. (A
+// Cholesky in long double takes half a minute at N = 1024.)
 double operator_error(const Memory<double>& m, Index past, double tau) {
   using LongMatrix = Eigen::Matrix<long double, -1, -1>;
   using LongVector = Eigen::Matrix<long double, -1, 1>;
   const auto to = fw::detail::cell_centres(past, m.options().chunk, tau, 0.5);
   const auto g = fw::ridge_operator(m.basis(), to, 1);
-  MatrixXd ours(g.past.rows() + g.fresh.rows(), m.basis().size());
-  ours << g.past, g.fresh;
+  MatrixXd ours(g.past.rows() + g.new_tokens.rows(), m.basis().size());
+  ours << g.past, g.new_tokens;
   std::vector<double> targets = to.past;
-  targets.insert(targets.end(), to.fresh.begin(), to.fresh.end());
+  targets.insert(targets.end(), to.new_tokens.begin(), to.new_tokens.end());
   targets.insert(targets.end(), to.zeros.begin(), to.zeros.end());
   const MatrixXd psi = fw::detail::basis_at(m.basis(), targets);
   const LongMatrix exact = psi.cast<long double>();
@@ -88,11 +88,11 @@ void check_published(Index functions, const std::vector<double>& widths) {
     const double coefficients = difference.norm() / state.coefficients.norm();
     const auto to =
         fw::detail::cell_centres(chunk > 0 ? length : 0, length, chunk > 0 ? 0.5 : 0, 0);
-    const MatrixXd psi = fw::detail::basis_at(m.basis(), to.fresh);
+    const MatrixXd psi = fw::detail::basis_at(m.basis(), to.new_tokens);
     const double fit = (difference * psi).norm() / (state.coefficients * psi).norm();
     INFO("chunk " << chunk << " in float: coefficients " << coefficients << " and fit " << fit
                   << " from double's");
-    // A chunk by itself; then the samples of a past that is in float, its errors on top.
+    // Later chunks also have the errors of earlier chunks.
     CHECK(coefficients <= (chunk == 0 ? 1e-6 : 1e-5));
     CHECK(fit <= 1e-4);
   }

@@ -19,7 +19,7 @@ template class SelfReferentialMatrix<double, 3, 4>;
 
 template struct RecurrentKeyValueBeta<4, 3>;
 template struct RecurrentKeyValueBeta<Dynamic, Dynamic, 3>;
-template struct UnsquashedKeyValueBeta<4, 3>;
+template struct PreactivationKeyValueBeta<4, 3>;
 template struct SelfReferential<Dynamic, Dynamic>;
 
 }  // namespace fw

@@ -6,7 +6,7 @@
 #include "support/emulated_tiles.hpp"
 #include "support/sizes.hpp"
 
-// The scan by tiles, with emulated ones, against the rule's scan in double.
+// The scan with emulated tiles against the rule's scan in double.
 namespace {
 
 using fw::AmxPrecision;
@@ -19,8 +19,8 @@ struct Inputs {
   Eigen::VectorXf beta;
   Eigen::MatrixXf W;
 
-  /// Keys and queries of length 1, β in (0, 1), from a used state. The nearer `alike` is to 1, the
-  /// nearer are all keys and queries to one of them.
+  /// Keys and queries have length 1, β is in (0, 1), and the initial state is random. `alike` near
+  /// 1 makes all keys and queries similar to one direction.
   Inputs(Index dk, Index dv, Index steps, double alike = 0) {
     fw::Random random(11);
     const auto drawn = [&](Index rows, Index columns) {
@@ -73,7 +73,7 @@ Result<Narrow> by_tiles(const Inputs& in, AmxPrecision precision) {
           }};
 }
 
-// What the outputs and the state may be off by, over all of them (the Frobenius norm).
+// Bounds of the relative errors of outputs and state, in the Frobenius norm.
 struct Bounds {
   double Y, W;
 };
@@ -83,15 +83,15 @@ void check(const Inputs& in, AmxPrecision precision, Bounds bounds) {
   INFO("d_v " << in.V.rows() << " d_k " << in.K.rows() << " T " << in.K.cols()
               << (precision == AmxPrecision::bf16 ? " bf16" : " split"));
   CHECK((given.Y.cast<double>() - expected.Y).norm() <= bounds.Y * expected.Y.norm());
-  // Of a state against what it is as large as with one value written.
+  // The reference norm is at least that of a state with one written value.
   const double size = std::max(expected.state.W.norm(), std::sqrt(double(in.V.rows())));
   CHECK((given.state.W.cast<double>() - expected.state.W).norm() <= bounds.W * size);
 }
 
-// A factor is rounded by up to 2⁻⁸ of it, 1.6e-3 on average, and an output is made in four
-// products, which gives some 4e-3. It does not grow with the sequence, since the rule corrects its
-// own errors. With few keys these are alike more often, and with one always, in which case errors
-// add up over a chunk. Two planes are rounded 2⁸ times as finely.
+// Rounding of a factor has a relative error of at most 2⁻⁸, 1.6e-3 on average. An output takes four
+// products, which gives about 4e-3. The error does not grow with the sequence, since the rule
+// corrects its own errors. For small d_k, keys are often similar, and for d_k = 1 always; then
+// errors add up over a chunk. Two planes have 2⁸ times smaller errors.
 void check(Index dk, Index dv, Index steps) {
   const Inputs in(dk, dv, steps);
   const double few = dk == 1 ? 8 : dk < 32 ? 1.5 : 1;
@@ -104,14 +104,14 @@ TEST_CASE("amx_scan: sizes and lengths", "[amx]") {
     for (const Index steps : sizes({1, 63, 64, 65, 200}, {1, 65})) check(d, d, steps);
 }
 
-TEST_CASE("amx_scan: as many values as there are, for as many keys", "[amx]") {
+TEST_CASE("amx_scan: d_v differs from d_k", "[amx]") {
   for (const Index dv : {1, 31, 33, 128})
     for (const Index dk : {1, 16, 65}) check(dk, dv, 97);
 }
 
-// Cosines of 0.5 and 0.99 between any two keys: the system that is solved is far from I, and its
-// solution a sum of large numbers that cancel.
-TEST_CASE("amx_scan: keys that are much alike", "[amx]") {
+// Cosines of 0.5 and 0.99 between any two keys: the linear system is far from I, and its solution
+// is a sum of large terms that cancel.
+TEST_CASE("amx_scan: similar keys", "[amx]") {
   for (const Index d : sizes({17, 64, 128}, {17}))
     for (const Index steps : {65, 200}) {
       check({d, d, steps, 0.5}, AmxPrecision::bf16, {1.5e-2, 1.5e-2});
@@ -133,14 +133,14 @@ template <int Dk, int Dv> void check_fixed(Index steps) {
   CHECK(fixed.state.W == dynamic.state.W);
 }
 
-TEST_CASE("amx_scan: sizes known when compiling", "[amx]") {
+TEST_CASE("amx_scan: sizes fixed at compile time", "[amx]") {
   check_fixed<64, 64>(70);
   check_fixed<1, 5>(70);
   check_fixed<5, 1>(70);
 }
 
-// Cut at the end of a chunk a sequence gives the same bits, elsewhere it is as near as it was.
-TEST_CASE("amx_scan: a sequence in parts", "[amx]") {
+// A split at the end of a chunk gives the same bits. Any other split keeps the error bound.
+TEST_CASE("amx_scan: a sequence in two parts", "[amx]") {
   const Inputs in(50, 40, 200);
   const Narrow m({.key_size = 50, .value_size = 40});
   const auto whole = by_tiles(in, AmxPrecision::split);
@@ -170,8 +170,8 @@ TEST_CASE("amx_scan: a sequence in parts", "[amx]") {
   }
 }
 
-// A head among others: columns that lie further apart than they are long.
-TEST_CASE("amx_scan: a head's rows of a sequence, and no others", "[amx]") {
+// One of several heads: the column stride is larger than the number of rows.
+TEST_CASE("amx_scan: accesses only the rows of its head", "[amx]") {
   const Inputs in(3, 5, 70);
   const Narrow m({.key_size = 3, .value_size = 5});
   const auto alone = by_tiles(in, AmxPrecision::bf16);
@@ -194,7 +194,7 @@ TEST_CASE("amx_scan: a head's rows of a sequence, and no others", "[amx]") {
   CHECK((Y.bottomRows(2).array() == -1).all());
 }
 
-TEST_CASE("amx_scan: is scan where AMX is not permitted", "[amx]") {
+TEST_CASE("amx_scan: equals scan where AMX is not permitted", "[amx]") {
   const bool permitted = fw::amx_permitted();
   CHECK(fw::amx_permitted() == permitted);
   const Inputs in(20, 48, 130);
@@ -231,7 +231,7 @@ TEST_CASE("amx_scan: a wrong size throws and changes nothing", "[amx]") {
   CHECK(Y.isZero(0));
 }
 
-TEST_CASE("bf16: rounded to nearest, even; what is not finite stays so", "[amx]") {
+TEST_CASE("bf16: rounds to nearest even; infinity and NaN stay", "[amx]") {
   const auto rounded = [](std::uint32_t bits) {
     return fw::detail::bf16_bits(std::bit_cast<float>(bits));
   };
@@ -239,7 +239,7 @@ TEST_CASE("bf16: rounded to nearest, even; what is not finite stays so", "[amx]"
   CHECK(rounded(0x3f818000u) == 0x3f820000u);
   CHECK(rounded(0x3f808001u) == 0x3f810000u);
   CHECK(rounded(0x3f807fffu) == 0x3f800000u);
-  CHECK(rounded(0xbfffffffu) == 0xc0000000u);  // carried into the exponent
+  CHECK(rounded(0xbfffffffu) == 0xc0000000u);  // carry into the exponent
   CHECK(rounded(0x80000000u) == 0x80000000u);
   CHECK(rounded(0x7f800000u) == 0x7f800000u);
   CHECK(rounded(0xff800000u) == 0xff800000u);

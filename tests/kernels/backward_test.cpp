@@ -9,8 +9,7 @@
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 
-// The gradients of kernels, in double, against those of the rules' steps in long double, for which
-// there are no kernels.
+// Gradients by kernels in double against gradients by steps in long double, which has no kernels.
 namespace {
 
 using fw::Dynamic;
@@ -47,41 +46,41 @@ template <class M> struct Run {
   }
 
   auto in() const { return fw::view<fw::WriteSequence<M>>(all.inputs); }
-  auto asked() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
+  auto queries() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
 
-  // y is its own gradient.
-  void forward_and_backward(const M& m, bool keeps) {
+  // The gradient of y is y.
+  void forward_and_backward(const M& m, bool with_checkpoints) {
     const fw::StateOf<M> initial = state;
-    fw::Checkpoints<M> kept;
-    fw::scan(m, state, in(), asked(), fw::view<fw::OutSequence<M>>(all.outputs), kept);
+    fw::Checkpoints<M> checkpoints;
+    fw::scan(m, state, in(), queries(), fw::view<fw::OutSequence<M>>(all.outputs), checkpoints);
     const auto dy = fw::view<fw::OutGradSequence<M>>(all.outputs);
     const auto dw = fw::view<fw::WriteGradSequence<M>>(gradients.inputs);
     const auto dr = fw::view<fw::ReadGradSequence<M>>(gradients.queries);
-    if (keeps)
-      fw::backward(m, kept, in(), asked(), dy, dstate, dw, dr);
+    if (with_checkpoints)
+      fw::backward(m, checkpoints, in(), queries(), dy, dstate, dw, dr);
     else
-      fw::backward(m, initial, in(), asked(), dy, dstate, dw, dr);
+      fw::backward(m, initial, in(), queries(), dy, dstate, dw, dr);
   }
 };
 
 template <class A, class B> double difference(const A& a, const B& b) {
   if (b.size() == 0) return 0;
-  const auto away = largest_entry(a.template cast<long double>() - b);
-  if (away == 0) return 0;  // before a decay of 0 all gradients are
-  const auto worst = static_cast<double>(away / b.cwiseAbs().maxCoeff());
+  const auto error = largest_entry(a.template cast<long double>() - b);
+  if (error == 0) return 0;  // all gradients before a decay of 0 are 0
+  const auto worst = static_cast<double>(error / b.cwiseAbs().maxCoeff());
   return std::isnan(worst) ? 1e300 : worst;
 }
 
-// `change` may put other tokens in the sequence, and gradients be `looser` by as much.
+// `change` may modify the sequence. The error limit is multiplied by `looser`.
 template <class M, class Exact, class Change = void (*)(fw::testing::Sequences<M>&)>
 void check(
     const M& m, const Exact& exact, Index steps, Change change = [](auto&) {}, double looser = 1) {
-  for (const bool keeps : {true, false}) {
+  for (const bool with_checkpoints : {true, false}) {
     Run<M> ours(m, steps);
     change(ours.all);
-    ours.gradients = ours.all;  // which gradients are added to
+    ours.gradients = ours.all;  // nonzero, because gradients accumulate
     Run<Exact> truth(ours, exact);
-    ours.forward_and_backward(m, keeps);
+    ours.forward_and_backward(m, with_checkpoints);
     truth.forward_and_backward(exact, true);
     INFO(M::name << " d_v " << ours.state.W.rows() << " d_k " << ours.state.W.cols() << " T "
                  << steps);
@@ -116,14 +115,14 @@ TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
     check_rules(9, 6, steps);
 }
 
-TEST_CASE("kernels: gradients by any decay that is the memory's own", "[kernels]") {
+TEST_CASE("kernels: gradients for constant decays of any size", "[kernels]") {
   for (const double decay : {0.97, 0.5, 1e-8, 0.0, -0.3, 1.5})
     for (const Index steps : {5, 65, 600})
       check(fw::HebbianMemory<double>({.key_size = 6, .value_size = 9}, {decay, 0.5}),
             fw::HebbianMemory<long double>({.key_size = 6, .value_size = 9}, {decay, 0.5}), steps);
 }
 
-// All four rules whose tokens bring decays.
+// All four rules with input decays.
 template <class Change> void check_decays(Index steps, double looser, Change change) {
   using Long = long double;
   check(fw::GatedDeltaRule<double>({.key_size = 6, .value_size = 9}),
@@ -136,25 +135,25 @@ template <class Change> void check_decays(Index steps, double looser, Change cha
         OneDecay<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
 }
 
-TEST_CASE("kernels: gradients of decays beyond an interval", "[kernels]") {
+TEST_CASE("kernels: gradients of decays over more than one interval", "[kernels]") {
   for (const Index steps : {511, 512, 513, 1100}) check_decays(steps, 1, [](auto&) {});
 }
 
-TEST_CASE("kernels: gradients of decays near 0 are divided by none", "[kernels]") {
+TEST_CASE("kernels: gradients of decays near 0 need no division", "[kernels]") {
   check_decays(600, 1, [](auto& all) {
     for (const Index t : {0, 1, 5, 6, 40, 511, 512, 599}) all.inputs.decay.col(t).setZero();
     for (const Index t : {7, 8, 9, 31, 514}) all.inputs.decay(0, t) = 1e-200;
   });
 }
 
-// What is divided by one has that much more of rounding.
-TEST_CASE("kernels: gradients of the smallest decays that are divided by", "[kernels]") {
+// Division by a decay of 1/64 makes rounding errors 64 times larger.
+TEST_CASE("kernels: gradients of the smallest decays with division", "[kernels]") {
   check_decays(300, 64, [](auto& all) {
     for (Index t = 0; t < 300; t += 7) all.inputs.decay.col(t).setConstant(1. / 64);
   });
 }
 
-TEST_CASE("kernels: gradients in sizes known when compiling", "[kernels]") {
+TEST_CASE("kernels: gradients for sizes fixed at compile time", "[kernels]") {
   check(fw::DeltaRule<double, 3, 17>(),
         fw::DeltaRule<long double>({.key_size = 3, .value_size = 17}), 9);
   check(fw::DeltaRule<double, 5, 1>(), fw::DeltaRule<long double>({.key_size = 5, .value_size = 1}),

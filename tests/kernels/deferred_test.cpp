@@ -15,7 +15,7 @@ using fw::Deferred;
 using fw::Dynamic;
 using fw::Index;
 
-// The plain memory's outputs and its W, against the deferred one's, at every phase of the N tokens.
+// Compares outputs and the flushed W of the deferred memory with the plain memory, at every token.
 template <int N, class Stored, class M>
 void agrees(const M& plain, Index steps, double limit, bool positive = false) {
   using D = Deferred<M, N, Stored>;
@@ -33,8 +33,8 @@ void agrees(const M& plain, Index steps, double limit, bool positive = false) {
     fw::step(deferred, state, std::get<0>(b), std::get<1>(b), std::get<2>(b));
     auto flushed = state;
     deferred.flush(flushed);
-    CHECK(flushed.waiting == 0);
-    CHECK(state.waiting == (t + 1) % N);
+    CHECK(flushed.pending == 0);
+    CHECK(state.pending == (t + 1) % N);
     const Eigen::MatrixXd W = flushed.W.template cast<double>();
     const Eigen::MatrixXd wanted = expected.W.template cast<double>();
     keep_worst(worst, largest_entry(W - wanted) / wanted.cwiseAbs().maxCoeff());
@@ -79,10 +79,14 @@ template <class S> void all_agree(double limit) {
   }
 }
 
-TEST_CASE("deferred: the plain memory in double", "[deferred]") { all_agree<double>(1e-13); }
-TEST_CASE("deferred: the plain memory in float", "[deferred]") { all_agree<float>(3e-5); }
+TEST_CASE("deferred: agrees with the plain memory in double", "[deferred]") {
+  all_agree<double>(1e-13);
+}
+TEST_CASE("deferred: agrees with the plain memory in float", "[deferred]") {
+  all_agree<float>(3e-5);
+}
 
-TEST_CASE("deferred: W in 16 bits is W up to their rounding", "[deferred]") {
+TEST_CASE("deferred: 16-bit storage agrees up to its rounding", "[deferred]") {
   for (const Index d : {1, 3, 17, 64, 65, 100}) {
     agrees<8, bfloat16>(fw::DeltaRule<float>({.key_size = d}), 20, 5e-2);
     agrees<8, half>(fw::DeltaRule<float>({.key_size = d}), 20, 5e-3);
@@ -92,17 +96,17 @@ TEST_CASE("deferred: W in 16 bits is W up to their rounding", "[deferred]") {
   }
 }
 
-TEST_CASE("deferred: any count of what waits is safe", "[deferred]") {
+TEST_CASE("deferred: any stored number of pending writes is safe", "[deferred]") {
   const Deferred m(fw::DeltaRule<float>({.key_size = 3, .value_size = 4}));
   auto state = fw::initial_state(m);
   const Eigen::Vector3f key(1, 0, 0);
   const Eigen::Vector4f value(1, 2, 3, 4);
   Eigen::Vector4f y;
   for (const Index count : {Index(8), Index(1) << 60, Index(-1)}) {
-    state.waiting = count;
+    state.pending = count;
     fw::step(m, state, {key, value, 1.0f}, {key}, {y});
-    CHECK(state.waiting >= 0);
-    CHECK(state.waiting < 8);
+    CHECK(state.pending >= 0);
+    CHECK(state.pending < 8);
   }
 }
 

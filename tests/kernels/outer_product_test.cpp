@@ -20,12 +20,12 @@ TEMPLATE_TEST_CASE("for_packets: every entry once, in order", "[kernels]", float
   }
 }
 
-TEMPLATE_TEST_CASE("Outer products: as Eigen's, and nothing around them", "[kernels]", float,
+TEMPLATE_TEST_CASE("Outer products: agree with Eigen, write nothing else", "[kernels]", float,
                    double) {
   using Matrix = Eigen::Matrix<TestType, Eigen::Dynamic, Eigen::Dynamic>;
   using Vector = Eigen::Matrix<TestType, Eigen::Dynamic, 1>;
   fw::Random random(1);
-  const TestType fade = TestType(0.75), small = 8 * std::numeric_limits<TestType>::epsilon();
+  const TestType decay = TestType(0.75), small = 8 * std::numeric_limits<TestType>::epsilon();
   for (Index n : {1, 3, 4, 7, 8, 15, 16, 17, 20, 31, 37})
     for (Index columns : {1, 5}) {
       Matrix from(n, columns), to(n, columns + 1);
@@ -34,18 +34,18 @@ TEMPLATE_TEST_CASE("Outer products: as Eigen's, and nothing around them", "[kern
       draw(from, to, a, b, c, d, product);
       const Vector beyond = to.col(columns);
       const TestType after = product[n];
-      const Matrix expected = fade * from + a * b.transpose();
+      const Matrix expected = decay * from + a * b.transpose();
       const auto difference = [&](const auto& x, const auto& y) {
         return largest_entry(x - y) / TestType(columns);
       };
       INFO("n " << n << ", columns " << columns);
-      fw::detail::add_outer_product(to.data(), from.data(), fade, a.data(), b.data(), n, columns);
+      fw::detail::add_outer_product(to.data(), from.data(), decay, a.data(), b.data(), n, columns);
       CHECK(difference(to.leftCols(columns), expected) <= small);
       to.leftCols(columns) = from;
-      fw::detail::add_outer_product(to.data(), to.data(), fade, a.data(), b.data(), n, columns);
+      fw::detail::add_outer_product(to.data(), to.data(), decay, a.data(), b.data(), n, columns);
       CHECK(difference(to.leftCols(columns), expected) <= small);
       to.leftCols(columns) = from;
-      fw::detail::add_outer_product(to.data(), fade, a.data(), b.data(), n, columns, d.data(),
+      fw::detail::add_outer_product(to.data(), decay, a.data(), b.data(), n, columns, d.data(),
                                     product.data());
       CHECK(difference(to.leftCols(columns), expected) <= small);
       CHECK(difference(product.head(n), expected * d) <= 4 * small);

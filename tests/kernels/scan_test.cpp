@@ -9,7 +9,7 @@
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 
-// Every kernel against what its rule's write and read say, which are plain Eigen expressions.
+// Every kernel against its rule's write and read, which are plain Eigen expressions.
 namespace {
 
 using fw::Index;
@@ -25,12 +25,12 @@ template <class M> struct Run {
     all.outputs.output.setConstant(typename M::Scalar(NAN));
   }
   auto in() const { return fw::view<fw::WriteSequence<M>>(all.inputs); }
-  auto asked() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
+  auto queries() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
   auto out() { return fw::view<fw::OutSequence<M>>(all.outputs); }
   template <class F> void each(const M& m, const F& f) {
     for (Index t = 0; t < in().key.cols(); ++t)
       f(fw::detail::token_at<fw::WriteToken<M>>(in(), m.signature().write(), t),
-        fw::detail::token_at<fw::ReadToken<M>>(asked(), m.signature().read(), t),
+        fw::detail::token_at<fw::ReadToken<M>>(queries(), m.signature().read(), t),
         fw::detail::token_at<fw::OutToken<M>>(out(), m.signature().out(), t));
   }
 };
@@ -48,7 +48,7 @@ template <class M> void check(const M& m, Index steps) {
   });
   stepped.each(
       m, [&](const auto& w, const auto& r, const auto& y) { fw::step(m, stepped.state, w, r, y); });
-  fw::scan(m, scanned.state, scanned.in(), scanned.asked(), scanned.out());
+  fw::scan(m, scanned.state, scanned.in(), scanned.queries(), scanned.out());
   const double limit = 1e-13 * static_cast<double>(1 + steps / 16);
   INFO(M::name << " d_v " << plain.state.W.rows() << " d_k " << plain.state.W.cols() << " T "
                << steps);
@@ -86,7 +86,7 @@ TEST_CASE("kernels: square memories of every size", "[kernels]") {
   for (const Index d : sizes()) check_rules<double>(d, d, 7);
 }
 
-TEST_CASE("kernels: as many values as there are, for as many keys", "[kernels]") {
+TEST_CASE("kernels: d_v differs from d_k", "[kernels]") {
   for (const Index dv : {1, 7, 8, 17, 33, 65})
     for (const Index dk : {1, 2, 3, 16, 129}) check_rules<double>(dk, dv, 5);
 }
@@ -96,18 +96,18 @@ TEST_CASE("kernels: sequences of every length", "[kernels]") {
     check_rules<double>(19, 6, steps);
 }
 
-TEST_CASE("kernels: sizes known when compiling", "[kernels]") {
+TEST_CASE("kernels: sizes fixed at compile time", "[kernels]") {
   check(fw::DeltaRule<double, 64, 64>(), 9);
   check(fw::DeltaRule<double, 3, 17>(), 9);
   check(fw::DeltaRule<double, 5, 1>(), 9);
   check(fw::LinearAttention<double, 1, 5>(), 9);
 }
 
-// As KeyValueBeta and KeyValueDecay, but of a user's own.
+// A user's own signatures, equal to KeyValueBeta and KeyValueDecay.
 template <int Dk, int Dv> struct OwnBeta : fw::KeyValueBeta<Dk, Dv> {};
 template <int Dk, int Dv> struct OwnDecay : fw::KeyValueDecay<Dk, Dv> {};
 
-TEST_CASE("kernels: go by what a token has, not by the signature's name", "[kernels]") {
+TEST_CASE("kernels: depend on the members of tokens, not on the signature's type", "[kernels]") {
   using fw::Dynamic;
   check(fw::DeltaRule<double, Dynamic, Dynamic, fw::NoNormaliser, OwnBeta>(
             {.key_size = 4, .value_size = 9}),
@@ -117,12 +117,12 @@ TEST_CASE("kernels: go by what a token has, not by the signature's name", "[kern
         7);
 }
 
-// A head among others: columns that lie further apart than they are long.
-TEST_CASE("kernels: a head's rows of a sequence, and no others", "[kernels]") {
+// One of several heads: the column stride is larger than the number of rows.
+TEST_CASE("kernels: access only the rows of their head", "[kernels]") {
   using M = fw::DeltaRule<double>;
   const M m({.key_size = 3, .value_size = 5});
   Run<M> alone(m, 11);
-  fw::scan(m, alone.state, alone.in(), alone.asked(), alone.out());
+  fw::scan(m, alone.state, alone.in(), alone.queries(), alone.out());
   const auto among = [](const auto& part) {
     Eigen::MatrixXd whole = Eigen::MatrixXd::Constant(part.rows() + 4, part.cols(), NAN);
     whole.middleRows(2, part.rows()) = part;
@@ -143,9 +143,9 @@ template <class M> double float_error(Index d) {
   const M m({.key_size = d});
   const auto wide = m.template cast<double>();
   Run<M> narrow(m, 300);
-  fw::scan(m, narrow.state, narrow.in(), narrow.asked(), narrow.out());
+  fw::scan(m, narrow.state, narrow.in(), narrow.queries(), narrow.out());
   Run<std::remove_const_t<decltype(wide)>> exact(wide, 300);
-  fw::scan(wide, exact.state, exact.in(), exact.asked(), exact.out());
+  fw::scan(wide, exact.state, exact.in(), exact.queries(), exact.out());
   return difference(narrow.all.outputs.output.template cast<double>(), exact.all.outputs.output);
 }
 

@@ -4,7 +4,7 @@ namespace {
 
 using namespace continuous_memories;
 
-TEST_CASE("continuous memory, sampled evenly, obeys the laws", "[laws][continuous]") {
+TEST_CASE("continuous memory with even sampling obeys the laws", "[laws][continuous]") {
   obeys(memory(4, 2, 3, 5, 6));
   obeys(memory(3, 1, 1, 1, 1, Contraction::fixed(0.5)));
   obeys(memory(6, 3, 4, 2, 7, Contraction::fixed(0.9)));
@@ -16,7 +16,7 @@ TEST_CASE("continuous memory with several components obeys the laws", "[laws][co
   obeys(M(options<M>(4, 2, 3, 5), {6, {0.1, 0.3}}, density(6, 3)));
 }
 
-TEST_CASE("continuous memory in fixed sizes is that in dynamic ones", "[laws][continuous]") {
+TEST_CASE("continuous memory: fixed and dynamic sizes agree", "[laws][continuous]") {
   const auto dynamic = memory(4, 2, 3, 5, 6);
   using Fixed = Memory<double, EvenSampling, 4>;
   const Fixed fixed(options<Fixed>(4, 2, 3, 5), {6, {0.1, 0.3}}, density(6));
@@ -32,11 +32,11 @@ TEST_CASE("continuous memory with a Gibbs density over slots obeys the laws",
   }
 }
 
-TEST_CASE("continuous memory takes automatic differentiation", "[laws][continuous]") {
+TEST_CASE("continuous memory supports automatic differentiation", "[laws][continuous]") {
   laws::takes_autodiff(memory(4, 2, 3, 5, 6), false);
 }
 
-TEST_CASE("continuous memory, sampled where it was read, obeys the laws", "[laws][continuous]") {
+TEST_CASE("continuous memory with sticky sampling obeys the laws", "[laws][continuous]") {
   using M = Memory<double, StickySampling>;
   for (const Draws draws : {Draws::stratified, Draws::published}) {
     auto o = options<M>(4, 2, 3, 5);

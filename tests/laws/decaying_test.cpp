@@ -22,7 +22,7 @@ TEST_CASE("Hebbian memory in fixed sizes", "[laws][hebbian]") {
                          Hebbian<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}), false);
 }
 
-TEST_CASE("Hebbian memory fades by its decay", "[hebbian]") {
+TEST_CASE("Hebbian memory decays at its rate", "[hebbian]") {
   const fw::HebbianMemory<double, 1, 1> m({.key_size = 1}, {0.5, 2.0});
   auto s = fw::initial_state(m);
   const Eigen::Matrix<double, 1, 1> one = Eigen::Matrix<double, 1, 1>::Ones(), none{0.0};
@@ -44,12 +44,12 @@ TEST_CASE("the programmer of 1991 in fixed sizes", "[laws][programmer1991]") {
                          Programmer<fw::Sigmoid>({.key_size = 17, .value_size = 3}), false);
 }
 
-struct Cube {  // an activation of the user's own
+struct Cube {  // a user's own activation
   template <class S> S value(const S& x) const { return x * x * x; }
   template <class S> S derivative(const S& x) const { return S(3) * x * x; }
 };
 
-TEST_CASE("the programmer takes any elementwise activation", "[programmer1991]") {
+TEST_CASE("the programmer of 1991 works with any elementwise activation", "[programmer1991]") {
   laws::gradients_are_exact(Programmer<Cube>({.key_size = 4, .value_size = 3}), 4, false);
 }
 

@@ -43,7 +43,8 @@ TEST_CASE("deferred memories in fixed sizes", "[laws][deferred]") {
   check(Vector<1, 65>(), Vector<Dynamic, Dynamic>({.key_size = 1, .value_size = 65}));
 }
 
-TEST_CASE("deferred memories in 16 bits are values, and scan as they step", "[laws][deferred]") {
+TEST_CASE("deferred memories in 16 bits: states are values, scans agree with steps",
+          "[laws][deferred]") {
   const auto check = [](const auto& m) {
     static_assert(fw::assert_memory<std::remove_cvref_t<decltype(m)>>());
     const laws::MakeRun make = laws::runs_of(m, false);

@@ -24,7 +24,7 @@ TEST_CASE("delta rule obeys the laws", "[laws][delta_rule]") {
   laws::at_all_sizes([](Index dk, Index dv) { return Plain<Dynamic, Dynamic>({dk, dv}); });
 }
 
-TEST_CASE("delta rule with one write strength a row obeys the laws", "[laws][delta_rule]") {
+TEST_CASE("delta rule with one write strength per row obeys the laws", "[laws][delta_rule]") {
   laws::at_all_sizes([](Index dk, Index dv) { return VectorBeta<Dynamic, Dynamic>({dk, dv}); });
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("delta rule in fixed sizes", "[laws][delta_rule]") {
                          Normalised<Dynamic, Dynamic>({.key_size = 63, .value_size = 65}), true);
 }
 
-TEST_CASE("a write strength a row, all the same, is one write strength", "[delta_rule]") {
+TEST_CASE("equal write strengths per row agree with one write strength", "[delta_rule]") {
   const Plain<Dynamic, Dynamic> one({.key_size = 4, .value_size = 5});
   const VectorBeta<Dynamic, Dynamic> many({.key_size = 4, .value_size = 5});
   fw::Random random(1);
@@ -77,7 +77,7 @@ TEST_CASE("on orthonormal keys with write strength 1 the delta rule is the sum r
   CHECK(largest_entry(y - values) <= 1e-14);  // each key retrieves its own value
 }
 
-TEST_CASE("the delta rule replaces what a key held", "[delta_rule]") {
+TEST_CASE("the delta rule replaces the value of a key", "[delta_rule]") {
   const fw::DeltaRule<double, 2, 2> m;
   auto s = fw::initial_state(m);
   const Eigen::Vector2d key(0.6, 0.8), old_value(1, 2), new_value(-3, 5);
@@ -104,7 +104,7 @@ TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
     fw::read(m, s, {k}, {y});
     CHECK(y == zero);
   }
-  SECTION("a key that nothing met yet is written in full") {
+  SECTION("the first value of a key is written with full strength") {
     const fw::DeltaRule<double, 3, 3, Normaliser> m({.key_size = 3}, {0.0});
     auto s = fw::initial_state(m);
     const Eigen::Vector3d first(1, 0, 0), second(0, 1, 0);
@@ -114,54 +114,54 @@ TEST_CASE("degenerate inputs of the delta rule", "[delta_rule]") {
   }
 }
 
-TEST_CASE("backward belongs to the forward pass that was kept", "[delta_rule]") {
+TEST_CASE("backward requires the checkpoints of the same sequence", "[delta_rule]") {
   using M = Plain<Dynamic, Dynamic>;
   const M m({.key_size = 2, .value_size = 3});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 6, random);
   auto grads = all;
   auto ds = fw::zero_gradient(m);
-  fw::Checkpoints<M> kept;
+  fw::Checkpoints<M> checkpoints;
   const auto run = [&] {
-    fw::backward(m, kept, fw::view<fw::WriteSequence<M>>(all.inputs),
+    fw::backward(m, checkpoints, fw::view<fw::WriteSequence<M>>(all.inputs),
                  fw::view<fw::ReadSequence<M>>(all.queries),
                  fw::view<fw::OutGradSequence<M>>(all.outputs), ds,
                  fw::view<fw::WriteGradSequence<M>>(grads.inputs),
                  fw::view<fw::ReadGradSequence<M>>(grads.queries));
   };
-  CHECK_THROWS_AS(run(), std::invalid_argument);  // there was none
+  CHECK_THROWS_AS(run(), std::invalid_argument);  // no forward pass
   auto state = fw::initial_state(m);
   auto longer = fw::testing::random_sequences(m, 9, random);
   fw::scan(m, state, fw::view<fw::WriteSequence<M>>(longer.inputs),
            fw::view<fw::ReadSequence<M>>(longer.queries),
-           fw::view<fw::OutSequence<M>>(longer.outputs), kept);
-  CHECK_THROWS_AS(run(), std::invalid_argument);  // it was another one
+           fw::view<fw::OutSequence<M>>(longer.outputs), checkpoints);
+  CHECK_THROWS_AS(run(), std::invalid_argument);  // the forward pass of another sequence
 }
 
-TEST_CASE("checkpoints used again lie √T apart for the new T", "[delta_rule]") {
-  using M = Normalised<Dynamic, Dynamic>;  // which has no backward pass of its own
+TEST_CASE("reused checkpoints have the interval √T of the new T", "[delta_rule]") {
+  using M = Normalised<Dynamic, Dynamic>;  // has no backward pass of its own
   const M m({.key_size = 2, .value_size = 3});
   fw::Random random(1);
-  fw::Checkpoints<M> kept;
+  fw::Checkpoints<M> checkpoints;
   for (const Index steps : {1, 100, 9}) {
     auto all = fw::testing::random_sequences(m, steps, random);
     auto state = fw::initial_state(m);
     fw::scan(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
              fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs),
-             kept);
-    CHECK(kept.interval * kept.interval == steps);
+             checkpoints);
+    CHECK(checkpoints.interval * checkpoints.interval == steps);
   }
 }
 
-TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_rule]") {
+TEST_CASE("any interval between checkpoints gives the same gradients", "[delta_rule]") {
   using M = Normalised<Dynamic, Dynamic>;
   const M m({.key_size = 2, .value_size = 3});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 10, random, true);
   Eigen::MatrixXd dy = Eigen::MatrixXd::Random(3, 10), first;
   for (const Index interval : {1, 2, 3, 7, 10, 50}) {
-    fw::Checkpoints<M> kept;
-    kept.asked = interval;
+    fw::Checkpoints<M> checkpoints;
+    checkpoints.requested_interval = interval;
     auto state = fw::initial_state(m);
     auto ds = fw::zero_gradient(m);
     Eigen::MatrixXd dk = Eigen::MatrixXd::Zero(2, 10), dv = Eigen::MatrixXd::Zero(3, 10),
@@ -169,11 +169,11 @@ TEST_CASE("any distance between checkpoints gives the same gradients", "[delta_r
     Eigen::VectorXd dbeta = Eigen::VectorXd::Zero(10);
     const auto inputs = fw::view<fw::WriteSequence<M>>(all.inputs);
     const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
-    fw::scan(m, state, inputs, queries, fw::view<fw::OutSequence<M>>(all.outputs), kept);
-    CHECK(static_cast<Index>(kept.states.size()) == (10 + interval - 1) / interval);
-    fw::backward(m, kept, inputs, queries, {dy}, ds, {dk, dv, dbeta}, {dq});
+    fw::scan(m, state, inputs, queries, fw::view<fw::OutSequence<M>>(all.outputs), checkpoints);
+    CHECK(static_cast<Index>(checkpoints.states.size()) == (10 + interval - 1) / interval);
+    fw::backward(m, checkpoints, inputs, queries, {dy}, ds, {dk, dv, dbeta}, {dq});
     if (interval == 1) first = dk;
-    CHECK((dk - first).norm() <= 1e-14 * first.norm());  // the states are a kernel's, in pieces
+    CHECK((dk - first).norm() <= 1e-14 * first.norm());  // kernels round differently per interval
   }
 }
 

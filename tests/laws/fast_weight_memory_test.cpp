@@ -17,7 +17,7 @@ TEST_CASE("fast weight memory in fixed sizes", "[laws][fast_weight_memory]") {
   laws::fixed_is_dynamic(Rule<3, 17>(), Rule<>({.key_size = 3, .value_size = 17}), false);
 }
 
-TEST_CASE("fast weight memory: what would divide by 0 is refused", "[fast_weight_memory]") {
+TEST_CASE("fast weight memory: an epsilon that is not above 0 throws", "[fast_weight_memory]") {
   CHECK_THROWS_WITH(Rule<>({.key_size = 3, .value_size = 4}, 0),
                     "FastWeightMemory: epsilon is 0, expected above 0");
   CHECK_THROWS_WITH(Rule<>({.key_size = 3, .value_size = 4}, -0.5),
@@ -41,7 +41,7 @@ TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_we
   CHECK(s.W.norm() > 0.9);
 }
 
-TEST_CASE("fast weight memory: inside the ball it is a delta rule, read through a layer norm",
+TEST_CASE("fast weight memory: inside the ball it equals a delta rule with layer norm",
           "[fast_weight_memory]") {
   const Rule<> m({.key_size = 3, .value_size = 4}, 0.25);
   const fw::DeltaRule<double> delta({.key_size = 3, .value_size = 4});

@@ -20,8 +20,8 @@ using GatedDelta = fw::GatedDeltaRule<double>;
 using DpfpSum = fw::SumNormalised<fw::Dpfp<2>>;
 using L2 = fw::L2Normalised<fw::IdentityMap>;
 
-// M behind Map. The keys are short, since the delta rule grows without bound on long ones that no
-// map normalises.
+// M with a feature map. The keys are short, since the delta rule diverges on long keys that the map
+// does not normalise.
 template <class M, class Map, class Check> void at_some_sizes(const Check& check) {
   for (const auto& [dv, d_key] : {std::pair<Index, Index>{3, 3}, {1, 4}, {17, 5}}) {
     INFO(Map::name << ", d_v = " << dv << ", d_key = " << d_key);
@@ -30,14 +30,14 @@ template <class M, class Map, class Check> void at_some_sizes(const Check& check
   }
 }
 
-TEST_CASE("a memory behind a feature map obeys the laws", "[laws][feature_mapped]") {
+TEST_CASE("a memory with a feature map obeys the laws", "[laws][feature_mapped]") {
   const auto obeys_the_laws = [](const auto& m) { laws::all(m); };
   at_some_sizes<Delta, DpfpSum>(obeys_the_laws);
   at_some_sizes<Sum, fw::EluPlusOne>(obeys_the_laws);
   at_some_sizes<GatedDelta, L2>(obeys_the_laws);
 }
 
-TEST_CASE("gradients of a memory go through its feature map", "[laws][feature_mapped]") {
+TEST_CASE("gradients of a memory with a feature map are exact", "[laws][feature_mapped]") {
   const auto has_exact_gradients = [](const auto& m) { laws::gradients_are_exact(m, 9, false); };
   at_some_sizes<Delta, DpfpSum>(has_exact_gradients);
   at_some_sizes<Delta, L2>(has_exact_gradients);

@@ -15,7 +15,8 @@ TEST_CASE("gated delta rule obeys the laws", "[laws][gated_delta_rule]") {
   laws::at_all_sizes([](Index dk, Index dv) { return Gated<Dynamic, Dynamic>({dk, dv}); });
 }
 
-TEST_CASE("gated delta rule with one decay a key row obeys the laws", "[laws][gated_delta_rule]") {
+TEST_CASE("gated delta rule with one decay per key row obeys the laws",
+          "[laws][gated_delta_rule]") {
   laws::at_all_sizes([](Index dk, Index dv) { return VectorDecay<Dynamic, Dynamic>({dk, dv}); });
 }
 
@@ -28,7 +29,7 @@ TEST_CASE("gated delta rule in fixed sizes", "[laws][gated_delta_rule]") {
                          VectorDecay<Dynamic, Dynamic>({.key_size = 17, .value_size = 3}), false);
 }
 
-TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_delta_rule]") {
+TEST_CASE("the gated delta rule without decay is the delta rule", "[gated_delta_rule]") {
   const fw::DeltaRule<double> delta({.key_size = 4, .value_size = 5});
   const Gated<Dynamic, Dynamic> gated({.key_size = 4, .value_size = 5});
   const VectorDecay<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
@@ -48,8 +49,7 @@ TEST_CASE("the gated delta rule that never forgets is the delta rule", "[gated_d
   CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule",
-          "[gated_delta_rule]") {
+TEST_CASE("gated delta rule: equal decays per key row agree with one decay", "[gated_delta_rule]") {
   const Gated<Dynamic, Dynamic> gated({.key_size = 4, .value_size = 5});
   const VectorDecay<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
   fw::Random random(4);
@@ -64,18 +64,19 @@ TEST_CASE("a decay a key row, all the same, is one decay of the gated delta rule
   CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("the gated delta rule fades first, then replaces what a key held", "[gated_delta_rule]") {
+TEST_CASE("the gated delta rule decays first, then replaces the value of a key",
+          "[gated_delta_rule]") {
   const Gated<2, 2> m;
   auto s = fw::initial_state(m);
   const Eigen::Vector2d first(1, 0), second(0, 1), old_value(1, 2), new_value(-3, 5);
   fw::write(m, s, {first, old_value, 1.0, 1.0});
   fw::write(m, s, {second, old_value, 1.0, 1.0});
   fw::write(m, s, {first, new_value, 1.0, 0.5});
-  CHECK(s.W.col(0) == new_value);        // in full, however much has faded
-  CHECK(s.W.col(1) == 0.5 * old_value);  // the other key's value fades only
+  CHECK(s.W.col(0) == new_value);        // independent of the decay
+  CHECK(s.W.col(1) == 0.5 * old_value);  // the value of the other key only decays
 }
 
-TEST_CASE("chunks of the gated delta rule divide by no decay", "[gated_delta_rule]") {
+TEST_CASE("chunks of the gated delta rule do not divide by decays", "[gated_delta_rule]") {
   const Gated<Dynamic, Dynamic> m({.key_size = 4, .value_size = 5});
   fw::Random random(5);
   auto a = fw::testing::random_sequences(m, 40, random);

@@ -16,7 +16,7 @@ TEST_CASE("gated linear attention obeys the laws", "[laws][gated_linear_attentio
   laws::at_all_sizes([](Index dk, Index dv) { return VectorGated<Dynamic, Dynamic>({dk, dv}); });
 }
 
-TEST_CASE("gated linear attention with one decay a token obeys the laws",
+TEST_CASE("gated linear attention with one decay per token obeys the laws",
           "[laws][gated_linear_attention]") {
   laws::at_all_sizes([](Index dk, Index dv) { return Simple<Dynamic, Dynamic>({dk, dv}); });
 }
@@ -30,8 +30,7 @@ TEST_CASE("gated linear attention in fixed sizes", "[laws][gated_linear_attentio
                          Simple<Dynamic, Dynamic>({.key_size = 3, .value_size = 17}), false);
 }
 
-TEST_CASE("gated linear attention that never forgets is linear attention",
-          "[gated_linear_attention]") {
+TEST_CASE("gated linear attention without decay is linear attention", "[gated_linear_attention]") {
   const fw::LinearAttention<double> sum({.key_size = 4, .value_size = 5});
   const VectorGated<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
   const Simple<Dynamic, Dynamic> simple({.key_size = 4, .value_size = 5});
@@ -50,7 +49,7 @@ TEST_CASE("gated linear attention that never forgets is linear attention",
   CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian memory of rate 1",
+TEST_CASE("gated linear attention with constant decay is retention, the Hebbian memory of rate 1",
           "[gated_linear_attention][hebbian]") {
   const fw::HebbianMemory<double> retention({.key_size = 4, .value_size = 5}, {0.9, 1.0});
   const Simple<Dynamic, Dynamic> simple({.key_size = 4, .value_size = 5});
@@ -65,7 +64,8 @@ TEST_CASE("gated linear attention that forgets evenly is retention, the Hebbian 
   CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attention]") {
+TEST_CASE("gated linear attention: equal decays per key row agree with one decay",
+          "[gated_linear_attention]") {
   const VectorGated<Dynamic, Dynamic> vector({.key_size = 4, .value_size = 5});
   const Simple<Dynamic, Dynamic> simple({.key_size = 4, .value_size = 5});
   fw::Random random(4);
@@ -79,7 +79,7 @@ TEST_CASE("a decay a key row, all the same, is one decay", "[gated_linear_attent
   CHECK(largest_entry(y - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
+TEST_CASE("every key row has its own decay", "[gated_linear_attention]") {
   const VectorGated<2, 2> m;
   auto s = fw::initial_state(m);
   const Eigen::Vector2d ones(1, 1), none(0, 0), decay(0.5, 0.25);
@@ -88,7 +88,7 @@ TEST_CASE("every key row fades by its own decay", "[gated_linear_attention]") {
   CHECK(s.W == (Eigen::Matrix2d() << 0.5, 0.25, 0.5, 0.25).finished());
 }
 
-TEST_CASE("chunks of gated linear attention divide by no decay", "[gated_linear_attention]") {
+TEST_CASE("chunks of gated linear attention do not divide by decays", "[gated_linear_attention]") {
   const Simple<Dynamic, Dynamic> m({.key_size = 4, .value_size = 5});
   fw::Random random(5);
   auto a = fw::testing::random_sequences(m, 40, random);

@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(largest_entry(z - a.outputs.output) <= 1e-15);
 }
 
-TEST_CASE("the normaliser goes on counting past 2^24 in float", "[linear_attention]") {
+TEST_CASE("the normaliser keeps counting beyond 2^24 in float", "[linear_attention]") {
   const fw::LinearAttention<float, 1, 1, fw::AttentionNormaliser<float>> m({.key_size = 1}, {0.0f});
   auto s = fw::initial_state(m);
   const Eigen::Matrix<float, 1, 1> one = Eigen::Matrix<float, 1, 1>::Ones();
@@ -71,10 +71,10 @@ TEST_CASE("degenerate reads of normalised linear attention", "[linear_attention]
   const Eigen::Vector2d k(1, 0), v(3, 4), elsewhere(0, 1), zero = Eigen::Vector2d::Zero();
   Eigen::Vector2d y = v;
   fw::read(m, s, {k}, {y});
-  CHECK(y == zero);  // nothing stored
+  CHECK(y == zero);  // the memory is empty
   fw::write(m, s, {k, v});
   fw::read(m, s, {elsewhere}, {y});
-  CHECK(y == zero);  // z·q = 0: nothing the query could weigh
+  CHECK(y == zero);  // z·q = 0
   fw::read(m, s, {zero}, {y});
   CHECK(y == zero);
   fw::read(m, s, {k}, {y});

@@ -9,7 +9,7 @@ using fw::Index;
 using fw::WhenFull;
 template <int Dk, int Dv> using Cache = fw::KeyValueCache<double, Dk, Dv>;
 
-TEST_CASE("key-value cache with room for all obeys the laws", "[laws][key_value_cache]") {
+TEST_CASE("key-value cache larger than the sequence obeys the laws", "[laws][key_value_cache]") {
   laws::at_all_sizes([](Index dk, Index dv) {
     return Cache<Dynamic, Dynamic>({dk, dv}, {200, WhenFull::refuse});
   });
@@ -36,7 +36,7 @@ TEST_CASE("key-value cache in fixed sizes", "[laws][key_value_cache]") {
 TEST_CASE("key-value cache is softmax attention", "[key_value_cache]") {
   const Cache<Dynamic, Dynamic> m({.key_size = 2}, {300, WhenFull::slide, 0.7});
   fw::Random random(1);
-  auto all = fw::testing::random_sequences(m, 290, random);  // more than two blocks of a read
+  auto all = fw::testing::random_sequences(m, 290, random);  // a read takes more than two blocks
   auto s = fw::initial_state(m);
   laws::scan(m, s, all);
   const auto& k = all.inputs.key;
@@ -61,7 +61,7 @@ TEST_CASE("softmax of huge scores does not overflow", "[key_value_cache]") {
   CHECK(y[0] == 3.0f);
 }
 
-TEST_CASE("a full cache that refuses says so and stays as it was", "[key_value_cache]") {
+TEST_CASE("a full cache with WhenFull::refuse throws and stays unchanged", "[key_value_cache]") {
   const Cache<Dynamic, Dynamic> m({.key_size = 3, .value_size = 2}, {5, WhenFull::refuse});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 4, random);
@@ -83,7 +83,7 @@ TEST_CASE("a full cache that refuses says so and stays as it was", "[key_value_c
   CHECK(laws::difference(s, full) == 0);
 }
 
-TEST_CASE("an empty cache reads zero; a cache needs room", "[key_value_cache]") {
+TEST_CASE("an empty cache reads zero; a capacity of 0 throws", "[key_value_cache]") {
   const Cache<2, 2> m({3});
   const auto s = fw::initial_state(m);
   Eigen::Vector2d q(1, 2), y(5, 5);

@@ -10,8 +10,8 @@ namespace {
 
 using fw::Index;
 
-// The rule with an initial state drawn at random: a self-referential matrix of zeros remains one,
-// and recurrent weights of zero recall nothing.
+// The rule with a random initial state. A self-referential matrix of zeros would stay zero, and
+// recurrent weights of zero would have no effect.
 template <template <class, int, int> class Rule> struct Started {
   template <class S, int Dk, int Dv> struct Memory : Rule<S, Dk, Dv> {
     using Base = Rule<S, Dk, Dv>;

@@ -9,7 +9,6 @@ using fw::Dynamic;
 using fw::Index;
 template <int D = Dynamic> using Memory = fw::CompressiveMemory<double, D>;
 
-// Heads in d, tokens to a chunk, slots, tokens to a slot.
 Memory<> memory(Index d, Index heads, Index chunk, Index capacity, Index rate) {
   return Memory<>({d, heads, chunk, capacity, rate});
 }
@@ -26,7 +25,7 @@ TEST_CASE("compressive memory obeys the laws", "[laws][compressive]") {
   laws::fixed_is_dynamic(fixed, memory(4, 2, 3, 5, 3), false);
 }
 
-TEST_CASE("a slot is the mean of its tokens, and the last slots are attended to", "[compressive]") {
+TEST_CASE("a slot is the mean of its tokens, and reads attend to the last slots", "[compressive]") {
   constexpr Index d = 4, heads = 2, capacity = 3, rate = 2, tokens = 11;
   const auto m = memory(d, heads, 1, capacity, rate);
   fw::Random random(1);
@@ -56,7 +55,7 @@ TEST_CASE("a slot is the mean of its tokens, and the last slots are attended to"
   }
 }
 
-TEST_CASE("a text gives the same slots however it is cut", "[compressive]") {
+TEST_CASE("slots do not depend on how tokens are split into chunks", "[compressive]") {
   const auto m = memory(3, 1, 1, 4, 3);
   fw::Random random(2);
   MatrixXd x(3, 40);
@@ -69,26 +68,26 @@ TEST_CASE("a text gives the same slots however it is cut", "[compressive]") {
       fw::write(m, state, {x.middleCols(t, std::min(piece, 40 - t))});
     INFO("pieces of " << piece);
     CHECK(state.slots == whole.slots);
-    CHECK(state.waiting == whole.waiting);
+    CHECK(state.partial_sum == whole.partial_sum);
     CHECK(state.tokens == 40);
   }
 }
 
-TEST_CASE("an empty compressive memory answers 0 and has no gradient", "[compressive]") {
+TEST_CASE("an empty compressive memory returns 0 and has no gradient", "[compressive]") {
   const auto m = memory(2, 1, 1, 3, 4);
   fw::Random random(3);
   MatrixXd q(2, 5), y = MatrixXd::Constant(2, 5, NAN), dq = MatrixXd::Zero(2, 5);
   random.fill(q);
   auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
-  fw::write(m, state, {q.leftCols(3)});  // not a slot yet
+  fw::write(m, state, {q.leftCols(3)});  // does not fill a slot
   fw::read(m, state, {q}, {y});
   CHECK(y.isZero(0));
   m.read_vjp(state, {q}, {q}, ds, {dq});
   CHECK(dq.isZero(0));
-  CHECK((ds.slots.isZero(0) && ds.waiting.isZero(0)));
+  CHECK((ds.slots.isZero(0) && ds.partial_sum.isZero(0)));
 }
 
-TEST_CASE("options of a compressive memory out of range are refused by name", "[compressive]") {
+TEST_CASE("compressive memory: the error names the option that is out of range", "[compressive]") {
   CHECK_THROWS_WITH(memory(0, 1, 1, 1, 1), "CompressiveMemory: d is 0, expected at least 1");
   CHECK_THROWS_WITH(memory(4, 0, 1, 1, 1), "CompressiveMemory: heads is 0, expected at least 1");
   CHECK_THROWS_WITH(memory(4, 1, 0, 1, 1), "CompressiveMemory: chunk is 0, expected at least 1");

@@ -18,7 +18,7 @@ double apart(const MatrixXd& a, const MatrixXd& b) {
   return largest_entry(a - b) / std::max(1e-300, b.cwiseAbs().maxCoeff());
 }
 
-// Writes of these lengths, and a read after each, by the header's equations.
+// Compares writes of these lengths, and a read after each, with the header's equations.
 template <class M> void check_definition(const M& m, const std::vector<Index>& lengths) {
   const auto& o = m.options();
   fw::Random random(1);
@@ -39,8 +39,8 @@ template <class M> void check_definition(const M& m, const std::vector<Index>& l
     std::vector<double> at;
     for (Index i = 0; i < past; ++i)
       at.push_back((double(i) + (o.regression.parity ? 1 : 0.5)) / double(past));
-    if (past > 0) b = b * fw::detail::basis_at(m.basis(), at) * g.past + x * g.fresh;
-    if (past == 0) b = x * g.fresh;
+    if (past > 0) b = b * fw::detail::basis_at(m.basis(), at) * g.past + x * g.new_tokens;
+    if (past == 0) b = x * g.new_tokens;
     tokens += length;
     INFO("L " << length << ", N " << b.cols() << ", M " << o.samples);
     CHECK(apart(state.coefficients, b) <= 1e-11);
@@ -75,7 +75,7 @@ TEST_CASE("continuous memory writes and reads as defined, in chunks of any lengt
     }
 }
 
-TEST_CASE("an empty continuous memory answers 0", "[continuous]") {
+TEST_CASE("an empty continuous memory returns 0", "[continuous]") {
   const auto m = memory(4, 2, 3, 5, 6);
   const auto state = fw::initial_state(m);
   fw::Random random(2);
@@ -85,7 +85,7 @@ TEST_CASE("an empty continuous memory answers 0", "[continuous]") {
   CHECK(y.isZero(0));
 }
 
-TEST_CASE("gradients that stop at a chunk are those of the past, cut", "[continuous]") {
+TEST_CASE("Backpropagate::chunk truncates the gradients at each chunk", "[continuous]") {
   auto o = options<Memory<double>>(4, 2, 3, 5);
   const Memory<double> past(o, {6, {0.1, 0.3}}, density(6));
   o.backpropagate = Backpropagate::chunk;
@@ -118,7 +118,7 @@ TEST_CASE("gradients that stop at a chunk are those of the past, cut", "[continu
   CHECK(!full_ds.coefficients.isZero(1e-3));
 }
 
-TEST_CASE("one state of several starts anew and the others keep their bits", "[continuous]") {
+TEST_CASE("resetting one of several states does not change the others", "[continuous]") {
   const auto m = memory<StickySampling>(4, 2, 3, 5, 6);
   using M = Memory<double, StickySampling>;
   fw::Random random(4);
@@ -140,7 +140,7 @@ TEST_CASE("one state of several starts anew and the others keep their bits", "[c
   }
 }
 
-// ---- Many updates.
+// ---- Many writes.
 
 #ifdef NDEBUG
 constexpr int many = 100000, thousands = 3000;
@@ -148,7 +148,7 @@ constexpr int many = 100000, thousands = 3000;
 constexpr int many = 2000, thousands = 200;  // Eigen without optimisation is 50 times slower
 #endif
 
-TEST_CASE("very many writes settle and stay bounded", "[continuous]") {
+TEST_CASE("after very many writes the state converges and stays bounded", "[continuous]") {
   const auto m = memory(2, 1, 3, 8, 8, Contraction::fixed(0.75));
   const auto narrow = m.cast<float>();
   fw::Random random(5);
@@ -188,15 +188,15 @@ TEST_CASE("a constant signal stays constant over thousands of writes", "[continu
       fw::write(narrow, float_state, {rounded});
     }
     const MatrixXd psi =
-        fw::detail::basis_at(m.basis(), fw::detail::cell_centres(0, 50, 0, 0).fresh);
+        fw::detail::basis_at(m.basis(), fw::detail::cell_centres(0, 50, 0, 0).new_tokens);
     const MatrixXd signal = state.coefficients * psi;
     const MatrixXd float_signal = float_state.coefficients.cast<double>() * psi;
     INFO("tau " << contraction.tau << ": signal from " << signal.minCoeff() << " to "
                 << signal.maxCoeff() << ", in float from " << float_signal.minCoeff() << " to "
                 << float_signal.maxCoeff());
     CHECK(largest_entry(signal.array() - 0.7) <= 0.03);
-    // A fixed contraction forgets the rounding of old writes; an even one forgets nothing, and
-    // about 4e-7 a write, which depends on the instruction set, adds up over thousands.
+    // A fixed contraction forgets rounding errors of old writes. An even one forgets nothing: about
+    // 4e-7 per write, depending on the instruction set, adds up over thousands of writes.
     const double rounding = contraction.tau > 0 ? 1e-3 : std::max(1e-3, 1e-6 * thousands);
     CHECK(largest_entry(float_signal - signal) <= rounding);
   }
@@ -217,30 +217,31 @@ TEST_CASE("an operator is computed once, for a memory and its copies", "[continu
   const auto fixed = memory(4, 2, 3, 5, 6, Contraction::fixed(0.5));
   CHECK(&fixed.operator_for(3, 6) == &fixed.operator_for(3, 600));
   CHECK(first->past.size() == 0);
-  CHECK((later->past.rows() == 6 && later->past.cols() == 6));  // behind the samples
-  CHECK((later->fresh.rows() == 3 && later->fresh.cols() == 6));
+  CHECK((later->past.rows() == 6 && later->past.cols() == 6));  // N×N, includes the samples
+  CHECK((later->new_tokens.rows() == 3 && later->new_tokens.cols() == 6));
 }
 
-TEST_CASE("more operators than are kept are still right", "[continuous]") {
+TEST_CASE("operators beyond the capacity of the cache are correct", "[continuous]") {
   using Cache = fw::detail::OperatorCache<double>;
   const Cache cache;
   int made = 0;
-  const auto get = [&](Index fresh) -> const fw::RidgeOperator<double>& {
-    return cache.get({fresh, 0.5}, [&](const Cache::Key& key) {
+  const auto get = [&](Index new_tokens) -> const fw::RidgeOperator<double>& {
+    return cache.get({new_tokens, 0.5}, [&](const Cache::Key& key) {
       ++made;
-      return fw::RidgeOperator<double>{MatrixXd::Constant(1, 1, double(key.fresh)), {}};
+      return fw::RidgeOperator<double>{MatrixXd::Constant(1, 1, double(key.new_tokens)), {}};
     });
   };
   for (int round = 0; round < 2; ++round)
-    for (Index i = 0; i < Cache::most + 20; ++i) CHECK(get(i).past(0, 0) == double(i));
-  CHECK(made == Cache::most + 2 * 20);
+    for (Index i = 0; i < Cache::capacity + 20; ++i) CHECK(get(i).past(0, 0) == double(i));
+  CHECK(made == Cache::capacity + 2 * 20);
   CHECK(&get(0) == &get(0));
 
   auto m = memory(2, 1, 3, 4, 5);
-  check_definition(m, std::vector<Index>(Cache::most + 20, 2));  // even: each has its own
+  // With an even contraction every write has its own operator.
+  check_definition(m, std::vector<Index>(Cache::capacity + 20, 2));
 }
 
-TEST_CASE("threads that share a memory get what one gets", "[continuous]") {
+TEST_CASE("threads that share a memory compute the same as one thread", "[continuous]") {
   const auto m = memory<StickySampling>(4, 2, 3, 5, 6);
   const auto run = [](const auto& rule, std::uint64_t seed) {
     fw::Random random(seed);
@@ -252,7 +253,7 @@ TEST_CASE("threads that share a memory get what one gets", "[continuous]") {
   std::vector<MatrixXd> serial, together(4);
   for (std::uint64_t i = 0; i < 4; ++i) serial.push_back(run(m, i));
   for (int round = 0; round < 3; ++round) {
-    const auto shared = memory<StickySampling>(4, 2, 3, 5, 6);  // with no operators yet
+    const auto shared = memory<StickySampling>(4, 2, 3, 5, 6);  // its cache is empty
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 4; ++i)
       threads.emplace_back([&, i] { together[i] = run(shared, i); });
@@ -261,7 +262,7 @@ TEST_CASE("threads that share a memory get what one gets", "[continuous]") {
   }
 }
 
-// ---- Where the old signal is sampled.
+// ---- Sample positions.
 
 using Positions = Eigen::VectorXd;
 
@@ -277,7 +278,7 @@ TEST_CASE("sticky positions invert the histogram", "[continuous][sticky]") {
   histogram << 0, 3, 0, 1;
   draws.setConstant(0.5);
   Positions expected(4);
-  // Quarters 1/8, 3/8, 5/8, 7/8 of the mass: the first three within bin 1, the last within bin 3.
+  // 1/8, 3/8, 5/8 and 7/8 of the mass: the first three are in bin 1, the last in bin 3.
   expected << 0.25 + 0.25 / 6, 0.25 + 0.25 * 3 / 6, 0.25 + 0.25 * 5 / 6, 0.75 + 0.25 * 0.5;
   CHECK(largest_entry(positions(histogram, draws, Draws::stratified) - expected) <= 1e-15);
   draws << 0.9, 0.1, 0.76, 0.5;  // left edges, ascending
@@ -285,7 +286,7 @@ TEST_CASE("sticky positions invert the histogram", "[continuous][sticky]") {
   CHECK(positions(histogram, draws, Draws::published) == expected);
 }
 
-TEST_CASE("an empty histogram gives even positions", "[continuous][sticky]") {
+TEST_CASE("an empty histogram gives evenly spaced positions", "[continuous][sticky]") {
   const Eigen::RowVectorXd draws = Eigen::RowVectorXd::Constant(5, 0.9);
   Positions expected(5);
   expected << 0.1, 0.3, 0.5, 0.7, 0.9;
@@ -295,7 +296,8 @@ TEST_CASE("an empty histogram gives even positions", "[continuous][sticky]") {
                           expected) <= 1e-15);
 }
 
-TEST_CASE("sticky positions ascend within [0, 1], where the mass is", "[continuous][sticky]") {
+TEST_CASE("sticky positions are ascending, in [0, 1] and in bins with mass",
+          "[continuous][sticky]") {
   fw::Random random(6);
   for (const Draws scheme : {Draws::stratified, Draws::published})
     for (const Index bins : {1, 2, 37})
@@ -315,7 +317,7 @@ TEST_CASE("sticky positions ascend within [0, 1], where the mass is", "[continuo
           CHECK((histogram[bin] > 0 || edge));
         }
       }
-  // Stratified: each bin gets its share of the samples, to one more or less at either end.
+  // Stratified: the number of samples per bin is proportional to its mass, up to 1 at each end.
   const Index count = 1000;
   Eigen::RowVectorXd histogram(10), draws(count);
   for (Index b = 0; b < 10; ++b) histogram[b] = double(b * b);
@@ -327,7 +329,7 @@ TEST_CASE("sticky positions ascend within [0, 1], where the mass is", "[continuo
   }
 }
 
-TEST_CASE("a draw that was rounded to 1 stays where the mass is", "[continuous][sticky]") {
+TEST_CASE("a draw that is rounded to 1 gives a bin with mass", "[continuous][sticky]") {
   Eigen::RowVectorXd histogram(4), draws(1);
   histogram << 1, 2, 0, 0;
   draws[0] = 1;
@@ -335,7 +337,7 @@ TEST_CASE("a draw that was rounded to 1 stays where the mass is", "[continuous][
   CHECK(positions(histogram, draws, Draws::published)[0] == 0.25);
 }
 
-TEST_CASE("a sticky memory samples where it was read, and forgets that when written",
+TEST_CASE("a sticky memory samples where reads attended to, and a write clears the histogram",
           "[continuous][sticky]") {
   using M = Memory<double, StickySampling>;
   auto o = options<M>(1, 1, 4, 6);
@@ -357,19 +359,19 @@ TEST_CASE("a sticky memory samples where it was read, and forgets that when writ
   m.sample_positions(state, u, at);
   CHECK(largest_entry(at.array() - 0.8) <= 1.0 / 16);
 
-  // The write takes exactly these positions.
+  // The write uses exactly these positions.
   const auto& g = m.operator_for(4, 4);
   const std::vector<double> list(at.data(), at.data() + 6);
   const MatrixXd expected =
-      state.coefficients * fw::detail::basis_at(m.basis(), list) * g.past + x * g.fresh;
+      state.coefficients * fw::detail::basis_at(m.basis(), list) * g.past + x * g.new_tokens;
   fw::write(m, state, {x, u});
   CHECK(apart(state.coefficients, expected) <= 1e-13);
   CHECK(state.histogram.isZero(0));
 }
 
-// ---- Refusals.
+// ---- Errors.
 
-TEST_CASE("options out of range are refused by name", "[continuous]") {
+TEST_CASE("continuous memory: the error names the option that is out of range", "[continuous]") {
   const auto make = [](auto change) {
     auto o = options<Memory<double>>(4, 2, 3, 5);
     change(o);
@@ -398,7 +400,7 @@ TEST_CASE("options out of range are refused by name", "[continuous]") {
       "ContinuousMemory: the density has 6 functions, the basis expects 5");
 }
 
-TEST_CASE("chunks that do not fit are refused and leave the state", "[continuous]") {
+TEST_CASE("chunks of wrong sizes throw and leave the state unchanged", "[continuous]") {
   const auto m = memory<StickySampling>(4, 2, 3, 5, 6);
   fw::Random random(8);
   auto state = fw::testing::used_state(m, 3, random);
@@ -415,7 +417,7 @@ TEST_CASE("chunks that do not fit are refused and leave the state", "[continuous
   CHECK_THROWS_WITH(fw::read(m, state, {tall}, {y}),
                     "ContinuousMemory: query has 5 rows, the memory expects 4");
   CHECK_THROWS_WITH(fw::read(m, state, {x}, {wide}),
-                    "ContinuousMemory: output has 4 columns, what goes with it expects 3");
+                    "ContinuousMemory: output has 4 columns, the rest of the chunk expects 3");
   auto other = fw::initial_state(memory<StickySampling>(4, 2, 3, 5, 7));
   CHECK_THROWS_WITH(fw::write(m, other, {x, u}),
                     "ContinuousMemory: coefficients has 7 columns in the state, the memory "
@@ -424,9 +426,9 @@ TEST_CASE("chunks that do not fit are refused and leave the state", "[continuous
   CHECK((y.array() == 1).all());
 }
 
-TEST_CASE("one room for the backward passes of memories of several sizes", "[continuous]") {
+TEST_CASE("checkpoints can be reused for memories of other sizes", "[continuous]") {
   using M = Memory<double, StickySampling>;
-  fw::Checkpoints<M> kept;
+  fw::Checkpoints<M> checkpoints;
   for (const Index d : {2, 6, 4}) {
     const M m = memory<StickySampling>(d, 2, d + 1, 5, 6);
     fw::Random random(9);
@@ -438,18 +440,18 @@ TEST_CASE("one room for the backward passes of memories of several sizes", "[con
     auto again_inputs = dinputs;
     auto again_queries = dqueries;
     const auto dy = all.queries.query;
-    const auto run = [&](fw::Checkpoints<M>& room, auto& di, auto& dq) {
+    const auto run = [&](fw::Checkpoints<M>& c, auto& di, auto& dq) {
       auto state = fw::initial_state(m);
       auto ds = fw::zero_gradient(m);
       fw::scan(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
-               fw::view<fw::ReadSequence<M>>(all.queries), {all.outputs.output}, room);
-      fw::backward(m, room, fw::view<fw::WriteSequence<M>>(all.inputs),
+               fw::view<fw::ReadSequence<M>>(all.queries), {all.outputs.output}, c);
+      fw::backward(m, c, fw::view<fw::WriteSequence<M>>(all.inputs),
                    fw::view<fw::ReadSequence<M>>(all.queries), {dy}, ds,
                    fw::view<fw::WriteGradSequence<M>>(di), fw::view<fw::ReadGradSequence<M>>(dq));
     };
-    run(kept, dinputs, dqueries);
-    fw::Checkpoints<M> fresh;
-    run(fresh, again_inputs, again_queries);
+    run(checkpoints, dinputs, dqueries);
+    fw::Checkpoints<M> new_checkpoints;
+    run(new_checkpoints, again_inputs, again_queries);
     CHECK(dinputs.signal == again_inputs.signal);
     CHECK(dqueries.query == again_queries.query);
   }

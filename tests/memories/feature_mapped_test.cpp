@@ -27,7 +27,7 @@ static_assert(fw::Differentiable<fw::FeatureMapped<Delta, L2>>);
 static_assert(!fw::Differentiable<fw::FeatureMapped<fw::KeyValueCache<double>, L2>>);
 static_assert(!fw::Chunkable<fw::FeatureMapped<Delta, L2>>);
 
-TEST_CASE("fixed and dynamic sizes behind a feature map agree", "[laws][feature_mapped]") {
+TEST_CASE("feature-mapped memories: fixed and dynamic sizes agree", "[laws][feature_mapped]") {
   using fw::EluPlusOne, fw::FeatureMapped;
   const FeatureMapped<Delta, EluPlusOne> dynamic(Delta({.key_size = 4, .value_size = 3}), 4);
   const FeatureMapped<FixedDelta<4>, EluPlusOne, 4> fixed(FixedDelta<4>(), 4);
@@ -41,7 +41,7 @@ TEST_CASE("fixed and dynamic sizes behind a feature map agree", "[laws][feature_
       dpfp, FeatureMapped<Delta, DpfpSum>(Delta({.key_size = 16, .value_size = 3}), 4), false);
 }
 
-// The same bits, since the same map runs on the same columns.
+// Equal up to 1e-15, since the same map runs on the same columns.
 template <class M, class Map> void is_the_map_by_hand(const M& memory, Index d_key, Map map) {
   const fw::FeatureMapped<M, Map> m(memory, d_key, map);
   fw::Random random(2);
@@ -66,7 +66,7 @@ template <class M, class Map> void is_the_map_by_hand(const M& memory, Index d_k
   CHECK(laws::difference(s, t) <= 1e-15);
 }
 
-TEST_CASE("a memory behind a feature map is that memory and the map by hand", "[feature_mapped]") {
+TEST_CASE("a feature-mapped memory agrees with applying the map by hand", "[feature_mapped]") {
   is_the_map_by_hand(Delta({.key_size = 4, .value_size = 3}), 4, fw::EluPlusOne());
   is_the_map_by_hand(Delta({.key_size = 20, .value_size = 3}), 5, DpfpSum());
   is_the_map_by_hand(Delta({.key_size = 4, .value_size = 3}), 4, L2());
@@ -80,7 +80,7 @@ TEST_CASE("a memory behind a feature map is that memory and the map by hand", "[
   is_the_map_by_hand(fw::KeyValueCache<double>({.key_size = 4, .value_size = 3}, {7}), 4, L2());
 }
 
-TEST_CASE("behind a feature map every feature has its decay", "[feature_mapped]") {
+TEST_CASE("with a feature map every feature has its own decay", "[feature_mapped]") {
   using Dpfp = fw::Dpfp<2>;
   const fw::FeatureMapped<Gated, Dpfp> dynamic(Gated({.key_size = 16, .value_size = 3}), 4);
   using FixedGated = fw::GatedLinearAttention<double, 16, 3>;
@@ -98,7 +98,7 @@ TEST_CASE("behind a feature map every feature has its decay", "[feature_mapped]"
   laws::gradients_are_exact(twice, 9, false);
 }
 
-TEST_CASE("a map that does not fit the memory is refused", "[feature_mapped]") {
+TEST_CASE("a map that does not fit the memory throws", "[feature_mapped]") {
   using Catch::Matchers::Message;
   using Doubled = fw::FeatureMapped<Delta, fw::Dpfp<1>>;
   CHECK_THROWS_MATCHES(
@@ -111,7 +111,7 @@ TEST_CASE("a map that does not fit the memory is refused", "[feature_mapped]") {
                        Message("EluPlusOne then DeltaRule: d_key is 5, expected 4"));
 }
 
-TEST_CASE("a full cache behind a feature map refuses as the cache does", "[feature_mapped]") {
+TEST_CASE("a full cache with a feature map throws as the cache does", "[feature_mapped]") {
   using Cache = fw::KeyValueCache<double>;
   const fw::FeatureMapped<Cache, L2> m(
       Cache({.key_size = 3, .value_size = 2}, {5, fw::WhenFull::refuse}), 3);

@@ -14,7 +14,7 @@ namespace {
 using fw::Index;
 using Matrix = Eigen::MatrixXf;
 
-// As many threads as asked for, until it goes.
+// Sets the number of OpenMP threads for its lifetime.
 struct Threads {
 #ifdef _OPENMP
   int before = omp_get_max_threads();
@@ -25,7 +25,7 @@ struct Threads {
 #endif
 };
 
-TEST_CASE("for_each_head: every head once, and what it throws", "[heads]") {
+TEST_CASE("for_each_head: calls every head once and rethrows", "[heads]") {
   std::vector<int> calls(20);
   fw::for_each_head(20, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
   CHECK(calls == std::vector<int>(20, 1));
@@ -37,22 +37,22 @@ TEST_CASE("for_each_head: every head once, and what it throws", "[heads]") {
                     "head 5");
 }
 
-struct Answers {
+struct Outputs {
   Matrix y, dx;
   Eigen::VectorXf gradient;
-  bool operator==(const Answers& o) const {
+  bool operator==(const Outputs& o) const {
     return y == o.y && dx == o.dx && gradient == o.gradient;
   }
 };
 
-template <class Layer> Answers run(bool parallel, int threads) {
+template <class Layer> Outputs run(bool parallel, int threads) {
   const Threads used(threads);
   Layer layer({.d_model = 24, .heads = 8, .parallel = parallel},
               fw::DeltaRule<float>({.key_size = 5, .value_size = 17}));
   fw::Random random(3);
   layer_checks::randomise(layer, random);
   Layer grad = layer;
-  Answers a;
+  Outputs a;
   fw::set_zero_parameters(grad);
   Matrix x(24, 70);
   random.fill(x);
@@ -69,7 +69,7 @@ template <class Layer> Answers run(bool parallel, int threads) {
 TEMPLATE_TEST_CASE("heads in parallel: the same bits for any number of threads", "[heads]",
                    fw::FastWeightLayer<fw::DeltaRule<float>>,
                    fw::SummedHeads<fw::DeltaRule<float>>) {
-  const Answers alone = run<TestType>(false, 1);
+  const Outputs alone = run<TestType>(false, 1);
   CHECK(alone.y.allFinite());
   for (const int threads : {1, 2, 4, 8}) {
     INFO(threads << " threads");

@@ -13,8 +13,8 @@
 #include "support/largest_entry.hpp"
 
 /// \file
-/// One file of reference vectors: its arrays, and how far ours are from them. The axis orders are
-/// those of the libraries the vectors come from; all of them are views of the file's own layout.
+/// One file of reference vectors: its arrays, and the errors of our results. The axis orders are
+/// those of the libraries that computed the vectors; all arrays are views of the file's own layout.
 
 namespace reference {
 
@@ -29,12 +29,12 @@ struct Array {
   Index axis(std::size_t i) const { return shape.at(i); }
   double* at(Index offset) { return values.data() + offset; }
 
-  /// [B, T, H, D], or [B, T, H] for one number a step: batch b, head h as D×T.
+  /// [B, T, H, D], or [B, T, H] for one number per step: batch b, head h as D×T.
   fw::SequenceView<double, fw::Dynamic> head(Index b, Index h) {
     const Index steps = axis(1), heads = axis(2), d = shape.size() > 3 ? axis(3) : 1;
     return {at((b * steps * heads + h) * d), d, steps, heads * d};
   }
-  /// The same for a number a step.
+  /// The same for one number per step.
   fw::ScalarSequence<double> numbers(Index b, Index h) {
     const Index steps = axis(1), heads = axis(2);
     return fw::SequenceView<double, 1>(at(b * steps * heads + h), 1, steps, heads);
@@ -47,7 +47,7 @@ struct Array {
   fw::SequenceView<double, fw::Dynamic> time_first(Index b) {
     return {at(b * axis(2)), axis(2), axis(0), axis(1) * axis(2)};
   }
-  /// [B, H, K, V], rows = key axis: head h's W, which is V×K column-major in the same place.
+  /// [B, H, K, V], rows = key axis: W of head h, V×K column-major in the same memory.
   Eigen::Map<Matrix> key_major(Index b, Index h) {
     const Index k = axis(2), v = axis(3);
     return {at((b * axis(1) + h) * k * v), v, k};
@@ -60,7 +60,7 @@ struct Array {
   Eigen::Map<Eigen::VectorXd> flat() { return {values.data(), Index(values.size())}; }
 };
 
-/// A file, and the worst relative errors so far.
+/// A file, and the largest relative errors so far.
 class Case {
  public:
   explicit Case(fw::io::SafeTensors file) : file_(std::move(file)) {}
@@ -69,7 +69,8 @@ class Case {
   Array operator[](const std::string& name) const {
     return {file_.shape(name), file_.values<double>(name)};
   }
-  /// An array of the same shape, to be filled: NaN all over, or zero for what accumulates.
+  /// An array of the same shape to be filled. All entries are NaN, or zero for accumulated
+  /// gradients.
   Array like(const std::string& name,
              double fill = std::numeric_limits<double>::quiet_NaN()) const {
     Array array = (*this)[name];
@@ -83,13 +84,13 @@ class Case {
   }
   std::vector<std::string> names() const { return file_.names(); }
 
-  /// Other limits than 1e-12 and 1e-10, where a file's own figures are less exact.
+  /// Limits other than 1e-12 and 1e-10, for files with less accurate numbers.
   void allow(double forward, double gradient) {
     forward_limit_ = forward;
     gradient_limit_ = gradient;
   }
-  /// Whether everything compared is within the limits, and something was: of the gradients, too,
-  /// where the file has any.
+  /// Whether all compared arrays are within the limits. False if no array was compared, or no
+  /// gradient although the file has gradients.
   bool right() const {
     const auto names = file_.names();
     const bool none = std::ranges::none_of(names, [](auto& n) { return n.starts_with("grad_"); });
@@ -97,8 +98,8 @@ class Case {
            (has_gradient() ? gradient_ <= gradient_limit_ : none);
   }
 
-  /// Compares with the array of that name: max|a − b| / max|b|. A gradient that is 0 but for
-  /// rounding says what its entries are to be compared with at least.
+  /// Compares with the array of this name: max|a − b| / max|b|. For a gradient that is 0 up to
+  /// rounding, the last argument is a lower bound of the denominator.
   void forward(const std::string& name, const Array& ours) { worst(forward_, name, ours); }
   void gradient(const std::string& name, const Array& ours, double at_least = 0) {
     worst(gradient_, name, ours, at_least);

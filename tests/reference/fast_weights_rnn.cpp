@@ -9,8 +9,8 @@ namespace {
 
 using Rnn = fw::FastWeightsRnn<double>;
 
-// The whole classifier of the source: embedding, recurrent net, and a head of a ReLU and two maps
-// that sees the last hidden state.
+// The whole classifier of the source: embedding, recurrent net, and a head with two linear maps and
+// a ReLU on the last hidden state.
 struct Classifier {
   fw::Embedding<double> embedding;
   Rnn rnn;
@@ -27,7 +27,7 @@ struct Classifier {
         inner(file["p_head__0__weight"].axis(1), file["p_head__0__weight"].axis(0)),
         outer(file["p_head__2__weight"].axis(1), file["p_head__2__weight"].axis(0)) {}
 
-  // Calls f(their name, our parameter), matrices before vectors.
+  // Calls f(name in the file, our parameter), matrices before vectors.
   template <class F> void for_each(const F& f) {
     f("p_emb__weight", embedding.weight);
     f("p_U__weight", rnn.input.weight);
@@ -44,7 +44,7 @@ struct Classifier {
   }
 };
 
-// Their row-major array of one or two axes as what our parameter is.
+// Converts a row-major array of one or two axes to the type of our parameter.
 template <class P> auto like_parameter(Array& array, const P&) {
   if constexpr (P::ColsAtCompileTime == 1)
     return array.flat();

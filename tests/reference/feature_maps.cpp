@@ -11,7 +11,7 @@ namespace reference {
 
 namespace {
 
-// Batch and time together: D×(B·T).
+// Batch and time as one axis: D×(B·T).
 Eigen::Map<Matrix> columns(Array& array) {
   const Index d = array.shape.back();
   return {array.values.data(), d, Index(array.values.size()) / d};

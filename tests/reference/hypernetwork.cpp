@@ -10,7 +10,7 @@ namespace {
 using Net = fw::Hypernetwork<double>;
 using Activation = fw::Elementwise<fw::Tanh>;
 
-// The weights that the construction gives; the file has one W_P a head, all the same.
+// The weights of the construction. The file has one W_P per head; they are all equal.
 template <class Block> void compare_weights(Case& file, const Net& net, Block block) {
   Array wq = file.like("Wq"), wk = file.like("Wk"), wv = file.like("Wv"), wp = file.like("Wp"),
         w1 = file.like("W1"), w2 = file.like("W2");
@@ -28,7 +28,7 @@ template <class Block> void compare_weights(Case& file, const Net& net, Block bl
     file.forward(name, ours);
 }
 
-// The tokens, before, between and after.
+// The tokens before, between and after the layers.
 template <class Block>
 void compare_tokens(Case& file, const Net& net, const Block& block, const Matrix& E) {
   Array e0 = file.like("E0"), e1 = file.like("E1_after_attention"),

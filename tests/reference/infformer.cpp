@@ -12,8 +12,9 @@ using Basis = fw::GaussianBasis<double>;
 using Learned = fw::LearnedLocation<double>;
 using Moments = fw::DiscreteMoments<double>;
 
-// The vectors were derived again by an independent implementation, up to 4e-12 apart (coefficients)
-// and by central differences. Where continuous sparsemax cancels, theirs loses digits.
+// The vectors were checked by an independent implementation, with differences up to 4e-12
+// (coefficients), and by central differences. The source loses digits by cancellation in continuous
+// sparsemax.
 constexpr double forward_limit = 1e-9, gradient_limit = 1e-7, cancelling_limit = 1e-6;
 
 Basis basis_of(const Case& file, const std::string& prefix = "") {
@@ -32,7 +33,7 @@ struct PerQuery {
   }
 };
 
-// One scenario: the layer under test, the file, and what runs along.
+// One scenario: the layer under test, the file, and their state.
 template <class Density, class Gate, class Sampling> class Scenario {
  public:
   using Memory = fw::ContinuousMemory<double, Density, Basis, Sampling>;
@@ -53,7 +54,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
                                               layer_.initial_state());
     for (std::size_t t = 0; t < used_past.size(); ++t) {
       if (!used_past[t].template get<bool>())
-        for (auto& state : states) forget(state);
+        for (auto& state : states) reset(state);
       step("step" + std::to_string(t) + "_", states);
     }
   }
@@ -71,7 +72,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     if constexpr (Memory::sticky) o.sampling = {json_of(file, "nb_bins"), fw::Draws::published};
     fw::LongTermOptions lo{.heads = o.heads, .outputs = file["w_attn_out_weight"].axis(0)};
     if (json_of(file, "kl")) {
-      // The loss has the mean over the batch as well, whose items come one by one here.
+      // The loss is also averaged over the batch, whose items are processed one by one here.
       lo.kl.weight = 0.01 / double(file["step0_k"].axis(0));
       lo.kl.sigma0 = json_of(file, "kl_sigma0");
       lo.kl.mean = json_of(file, "kl_has_mu_term");
@@ -80,8 +81,8 @@ template <class Density, class Gate, class Sampling> class Scenario {
     return Layer(lo, Memory(o, basis_of(file), std::move(density)), std::move(gate));
   }
 
-  // A memory that starts anew keeps where it was last attended to.
-  static void forget(typename Layer::State& state) {
+  // A reset memory keeps its histogram.
+  static void reset(typename Layer::State& state) {
     state.coefficients.setZero();
     state.tokens = 0;
   }
@@ -90,7 +91,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
   void check_positions(const std::string& name, const fw::detail::Targets& targets) {
     Array ours = file_.like(name);
     ours.values.clear();
-    for (const auto* some : {&targets.past, &targets.fresh, &targets.zeros})
+    for (const auto* some : {&targets.past, &targets.new_tokens, &targets.zeros})
       ours.values.insert(ours.values.end(), some->begin(), some->end());
     std::sort(ours.values.begin(), ours.values.end());
     file_.forward(name, ours);
@@ -100,7 +101,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     const Index length = json_of(file_, "L");
     check_positions("positions_first", fw::detail::published_positions(0, length, 0));
     Array first = file_.like("G_first");
-    first.matrix() = layer_.memory.operator_for(length, 0).fresh;
+    first.matrix() = layer_.memory.operator_for(length, 0).new_tokens;
     file_.forward("G_first", first);
     if (std::find(used_past.begin(), used_past.end(), true) == used_past.end()) return;
     Array later = file_.like("G_inf"), psi = file_.like("psi_samples");
@@ -109,7 +110,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     check_positions("positions_inf", targets);
     const auto& memory = layer_.memory;
     const auto to = fw::ridge_operator(memory.basis(), targets, memory.options().regression.ridge);
-    later.matrix() << to.past, to.fresh;
+    later.matrix() << to.past, to.new_tokens;
     file_.forward("G_inf", later);
     for (Index m = 0; m < samples; ++m) {
       Eigen::VectorXd row(psi.axis(1));
@@ -119,7 +120,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     file_.forward("psi_samples", psi);
   }
 
-  // The uniform numbers that the published scheme turns into the bins drawn.
+  // The uniform numbers for which the published scheme draws the bins of the file.
   Eigen::RowVectorXd draws_for(const std::string& step, Index b,
                                const typename Layer::State& state) {
     Eigen::RowVectorXd draws = Eigen::RowVectorXd::Zero(layer_.memory.options().samples);
@@ -178,7 +179,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     check_parameters(step, grad);
   }
 
-  // Also compares what the sticky memory samples by.
+  // Also compares the histogram of the sticky memory.
   Eigen::RowVectorXd sticky_inputs(const std::string& step, Index b,
                                    const typename Layer::State& state) {
     const Eigen::RowVectorXd draws = draws_for(step, b, state);
@@ -274,7 +275,7 @@ Learned learned_location(const Case& file) {
 
 void scenario(Case& file) {
   file.allow(forward_limit, gradient_limit);
-  // Our own placing of the basis functions is theirs.
+  // Our basis functions have the same means and widths.
   const std::vector<double> widths = json_of(file, "sigmas");
   const Basis ours(json_of(file, "N"), widths);
   Array mean = file.like("basis_mu"), width = file.like("basis_sigma");
@@ -293,8 +294,8 @@ void scenario(Case& file) {
   }
 }
 
-// r = E_p[ψ] for densities given by μ and v, and the gradient of Σ dr·r to the natural parameters
-// θ = (μ/v, −1/2v) of theirs: ∂μ/∂θ = (v, 2μv), ∂v/∂θ = (0, 2v²).
+// r = E_p[ψ] for densities with mean μ and variance v, and the gradient of Σ dr·r with respect to
+// the source's natural parameters θ = (μ/v, −1/2v): ∂μ/∂θ = (v, 2μv), ∂v/∂θ = (0, 2v²).
 template <class Shape> void density_primitives(Case& file, const std::string& name) {
   const Basis basis = basis_of(file);
   Array r = file.like(name + "_r"), dtheta = file.like(name + "_grad_theta");
@@ -338,11 +339,11 @@ void ridge_primitives(Case& file) {
     const double ridge = std::stod(name.substr(name.find("_lam") + 4));
     Array g = file.like(name), positions = file.like(prefix + "positions");
     const auto targets = fw::detail::published_positions(0, g.axis(0), 0);
-    std::vector<double> all = targets.fresh;
+    std::vector<double> all = targets.new_tokens;
     all.insert(all.end(), targets.zeros.begin(), targets.zeros.end());
     std::sort(all.begin(), all.end());
     positions.values = all;
-    g.matrix() = fw::ridge_operator(basis_of(file, prefix), targets, ridge).fresh;
+    g.matrix() = fw::ridge_operator(basis_of(file, prefix), targets, ridge).new_tokens;
     file.forward(prefix + "positions", positions);
     file.forward(name, g);
   }

@@ -15,11 +15,11 @@ namespace {
 using Normaliser = fw::AttentionNormaliser<double>;
 
 // A whole layer of the sources: layer norm, slow net, memory heads, output map, residual. The rows
-// of the slow net go head by head, q, k, v (and β) of each.
+// of the slow net are ordered by head, with q, k, v (and β) of each head.
 struct Source {
   std::string slow, out;    // the names of the slow net and of the output map
   bool residual_is_normed;  // o = LN(x) + …, else o = x + …
-  bool scales_output;       // the memory's output times 1/√d_head
+  bool scales_output;       // multiplies the memory's output by 1/√d_head
 };
 const Source language_model{"p_qkvb_net__weight", "p_o_net__weight", true, true};
 const Source sum_language_model{"p_qkv_net__weight", "p_o_net__weight", true, true};

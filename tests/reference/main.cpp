@@ -1,6 +1,6 @@
-// Compares every file of reference vectors with the library and prints one line a file. The folder
-// is FASTWEIGHTS_REFERENCE_DIR of the environment, tests/data by default. A file of a rule that the
-// library does not have is listed as skipped.
+// Compares every file of reference vectors with the library and prints one line per file. The
+// environment variable FASTWEIGHTS_REFERENCE_DIR names the folder, tests/data by default. Files of
+// rules that the library does not have are listed as skipped.
 
 #include <algorithm>
 #include <cstdio>
@@ -24,7 +24,7 @@ std::map<std::string, reference::Test> all_tests() {
   return tests;
 }
 
-// Prints the file's line; whether it is within the limits.
+// Prints the file's line. Returns whether all errors are within the limits.
 bool passes(const std::filesystem::path& path, reference::Test test) {
   reference::Case file(fw::io::SafeTensors::read(path));
   test(file);
@@ -62,7 +62,7 @@ int main() {
       ++failed;
     }
   }
-  // The project's own files are all there.
+  // The project's own folder must have all files.
   if (from_environment == nullptr)
     for (const auto& [rule, test] : tests)
       if (!std::filesystem::exists(folder / (rule + ".safetensors"))) {

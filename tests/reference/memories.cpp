@@ -14,17 +14,17 @@ namespace reference {
 
 namespace {
 
-// How a source writes down what it stores.
+// The conventions of a source.
 struct Layout {
   std::string initial = "initial_state", final = "final_state";
   bool key_major = true;     // states are [B, H, K, V]; else [B, H, dv, dk]
-  bool scales_query = true;  // q is multiplied by 1/√K inside
-  // The file's names of what a memory writes, by the memory's.
+  bool scales_query = true;  // the source multiplies q by 1/√K
+  // Maps names of a memory's inputs to names in the file.
   std::map<std::string_view, std::string> written = {
       {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}};
 };
 
-// Copies one head's state between array and memory.
+// Copies the state of one head between array and memory.
 void from_array(Array& array, bool key_major, Index b, Index h, Matrix& W) {
   if (key_major)
     W = array.key_major(b, h);
@@ -38,10 +38,10 @@ void to_array(const Matrix& W, bool key_major, Index b, Index h, Array& array) {
     array.matrix(b * array.axis(1) + h) = W;
 }
 
-// What a memory writes, or the gradients of it, by the memory's names.
+// The inputs of a memory, or their gradients, by the memory's names.
 using Written = std::map<std::string_view, Array>;
 
-// Head h of sequence b of them, as a record of sequences.
+// Head h of sequence b, as a record of sequences.
 template <class R> R head_of(Written& arrays, Index b, Index h) {
   const auto member = [&]<std::size_t I>() -> fw::member_t<R, I> {
     Array& array = arrays.at(R::names[I]);
@@ -56,13 +56,13 @@ template <class R> R head_of(Written& arrays, Index b, Index h) {
   (std::make_index_sequence<fw::member_count<R>>{});
 }
 
-// A file has decays by their logarithms: α = e^g, dg = α dα.
+// A file has the logarithms of decays: α = e^g, dg = α dα.
 void exponentiate(Array& g) { g.flat() = g.flat().array().exp(); }
 void gradient_of_logarithm(const Array& decay, Array& ddecay) {
   for (std::size_t i = 0; i < decay.values.size(); ++i) ddecay.values[i] *= decay.values[i];
 }
 
-// Every head h of every sequence of a file through the memory that make(d_k, d_v, T, h) gives.
+// Runs every head h of every sequence of a file with the memory make(d_k, d_v, T, h).
 template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
   Array q = file["q"], up = file["up_o"], o = file.like("o");
   const Index dk = q.axis(3), dv = o.axis(3), steps = q.axis(1), heads = q.axis(2);
@@ -103,14 +103,14 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
         const Matrix scaled = scale * q.head(b, h);
         Matrix dscaled = Matrix::Zero(dk, steps);
         const auto inputs = head_of<fw::WriteSequence<M>>(written, b, h);
-        fw::Checkpoints<M> kept;
-        fw::scan(m, state, inputs, {scaled}, {o.head(b, h)}, kept);
+        fw::Checkpoints<M> checkpoints;
+        fw::scan(m, state, inputs, {scaled}, {o.head(b, h)}, checkpoints);
         if constexpr (requires { state.W; }) {
           if (keeps_matrix) to_array(state.W, layout.key_major, b, h, final_state);
         }
         if constexpr (requires { state.normaliser.sum; })
           final_z.matrix(b).row(h) = state.normaliser.sum;
-        fw::backward(m, kept, inputs, {scaled}, {up.head(b, h)}, ds,
+        fw::backward(m, checkpoints, inputs, {scaled}, {up.head(b, h)}, ds,
                      head_of<fw::WriteGradSequence<M>>(dwritten, b, h), {dscaled});
         dq.head(b, h) = scale * dscaled;
         if constexpr (requires { state.W; }) {
@@ -142,7 +142,7 @@ void normalised_linear_attention(Case& file) {
   });
 }
 
-// Retention is Hebbian memory with a decay of its own for every head.
+// Retention is Hebbian memory with a different decay for every head.
 void retention(Case& file) {
   run(file, {}, [](Index dk, Index dv, Index, Index h) {
     return fw::HebbianMemory<double>({dk, dv}, {1 - std::exp2(-5.0 - static_cast<double>(h)), 1.0});
@@ -180,7 +180,7 @@ template <template <int, int> class Inputs> void gated_delta_rule(Case& file) {
   });
 }
 
-// The cache scales by 1/√K itself.
+// The cache multiplies by 1/√K itself.
 void softmax_attention(Case& file) {
   Layout layout;
   layout.scales_query = false;
@@ -207,10 +207,10 @@ template <class Activation> void programmer(Case& file) {
       auto ds = fw::zero_gradient(m);
       state.W = W0.matrix(i);
       if (kind == "grad_") ds.W = up_final.matrix(i);
-      fw::Checkpoints<std::remove_cvref_t<decltype(m)>> kept;
-      fw::scan(m, state, {b, a}, {in}, {y.batch(i)}, kept);
+      fw::Checkpoints<std::remove_cvref_t<decltype(m)>> checkpoints;
+      fw::scan(m, state, {b, a}, {in}, {y.batch(i)}, checkpoints);
       final_W.matrix(i) = state.W;
-      fw::backward(m, kept, {b, a}, {in}, {up.batch(i)}, ds, {db, da}, {din});
+      fw::backward(m, checkpoints, {b, a}, {in}, {up.batch(i)}, ds, {db, da}, {din});
       dW0.matrix(i) = ds.W;
       dW_a.matrix() += da * in.transpose();
       dW_b.matrix() += db * in.transpose();

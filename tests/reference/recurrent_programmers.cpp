@@ -13,7 +13,7 @@ namespace reference {
 
 namespace {
 
-// The arrays of one file that a memory takes or has gradients of, by name.
+// The arrays of one file with a memory's inputs or their gradients, by name.
 using Arrays = std::map<std::string, Array>;
 
 Arrays arrays_of(const Case& file, const std::vector<std::string>& names) {
@@ -27,13 +27,13 @@ Arrays zeros_like(const Case& file, const std::vector<std::string>& names) {
   return arrays;
 }
 
-// Where head h of sequence b is in an array: [B, H, …], or [H, …] of what all sequences share.
-struct Place {
+// The position of head h of sequence b in an array [B, H, …], or [H, …] if all sequences share it.
+struct Position {
   Index b, h, head;  // head counts over all sequences
 };
 
-// Runs every head of every sequence, with the gradient of the final state and without. `head` is
-// head(place, final state wanted, inputs, gradients of the inputs, o, finals).
+// Runs every head of every sequence, with and without the gradient of the final state. `head` is
+// head(position, whether with the final state, inputs, their gradients, o, finals).
 template <class F>
 void run_heads(Case& file, const std::string& sequence, const std::vector<std::string>& names,
                const std::vector<std::string>& finals, const F& head) {
@@ -44,7 +44,7 @@ void run_heads(Case& file, const std::string& sequence, const std::vector<std::s
     Arrays din = zeros_like(file, names);
     for (Index b = 0; b < batch; ++b)
       for (Index h = 0; h < heads; ++h)
-        head(Place{b, h, b * heads + h}, with_finals, in, din, o, final_states);
+        head(Position{b, h, b * heads + h}, with_finals, in, din, o, final_states);
     for (const auto& [name, array] : din)
       file.gradient((with_finals ? "grad_" : "gradout_") + name, array);
   }
@@ -52,8 +52,8 @@ void run_heads(Case& file, const std::string& sequence, const std::vector<std::s
   for (const auto& [name, array] : final_states) file.forward(name, array);
 }
 
-// The cores take z_t = W_t q_t where our memories make it: a W that nothing writes to, with z_t for
-// its columns, and queries that read them one by one. The gradient of z is that of W.
+// The cores have an input z_t = W_t q_t, which our memories compute. So W has the columns z_t,
+// writes do not change it, and query t reads column t. The gradient of z is that of W.
 struct Unwritten {
   Index dv, nets, steps;
   Matrix keys = Matrix::Zero(steps, nets*steps), values = Matrix::Zero(dv, nets*steps),
@@ -66,7 +66,7 @@ struct Unwritten {
 void delta_rnn_core(Case& file) {
   run_heads(
       file, "z", {"z", "rk", "rv", "rbeta", "R0", "h0"}, {"final_R"},
-      [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
+      [&](const Position& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
         using M = fw::DeltaRnn<double>;
         const Index dv = in["z"].axis(3), steps = in["z"].axis(1);
         const M m({.key_size = steps, .value_size = dv});
@@ -83,11 +83,11 @@ void delta_rnn_core(Case& file) {
                                           in["rk"].head(at.b, at.h),
                                           in["rv"].head(at.b, at.h),
                                           in["rbeta"].numbers(at.b, at.h)};
-        fw::Checkpoints<M> kept;
-        fw::scan(m, state, tokens, {}, {o.head(at.b, at.h)}, kept);
+        fw::Checkpoints<M> checkpoints;
+        fw::scan(m, state, tokens, {}, {o.head(at.b, at.h)}, checkpoints);
         finals["final_R"].matrix(at.head) = state.R;
         fw::backward(
-            m, kept, tokens, {}, {up_o.head(at.b, at.h)}, ds,
+            m, checkpoints, tokens, {}, {up_o.head(at.b, at.h)}, ds,
             {dnone.keys, dnone.values, dnone.betas, dnone.queries, din["rk"].head(at.b, at.h),
              din["rv"].head(at.b, at.h), din["rbeta"].numbers(at.b, at.h)},
             {});
@@ -97,7 +97,7 @@ void delta_rnn_core(Case& file) {
       });
 }
 
-// Copies column t of net g from or to the tokens of a Delta LSTM, whose nets stand side by side.
+// Copies column t of net g from or to the tokens of a Delta LSTM, which has one column per net.
 template <class From, class To> void gather(From&& array, To& tokens, Index g, Index nets) {
   for (Index t = 0; t < array.cols(); ++t) tokens.col(t * nets + g) = array.col(t);
 }
@@ -116,7 +116,7 @@ void delta_lstm_core(Case& file) {
     finals.push_back(std::string("final_R") + g);
   }
   run_heads(file, "zi", names, finals,
-            [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o,
+            [&](const Position& at, bool with_finals, Arrays& in, Arrays& din, Array& o,
                 Arrays& final_states) {
               const Index dv = in["zi"].axis(3), steps = in["zi"].axis(1);
               const M m({.key_size = steps, .value_size = dv});
@@ -147,11 +147,11 @@ void delta_lstm_core(Case& file) {
               const fw::WriteSequence<M> tokens{none.keys, none.values, none.betas, none.queries,
                                                 keys,      values,      betas};
               Array up_o = file["up_o"];
-              fw::Checkpoints<M> kept;
-              fw::scan(m, state, tokens, {}, {o.head(at.b, at.h)}, kept);
+              fw::Checkpoints<M> checkpoints;
+              fw::scan(m, state, tokens, {}, {o.head(at.b, at.h)}, checkpoints);
               Matrix dkeys = 0 * keys, dvalues = 0 * values, dbetas = 0 * betas;
               fw::backward(
-                  m, kept, tokens, {}, {up_o.head(at.b, at.h)}, ds,
+                  m, checkpoints, tokens, {}, {up_o.head(at.b, at.h)}, ds,
                   {dnone.keys, dnone.values, dnone.betas, dnone.queries, dkeys, dvalues, dbetas},
                   {});
               each_net(state, [&](Index g, auto& net) {
@@ -172,11 +172,11 @@ void delta_lstm_core(Case& file) {
             });
 }
 
-// The recurrent weights are shared over the batch and multiply rows from the left.
+// The batch shares the recurrent weights, which multiply row vectors from the right.
 void recurrent_delta_net_core(Case& file) {
   run_heads(
       file, "qx", {"qx", "kx", "vx", "bx", "R_q", "R_k", "R_v", "r_b", "W0", "y0"}, {"final_W"},
-      [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
+      [&](const Position& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
         using M = fw::RecurrentDeltaNet<double>;
         const M m({.key_size = in["kx"].axis(3), .value_size = in["vx"].axis(3)});
         auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
@@ -194,10 +194,11 @@ void recurrent_delta_net_core(Case& file) {
         };
         auto [k, v, b, q] = tokens(in);
         auto [dk, dv, db, dq] = tokens(din);
-        fw::Checkpoints<M> kept;
-        fw::scan(m, state, {k, v, b, q}, {}, {o.head(at.b, at.h)}, kept);
+        fw::Checkpoints<M> checkpoints;
+        fw::scan(m, state, {k, v, b, q}, {}, {o.head(at.b, at.h)}, checkpoints);
         finals["final_W"].matrix(at.head) = state.W;
-        fw::backward(m, kept, {k, v, b, q}, {}, {up_o.head(at.b, at.h)}, ds, {dk, dv, db, dq}, {});
+        fw::backward(m, checkpoints, {k, v, b, q}, {}, {up_o.head(at.b, at.h)}, ds,
+                     {dk, dv, db, dq}, {});
         din["W0"].matrix(at.head) = ds.W;
         din["y0"].matrix(at.b).row(at.h) = ds.output;
         din["R_k"].matrix(at.h) += ds.slow.key.transpose();
@@ -219,7 +220,7 @@ void self_referential_core(Case& file) {
   run_heads(
       file, "x", {"x", "W_y", "W_q", "W_k", "w_b"},
       {"final_W_y", "final_W_q", "final_W_k", "final_w_b"},
-      [&](const Place& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
+      [&](const Position& at, bool with_finals, Arrays& in, Arrays& din, Array& o, Arrays& finals) {
         using M = fw::SelfReferentialMatrix<double>;
         const Index dv = o.axis(3), dk = in["x"].axis(3);
         const M m({dk, dv});
@@ -232,9 +233,9 @@ void self_referential_core(Case& file) {
         });
         const auto x = in["x"].head(at.b, at.h);
         Matrix dwritten = Matrix::Zero(dk, x.cols()), dread = dwritten;
-        fw::Checkpoints<M> kept;
-        fw::scan(m, state, {x}, {x}, {o.head(at.b, at.h)}, kept);
-        fw::backward(m, kept, {x}, {x}, {up_o.head(at.b, at.h)}, ds, {dwritten}, {dread});
+        fw::Checkpoints<M> checkpoints;
+        fw::scan(m, state, {x}, {x}, {o.head(at.b, at.h)}, checkpoints);
+        fw::backward(m, checkpoints, {x}, {x}, {up_o.head(at.b, at.h)}, ds, {dwritten}, {dread});
         din["x"].head(at.b, at.h) = dwritten + dread;
         for_each_block(dv, dk, [&](const std::string& name, Index row, Index rows) {
           finals["final_" + name].matrix(at.head) = state.W.middleRows(row, rows).transpose();
@@ -249,8 +250,8 @@ struct Residual {
 };
 const Residual algorithmic{true, false}, language_model{true, true}, self_referential{false, true};
 
-// `for_each_part(layer, f)` calls f(name, i, first row, our block) for the rows of matrix i of the
-// file's array `name` that are our block; with first row −1, our block is that matrix transposed.
+// `for_each_part(layer, f)` calls f(name, i, first row, our block) for our blocks, which are rows
+// of matrix i of the file's array `name`. With first row −1, our block is this matrix transposed.
 template <class L, class Parts>
 void run_layer(Case& file, L layer, const Residual& residual, const Parts& for_each_part) {
   Array x = file["x"], up = file["up_o"], o = file.like("o"), dx = file.like("x");
@@ -307,8 +308,8 @@ void run_layer(Case& file, L layer, const Residual& residual, const Parts& for_e
   for (const auto& [name, array] : gradients) file.gradient("grad_" + name, array);
 }
 
-// Some rows of one projection: those of net `net`. Of keys and values the heads of a net stand
-// together, of strengths the nets of a head.
+// The rows of a projection for net `net`. Rows of keys and values are ordered by net, then head;
+// rows of strengths by head, then net.
 struct Part {
   fw::Linear<double>* map;
   Index rows, net = 0, nets = 1;
@@ -317,7 +318,7 @@ struct Part {
   }
 };
 
-// The rows of a slow net go head by head, and part by part in each.
+// The rows of a slow net are ordered by head, then by part.
 template <class L, class F>
 void for_each_slow_row(const std::string& slow, const L& layer, const std::vector<Part>& parts,
                        const F& f) {

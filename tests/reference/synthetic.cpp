@@ -20,7 +20,7 @@ namespace {
 using Normaliser = fw::AttentionNormaliser<double>;
 using Linear = fw::Linear<double>;
 
-// SumNormalise as the source divides queries, but not keys.
+// The source applies SumNormalise to queries, but not to keys.
 struct SumNormaliseWithEpsilon : fw::detail::KeepsRows {
   static constexpr std::string_view name = "SumNormaliseWithEpsilon";
   static constexpr double epsilon = 1e-6;
@@ -36,10 +36,10 @@ struct SumNormaliseWithEpsilon : fw::detail::KeepsRows {
   }
 };
 
-// The slow net of the synthetic tasks: k = W_k x + b, q = W_q e(query) + b, β = σ(W_b x + b), of
-// x = [onehot(value); e(key)]. Where a rule takes no β, there may be no W_b.
+// The slow net of the synthetic tasks: k = W_k x + b, q = W_q e(query) + b, β = σ(W_b x + b), with
+// x = [onehot(value); e(key)]. Rules without β may have no W_b.
 struct Slow {
-  Matrix embedding;  // one symbol a column
+  Matrix embedding;  // one column per symbol
   Linear key, query, strength;
 
   explicit Slow(Case& file)
@@ -81,8 +81,8 @@ Symbols symbols(Case& file, Index b, Index batch, Index values) {
   return s;
 }
 
-// What a memory takes of a sequence, or the gradients of it, with keys and queries mapped. It is
-// asked once, behind the last token; the queries before are 0.
+// A memory's inputs for a sequence, or their gradients, with keys and queries mapped. Only the last
+// token has a query; all other queries are 0.
 struct Tokens {
   Matrix key, value, beta, query;
 
@@ -98,11 +98,12 @@ struct Tokens {
   template <class R> R reads(Index first) { return R{query.rightCols(key.cols() - first)}; }
 };
 
-// How many tokens are written by hand before the memory takes over, and their gradients.
+// Writes the first tokens by hand, and computes their gradients. Returns the number of these
+// tokens.
 template <class M> Index start(const M&, const Tokens&, fw::StateOf<M>&) { return 0; }
 template <class M> void start_vjp(const M&, const Tokens&, const fw::StateOf<M>&, Tokens&) {}
 
-// The source does not bring the first token's matrix into the unit ball.
+// The source does not project the first token's matrix to the unit ball.
 using FastWeightMemory = fw::FastWeightMemory<double>;
 Index start(const FastWeightMemory&, const Tokens& in, fw::StateOf<FastWeightMemory>& s) {
   s.W = in.beta(0) * in.value.col(0) * in.key.col(0).transpose();
@@ -114,20 +115,21 @@ void start_vjp(const FastWeightMemory&, const Tokens& in, const fw::StateOf<Fast
   din.key.col(0) += in.beta(0) * ds.W.transpose() * in.value.col(0);
 }
 
-// The memory's answer, and the gradients of Σ dy·y.
+// The memory's output, and the gradients of Σ dy·y.
 template <class M>
-Eigen::VectorXd ask(const M& m, Tokens& in, const Eigen::VectorXd& dy, Tokens& din) {
+Eigen::VectorXd read_memory(const M& m, Tokens& in, const Eigen::VectorXd& dy, Tokens& din) {
   auto state = fw::initial_state(m);
   auto ds = fw::zero_gradient(m);
   const Index first = start(m, in, state), steps = in.key.cols() - first;
   Matrix out(in.value.rows(), steps), dout = Matrix::Zero(in.value.rows(), steps);
   dout.rightCols(1) = dy;
-  fw::Checkpoints<M> kept;
+  fw::Checkpoints<M> checkpoints;
   fw::scan(m, state, in.writes<fw::WriteSequence<M>>(first), in.reads<fw::ReadSequence<M>>(first),
-           {out}, kept);
-  fw::backward(
-      m, kept, in.writes<fw::WriteSequence<M>>(first), in.reads<fw::ReadSequence<M>>(first), {dout},
-      ds, din.writes<fw::WriteGradSequence<M>>(first), din.reads<fw::ReadGradSequence<M>>(first));
+           {out}, checkpoints);
+  fw::backward(m, checkpoints, in.writes<fw::WriteSequence<M>>(first),
+               in.reads<fw::ReadSequence<M>>(first), {dout}, ds,
+               din.writes<fw::WriteGradSequence<M>>(first),
+               din.reads<fw::ReadGradSequence<M>>(first));
   start_vjp(m, in, ds, din);
   return out.rightCols(1);
 }
@@ -144,13 +146,13 @@ Eigen::VectorXd run_sequence(const M& m, const KeyMap& key_map, const QueryMap& 
                              const Symbols& s, Index values, const Slow& slow,
                              const Eigen::VectorXd& dy, Slow& dslow) {
   const Index steps = Index(s.keys.size());
-  Matrix x = Matrix::Zero(slow.key.inputs(), steps), asked = slow.embedding.col(s.query);
+  Matrix x = Matrix::Zero(slow.key.inputs(), steps), query_embedding = slow.embedding.col(s.query);
   for (Index t = 0; t < steps; ++t) {
     x(s.values[std::size_t(t)], t) = 1;
     x.col(t).tail(slow.embedding.rows()) = slow.embedding.col(s.keys[std::size_t(t)]);
   }
   const Matrix k = (slow.key.weight * x).colwise() + slow.key.bias;
-  const Matrix q = (slow.query.weight * asked).colwise() + slow.query.bias;
+  const Matrix q = (slow.query.weight * query_embedding).colwise() + slow.query.bias;
   const Matrix logits = (slow.strength.weight * x).colwise() + slow.strength.bias;
   Tokens in{mapped(key_map, k), x.topRows(values), (1 / (1 + (-logits).array().exp())).matrix(),
             Matrix::Zero(query_map.features(q.rows()), steps)};
@@ -158,24 +160,24 @@ Eigen::VectorXd run_sequence(const M& m, const KeyMap& key_map, const QueryMap& 
   in.query.rightCols(1) = query;
 
   Tokens din = in.zeros();
-  const Eigen::VectorXd y = ask(m, in, dy, din);
+  const Eigen::VectorXd y = read_memory(m, in, dy, din);
 
-  Matrix dk = 0 * k, dq = 0 * q, dx = 0 * x, dasked = 0 * asked;
+  Matrix dk = 0 * k, dq = 0 * q, dx = 0 * x, dquery_embedding = 0 * query_embedding;
   const Matrix dquery = din.query.rightCols(1);
   fw::apply_vjp(key_map, k, in.key, din.key, dk);
   fw::apply_vjp(query_map, q, query, dquery, dq);
   const Matrix dlogits = (din.beta.array() * in.beta.array() * (1 - in.beta.array())).matrix();
-  fw::Output<double> to_x(dx), to_asked(dasked);
+  fw::Output<double> to_x(dx), to_query_embedding(dquery_embedding);
   slow.key.add_backward(x, dk, to_x, dslow.key);
   slow.strength.add_backward(x, dlogits, to_x, dslow.strength);
-  slow.query.add_backward(asked, dq, to_asked, dslow.query);
+  slow.query.add_backward(query_embedding, dq, to_query_embedding, dslow.query);
   for (Index t = 0; t < steps; ++t)
     dslow.embedding.col(s.keys[std::size_t(t)]) += dx.col(t).tail(slow.embedding.rows());
-  dslow.embedding.col(s.query) += dasked;
+  dslow.embedding.col(s.query) += dquery_embedding;
   return y;
 }
 
-// A bias that all keys share does not change their softmax: its gradient is 0 but for rounding.
+// A bias shared by all keys does not change their softmax: its gradient is 0 up to rounding.
 void compare_gradients(Case& file, const Slow& dslow, bool softmax) {
   Array dembedding = file.like("p_embeddingK__weight");
   dembedding.matrix() = dslow.embedding.transpose();
@@ -214,7 +216,7 @@ void run(Case& file, const M& m, const KeyMap& key_map, const QueryMap& query_ma
   compare_gradients(file, dslow, std::is_same_v<M, fw::KeyValueCache<double>>);
 }
 
-// d_v and the size of a key before its map.
+// d_v, and the size of a key before the feature map.
 Index value_rows(Case& file) { return file.like("y_hat").axis(1); }
 Index key_rows(Case& file) { return file.like("p_W_k__bias").axis(0); }
 

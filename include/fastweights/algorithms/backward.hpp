@@ -7,20 +7,20 @@
 #include <vector>
 
 /// \file
-/// Gradients through a sequence of any length. The forward pass leaves a state every C tokens, the
-/// backward pass rebuilds the C states in between, chunk by chunk from the end: T/C + C states in
-/// memory instead of T, for one more forward pass of writes. C = √T unless told otherwise. Rules
-/// may bring a backward pass of their own and keep something else: the sum rule the first state,
-/// the delta rule besides 2 d_v numbers a token.
+/// Gradients through a sequence of any length. The forward pass stores a checkpoint of the state
+/// every C tokens. The backward pass replays the C states of one chunk at a time, from the last
+/// chunk to the first. This takes T/C + C states of memory instead of T, and one more forward pass
+/// of writes. C = √T by default. Rules with their own backward pass may store something else: the
+/// sum rule stores the first state, the delta rule also 2 d_v numbers per token.
 ///
-///     fw::Checkpoints<M> kept;
-///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, kept);
+///     fw::Checkpoints<M> checkpoints;
+///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, checkpoints);
 ///     auto ds = fw::zero_gradient(m);                        // gradient of the final state
-///     fw::backward(m, kept, {K, V, beta}, {Q}, {dY}, ds, {dK, dV, dbeta}, {dQ});
+///     fw::backward(m, checkpoints, {K, V, beta}, {Q}, {dY}, ds, {dK, dV, dbeta}, {dQ});
 ///
-/// ds leaves as the gradient of the initial state; dK, dV, dbeta, dQ accumulate.
-/// Throws std::invalid_argument, naming the member, when a size does not fit. Gradients must not
-/// overlap each other or what they are gradients of.
+/// On return ds is the gradient of the initial state; dK, dV, dbeta, dQ accumulate. Throws
+/// std::invalid_argument, naming the member, when a size does not fit. Gradients must not overlap
+/// each other, the inputs or the outputs.
 
 namespace fw {
 
@@ -33,42 +33,42 @@ template <TracedBackward M> struct TraceOf<M> { using type = typename M::Trace; 
 
 }  // namespace detail
 
-/// What the forward pass leaves for the backward pass, and the room the backward pass works in.
-/// OwnedState by the caller and used again, it is allocated once; a rule's own backward pass may
-/// take heap for a state more.
+/// The states that the forward pass stores for the backward pass, and the workspace of the backward
+/// pass. Reuse the object to allocate only once; a rule's own backward pass may still allocate one
+/// state.
 template <Memory M> struct Checkpoints {
-  Index asked = 0;                 ///< tokens between two states, set by the user; 0: √T. Not for
-                                   ///< rules with a backward pass of their own
-  Index interval = 0;              ///< the same in the last forward pass
+  Index requested_interval = 0;    ///< C, set by the user; 0 for √T. Ignored for rules with their
+                                   ///< own backward pass
+  Index interval = 0;              ///< C in the last forward pass
   Index steps = 0;                 ///< tokens of the last forward pass
-  std::vector<StateOf<M>> states;  ///< the state before token 0, C, 2C, …
-  std::vector<StateOf<M>> replay;  ///< the states inside one chunk
-  OwnedOuts<M> buffer;             ///< for what a read that changes the state answers again
-  typename detail::TraceOf<M>::type trace;  ///< of a rule that keeps more than states
+  std::vector<StateOf<M>> states;  ///< the states before tokens 0, C, 2C, …
+  std::vector<StateOf<M>> replay;  ///< the states of one chunk
+  OwnedOuts<M> buffer;             ///< outputs of replayed reads
+  typename detail::TraceOf<M>::type trace;  ///< for a rule with a Trace
 };
 
 namespace detail {
 
-// A rule that brings its own backward pass asks for nothing but the initial state.
-template <Memory M> Index checkpoint_interval(Index asked, Index steps) {
+// A rule with its own backward pass needs only the initial state.
+template <Memory M> Index checkpoint_interval(Index requested, Index steps) {
   if constexpr (OwnBackward<M> || TracedBackward<M>) return std::max<Index>(1, steps);
-  if (asked > 0) return asked;
+  if (requested > 0) return requested;
   return std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(steps))));
 }
 
 template <Memory M>
-void remember(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M>& state) {
+void store_state(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M>& state) {
   if (i < states.size())
-    states[i] = state;  // in place: assigning a state of the same size does not allocate
+    states[i] = state;  // does not allocate if the sizes are equal
   else
     states.push_back(state);
 }
 
-// A read that changes the state has to be done again as well; what it answers goes to `room`.
+// A read that changes the state is replayed as well; its output goes to `buffer`.
 template <Memory M>
-void read_again(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& buffer) {
+void replay_read(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& buffer) {
   auto extents = m.signature().out();
-  bool fits = true;  // the room may be another memory's
+  bool fits = true;  // the buffer may have the sizes of another memory
   for_each_member(
       [&](std::string_view, const auto& array, const Extent& e) {
         fits = fits && array.rows() == e.rows && array.cols() == e.width;
@@ -84,13 +84,13 @@ void read_again(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedO
   m.read(state, query, token_at<OutToken<M>>(view<OutSequence<M>>(buffer), extents, 0));
 }
 
-// Step t of the forward pass once more, without its outputs.
+// Replays step t of the forward pass without its outputs.
 template <Memory M>
-void step_again(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
-                const ReadSequence<M>& queries, Index t, OwnedOuts<M>& buffer) {
+void replay_step(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+                 const ReadSequence<M>& queries, Index t, OwnedOuts<M>& buffer) {
   const auto read = [&] {
     if constexpr (!PureRead<M>)
-      read_again(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), buffer);
+      replay_read(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), buffer);
   };
   if constexpr (reads_first<M>()) read();
   m.write(state, token_at<WriteToken<M>>(inputs, m.signature().write(), t));
@@ -98,31 +98,32 @@ void step_again(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
 }
 
 template <StepDifferentiable M>
-void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
+void chunk_backward(const M& m, Checkpoints<M>& checkpoints, Index first, Index count,
                     const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
                     const OutGradSequence<M>& dy, StateOf<M>& ds, const WriteGradSequence<M>& dw,
                     const ReadGradSequence<M>& dr) {
-  const auto in = m.signature().write();
-  const auto asked = m.signature().read();
-  const auto out = m.signature().out();
-  auto& states = kept.replay;
-  remember<M>(states, 0, kept.states[static_cast<std::size_t>(first / kept.interval)]);
+  const auto write_extents = m.signature().write();
+  const auto read_extents = m.signature().read();
+  const auto output_extents = m.signature().out();
+  auto& states = checkpoints.replay;
+  store_state<M>(states, 0,
+                 checkpoints.states[static_cast<std::size_t>(first / checkpoints.interval)]);
   for (Index i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    remember<M>(states, at + 1, states[at]);
-    step_again(m, states[at + 1], inputs, queries, first + i, kept.buffer);
+    store_state<M>(states, at + 1, states[at]);
+    replay_step(m, states[at + 1], inputs, queries, first + i, checkpoints.buffer);
   }
   for (Index i = count - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
     const Index t = first + i;
     const auto read = [&](const StateOf<M>& s) {
-      m.read_vjp(s, token_at<ReadToken<M>>(queries, asked, t),
-                 token_at<OutGradToken<M>>(dy, out, t), ds,
-                 token_at<ReadGradToken<M>>(dr, asked, t));
+      m.read_vjp(s, token_at<ReadToken<M>>(queries, read_extents, t),
+                 token_at<OutGradToken<M>>(dy, output_extents, t), ds,
+                 token_at<ReadGradToken<M>>(dr, read_extents, t));
     };
     if constexpr (!reads_first<M>()) read(states[at + 1]);
-    m.write_vjp(states[at], token_at<WriteToken<M>>(inputs, in, t), ds,
-                token_at<WriteGradToken<M>>(dw, in, t));
+    m.write_vjp(states[at], token_at<WriteToken<M>>(inputs, write_extents, t), ds,
+                token_at<WriteGradToken<M>>(dw, write_extents, t));
     if constexpr (reads_first<M>()) read(states[at]);
   }
 }
@@ -130,12 +131,12 @@ void chunk_backward(const M& m, Checkpoints<M>& kept, Index first, Index count,
 template <Memory M>
 void scan_between_states(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
                          const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index total,
-                         Checkpoints<M>& kept) {
+                         Checkpoints<M>& checkpoints) {
   const auto signature = m.signature();
   std::size_t chunk = 0;
-  for (Index t = 0; t < total || chunk == 0; t += kept.interval, ++chunk) {
-    remember<M>(kept.states, chunk, state);
-    const Index count = std::min(kept.interval, total - t);
+  for (Index t = 0; t < total || chunk == 0; t += checkpoints.interval, ++chunk) {
+    store_state<M>(checkpoints.states, chunk, state);
+    const Index count = std::min(checkpoints.interval, total - t);
     run_scan(m, state, steps(inputs, signature.write(), t, count),
              steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count),
              count);
@@ -144,36 +145,38 @@ void scan_between_states(const M& m, StateOf<M>& state, const WriteSequence<M>& 
 
 }  // namespace detail
 
-/// As scan, and leaves in `kept` what backward needs. Set kept.asked beforehand for another C.
+/// As scan, and stores in `checkpoints` what backward needs. For another C set
+/// checkpoints.requested_interval before the call.
 template <Differentiable M>
 void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
-          OutSequence<M> outputs, Checkpoints<M>& kept) {
+          OutSequence<M> outputs, Checkpoints<M>& checkpoints) {
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_outputs(m, queries, outputs, total);
-  kept.interval = detail::checkpoint_interval<M>(kept.asked, total);
-  kept.steps = -1;  // of no sequence, should the scan throw
+  checkpoints.interval = detail::checkpoint_interval<M>(checkpoints.requested_interval, total);
+  checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
   if constexpr (TracedBackward<M>) {
-    detail::remember<M>(kept.states, 0, state);
-    m.scan(state, inputs, queries, outputs, kept.trace);
+    detail::store_state<M>(checkpoints.states, 0, state);
+    m.scan(state, inputs, queries, outputs, checkpoints.trace);
   } else {
-    detail::scan_between_states(m, state, inputs, queries, outputs, total, kept);
+    detail::scan_between_states(m, state, inputs, queries, outputs, total, checkpoints);
   }
-  kept.steps = total;
+  checkpoints.steps = total;
 }
 
-/// The gradients of a sequence whose forward pass left `kept`.
+/// The gradients of a sequence whose forward pass filled `checkpoints`.
 template <Differentiable M>
-void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSequence<M> queries,
-              OutGradSequence<M> dy, StateOf<M>& ds, WriteGradSequence<M> dw,
-              ReadGradSequence<M> dr) {
+void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
+              ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
+              WriteGradSequence<M> dw, ReadGradSequence<M> dr) {
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
-  if (kept.states.empty() || kept.steps != total)
-    detail::throw_mismatch(M::name, "the sequence", total, "steps", std::max<Index>(0, kept.steps),
-                           "the forward pass that was kept");
-  detail::check_scan(m, kept.states[0], inputs, queries, total);
+  if (checkpoints.states.empty() || checkpoints.steps != total)
+    detail::throw_mismatch(M::name, "the sequence", total, "steps",
+                           std::max<Index>(0, checkpoints.steps),
+                           "the forward pass of these checkpoints");
+  detail::check_scan(m, checkpoints.states[0], inputs, queries, total);
   detail::check_state(M::name, ds, m.state_extents());
   detail::check_outputs(m, queries, dy, total);
   detail::check_sequence(M::name, dw, signature.write(), total);
@@ -183,45 +186,45 @@ void backward(const M& m, Checkpoints<M>& kept, WriteSequence<M> inputs, ReadSeq
   detail::check_chunks(M::name, dr, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
   if constexpr (TracedBackward<M>) {
-    m.backward(kept.states[0], kept.trace, inputs, queries, dy, ds, dw, dr);
+    m.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dw, dr);
   } else if constexpr (OwnBackward<M>) {
-    m.backward(kept.states[0], inputs, queries, dy, ds, dw, dr);
+    m.backward(checkpoints.states[0], inputs, queries, dy, ds, dw, dr);
   } else {
-    const Index chunks = (total + kept.interval - 1) / kept.interval;
+    const Index chunks = (total + checkpoints.interval - 1) / checkpoints.interval;
     for (Index c = chunks - 1; c >= 0; --c) {
-      const Index first = c * kept.interval;
-      detail::chunk_backward(m, kept, first, std::min(kept.interval, total - first), inputs,
-                             queries, dy, ds, dw, dr);
+      const Index first = c * checkpoints.interval;
+      detail::chunk_backward(m, checkpoints, first, std::min(checkpoints.interval, total - first),
+                             inputs, queries, dy, ds, dw, dr);
     }
   }
 }
 
-/// The gradients of a sequence that starts from `initial`; runs the writes of the forward pass.
+/// The gradients of a sequence that starts from `initial`. Runs the writes of the forward pass.
 template <Differentiable M>
 void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
               ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
               WriteGradSequence<M> dw, ReadGradSequence<M> dr) {
-  const auto in = m.signature().write();
-  const Index total = detail::steps_of(inputs, in);
+  const auto write_extents = m.signature().write();
+  const Index total = detail::steps_of(inputs, write_extents);
   detail::check_scan(m, initial, inputs, queries, total);
-  Checkpoints<M> kept;
+  Checkpoints<M> checkpoints;
   StateOf<M> state = initial;
   if constexpr (TracedBackward<M>) {
     auto outputs = make_record<OwnedOuts<M>>(dy, []<class Array>(const auto& array) {
       return Array(Array::Zero(array.rows(), array.cols()));
     });
-    scan(m, state, inputs, queries, view<OutSequence<M>>(outputs), kept);
+    scan(m, state, inputs, queries, view<OutSequence<M>>(outputs), checkpoints);
   } else {
-    kept.interval = detail::checkpoint_interval<M>(0, total);
-    kept.steps = total;
-    kept.states.push_back(initial);
-    const Index last_checkpoint = (total - 1) / kept.interval * kept.interval;
+    checkpoints.interval = detail::checkpoint_interval<M>(0, total);
+    checkpoints.steps = total;
+    checkpoints.states.push_back(initial);
+    const Index last_checkpoint = (total - 1) / checkpoints.interval * checkpoints.interval;
     for (Index t = 1; t <= last_checkpoint; ++t) {
-      detail::step_again(m, state, inputs, queries, t - 1, kept.buffer);
-      if (t % kept.interval == 0) kept.states.push_back(state);
+      detail::replay_step(m, state, inputs, queries, t - 1, checkpoints.buffer);
+      if (t % checkpoints.interval == 0) checkpoints.states.push_back(state);
     }
   }
-  backward(m, kept, inputs, queries, dy, ds, dw, dr);
+  backward(m, checkpoints, inputs, queries, dy, ds, dw, dr);
 }
 
 }  // namespace fw

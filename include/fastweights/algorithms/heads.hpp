@@ -5,18 +5,17 @@
 
 namespace fw {
 
-/// Calls f(0) … f(count − 1), at the same time where the program is compiled with OpenMP and
-/// `parallel` says so: for heads or streams, each with a state and outputs of its own.
+/// Calls f(0) … f(count − 1), in parallel if the program is compiled with OpenMP and `parallel` is
+/// true. For heads or streams, each with its own state and outputs.
 ///
 ///     fw::for_each_head(states.size(), true, [&](fw::Index h) {
 ///       fw::scan(memory, states[h], {K[h], V[h], beta[h]}, {Q[h]}, {Y[h]});
 ///     });
 ///
-/// Every call does what it does alone: what memories compute are the same bits for any number of
-/// threads (not so Eigen's own products of large matrices, which look at it). Inside a parallel
-/// region of the caller's it stays in the thread it is in, unless OpenMP is told to nest. What f
-/// throws is thrown here, one of several; in parallel, after all calls have ended. A thread keeps
-/// the room that kernels worked in.
+/// Memories compute the same bits for any number of threads; Eigen's products of large matrices may
+/// not. Inside a parallel region of the caller all calls run in the current thread, unless OpenMP
+/// nesting is enabled. Rethrows one exception of f; in parallel, after all calls have ended. Each
+/// thread keeps the buffers of the kernels.
 template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
 #ifdef _OPENMP
   if (parallel && count > 1) {

@@ -6,15 +6,16 @@
 #include <string>
 
 /// \file
-/// A whole sequence: `state` goes on from wherever it is, one token a column, y_t overwritten.
-/// A rule's own scan serves where there is one, else the generic loop; the results agree.
+/// A whole sequence, with one token per column. `state` is the initial state on entry and the final
+/// state on return; outputs are overwritten. Calls the rule's own scan if it has one, else a loop
+/// over steps.
 ///
 ///     fw::scan(memory, state, {K, V, beta}, {Q}, {Y});   // K: d_k×T, V, Y: d_v×T, beta: T
 ///
 /// Outputs must not overlap inputs. A rule's own scan and chunked_scan agree with the steps for
-/// finite inputs; a NaN or infinity may reach outputs a block before it.
+/// finite inputs; a NaN or infinity may also affect outputs of earlier tokens in its block.
 /// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed. A
-/// memory that was told to refuse when it is full throws std::length_error before the first token.
+/// full memory with WhenFull::refuse throws std::length_error before the first token.
 
 namespace fw {
 
@@ -32,7 +33,7 @@ void check_scan(const M& m, const StateOf<M>& state, const WriteSequence<M>& inp
   if constexpr (requires { m.check_capacity(state, steps); }) m.check_capacity(state, steps);
 }
 
-// Outputs of a scan, or their gradients; queries or theirs.
+// `queries` and `outputs` may also be gradients.
 template <Memory M, class Queries, class Outputs>
 void check_outputs(const M& m, const Queries& queries, const Outputs& outputs, Index steps) {
   const auto signature = m.signature();
@@ -43,15 +44,16 @@ void check_outputs(const M& m, const Queries& queries, const Outputs& outputs, I
 template <Memory M>
 void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
               const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
-  const auto in = m.signature().write();
-  const auto asked = m.signature().read();
-  const auto out = m.signature().out();
+  const auto write_extents = m.signature().write();
+  const auto read_extents = m.signature().read();
+  const auto output_extents = m.signature().out();
   if (OwnScan<M> && steps > 1) {
     if constexpr (OwnScan<M>) m.scan(state, inputs, queries, outputs);
   } else {
     for (Index t = 0; t < steps; ++t)
-      run_step(m, state, token_at<WriteToken<M>>(inputs, in, t),
-               token_at<ReadToken<M>>(queries, asked, t), token_at<OutToken<M>>(outputs, out, t));
+      run_step(m, state, token_at<WriteToken<M>>(inputs, write_extents, t),
+               token_at<ReadToken<M>>(queries, read_extents, t),
+               token_at<OutToken<M>>(outputs, output_extents, t));
   }
 }
 
@@ -66,8 +68,8 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 
-/// As scan, in matrix form `chunk` tokens at a time; for rules whose algebra allows it. Costs
-/// O(chunk·(d_k + d_v)) more multiplications a token than scan, most of them in matrix products.
+/// As scan, in chunkwise form: `chunk` tokens at a time in matrix products. Costs
+/// O(chunk·(d_k + d_v)) more multiplications per token than scan, most of them in matrix products.
 template <Chunkable M>
 void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
                   OutSequence<M> outputs, Index chunk = 64) {

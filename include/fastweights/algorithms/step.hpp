@@ -4,16 +4,19 @@
 #include <fastweights/core/state.hpp>
 
 /// \file
-/// One token at a time. After construction none of these allocates or locks (a dynamic rule whose
-/// temporaries exceed Eigen's EIGEN_STACK_ALLOCATION_LIMIT, 128 KiB together, takes heap for them;
-/// a fixed size may not exceed it in one matrix). Two things are the program's: where Eigen knows
-/// no alloca (bare metal, and clang for Thumb) it takes heap for the temporaries of dynamic rules,
-/// so define EIGEN_ALLOCA there or take fixed sizes; and with OpenMP its larger products, as of a
-/// memory of chunks, start threads and take heap unless Eigen::setNbThreads(1) was called.
+/// One token at a time. None of these functions allocates or locks after construction, with three
+/// exceptions:
+/// - Temporaries of a dynamic rule above Eigen's EIGEN_STACK_ALLOCATION_LIMIT (128 KiB together)
+/// are
+///   on the heap. A matrix of fixed size must not exceed this limit.
+/// - Where Eigen has no alloca (bare metal, clang for Thumb), temporaries of dynamic rules are on
+///   the heap. Define EIGEN_ALLOCA or use fixed sizes there.
+/// - With OpenMP, Eigen starts threads and allocates for larger products, such as those of a memory
+///   of chunks. Call Eigen::setNbThreads(1) to prevent this.
 ///
-/// An output must not overlap an input. All throw std::invalid_argument, naming the member, when a
-/// size does not fit, and std::length_error when a memory is full that was told to refuse then; the
-/// state is unchanged.
+/// An output must not overlap an input. All functions throw std::invalid_argument, naming the
+/// member, when a size does not fit, and std::length_error when a memory with WhenFull::refuse is
+/// full. The state is unchanged then.
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 
@@ -74,8 +77,8 @@ void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> o
   m.read(state, query, output);
 }
 
-/// Writes, then reads (the other way round for rules that read first); overwrites `output`.
-/// In line, as what it takes to pass views to a function is as long as a step of a small state.
+/// Writes, then reads, or reads first for rules with `reads_first`. Overwrites `output`. Inline,
+/// because passing views to a function takes as long as a step of a small state.
 template <Memory M>
 EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input,
                               ReadToken<M> query, OutToken<M> output) {

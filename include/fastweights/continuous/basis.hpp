@@ -8,20 +8,20 @@
 
 /// \file
 /// Bases of a continuous signal x̃(t) = Σ_n b_n ψ_n(t) on [0, 1]. A basis evaluates its functions in
-/// double, for the ridge operators, and knows their moments, alone and times a normal density,
-/// which is all that a density needs for exact integrals.
+/// double for the ridge operators. It also computes the moments of its functions, alone and times a
+/// normal density, from which densities compute exact integrals.
 
 namespace fw {
 
-/// Where a density lives: on the whole line, or cut off and normalised on [0, 1].
+/// The domain of a density: the whole line, or [0, 1] with the density truncated and normalised.
 enum class Domain { line, unit };
 
 /// Normalised Gaussians.
 ///
 ///     ψ_n(t) = N(t; μ_n, σ_n²)
 ///
-/// `widths` are S values of σ; the N functions take ⌈N/S⌉ centres evenly from 0 to 1 and go through
-/// the widths at each. (When S does not divide N, the last centre has fewer.)
+/// `widths` are S values of σ. There are ⌈N/S⌉ centres, evenly spaced from 0 to 1, and each centre
+/// has one function per width. (When S does not divide N, the last centre has fewer.)
 /// Martins et al. 2022, arXiv 2109.00301, section 3.1.
 template <class S> class GaussianBasis {
  public:
@@ -38,7 +38,7 @@ template <class S> class GaussianBasis {
   double narrowest() const { return width_.minCoeff(); }
   template <class T> GaussianBasis<T> cast() const { return {exact_mean_, width_}; }
 
-  /// psi ← ψ(t), which has N entries already
+  /// psi ← ψ(t); psi must have N entries.
   template <class V> void evaluate(double t, V&& psi) const {
     psi.array() = ((t - exact_mean_) / width_).square();
     psi.array() = (psi.array() * -0.5).exp() / (width_ * 2.5066282746310005024);
@@ -49,13 +49,13 @@ template <class S> class GaussianBasis {
     return detail::normal_moments<S>(mean_[n], variance_[n], centre, lo, hi);
   }
 
-  /// Moments about μ of N(t; μ, v) ψ_n(t): a multiple of another Gaussian.
+  /// Moments about μ of N(t; μ, v) ψ_n(t), which is a multiple of a Gaussian.
   detail::Moments<S> normal_moments(Index n, const S& mu, const S& v, Domain domain) const {
     using std::exp;
     using std::sqrt;
-    const S total = v + variance_[n], away = mean_[n] - mu;
-    const S height = exp(S(-0.5) * away * away / total) / sqrt(S(6.283185307179586477) * total);
-    const S mean = v * away / total, variance = v * variance_[n] / total;
+    const S total = v + variance_[n], offset = mean_[n] - mu;
+    const S height = exp(S(-0.5) * offset * offset / total) / sqrt(S(6.283185307179586477) * total);
+    const S mean = v * offset / total, variance = v * variance_[n] / total;
     if (domain == Domain::line) return {height, height * mean, height * (variance + mean * mean)};
     return height * detail::normal_moments<S>(mu + mean, variance, mu, S(0), S(1));
   }
@@ -69,7 +69,7 @@ template <class S> class GaussianBasis {
 ///
 ///     ψ_n(t) = 1 for (n−1)/N ≤ t < n/N, else 0
 ///
-/// With a Gibbs density it is softmax attention over N slots.
+/// With a Gibbs density this is softmax attention over N slots.
 template <class S> class RectangularBasis {
  public:
   using Scalar = S;
@@ -89,14 +89,13 @@ template <class S> class RectangularBasis {
     if (!(t >= 0 && t <= 1)) return;
     const auto slots = static_cast<double>(size());
     auto n = static_cast<Index>(t * slots);
-    if (static_cast<double>(n + 1) / slots <= t)
-      ++n;  // t = (n + 1)/N, which times N rounds to less
+    if (static_cast<double>(n + 1) / slots <= t) ++n;  // t = (n + 1)/N, but t N was rounded down
     psi[std::min(size() - 1, n)] = 1;
   }
 
   detail::Moments<S> moments(Index n, const S& centre, const S& lo, const S& hi) const {
-    return detail::uniform_moments<S>(centre, detail::later(lo, edge(n)),
-                                      detail::sooner(hi, edge(n + 1)));
+    return detail::uniform_moments<S>(centre, detail::larger(lo, edge(n)),
+                                      detail::smaller(hi, edge(n + 1)));
   }
   detail::Moments<S> normal_moments(Index n, const S& mu, const S& v, Domain) const {
     return detail::normal_moments<S>(mu, v, mu, edge(n), edge(n + 1));

@@ -7,13 +7,14 @@
 namespace fw {
 
 /// The density proportional to e^{q·K(t)} on [0, 1], with K(t) = Σ_n K_n ψ_n(t): attention over a
-/// continuum. Nothing to learn.
+/// continuum. It has no parameters.
 ///
 ///     p(t) = exp(Σ_n s_n ψ_n(t)) / Z,   r_n = ∫₀¹ p(t) ψ_n(t) dt
 ///
 /// Exact for a rectangular basis, where it is softmax attention over N slots. For Gaussians there
-/// is no closed form: 8 Gauss–Legendre nodes to every interval as wide as the narrowest of them.
-/// Cost a query: 4 N flops and an exponential for each of the P nodes, P = N slots or 8/σ_min.
+/// is no closed form; the integrals use 8 Gauss–Legendre nodes per interval of width σ_min, the
+/// smallest σ. Cost per query: 4 N flops and an exponential for each of the P nodes, P = N slots or
+/// 8/σ_min.
 /// Martins et al. 2020, arXiv 2006.07214, section 2.
 template <class S> class GibbsDensity {
  public:
@@ -21,11 +22,11 @@ template <class S> class GibbsDensity {
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
 
-  struct Place {  ///< nothing: the scores say it all
+  struct Mixture {  ///< no components: the scores define the density
     static constexpr auto names = fw::names();
   };
 
-  /// For the basis that the scores belong to.
+  /// `basis` must be the basis of the memory.
   explicit GibbsDensity(const RectangularBasis<S>& basis) {
     const auto slots = static_cast<double>(basis.size());
     resize(basis.size(), basis.size());
@@ -54,18 +55,18 @@ template <class S> class GibbsDensity {
     return to;
   }
 
-  template <class Basis, class Scores> Place locate(const Basis&, const Scores&) const {
+  template <class Basis, class Scores> Mixture locate(const Basis&, const Scores&) const {
     return {};
   }
 
   template <class Basis, class Scores, class R>
-  void expect(const Basis&, const Scores& scores, const Place&, R&& r) const {
+  void expect(const Basis&, const Scores& scores, const Mixture&, R&& r) const {
     with_masses(scores, [&](const auto& p) { r.noalias() = psi_ * p; });
   }
 
-  /// dscores overwritten; it may not be dr.
+  /// Overwrites dscores, which must not be dr.
   template <class Basis, class Scores, class Dr, class DScores>
-  void vjp(const Basis&, const Scores& scores, const Place&, const Dr& dr, Place&,
+  void vjp(const Basis&, const Scores& scores, const Mixture&, const Dr& dr, Mixture&,
            DScores&& dscores, GibbsDensity&) const {
     with_masses(scores, [&](const auto& p) {
       scratch<S, Dynamic>(p.size(), [&](auto& dp) {
@@ -76,9 +77,10 @@ template <class S> class GibbsDensity {
     });
   }
 
-  /// Adds p's mass in each of the equal bins of [0, 1]. A node's mass is spread over its interval.
+  /// Adds the mass of p in each of the equal bins of [0, 1]. The mass of a node is spread over its
+  /// interval.
   template <class Basis, class Scores, class Histogram>
-  void add_mass(const Basis&, const Scores& scores, const Place&, Histogram& histogram) const {
+  void add_mass(const Basis&, const Scores& scores, const Mixture&, Histogram& histogram) const {
     with_masses(scores, [&](const auto& p) {
       const Index bins = histogram.size();
       const auto scale = static_cast<double>(bins);
@@ -93,7 +95,7 @@ template <class S> class GibbsDensity {
     });
   }
 
-  Place no_gradient(const Place&) const { return {}; }
+  Mixture zero_gradient(const Mixture&) const { return {}; }
 
  private:
   template <class T> friend class GibbsDensity;
@@ -110,7 +112,7 @@ template <class S> class GibbsDensity {
     basis.evaluate(t, psi);
     psi_.col(i) = psi.template cast<S>();
     log_weight_[i] = S(std::log(weight));
-    lo_[i] = i > 0 ? hi_[i - 1] : 0;  // in ascending order
+    lo_[i] = i > 0 ? hi_[i - 1] : 0;  // nodes are in ascending order
     hi_[i] = lo_[i] + weight;
   }
 
@@ -125,8 +127,8 @@ template <class S> class GibbsDensity {
   }
 
   Matrix psi_;              // the basis at the nodes
-  Vector log_weight_;       // of the nodes
-  Eigen::ArrayXd lo_, hi_;  // the interval whose mass a node stands for
+  Vector log_weight_;       // logarithms of the quadrature weights
+  Eigen::ArrayXd lo_, hi_;  // the interval of each node
 };
 
 }  // namespace fw

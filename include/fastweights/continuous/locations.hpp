@@ -9,19 +9,20 @@
 #include <string>
 
 /// \file
-/// From the scores of one query, s_n = K_n·q/√d, to where its density stands: C components with a
-/// share, a mean and a variance each. A location is a record; its Eigen members are parameters.
+/// A location computes the density of one query from its scores s_n = K_n·q/√d: a mixture of C
+/// components, each with a share, a mean and a variance. A location is a record; its Eigen members
+/// are parameters.
 
 namespace fw {
 
-/// Where a density stands. At most 8 components, so that it needs no heap.
-template <class S> struct Located {
-  static constexpr int most = 8;
-  using Array = Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, most, 1>;
-  Array share, mean, variance;  ///< one entry a component; the shares sum to 1
+/// The components of a mixture. At most 8, so that they need no heap.
+template <class S> struct Mixture {
+  static constexpr int max_components = 8;
+  using Array = Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, max_components, 1>;
+  Array share, mean, variance;  ///< one entry per component; the shares sum to 1
   static constexpr auto names = fw::names("share", "mean", "variance");
 
-  explicit Located(Index components = 1)
+  explicit Mixture(Index components = 1)
       : share(Array::Constant(components, S(1))),
         mean(Array::Zero(components)),
         variance(Array::Zero(components)) {}
@@ -29,7 +30,7 @@ template <class S> struct Located {
 
 namespace detail {
 
-// ln(1 + e^x), without overflow and, in real numbers, with all digits of small values.
+// ln(1 + e^x) without overflow, and for real x without loss of digits for small values.
 template <class S> S softplus(const S& x) {
   using std::exp;
   using std::log;
@@ -43,12 +44,12 @@ template <class S> S softplus(const S& x) {
 
 }  // namespace detail
 
-/// Learned by maps that all heads and queries share.
+/// Learned affine maps, which all heads and queries share.
 ///
-///     μ = sigmoid(w_μ·s + b_μ),   v = max(softplus(w_v·s + b_v), floor),   share = softmax(W s +
-///     b)
+///     μ = sigmoid(w_μ·s + b_μ),   v = max(softplus(w_v·s + b_v), floor)
+///     share = softmax(W s + b)
 ///
-/// One row a component; with one component the share is 1 and has no weights. A variance at the
+/// One row per component. With one component the share is 1 and has no weights. A variance at the
 /// floor has no gradient. Martins et al. 2022, arXiv 2109.00301, section 3.2 (without biases
 /// there).
 template <class S> struct LearnedLocation {
@@ -66,9 +67,9 @@ template <class S> struct LearnedLocation {
   static constexpr auto names = fw::names("mean_weight", "mean_bias", "variance_weight",
                                           "variance_bias", "share_weight", "share_bias", "floor");
 
-  /// Zero until initialised or loaded. A floor of 0 is for a Gaussian over the line only: the
-  /// others divide by a mass that a variance of 0 leaves empty. Throws std::invalid_argument for
-  /// sizes out of range.
+  /// Parameters are zero until initialised or loaded. A floor of 0 is valid only for GaussianShape
+  /// on Domain::line; other densities divide by a mass that is 0 for a variance of 0. Throws
+  /// std::invalid_argument for sizes out of range.
   explicit LearnedLocation(Index functions, Index components = 1, bool bias = true,
                            double variance_floor = 1e-6);
 
@@ -76,32 +77,32 @@ template <class S> struct LearnedLocation {
   Index functions() const { return mean_weight.cols(); }
   template <class T> LearnedLocation<T> cast() const;
 
-  /// Uniform weights in ±1/√N, as PyTorch does. Biases: μ spread evenly over the components, v near
-  /// 1, so that at first every query sees the whole signal.
+  /// Weights are uniform in ±1/√N, as in PyTorch. Biases spread the means of the components evenly
+  /// and give variances near 1, so that every query initially attends to the whole signal.
   template <class Generator> void initialise(Generator& random);
 
-  template <class Basis, class Scores> Located<S> locate(const Basis&, const Scores& scores) const {
-    Located<S> at(components());
+  template <class Basis, class Scores> Mixture<S> locate(const Basis&, const Scores& scores) const {
+    Mixture<S> mixture(components());
     for (Index c = 0; c < components(); ++c) {
-      at.mean[c] = Sigmoid{}.value(S(logit(mean_weight, mean_bias, c, scores)));
-      at.variance[c] = detail::later(
+      mixture.mean[c] = Sigmoid{}.value(S(logit(mean_weight, mean_bias, c, scores)));
+      mixture.variance[c] = detail::larger(
           detail::softplus(S(logit(variance_weight, variance_bias, c, scores))), S(floor));
-      if (components() > 1) at.share[c] = logit(share_weight, share_bias, c, scores);
+      if (components() > 1) mixture.share[c] = logit(share_weight, share_bias, c, scores);
     }
-    if (components() > 1) detail::softmax_in_place(at.share);
-    return at;
+    if (components() > 1) detail::softmax_in_place(mixture.share);
+    return mixture;
   }
 
-  /// dscores overwritten, grad accumulated. `d` is used up.
+  /// Overwrites dscores and `d`, accumulates grad.
   template <class Basis, class Scores, class DScores>
-  void vjp(const Basis&, const Scores& scores, const Located<S>& at, Located<S>& d,
+  void vjp(const Basis&, const Scores& scores, const Mixture<S>& mixture, Mixture<S>& d,
            DScores&& dscores, LearnedLocation& grad) const {
     dscores.setZero();
-    if (components() > 1) detail::softmax_vjp_in_place(at.share, d.share);
+    if (components() > 1) detail::softmax_vjp_in_place(mixture.share, d.share);
     for (Index c = 0; c < components(); ++c) {
       const S raw = logit(variance_weight, variance_bias, c, scores);
       const bool floored = !(detail::real_part(detail::softplus(raw)) > floor);
-      const S dmean = d.mean[c] * at.mean[c] * (S(1) - at.mean[c]);
+      const S dmean = d.mean[c] * mixture.mean[c] * (S(1) - mixture.mean[c]);
       const S dvariance = floored ? S(0) : S(d.variance[c] * Sigmoid{}.value(raw));
       add(mean_weight, c, dmean, scores, dscores, grad.mean_weight, grad.mean_bias);
       add(variance_weight, c, dvariance, scores, dscores, grad.variance_weight, grad.variance_bias);
@@ -116,7 +117,7 @@ template <class S> struct LearnedLocation {
     const S sum = weighted(weight, c, scores);
     return bias.size() > 0 ? sum + bias[c] : sum;
   }
-  // A single row is contiguous, one of several is not: only the former runs on SIMD lanes.
+  // A single row is contiguous and vectorises; one of several rows does not.
   template <class Weight, class F> static auto with_row(Weight& weight, Index c, const F& f) {
     using Row = std::conditional_t<std::is_const_v<Weight>, const Vector, Vector>;
     if (weight.rows() == 1) return f(Eigen::Map<Row>(weight.data(), weight.size()));
@@ -125,7 +126,7 @@ template <class S> struct LearnedLocation {
   template <class Scores> static S weighted(const Matrix& weight, Index c, const Scores& scores) {
     return with_row(weight, c, [&](const auto& row) { return S(row.cwiseProduct(scores).sum()); });
   }
-  // From the gradient of a logit.
+  // Accumulates the gradients of scores, weight and bias, given the gradient of a logit.
   template <class Scores, class DScores>
   static void add(const Matrix& weight, Index c, const S& dlogit, const Scores& scores,
                   DScores& dscores, Matrix& dweight, Vector& dbias) {
@@ -135,8 +136,8 @@ template <class S> struct LearnedLocation {
   }
 };
 
-/// The moments of a discrete softmax over the scores, taken for the weights of a mixture of the
-/// basis functions: nothing to learn.
+/// Mean and variance of a mixture of the basis functions, weighted by a discrete softmax over the
+/// scores. It has no parameters.
 ///
 ///     a = softmax(s),   μ = Σ_n a_n μ_n,   v = max(Σ_n a_n (μ_n² + σ_n²) − μ², floor)
 ///
@@ -151,29 +152,29 @@ template <class S> struct DiscreteMoments {
   template <class T> DiscreteMoments<T> cast() const { return {floor}; }
 
   template <class Basis, class Scores>
-  Located<S> locate(const Basis& basis, const Scores& scores) const {
+  Mixture<S> locate(const Basis& basis, const Scores& scores) const {
     using std::exp;
     S top = scores[0];
-    for (Index n = 1; n < scores.size(); ++n) top = detail::later(top, S(scores[n]));
+    for (Index n = 1; n < scores.size(); ++n) top = detail::larger(top, S(scores[n]));
     const auto weights = (scores.array() - S(detail::real_part(top))).exp();
     const S total = weights.sum();
-    Located<S> at;
-    at.mean[0] = (weights * basis.means()).sum() / total;
-    // About the mean: no difference of nearly equal squares.
-    const auto spread = (basis.means() - at.mean[0]).square() + basis.variances();
-    at.variance[0] = detail::later(S((weights * spread).sum() / total), S(floor));
-    return at;
+    Mixture<S> mixture;
+    mixture.mean[0] = (weights * basis.means()).sum() / total;
+    // Central moments avoid the difference of nearly equal squares.
+    const auto spread = (basis.means() - mixture.mean[0]).square() + basis.variances();
+    mixture.variance[0] = detail::larger(S((weights * spread).sum() / total), S(floor));
+    return mixture;
   }
 
   template <class Basis, class Scores, class DScores>
-  void vjp(const Basis& basis, const Scores& scores, const Located<S>& at, Located<S>& d,
+  void vjp(const Basis& basis, const Scores& scores, const Mixture<S>& mixture, Mixture<S>& d,
            DScores&& dscores, DiscreteMoments&) const {
     dscores = scores;
     detail::softmax_in_place(dscores);
-    const auto away = basis.means() - at.mean[0];
-    const bool floored = !(detail::real_part(at.variance[0]) > floor);
+    const auto offset = basis.means() - mixture.mean[0];
+    const bool floored = !(detail::real_part(mixture.variance[0]) > floor);
     const S dvariance = floored ? S(0) : d.variance[0];
-    const auto da = d.mean[0] * away + dvariance * (away.square() + basis.variances());
+    const auto da = d.mean[0] * offset + dvariance * (offset.square() + basis.variances());
     const S mean = (dscores.array() * da).sum();
     dscores.array() *= da - mean;
   }
@@ -183,7 +184,8 @@ template <class S>
 LearnedLocation<S>::LearnedLocation(Index functions, Index components, bool bias,
                                     double variance_floor)
     : floor(variance_floor) {
-  if (functions < 1 || components < 1 || components > Located<S>::most || !(variance_floor >= 0))
+  if (functions < 1 || components < 1 || components > Mixture<S>::max_components ||
+      !(variance_floor >= 0))
     throw std::invalid_argument("LearnedLocation: " + std::to_string(functions) + " functions, " +
                                 std::to_string(components) + " components, floor " +
                                 std::to_string(variance_floor) +
@@ -214,8 +216,8 @@ void LearnedLocation<S>::initialise(Generator& random) {
   const double bound = 1 / std::sqrt(static_cast<double>(mean_weight.cols()));
   fill_uniform(random, bound, mean_weight, variance_weight, share_weight);
   for (Index c = 0; c < mean_bias.size(); ++c) {
-    const double at = (static_cast<double>(c) + 0.5) / static_cast<double>(components());
-    mean_bias[c] = S(std::log(at / (1 - at)));
+    const double mean = (static_cast<double>(c) + 0.5) / static_cast<double>(components());
+    mean_bias[c] = S(std::log(mean / (1 - mean)));
     variance_bias[c] = S(0.5413248546129181);  // softplus⁻¹(1)
   }
 }

@@ -5,8 +5,8 @@
 #include <fastweights/core/normal.hpp>
 
 /// \file
-/// The integrals everything of the continuous memory is made of: moments of a function about a
-/// centre, ∫ (t − c)^k f(t) dt for k = 0, 1, 2.
+/// The integrals of the continuous memory: moments of a function about a centre,
+/// ∫ (t − c)^k f(t) dt for k = 0, 1, 2.
 
 namespace fw::detail {
 
@@ -43,7 +43,7 @@ Moments<S> normal_moments(const S& mean, const S& variance, const S& centre, con
   const S s = sqrt(variance), d = mean - centre;
   const S a = (lo - mean) / s, b = (hi - mean) / s;
   if (real_part(b) - real_part(a) < 1) {
-    // The closed form takes differences of nearly equal numbers here, the quadrature does not.
+    // The closed form would subtract nearly equal numbers here.
     GaussLegendre::visit(a, b, [&](const S& z, const S& weight) {
       const S mass = weight * normal_density(z), t = d + s * z;
       m.zeroth += mass;
@@ -53,7 +53,7 @@ Moments<S> normal_moments(const S& mean, const S& variance, const S& centre, con
     return m;
   }
   const S at_a = normal_density(a), at_b = normal_density(b);
-  // In the right tail by the complement, which does not round to 1.
+  // In the right tail the complement is more accurate: it does not round to 1.
   m.zeroth =
       real_part(a) > 0 ? normal_cdf(S(-a)) - normal_cdf(S(-b)) : normal_cdf(b) - normal_cdf(a);
   const S first = s * (at_a - at_b);
@@ -69,8 +69,8 @@ template <class S> Moments<S> uniform_moments(const S& centre, const S& lo, cons
   return {b - a, (b * b - a * a) * S(0.5), (b * b * b - a * a * a) / S(3)};
 }
 
-/// The larger and the smaller by their real parts.
-template <class S> S later(const S& a, const S& b) { return real_part(a) < real_part(b) ? b : a; }
-template <class S> S sooner(const S& a, const S& b) { return real_part(b) < real_part(a) ? b : a; }
+/// The larger and the smaller number, compared by their real parts.
+template <class S> S larger(const S& a, const S& b) { return real_part(a) < real_part(b) ? b : a; }
+template <class S> S smaller(const S& a, const S& b) { return real_part(b) < real_part(a) ? b : a; }
 
 }  // namespace fw::detail

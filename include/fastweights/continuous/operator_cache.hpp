@@ -6,26 +6,26 @@
 
 namespace fw::detail {
 
-/// The operators of one memory by chunk length and contraction. A list that only grows: finding one
-/// takes no lock, and two threads that need the same new one at once both compute it. Copies of a
-/// memory share the list. Beyond `most` operators, one is computed anew whenever it is asked for
-/// and is valid until the same thread asks again.
+/// A cache of a memory's ridge operators, by chunk length and contraction. It is a list that only
+/// grows, so that a lookup takes no lock. Two threads that need the same new operator at the same
+/// time both compute it. Copies of a memory share the cache. A full cache computes missing
+/// operators at every call; such a result is valid until the next call in the same thread.
 template <class S> class OperatorCache {
  public:
-  static constexpr int most = 128;
+  static constexpr int capacity = 128;
 
   struct Key {
-    Index fresh = 0;
-    double tau = 0;  ///< 0: there is no past
+    Index new_tokens = 0;
+    double tau = 0;  ///< 0 for the first write
     bool operator==(const Key&) const = default;
   };
 
-  /// The operator of `key`, by make(key) if it is new.
+  /// The operator of `key`; computes it by make(key) if it is missing.
   template <class Make> const RidgeOperator<S>& get(const Key& key, const Make& make) const {
     Node* const newest = list_->head.load(std::memory_order_acquire);
     for (const Node* node = newest; node != nullptr; node = node->next.get())
       if (node->key == key) return node->value;
-    if (newest != nullptr && newest->number >= most) {
+    if (newest != nullptr && newest->number >= capacity) {
       thread_local RidgeOperator<S> last;
       return last = make(key);
     }
@@ -43,7 +43,7 @@ template <class S> class OperatorCache {
     std::atomic<Node*> head{nullptr};
     ~List() {
       std::unique_ptr<Node> node(head.load());
-      while (node) node = std::move(node->next);  // not by recursion
+      while (node) node = std::move(node->next);  // avoids recursive destructors
     }
   };
 

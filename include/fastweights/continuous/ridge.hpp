@@ -8,48 +8,48 @@
 
 /// \file
 /// Ridge regression of a signal on a basis: the positions of the targets, and the operator that
-/// takes targets to coefficients.
+/// computes the coefficients from the targets.
 
 namespace fw {
 
-/// How a chunk of tokens and the resampled past come to lie on [0, 1], and how they are regressed.
+/// The positions of new tokens and past samples on [0, 1], and the ridge penalty.
 struct Regression {
   double ridge = 1;      ///< λ of the penalty λ‖B‖²
-  double padding = 0.5;  ///< how far zero targets reach beyond both ends of [0, 1]; 0 for none
-  bool parity = false;   ///< the grids of the published code instead of cell centres
+  double padding = 0.5;  ///< length of the zero targets beyond each end of [0, 1]; 0 for none
+  bool parity = false;   ///< use the grids of the published code instead of cell centres
 };
 
 namespace detail {
 
 /// The positions of one regression.
 struct Targets {
-  std::vector<double> past;   ///< M samples of the old signal, on (0, τ]
-  std::vector<double> fresh;  ///< L new tokens, on [τ, 1]
-  std::vector<double> zeros;  ///< targets that are zero, outside [0, 1]
+  std::vector<double> past;        ///< M samples of the past signal, on (0, τ]
+  std::vector<double> new_tokens;  ///< L new tokens, on [τ, 1]
+  std::vector<double> zeros;       ///< zero targets, outside [0, 1]
 };
 
-/// M + L targets in the middles of as many cells, on [0, τ] and on [τ, 1]; the zeros beyond in
-/// cells of width 1/(M + L). Without padding the ends of the signal, where half a Gaussian has no
-/// targets to hold it, are overweighted.
-inline Targets cell_centres(Index past, Index fresh, double tau, double padding) {
+/// Targets at cell centres: M cells on [0, τ], L cells on [τ, 1], and zero targets beyond both ends
+/// in cells of width 1/(M + L). Without zero targets the signal is overweighted at its ends, where
+/// half of a Gaussian lies outside the targets.
+inline Targets cell_centres(Index past, Index new_tokens, double tau, double padding) {
   Targets to;
   const auto put = [](std::vector<double>& list, Index count, double from, double length) {
     for (Index i = 0; i < count; ++i)
       list.push_back(from + length * (static_cast<double>(i) + 0.5) / static_cast<double>(count));
   };
   put(to.past, past, 0, tau);
-  put(to.fresh, fresh, tau, 1 - tau);
+  put(to.new_tokens, new_tokens, tau, 1 - tau);
   const auto each_side =
-      static_cast<Index>(std::ceil(padding * static_cast<double>(past + fresh) - 1e-9));
+      static_cast<Index>(std::ceil(padding * static_cast<double>(past + new_tokens) - 1e-9));
   put(to.zeros, each_side, -padding, padding);
   put(to.zeros, each_side, 1, padding);
   return to;
 }
 
-/// As the published code places them: the first chunk on the middle L of a grid over [−½, 3/2]
-/// (2L points, for odd L 2L − 1), later ones at τ m/M and τ + (1−τ) l/L between the outer points of
-/// a grid of 2(L + M) points.
-inline Targets published_positions(Index past, Index fresh, double tau) {
+/// The positions of the published code. The first chunk has the middle L points of a grid over
+/// [−½, 3/2] with 2L points (2L − 1 for odd L). Later chunks have samples at τ m/M, tokens at
+/// τ + (1−τ) l/L and zero targets at the outer points of a grid of 2(L + M) points.
+inline Targets published_positions(Index past, Index new_tokens, double tau) {
   Targets to;
   const auto grid = [](Index count, double step) {
     std::vector<double> points(static_cast<std::size_t>(count));
@@ -61,20 +61,23 @@ inline Targets published_positions(Index past, Index fresh, double tau) {
     return points;
   };
   if (past == 0) {
-    const bool odd = fresh % 2 != 0;
-    const Index count = odd ? 2 * fresh - 1 : 2 * fresh, before = (count - fresh) / 2;
-    const auto points = grid(count, (odd ? 1 : 0.5) / static_cast<double>(fresh));
+    const bool odd = new_tokens % 2 != 0;
+    const Index count = odd ? 2 * new_tokens - 1 : 2 * new_tokens,
+                before = (count - new_tokens) / 2;
+    const auto points = grid(count, (odd ? 1 : 0.5) / static_cast<double>(new_tokens));
     for (Index i = 0; i < count; ++i) {
-      const bool token = i >= before && i < before + fresh;
-      (token ? to.fresh : to.zeros).push_back(points[static_cast<std::size_t>(i)]);
+      const bool token = i >= before && i < before + new_tokens;
+      (token ? to.new_tokens : to.zeros).push_back(points[static_cast<std::size_t>(i)]);
     }
     return to;
   }
   for (Index m = 1; m <= past; ++m)
     to.past.push_back(tau * static_cast<double>(m) / static_cast<double>(past));
-  for (Index l = 1; l <= fresh; ++l)
-    to.fresh.push_back(tau + (1 - tau) * static_cast<double>(l) / static_cast<double>(fresh));
-  for (const double t : grid(2 * (fresh + past), 1 / static_cast<double>(2 * fresh + past)))
+  for (Index l = 1; l <= new_tokens; ++l)
+    to.new_tokens.push_back(tau +
+                            (1 - tau) * static_cast<double>(l) / static_cast<double>(new_tokens));
+  for (const double t :
+       grid(2 * (new_tokens + past), 1 / static_cast<double>(2 * new_tokens + past)))
     if (t < 0 || t > 1) to.zeros.push_back(t);
   return to;
 }
@@ -89,16 +92,16 @@ Eigen::MatrixXd basis_at(const Basis& basis, const std::vector<double>& position
 
 }  // namespace detail
 
-/// Takes targets to coefficients, B = X_past G_past + X_fresh G_fresh:
+/// Computes coefficients from targets, B = X_past G_past + X_new G_new:
 ///
-///     G = Ψᵀ (ΨΨᵀ + λI)⁻¹,   Ψ the basis at the positions of all targets, the zeros included
+///     G = Ψᵀ (ΨΨᵀ + λI)⁻¹,   Ψ the basis at the positions of all targets, including zero targets
 ///
-/// Computed in double by Cholesky (in float the published sizes are 5 to 11 % off), applied in S. A
-/// memory whose samples are always the same has B ← B (Ψ_samples G_past) + X_fresh G_fresh, and
-/// keeps the product in brackets for `past`.
+/// Computed in double by Cholesky and applied in S; in float the published sizes have errors of 5
+/// to 11 %. A memory with constant sample positions has B ← B (Ψ_samples G_past) + X_new G_new, and
+/// stores the product in brackets in `past`.
 template <class S> struct RidgeOperator {
-  Eigen::Matrix<S, Dynamic, Dynamic> past;   ///< M×N, or N×N
-  Eigen::Matrix<S, Dynamic, Dynamic> fresh;  ///< L×N
+  Eigen::Matrix<S, Dynamic, Dynamic> past;        ///< M×N, or N×N
+  Eigen::Matrix<S, Dynamic, Dynamic> new_tokens;  ///< L×N
 };
 
 /// The operator in double. Cost: N² (P + N/3) multiplications for P targets.
@@ -106,12 +109,12 @@ template <class Basis>
 RidgeOperator<double> ridge_operator(const Basis& basis, const detail::Targets& targets,
                                      double ridge) {
   const Eigen::MatrixXd past = detail::basis_at(basis, targets.past);
-  const Eigen::MatrixXd fresh = detail::basis_at(basis, targets.fresh);
+  const Eigen::MatrixXd new_tokens = detail::basis_at(basis, targets.new_tokens);
   const Eigen::MatrixXd zeros = detail::basis_at(basis, targets.zeros);
   Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(basis.size(), basis.size());
   gram.diagonal().setConstant(ridge);
-  for (const Eigen::MatrixXd* psi : {&past, &fresh, &zeros})
-    if (psi->cols() > 0)  // Eigen 3.4 divides by the columns
+  for (const Eigen::MatrixXd* psi : {&past, &new_tokens, &zeros})
+    if (psi->cols() > 0)  // Eigen 3.4 divides by the number of columns
       gram.selfadjointView<Eigen::Lower>().rankUpdate(*psi);
   const Eigen::LLT<Eigen::MatrixXd> factor(gram);
   if (factor.info() != Eigen::Success)
@@ -120,10 +123,10 @@ RidgeOperator<double> ridge_operator(const Basis& basis, const detail::Targets& 
         "choose a larger ridge than " +
         std::to_string(ridge));
   const auto solved = [&](const Eigen::MatrixXd& psi) -> Eigen::MatrixXd {
-    if (psi.cols() == 0) return psi.transpose();  // Eigen refers to its first number
+    if (psi.cols() == 0) return psi.transpose();  // Eigen would access the first entry
     return factor.solve(psi).transpose();
   };
-  return {solved(past), solved(fresh)};
+  return {solved(past), solved(new_tokens)};
 }
 
 }  // namespace fw

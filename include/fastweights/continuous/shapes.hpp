@@ -7,24 +7,24 @@
 ///
 ///     r_n = E_p[ψ_n] = ∫ p(t) ψ_n(t) dt
 ///
-/// against the functions of a basis, with derivatives to μ and v. On Domain::unit, p is cut off
-/// outside [0, 1] and divided by its mass there.
+/// with the functions of a basis, with derivatives by μ and v. On Domain::unit, p is truncated to
+/// [0, 1] and divided by its mass there.
 
 namespace fw {
 
 namespace detail {
 
-/// An integral and its derivatives to the density's parameters; also sums of such.
+/// An integral, or a sum of integrals, and its derivatives by the density's mean and variance.
 template <class S> struct Integral { S value = S(0), dmean = S(0), dvariance = S(0); };
 
-// J/Z for integrals over part of the density.
+// J/Z, the normalised integral of a truncated density with mass Z.
 template <class S> Integral<S> normalised(const Integral<S>& j, const Integral<S>& z) {
   const S value = j.value / z.value;
   return {value, (j.dmean - value * z.dmean) / z.value,
           (j.dvariance - value * z.dvariance) / z.value};
 }
 
-// The sum of dr_n r_n, and of its derivatives, by a shape's own integral of each function.
+// Σ_n dr_n r_n and its derivatives, from the shape's integral of each function.
 template <class Shape, class Basis, class S, class Dr>
 Integral<S> weighted_integrals(const Basis& basis, Domain domain, const S& mean, const S& variance,
                                const Dr& dr) {
@@ -49,7 +49,8 @@ void add_integrals(const Basis& basis, Domain domain, const S& share, const S& m
 
 }  // namespace detail
 
-/// p(t) = N(t; μ, v): continuous softmax. Over the line and Gaussians r_n = N(μ; μ_n, v + σ_n²).
+/// p(t) = N(t; μ, v): continuous softmax. On Domain::line with a Gaussian basis
+/// r_n = N(μ; μ_n, v + σ_n²).
 struct GaussianShape {
   template <class Basis, class S>
   static detail::Integral<S> integral(const Basis& basis, Index n, const S& mean, const S& variance,
@@ -61,7 +62,7 @@ struct GaussianShape {
     if (domain == Domain::line) return {S(1)};
     return derived(detail::normal_moments(mean, variance, mean, S(0), S(1)), variance);
   }
-  /// t ← the mass left of t, over the line, for every entry; `room` has as many.
+  /// t ← the mass left of t on the whole line, for every entry. `buffer` has the size of t.
   template <class S, class T, class Buffer>
   static void cdf(const S& mean, const S& variance, T& t, Buffer& buffer) {
     using std::sqrt;
@@ -105,7 +106,7 @@ struct GaussianShape {
   }
 
  private:
-  // From moments about μ of p·f: ∂p/∂μ = p (t−μ)/v, ∂p/∂v = p ((t−μ)² − v)/2v².
+  // From moments of p·f about μ: ∂p/∂μ = p (t−μ)/v, ∂p/∂v = p ((t−μ)² − v)/2v².
   template <class S>
   static detail::Integral<S> derived(const detail::Moments<S>& m, const S& variance) {
     return {m.zeroth, m.first / variance,
@@ -132,7 +133,7 @@ struct ParabolaShape {
   static void cdf(const S& mean, const S& variance, T& t, Buffer&) {
     const S a = half_width(variance);
     t = t.unaryExpr([&](const S& each) {
-      const S u = detail::later(S(-1), detail::sooner(S(1), S((each - mean) / a)));
+      const S u = detail::larger(S(-1), detail::smaller(S(1), S((each - mean) / a)));
       return S(S(0.5) + (S(3) * u - u * u * u) * S(0.25));
     });
   }
@@ -157,10 +158,10 @@ struct ParabolaShape {
   static std::array<S, 2> support(const S& mean, const S& variance, Domain domain) {
     const S a = half_width(variance);
     if (domain == Domain::line) return {mean - a, mean + a};
-    return {detail::later(S(0), S(mean - a)), detail::sooner(S(1), S(mean + a))};
+    return {detail::larger(S(0), S(mean - a)), detail::smaller(S(1), S(mean + a))};
   }
-  // From moments about μ of f over the support, at whose ends p is 0: ∂p/∂μ = (t−μ)/v,
-  // ∂p/∂v = (t−μ)²/2v² − a²/6v².
+  // From moments of f about μ over the support of p: ∂p/∂μ = (t−μ)/v, ∂p/∂v = (t−μ)²/2v² − a²/6v².
+  // p is 0 at the ends of its support, so that these need no derivative.
   template <class S>
   static detail::Integral<S> derived(const detail::Moments<S>& m, const S& variance) {
     const S a = half_width(variance), v = variance;

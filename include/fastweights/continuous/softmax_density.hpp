@@ -4,32 +4,32 @@
 
 namespace fw {
 
-/// Slots without an order: the basis of a memory that keeps vectors instead of a signal.
+/// Unordered slots: the basis of a memory that stores vectors instead of a signal.
 struct Slots {
   template <class T> Slots cast() const { return {}; }
 };
 
-/// Softmax attention over slots, r = softmax(s), for memories that keep vectors. Over no slots the
-/// answer is 0.
+/// Softmax attention over slots, r = softmax(s), for memories that store vectors. Without slots the
+/// output is 0.
 struct SoftmaxDensity {
-  struct Place {  ///< nothing: the scores say it all
+  struct Mixture {  ///< no components: the scores define the density
     static constexpr auto names = fw::names();
   };
   static constexpr auto names = fw::names();
 
   template <class T> SoftmaxDensity cast() const { return {}; }
 
-  template <class Basis, class Scores> Place locate(const Basis&, const Scores&) const {
+  template <class Basis, class Scores> Mixture locate(const Basis&, const Scores&) const {
     return {};
   }
   template <class Basis, class Scores, class R>
-  void expect(const Basis&, const Scores& scores, const Place&, R&& r) const {
+  void expect(const Basis&, const Scores& scores, const Mixture&, R&& r) const {
     r = scores;
     detail::softmax_in_place(r);
   }
-  /// dscores overwritten; it may not be dr.
+  /// Overwrites dscores, which must not be dr.
   template <class Basis, class Scores, class Dr, class DScores>
-  void vjp(const Basis&, const Scores& scores, const Place&, const Dr& dr, Place&,
+  void vjp(const Basis&, const Scores& scores, const Mixture&, const Dr& dr, Mixture&,
            DScores&& dscores, SoftmaxDensity&) const {
     using S = typename Scores::Scalar;
     dscores = scores;
@@ -37,7 +37,7 @@ struct SoftmaxDensity {
     const S mean = dscores.cwiseProduct(dr).sum();
     dscores.array() *= dr.array() - mean;
   }
-  Place no_gradient(const Place&) const { return {}; }
+  Mixture zero_gradient(const Mixture&) const { return {}; }
 };
 
 }  // namespace fw

@@ -5,32 +5,33 @@
 #include <fastweights/core/activations.hpp>
 
 /// \file
-/// Where the old signal is sampled when a chunk is written: evenly, or where it was last attended
-/// to. Positions are constants for the gradients.
+/// The positions at which a write samples the past signal: evenly spaced, or where reads attended
+/// to since the last write. Gradients treat positions as constants.
 
 namespace fw {
 
 using Eigen::Index;
 
-/// How sticky positions follow from numbers drawn uniformly from [0, 1).
+/// How uniform random numbers u in [0, 1) give sticky positions; F is the histogram's distribution
+/// function.
 enum class Draws {
-  stratified,  ///< F⁻¹((m + u_m)/M), straight within a bin: one draw in each M-th of the mass
-  published    ///< the left edge of the bin that F⁻¹(u_m) falls into, independent draws, sorted
+  stratified,  ///< F⁻¹((m + u_m)/M), linear within a bin: one sample per M-th of the mass
+  published    ///< the left edge of the bin of F⁻¹(u_m): independent samples, sorted
 };
 
 namespace detail {
 
-/// The positions for draws u by a histogram of D equal bins over [0, 1], ascending; evenly (the
-/// middles of M cells) when the histogram is empty.
+/// The positions for draws u and a histogram of D equal bins over [0, 1], in ascending order. For
+/// an empty histogram, the centres of M equal cells.
 template <class Histogram, class U, class Positions>
 void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, Positions& to) {
   const Index count = to.size(), bins = histogram.size();
-  // In float the mass of a bin far out may come out a little below zero.
+  // Rounding in float may give an outer bin a small negative mass.
   const auto mass = [&](Index b) {
     return std::max(0.0, static_cast<double>(real_part(histogram[b])));
   };
   double total = 0;
-  Index last = 0;  // bin with any mass
+  Index last = 0;  // the last bin with mass
   for (Index b = 0; b < bins; ++b) {
     total += mass(b);
     if (mass(b) > 0) last = b;
@@ -48,7 +49,7 @@ void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, 
   }
   std::sort(to.data(), to.data() + count);
   Index bin = 0;
-  double below = 0;  // the mass of the bins before this one
+  double below = 0;  // the mass of all bins before `bin`
   for (Index m = 0; m < count; ++m) {
     const double wanted = to[m] * total;
     while (bin < last && below + mass(bin) <= wanted) below += mass(bin++);

@@ -5,15 +5,14 @@
 
 /// \file
 /// Elementwise activations: `value(x)` and `derivative(x)`, for real, complex and automatic
-/// differentiation scalars. One of your own needs these two members and nothing more; `values` and
-/// `derivatives` of an Eigen array expression, if it has them, are used for whole matrices and run
-/// on SIMD lanes.
+/// differentiation scalars. Your own activation needs only these two members. It may add `values`
+/// and `derivatives` of an Eigen array expression: these are used for whole matrices and vectorise.
 
 namespace fw {
 
 namespace detail {
 
-// The real part, by which a complex-step argument takes the branch of its real value.
+// A complex-step argument takes the branch of its real part.
 template <class S> auto real_part(const S& x) { return Eigen::numext::real(x); }
 
 // value() and derivative() of every entry, as an expression.

@@ -4,8 +4,8 @@
 #include <fastweights/core/views.hpp>
 
 /// \file
-/// A carrier decides what the members of a record are made of, so that a rule declares its inputs,
-/// outputs and state once:
+/// A carrier decides the types of a record's members, so that a rule declares its inputs, outputs
+/// and state once:
 ///
 ///     template <class C> struct Write {
 ///       fw::vec<C, Dk> key;  fw::vec<C, Dv> value;  fw::num<C> beta;
@@ -18,7 +18,7 @@
 /// | `Extents` | its size | its size |
 /// | `Owned<S>` | `Matrix<S, D, 1>` | `S` |
 /// | `OwnedSequence<S>` | `Matrix<S, D, Dynamic>` | `Matrix<S, 1, Dynamic>` |
-/// | `Token<S>` | a view of one column | `S&`, so that a forgotten one does not compile |
+/// | `Token<S>` | a view of one column | `S&`, so that a missing number does not compile |
 /// | `Sequence<S>` | a view of T columns | a view of T numbers |
 
 namespace fw {
@@ -50,16 +50,16 @@ template <class S> struct Sequence {
   using scalar = ScalarSequence<S>;
 };
 
-/// A vector of D entries a step.
+/// A vector of D entries per step.
 template <class C, int D> using vec = typename C::template array<D, 1>;
 
-/// A matrix a step: `Rows` × `Width`.
+/// A `Rows` × `Width` matrix per step.
 template <class C, int Rows, int Width> using mat = typename C::template array<Rows, Width>;
 
-/// One number a step.
+/// One number per step.
 template <class C> using num = typename C::scalar;
 
-/// A counter in a state: not differentiated, saved with the state.
+/// A counter in a state: it has no gradient and is saved with the state.
 template <class C> using count = typename C::count;
 
 }  // namespace fw

@@ -6,12 +6,12 @@
 #include <string>
 
 /// \file
-/// The checks at the public boundary. Each throws std::invalid_argument that names the rule, the
-/// member, what was given and what is expected, before anything is changed.
+/// The checks at the public boundary. Each throws std::invalid_argument before anything is changed.
+/// The message names the rule, the member, the given size and the expected size.
 
 namespace fw::detail {
 
-// Out of line and cold: a check that passes costs a comparison.
+// Out of line and cold: a check that passes costs only a comparison.
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_mismatch(std::string_view rule,
                                                                   std::string_view member,
                                                                   Index given, const char* what,
@@ -21,12 +21,12 @@ namespace fw::detail {
                               std::to_string(expected));
 }
 
-// The steps of `columns` columns, the last of them cut short or not.
+// The number of steps in `columns` columns; the last step may have fewer columns.
 inline Index steps_in(Index columns, const Extent& step) {
   return (columns + step.width - 1) / step.width;
 }
 
-// What one token adds to a sequence: of a member for chunks, one column.
+// The columns that one token adds to a sequence; a member for chunks grows by one column.
 inline Extent per_token(const Extent& step) { return {step.rows, step.chunks ? 1 : step.width}; }
 
 template <class View> inline constexpr bool has_extent = requires(const View& v) { v.given(); };
@@ -61,8 +61,9 @@ void check_sequence(std::string_view rule, const R& sequence, const E& extents, 
       sequence, extents);
 }
 
-// How many columns the members for chunks have, those of `columns` before them included, which is
-// −1 when there were none: members of one step that come in chunks have as many columns.
+// All chunk members of one step must have the same number of columns. Returns this number, or
+// `columns` if the record has no chunk members. `columns` is the number that other records of the
+// step have, or −1 if it is not known yet.
 template <class R, class E>
 EIGEN_ALWAYS_INLINE Index check_chunks(std::string_view rule, const R& record, const E& extents,
                                        Index columns = -1) {
@@ -72,7 +73,7 @@ EIGEN_ALWAYS_INLINE Index check_chunks(std::string_view rule, const R& record, c
           if (!expected.chunks) return;
           const Index given = view.given().width;
           if (columns >= 0 && given != columns)
-            throw_mismatch(rule, name, given, "columns", columns, "what goes with it");
+            throw_mismatch(rule, name, given, "columns", columns, "the rest of the chunk");
           columns = given;
         }
       },
@@ -99,7 +100,7 @@ EIGEN_ALWAYS_INLINE void check_state(std::string_view rule, const R& state, cons
       state, extents);
 }
 
-/// How many steps a sequence has, by its first member.
+/// The number of steps of a sequence, by its first member.
 template <class R, class E> Index steps_of(const R& sequence, const E& extents) {
   return steps_in(std::get<0>(members(sequence)).given().width, std::get<0>(members(extents)));
 }

@@ -3,12 +3,12 @@
 #include <fastweights/core/signatures.hpp>
 
 /// \file
-/// Signatures of memories whose past fades at a rate α in (0, 1] that comes with every token:
-/// W ← α W, or W ← W diag(α) with one α a key row.
+/// Signatures of memories with an input decay α in (0, 1] per token: W ← α W, or W ← W diag(α)
+/// with one α per key row.
 
 namespace fw {
 
-/// Write (k, v, α) with one decay a token, read q: simple gated linear attention.
+/// Write (k, v, α) with one decay per token, read q: simple gated linear attention.
 template <int Dk, int Dv> struct KeyValueDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -22,8 +22,8 @@ template <int Dk, int Dv> struct KeyValueDecay : detail::QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
 };
 
-/// Write (k, v, α) with one decay a feature of the key, read q. What fades are the columns of W:
-/// behind a feature map there are as many as it has features, whatever the size of the key.
+/// Write (k, v, α) with one decay per feature of the key, read q. The decay acts on the columns of
+/// W. With a feature map, W has one column per feature, whatever the size of the key.
 template <int Dk, int Dv, int Features> struct KeyValueFeatureDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -37,10 +37,11 @@ template <int Dk, int Dv, int Features> struct KeyValueFeatureDecay : detail::Qu
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->features, 1}}; }
 };
 
-/// Write (k, v, α) with one decay a key row, read q: gated linear attention.
+/// Write (k, v, α) with one decay per key row, read q: gated linear attention.
 template <int Dk, int Dv> using KeyValueVectorDecay = KeyValueFeatureDecay<Dk, Dv, Dk>;
 
-/// Write (k, v, β, α) with one write strength and one decay a token, read q: the gated delta rule.
+/// Write (k, v, β, α) with one write strength and one decay per token, read q: the gated delta
+/// rule.
 template <int Dk, int Dv> struct KeyValueBetaDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -55,7 +56,8 @@ template <int Dk, int Dv> struct KeyValueBetaDecay : detail::QueryOutput<Dk, Dv>
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}}; }
 };
 
-/// Write (k, v, β, α) with one write strength a token and one decay a feature of the key, read q.
+/// Write (k, v, β, α) with one write strength per token and one decay per feature of the key, read
+/// q.
 template <int Dk, int Dv, int Features>
 struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
@@ -73,8 +75,8 @@ struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dk, Dv> {
   }
 };
 
-/// Write (k, v, β, α) with one write strength a token and one decay a key row, read q: Kimi delta
-/// attention.
+/// Write (k, v, β, α) with one write strength per token and one decay per key row, read q: Kimi
+/// delta attention.
 template <int Dk, int Dv> using KeyValueBetaVectorDecay = KeyValueBetaFeatureDecay<Dk, Dv, Dk>;
 
 }  // namespace fw

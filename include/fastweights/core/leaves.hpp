@@ -12,10 +12,9 @@
 #include <utility>
 
 /// \file
-/// The arrays and numbers of a record, without their types. An `Object` is any member; a `Leaf` is
-/// an array or a number. Visiting records through them keeps compile times low: a visitor is one
-/// ordinary function, and a record type adds a table of functions instead of an instance of every
-/// visitor.
+/// Type-erased arrays and numbers of a record. An `Object` is any member; a `Leaf` is an array or a
+/// number. They keep compile times low: a visitor is one ordinary function, and a record type adds
+/// a table of functions instead of an instance of every visitor.
 
 namespace fw::detail {
 
@@ -46,22 +45,22 @@ struct Leaf {
   void* data = nullptr;
   Index rows = 1, cols = 1;
   ScalarKind scalar = ScalarKind::other;
-  std::size_t width = 0;      // bytes of a scalar
+  std::size_t width = 0;  // bytes of a scalar
   bool is_signed = true;
-  bool is_array = false;      // a number otherwise
-  bool is_column = false;     // by its type
-  bool is_row = false;        // by its type
-  bool is_row_major = false;  // order of its entries
+  bool is_array = false;   // a number otherwise
+  bool is_column = false;  // by its type
+  bool is_row = false;     // by its type
+  bool is_row_major = false;
 
   Index size() const { return rows * cols; }
   bool is_vector() const { return is_column || is_row; }
 
-  /// Entry i in row-major order, as an index in the order of storage.
+  /// The storage index of entry i in row-major order.
   Index from_row_major(Index i) const { return is_row_major ? i : i % cols * rows + i / cols; }
 
   void* entry(Index i) const { return static_cast<std::byte*>(data) + i * Index(width); }
 
-  /// Sets entry i, in the order of storage; false where its type holds only an infinity instead.
+  /// Sets entry i in storage order. Returns false if a finite x overflows the entry's type.
   bool store(Index i, double x) const {
     const auto put = [&]<class S>(S* to) {
       *to = static_cast<S>(x);
@@ -74,7 +73,7 @@ struct Leaf {
     throw std::invalid_argument("fastweights: this member does not hold real numbers");
   }
 
-  /// The same for integers; false where the number does not fit.
+  /// The same for integers. Return false if the number does not fit.
   bool load_integer(Index i, std::int64_t& x) const {
     return visit_integer(i, [&](auto* at) {
       x = static_cast<std::int64_t>(*at);
@@ -88,7 +87,7 @@ struct Leaf {
     });
   }
 
-  /// All entries in the order of storage. S must be the scalar that `scalar` stands for.
+  /// All entries in storage order. S must be the type that `scalar` names.
   template <class S> auto entries() const {
     return Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>(static_cast<S*>(data), size());
   }
@@ -125,15 +124,15 @@ struct Object {
   const ObjectType* type = nullptr;
 };
 
-/// How to take an object apart. All three are null for what is neither record, list nor leaf.
+/// Access to the parts of an object. All three are null for a type that is neither record, list nor
+/// leaf.
 struct ObjectType {
-  std::size_t (*count)(const void*) = nullptr;          // members of a record, elements of a list
-  Object (*part)(void*, std::size_t) = nullptr;         // one of them; without a name in a list
+  std::size_t (*count)(const void*) = nullptr;   // members of a record, elements of a list
+  Object (*part)(void*, std::size_t) = nullptr;  // one of these; elements of a list have no name
   Leaf (*leaf)(void*) = nullptr;
 };
 
-template <class T>
-inline constexpr bool is_array = std::is_base_of_v<Eigen::PlainObjectBase<T>, T>;
+template <class T> inline constexpr bool is_array = std::is_base_of_v<Eigen::PlainObjectBase<T>, T>;
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || scalar_kind<T>() != ScalarKind::other;
 
@@ -179,7 +178,7 @@ template <class T> constexpr ObjectType make_object_type() {
 
 template <class T> inline constexpr ObjectType object_type = make_object_type<T>();
 
-/// The object may be const: visitors that write must be given one that is not.
+/// Discards const: pass a const object only to visitors that do not write.
 template <class T> Object object(T& value, std::string_view name = {}) {
   using Plain = std::remove_const_t<T>;
   return {name, const_cast<Plain*>(std::addressof(value)), &object_type<Plain>};
@@ -191,7 +190,8 @@ template <class R> Object member_of(void* record, std::size_t i) {
     auto& r = *static_cast<R*>(record);
     const std::array<Object, n> parts = [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::array<Object, n>{object(std::get<I>(members(r)), R::names[I])...};
-    }(std::make_index_sequence<n>{});
+    }
+    (std::make_index_sequence<n>{});
     return parts[i];
   } else {
     return {};
@@ -202,7 +202,7 @@ template <class List> Object element_of(void* list, std::size_t i) {
   return object((*static_cast<List*>(list))[i]);
 }
 
-/// Where a leaf is in its record; text() writes it as "blocks.0.norm.weight".
+/// The position of a leaf in its record; text() returns it as "blocks.0.norm.weight".
 struct LeafPath {
   const LeafPath* parent = nullptr;
   std::string_view name;
@@ -215,12 +215,12 @@ struct LeafPath {
   }
 };
 
-/// A reference to a function that takes the same leaf of all records visited, and its path.
+/// A reference to a function of the leaves at one path, one leaf per visited record.
 class LeafVisitor {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, LeafVisitor>)
-  LeafVisitor(F&& f)  // NOLINT: implicit by design
+      LeafVisitor(F&& f)  // NOLINT: implicit by design
       : context_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* context, const Leaf* leaves, const LeafPath& path) {
           (*static_cast<std::remove_reference_t<F>*>(context))(leaves, path);

@@ -6,13 +6,12 @@
 
 /// \file
 /// The memory concepts. A memory is hyperparameters plus two actions on a separate State, `write`
-/// and `read`; everything else a rule may add is a refinement, and what it leaves out is filled in
-/// by the generic algorithms.
+/// and `read`. Everything else is optional: the generic algorithms replace what a rule leaves out.
 ///
 ///     template <class S> struct Rule {
 ///       using Scalar = S;
 ///       using Signature = ...;                    // Write, Read, Out and their extents
-///       template <class C> struct State {...};    // what it keeps
+///       template <class C> struct State {...};
 ///       static constexpr std::string_view name;   // for errors and tables
 ///       Signature signature() const;
 ///       State<Extents> state_extents() const;
@@ -20,8 +19,8 @@
 ///       void read(const StateOf<Rule>&, ReadToken<Rule>, OutToken<Rule>) const;
 ///     };
 ///
-/// The members are bare: they check nothing. fw::write, fw::read, fw::step, fw::scan and
-/// fw::backward are the public boundary, where sizes are checked before anything is changed.
+/// The members check nothing. fw::write, fw::read, fw::step, fw::scan and fw::backward are the
+/// public boundary: they check all sizes before anything is changed.
 
 namespace fw {
 
@@ -40,7 +39,7 @@ using ReadSequence = typename M::Signature::template Read<Sequence<const typenam
 template <class M>
 using OutSequence = typename M::Signature::template Out<Sequence<typename M::Scalar>>;
 
-/// The gradient that comes in from above, and those that go out to the inputs.
+/// The incoming gradient of the outputs, and the gradients of the inputs.
 template <class M>
 using OutGradToken = typename M::Signature::template Out<Token<const typename M::Scalar>>;
 template <class M>
@@ -66,45 +65,45 @@ concept Memory = requires(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<
 }
 &&std::copyable<StateOf<M>>&& Record<StateOf<M>>;
 
-/// Reading leaves the state as it is: many reads a token, generic backward.
+/// Reads leave the state unchanged, which allows several reads per token.
 template <class M>
 concept PureRead = Memory<M> &&
     requires(const M& m, const StateOf<M>& s, ReadToken<M> r, OutToken<M> y) {
   m.read(s, r, y);
 };
 
-/// Brings a step of its own, equal to write then read up to rounding.
+/// Has its own step, equal to write then read up to rounding.
 template <class M>
 concept FusedStep = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r, OutToken<M> y) {
   m.step(s, w, r, y);
 };
 
-/// Brings a scan of its own, equal to step after step up to rounding, for finite inputs.
+/// Has its own scan, equal to step after step up to rounding, for finite inputs.
 template <class M>
 concept OwnScan = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {
   m.scan(s, w, r, y);
 };
 
-/// Can take a chunk of tokens at once in matrix form, equal to step after step for finite inputs.
+/// Has a chunkwise form in matrix products, equal to step after step for finite inputs.
 template <class M>
 concept Chunkable = Memory<M> &&
     requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {
   m.chunk(s, w, r, y);
 };
 
-/// Keeps slow weights among its state: a record `slow` that no write changes, so that its gradient
-/// is that of the initial state. A layer around the rule learns them.
+/// Its state has slow weights: a record `slow` that no write changes, so that its gradient is the
+/// gradient of the initial state. A layer around the rule learns them.
 template <class M>
 concept KeepsSlowWeights = Memory<M> && requires(StateOf<M>& s) {
   requires Record<decltype(s.slow)>;
 };
 
-/// Knows the vector-Jacobian products of one write and one read. `ds` enters as the gradient of the
-/// state after the action and leaves as that of the state before it; dw and dr accumulate. A rule
-/// whose read changes the state, and reads after it writes, is given the state after the read: what
-/// a read changes has no part in its own answer.
+/// Has the vector-Jacobian products of one write and one read. `ds` is the gradient of the state
+/// after the action on entry and of the state before it on return; dw and dr accumulate. A rule
+/// whose read changes the state, and which reads after it writes, gets the state after the read:
+/// the entries that a read changes must not affect its own output.
 template <class M>
 concept StepDifferentiable = Memory<M> &&
     requires(const M& m, const StateOf<M>& s, StateOf<M>& ds, WriteToken<M> w, WriteGradToken<M> dw,
@@ -113,7 +112,7 @@ concept StepDifferentiable = Memory<M> &&
   m.read_vjp(s, r, dy, ds, dr);
 };
 
-/// Brings a backward pass over a whole sequence of its own.
+/// Has its own backward pass over a whole sequence.
 template <class M>
 concept OwnBackward = Memory<M> &&
     requires(const M& m, const StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r,
@@ -122,28 +121,29 @@ concept OwnBackward = Memory<M> &&
   m.backward(s, w, r, dy, ds, dw, dr);
 };
 
-/// Has a scan that leaves something in a Trace.
+/// Has a scan that stores intermediate results in a Trace.
 template <class M>
-concept LeavesTrace = Memory<M> &&
+concept TracedScan = Memory<M> &&
     requires(const M& m, StateOf<M>& s, typename M::Trace& trace, WriteSequence<M> w,
              ReadSequence<M> r, OutSequence<M> y) {
   m.scan(s, w, r, y, trace);
 };
 
-/// Brings a backward pass that goes by what its forward pass left in a Trace.
+/// Has its own backward pass, which uses the Trace of the forward pass.
 template <class M>
-concept TracedBackward = OwnScan<M> && LeavesTrace<M> &&
+concept TracedBackward = OwnScan<M> && TracedScan<M> &&
     requires(const M& m, const StateOf<M>& initial, StateOf<M>& ds, typename M::Trace& trace,
              WriteSequence<M> w, ReadSequence<M> r, OutGradSequence<M> dy, WriteGradSequence<M> dw,
              ReadGradSequence<M> dr) {
   m.backward(initial, trace, w, r, dy, ds, dw, dr);
 };
 
-/// Has gradients for every input and the initial state, over sequences of any length.
+/// Has gradients of every input and the initial state, over sequences of any length.
 template <class M>
 concept Differentiable = StepDifferentiable<M> || OwnBackward<M> || TracedBackward<M>;
 
-/// A stretch of writes can be summed up in a Segment that acts on any state later: a monoid.
+/// Consecutive writes compose into a Segment, which can be applied to any state later. Segments
+/// form a monoid.
 template <class M>
 concept Mergeable = Memory<M> &&
     requires(const M& m, typename M::Segment& g, const typename M::Segment& h, StateOf<M>& s,
@@ -154,14 +154,14 @@ concept Mergeable = Memory<M> &&
   m.apply(h, s);   // s becomes the state after the writes of h
 };
 
-/// Both can stand behind the same layer.
+/// Both can be used by the same layer.
 template <class A, class B>
 concept Interchangeable =
     Memory<A> && Memory<B> && std::same_as<typename A::Scalar, typename B::Scalar> &&
     std::same_as<typename A::Signature, typename B::Signature>;
 
-/// Whether nothing is ever written into a rule's zero state, so that a layer around it has to learn
-/// another one (`static constexpr bool learns_initial_state = true`).
+/// Whether a layer around the rule has to learn the initial state, because writes never change a
+/// zero state (`static constexpr bool learns_initial_state = true`).
 template <class M> constexpr bool learns_initial_state() {
   if constexpr (requires { M::learns_initial_state; })
     return M::learns_initial_state;
@@ -177,8 +177,7 @@ template <class M> constexpr bool reads_first() {
     return false;
 }
 
-/// Names what keeps M from being a memory, one sentence an error, where a concept would only
-/// refuse.
+/// Compile-time errors that say why M is not a memory. A failed concept would not tell the reason.
 template <class M> constexpr bool assert_memory() {
   static_assert(
       requires { typename M::Scalar; }, "memory rule: `using Scalar = ...` is missing");
@@ -209,35 +208,35 @@ template <class M> constexpr bool assert_memory() {
   static_assert(Memory<M>, "memory rule: a member has the wrong type; see fw::Memory");
   static_assert(
       !requires(const M& m) { &M::step; } || FusedStep<M>,
-      "memory rule: `step` is there, but does not take (StateOf<M>&, WriteToken<M>, "
+      "memory rule: `step` exists, but does not take (StateOf<M>&, WriteToken<M>, "
       "ReadToken<M>, OutToken<M>)");
   static_assert(
       !requires(const M& m) { &M::scan; } || OwnScan<M>,
-      "memory rule: `scan` is there, but does not take (StateOf<M>&, WriteSequence<M>, "
+      "memory rule: `scan` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
       !requires(const M& m) { &M::chunk; } || Chunkable<M>,
-      "memory rule: `chunk` is there, but does not take (StateOf<M>&, WriteSequence<M>, "
+      "memory rule: `chunk` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
       !requires(const M& m) { &M::backward; } || OwnBackward<M> || TracedBackward<M>,
-      "memory rule: `backward` is there, but does not take (const StateOf<M>& initial, "
+      "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");
-  static_assert(!LeavesTrace<M> || TracedBackward<M>,
-                "memory rule: `scan` leaves a Trace; then `scan` without one must be there, and "
+  static_assert(!TracedScan<M> || TracedBackward<M>,
+                "memory rule: `scan` takes a Trace, but a `scan` without it is missing or "
                 "`backward(const StateOf<M>& initial, Trace&, WriteSequence<M>, ReadSequence<M>, "
                 "OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, ReadGradSequence<M>)`");
   static_assert(
       !requires { &M::extend; } || Mergeable<M>,
-      "memory rule: `extend` is there, but not all of Segment, empty_segment(), "
+      "memory rule: `extend` exists, but not all of Segment, empty_segment(), "
       "extend(Segment&, WriteToken<M>), merge(Segment&, const Segment&) and "
       "apply(const Segment&, StateOf<M>&)");
   static_assert(!(
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,
                 "memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must "
-                "both be there");
+                "both exist");
   return true;
 }
 

@@ -8,8 +8,8 @@
 
 namespace fw::detail {
 
-// A matrix in memory, as it lies there or transposed: one type for blocks, maps and transposes, so
-// that Eigen's product kernels are compiled once for a scalar and not for every pair of these.
+// A matrix in memory or its transpose. One type stands for blocks, maps and transposes, so that
+// Eigen's product kernels are compiled once per scalar and not for every pair of these.
 template <class S, bool Transposed> struct InMemory {
   S* data;
   Eigen::Index stride;  // from one contiguous run of entries to the next
@@ -25,7 +25,7 @@ template <class S, bool Transposed> struct InMemory {
   }
 };
 
-// A single row is a matrix of columns of 1, whichever way Eigen stores it.
+// A single row is a matrix of columns of size 1, however Eigen stores it.
 template <class S, class X> auto in_memory(X& x) {
   if constexpr (std::remove_const_t<X>::IsRowMajor && X::RowsAtCompileTime != 1)
     return InMemory<S, true>{x.data(), x.rowStride()};
@@ -38,15 +38,15 @@ struct ProductBlocks {
   Eigen::Index rows, depth, cols;
 };
 
-/// Eigen packs copies of both factors. Of blocks of 128 it keeps them on the stack, for numbers of
-/// up to 8 bytes.
+/// Eigen packs copies of both factors. For blocks of 128 and scalars of up to 8 bytes these copies
+/// are on the stack.
 inline constexpr ProductBlocks without_heap{128, 128, 128};
 inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(),
                                            std::numeric_limits<Eigen::Index>::max(),
                                            std::numeric_limits<Eigen::Index>::max()};
 
-// A function of its own that is not inline: a source that links fastweights::compiled finds it
-// there and does not compile Eigen's product kernels again.
+// Not inline: a program that links fastweights::compiled does not compile Eigen's product kernels
+// again.
 template <class To, class A, class B>
 EIGEN_DONT_INLINE void add_product_by_blocks(To to, A a, B b, Eigen::Index rows, Eigen::Index depth,
                                              Eigen::Index cols, const ProductBlocks& block) {
@@ -67,8 +67,8 @@ EIGEN_DONT_INLINE void add_product_by_blocks(To to, A a, B b, Eigen::Index rows,
   }
 }
 
-/// to += a·b, where each is a matrix, a map or a block with contiguous columns, or the transpose of
-/// one. Takes no heap unless `block` says otherwise.
+/// to += a·b for matrices, maps and blocks with contiguous columns, or transposes of these. Does
+/// not allocate with the default `block`.
 template <class To, class A, class B>
 void add_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
   using S = typename A::Scalar;
@@ -100,8 +100,7 @@ FASTWEIGHTS_PRODUCTS(extern, double);
 FASTWEIGHTS_PRODUCTS(extern, std::complex<double>);
 #endif
 
-// With FASTWEIGHTS_POISON_SCRATCH, whoever reads room that nobody wrote reads NaN, of integers the
-// bits of one.
+// With FASTWEIGHTS_POISON_SCRATCH, uninitialised buffers hold NaN, or the largest integer.
 template <class S> void poison_buffer([[maybe_unused]] S* data, [[maybe_unused]] Eigen::Index n) {
 #ifdef FASTWEIGHTS_POISON_SCRATCH
   if constexpr (std::is_integral_v<S>)
@@ -111,11 +110,11 @@ template <class S> void poison_buffer([[maybe_unused]] S* data, [[maybe_unused]]
 #endif
 }
 
-/// Room for n numbers that the thread keeps: allocated by the first call that needs as much, and
-/// given back when the thread ends. `Use` tells apart rooms that are needed at the same time.
+/// A buffer of n numbers owned by the thread. It is allocated by the first call that needs this
+/// size and freed when the thread ends. Buffers in use at the same time need different `Use` types.
 template <class S, class Use> S* thread_buffer(Eigen::Index n) {
   thread_local Eigen::Matrix<S, Eigen::Dynamic, 1> buffer;
-  if (buffer.size() < n) buffer = Eigen::Matrix<S, Eigen::Dynamic, 1>(n);  // resize frees first
+  if (buffer.size() < n) buffer = Eigen::Matrix<S, Eigen::Dynamic, 1>(n);
   poison_buffer(buffer.data(), n);
   return buffer.data();
 }

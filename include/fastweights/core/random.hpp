@@ -7,15 +7,16 @@
 #include <type_traits>
 
 /// \file
-/// A seeded generator whose numbers are the same everywhere: std::mt19937_64 is fixed by the C++
-/// standard, std::normal_distribution and its kin are not, so the distributions stand here.
+/// A seeded generator whose numbers are the same everywhere. The C++ standard specifies
+/// std::mt19937_64 exactly, but not std::normal_distribution and the other distributions, so this
+/// file implements them.
 
 namespace fw {
 
-/// Draws uniform, normal and integer numbers from a seed. The bits behind them are the same with
-/// every compiler and standard library; a normal number is as reproducible as the last bit of the
-/// mathematical library's log and cos. All draws are made in double, so that a float matrix holds
-/// the rounded entries of the double one. A copy goes on with the same numbers as the original.
+/// Draws uniform, normal and integer numbers from a seed. The random bits are the same with every
+/// compiler and standard library; normal numbers also depend on the last bit of the mathematical
+/// library's log and cos. All draws are made in double, so that a float matrix has the rounded
+/// entries of the double matrix. A copy continues with the same numbers as the original.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
@@ -24,7 +25,8 @@ class Random {
   double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
 
   /// Standard normal: √(−2 ln(1−u)) cos(2πv). Box, Muller 1958, A Note on the Generation of Random
-  /// Normal Deviates. Their second number (the sine) is not kept: the engine stays the only state.
+  /// Normal Deviates. The second number (the sine) is discarded, so that the engine is the only
+  /// state.
   double normal() {
     constexpr double two_pi = 6.283185307179586476925;
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));
@@ -34,7 +36,7 @@ class Random {
   /// In {0, …, n−1}, each equally likely. Throws std::invalid_argument for n = 0.
   std::uint64_t below(std::uint64_t n) {
     if (n == 0) throw std::invalid_argument("Random: below(0) has no number to draw from");
-    const std::uint64_t surplus = (0 - n) % n;  // 2^64 mod n: as many bit patterns are left over
+    const std::uint64_t surplus = (0 - n) % n;  // 2^64 mod n, the bit patterns to reject
     for (;;) {
       const std::uint64_t bits = engine_();
       if (bits >= surplus) return bits % n;
@@ -65,8 +67,8 @@ void fill_uniform(Generator& random, double bound, Matrices&... matrices) {
   (fill(matrices), ...);
 }
 
-/// Number i of stream `seed`, uniform in [0, 1): for draws that must come out the same when they
-/// are asked for again. Steele, Lea, Flood 2014 (SplitMix64), doi 10.1145/2660193.2660195.
+/// Number i of stream `seed`, uniform in [0, 1), for draws that must be repeatable. Steele, Lea,
+/// Flood 2014 (SplitMix64), doi 10.1145/2660193.2660195.
 inline double uniform_at(std::uint64_t seed, std::uint64_t i) {
   const auto mix = [](std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;

@@ -10,17 +10,17 @@
 #include <vector>
 
 /// \file
-/// A record is a class whose data members are all public and are all named, in order, by a static
-/// member `names`. Whatever a rule takes, gives or keeps, and whatever a layer learns, is a record;
-/// scanning, gradients, saving and optimising iterate over records and know no rule by name.
+/// A record is a class whose data members are all public and all listed, in order, by a static
+/// member `names`. The inputs, outputs and states of rules and the parameters of layers are
+/// records. Scans, gradients, saving and optimisers iterate over records and know no rule by name.
 ///
 ///     struct State {
 ///       Eigen::MatrixXf W;
 ///       static constexpr auto names = fw::names("W");
 ///     };
 ///
-/// A member may be a record itself, or a std::vector of records. A count of names that differs from
-/// the count of members does not compile.
+/// A member may be a record itself, or a std::vector of records. The number of names must equal the
+/// number of members, otherwise the record does not compile.
 
 namespace fw {
 
@@ -36,7 +36,7 @@ concept Record = requires {
   std::remove_cvref_t<R>::names.size();
 };
 
-/// How many members a record has.
+/// The number of members of a record.
 template <Record R>
 inline constexpr std::size_t member_count = std::remove_cvref_t<R>::names.size();
 
@@ -128,7 +128,7 @@ template <class T> inline constexpr bool is_record_list = false;
 template <Record R, class A> inline constexpr bool is_record_list<std::vector<R, A>> = true;
 
 /// Calls f(member, the same member of each of rest) for every member that is not itself a record,
-/// however deep it is nested. Does not allocate.
+/// at any depth. Does not allocate.
 template <class F, class First, class... Rest>
 void for_each_leaf(F&& f, First& first, Rest&... rest) {
   using T = std::remove_const_t<First>;

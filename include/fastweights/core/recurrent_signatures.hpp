@@ -4,22 +4,22 @@
 #include <type_traits>
 
 /// \file
-/// What recurrent fast weight programmers take and give. What they answered last is part of what
-/// they do next, so a token's write makes the answer, and the read, which takes nothing, returns
+/// Signatures of recurrent fast weight programmers. Each write uses the previous output, so the
+/// write computes the new output and stores it in the state. The read takes no input and returns
 /// it:
 ///
 ///     fw::step(memory, state, {k, v, beta, q, rk, rv, rbeta}, {}, {y});
 
 namespace fw {
 
-/// One number a step for each of N nets: the number itself where N is 1.
+/// One number per step for each of N nets; a plain number for N = 1.
 template <class C, int N>
 using nums = std::conditional_t<N == 1, num<C>, vec<C, N == 1 ? Dynamic : N>>;
 
 namespace detail {
 
 // Reads nothing and returns y (d_v).
-template <int Dk, int Dv> struct AnswerOutput {
+template <int Dk, int Dv> struct RecurrentOutput {
   Index dk = Dk;
   Index dv = Dv;
 
@@ -46,9 +46,9 @@ template <int Dk, int Dv> struct AnswerOutput {
 }  // namespace detail
 
 /// Write, for each of `Nets` fast nets, (k, v, β, q) of its fast weights and (k, v, β) of its
-/// recurrent ones, one net a column.
+/// recurrent weights. Each net has a column.
 template <int Dk, int Dv, int Nets = 1>
-struct RecurrentKeyValueBeta : detail::AnswerOutput<Dk, Dv> {
+struct RecurrentKeyValueBeta : detail::RecurrentOutput<Dk, Dv> {
   template <class C> struct Write {
     mat<C, Dk, Nets> key;
     mat<C, Dv, Nets> value;
@@ -69,9 +69,9 @@ struct RecurrentKeyValueBeta : detail::AnswerOutput<Dk, Dv> {
   }
 };
 
-/// Write (k, v, β, q) as the slow weights give them: the memory adds to each what it answered last,
-/// and squashes keys, queries and strengths itself.
-template <int Dk, int Dv> struct UnsquashedKeyValueBeta : detail::AnswerOutput<Dk, Dv> {
+/// Write the preactivations of (k, v, β, q) that the slow weights compute. The memory adds a
+/// projection of its previous output to each and applies softmax and sigmoid itself.
+template <int Dk, int Dv> struct PreactivationKeyValueBeta : detail::RecurrentOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;

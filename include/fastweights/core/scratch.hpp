@@ -11,8 +11,7 @@ namespace fw {
 
 namespace detail {
 
-// With FASTWEIGHTS_POISON_SCRATCH, which the tests define, whoever reads scratch that nobody wrote
-// reads NaN.
+// With FASTWEIGHTS_POISON_SCRATCH, which the tests define, uninitialised scratch holds NaN.
 template <class V> EIGEN_ALWAYS_INLINE void poison([[maybe_unused]] V& v) {
 #ifdef FASTWEIGHTS_POISON_SCRATCH
   v.setConstant(typename V::Scalar(std::numeric_limits<double>::quiet_NaN()));
@@ -26,7 +25,7 @@ EIGEN_ALWAYS_INLINE void fixed_scratch(F& f, std::index_sequence<I...>) {
   f(vectors[I]...);
 }
 
-// Not inlined: stack taken in a loop body would only return when the surrounding function ends.
+// Not inlined: alloca in a loop body would free the stack only when the surrounding function ends.
 template <class S, class F, std::size_t... I>
 EIGEN_DONT_INLINE void dynamic_scratch(Eigen::Index n, F& f, std::index_sequence<I...>) {
   namespace internal = Eigen::internal;  // which the macro names
@@ -40,9 +39,9 @@ EIGEN_DONT_INLINE void dynamic_scratch(Eigen::Index n, F& f, std::index_sequence
 
 }  // namespace detail
 
-/// Calls f with Count uninitialised vectors of n entries that live for the call. They stand on the
-/// stack, for fixed N and, up to Eigen's EIGEN_STACK_ALLOCATION_LIMIT (128 KiB together), for
-/// dynamic ones, so that a memory needs neither heap nor scratch of its own to take a step.
+/// Calls f with Count uninitialised vectors of n entries that live for the call. Vectors of fixed
+/// size N are on the stack; dynamic vectors too, up to Eigen's EIGEN_STACK_ALLOCATION_LIMIT (128
+/// KiB together). So a step needs neither heap nor a member buffer.
 template <class S, int N, int Count = 1, class F>
 EIGEN_ALWAYS_INLINE void scratch([[maybe_unused]] Eigen::Index n, F&& f) {
   constexpr auto each = std::make_index_sequence<static_cast<std::size_t>(Count)>{};

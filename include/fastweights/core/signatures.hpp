@@ -6,18 +6,18 @@
 #include <string>
 
 /// \file
-/// What goes into a memory and what comes out, with run-time extents. Memories with the same
-/// signature and scalar are interchangeable behind one layer.
+/// The inputs and outputs of a memory with their run-time extents. Memories with the same signature
+/// and scalar are interchangeable in a layer.
 
 namespace fw {
 
-/// What a member is for, by which a layer knows how to make it out of a projection.
+/// The purpose of a member, which tells a layer how to compute it from a projection.
 enum class Role {
-  key,           ///< met by the keys of the memory: goes through the feature map
-  value,         ///< stored or returned as it is
-  distribution,  ///< positive, of sum 1: goes through a softmax
+  key,           ///< a key or a query: goes through the feature map
+  value,         ///< used unchanged
+  distribution,  ///< positive entries with sum 1: goes through a softmax
   strength,      ///< a write strength in (0, 1): goes through a sigmoid
-  decay,         ///< how much of the past stays, in (0, 1]: goes through sigmoid^(1/16)
+  decay,         ///< a decay factor in (0, 1]: goes through sigmoid^(1/16)
   draw           ///< a number that the caller draws uniformly from [0, 1); has no gradient
 };
 
@@ -34,7 +34,7 @@ template <int Dk = Dynamic, int Dv = Dk> struct Sizes {
 
 namespace detail {
 
-/// Layers, feature maps and random sequences go by the roles of what a memory takes.
+/// Layers, feature maps and random sequences need the roles of a memory's inputs.
 template <class Inputs> constexpr void assert_roles() {
   static_assert(
       requires { requires Inputs::roles.size() == Inputs::names.size(); },
@@ -42,7 +42,7 @@ template <class Inputs> constexpr void assert_roles() {
       "fw::roles(fw::Role::key, fw::Role::value)");
 }
 
-/// The sizes a memory is made with: positive, and equal to those fixed at compile time.
+/// Sizes given to a constructor must be positive and equal to the sizes fixed at compile time.
 template <int Fixed> void check_size(std::string_view rule, std::string_view which, Index given) {
   if (given < 1 || (Fixed != Dynamic && given != Fixed))
     throw std::invalid_argument(
@@ -50,7 +50,7 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
         ", expected " + (Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)));
 }
 
-/// A hyperparameter of any scalar that a formula divides by.
+/// Checks a hyperparameter of any scalar type that must be positive.
 template <class T>
 void check_above_zero(std::string_view rule, std::string_view which, const T& given) {
   if (Eigen::numext::real(given) > 0) return;
@@ -59,11 +59,11 @@ void check_above_zero(std::string_view rule, std::string_view which, const T& gi
   throw std::invalid_argument(message.str());
 }
 
-// What the signatures of one key a token read and return: y (d_v) for a query (d_k).
+// The read part of the signatures with one key per token: y (d_v) for a query (d_k).
 template <int Dk, int Dv> struct QueryOutput {
   Index dk = Dk;
   Index dv = Dv;
-  Index features = dk;  // of a key where the memory keeps it: d_k, but for keys still to be mapped
+  Index features = dk;  // of a key in the memory: d_k, or the number of features of a feature map
 
   template <class C> struct Read {
     vec<C, Dk> query;
@@ -101,7 +101,7 @@ template <int Dk, int Dv> struct KeyValue : detail::QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}}; }
 };
 
-/// Write (k, v, β) with one write strength a token, read q: the delta rule.
+/// Write (k, v, β) with one write strength per token, read q: the delta rule.
 template <int Dk, int Dv> struct KeyValueBeta : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -115,7 +115,7 @@ template <int Dk, int Dv> struct KeyValueBeta : detail::QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
 };
 
-/// Write (k, v, β) with one write strength a value row, read q.
+/// Write (k, v, β) with one write strength per value row, read q.
 template <int Dk, int Dv> struct KeyValueVectorBeta : detail::QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -129,8 +129,8 @@ template <int Dk, int Dv> struct KeyValueVectorBeta : detail::QueryOutput<Dk, Dv
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
 };
 
-/// Write a chunk of x, read with a chunk of q: memories of a signal. Chunks have any length, and
-/// `L` tokens each in a sequence.
+/// Write a chunk of x, read with a chunk of q: memories of a signal. A chunk has any length; in a
+/// sequence each chunk has `length` tokens.
 template <int D> struct Chunks {
   Index d = D;
   Index length = 1;
@@ -160,7 +160,7 @@ template <int D> struct Chunks {
   }
 };
 
-/// As Chunks, and `draws` uniform numbers a chunk for what the memory does at random.
+/// As Chunks, with `draws` uniform random numbers per chunk for a memory that samples.
 template <int D> struct DrawnChunks : Chunks<D> {
   Index draws = 1;
 

@@ -4,12 +4,12 @@
 #include <type_traits>
 
 /// \file
-/// The softmax of one vector, for maps, densities and attention alike.
+/// The softmax of one vector, for feature maps, densities and attention.
 
 namespace fw::detail {
 
-/// x ← softmax(x), for a vector or a view of one. The largest entry becomes exp(0), so that none
-/// overflows; of complex numbers it is the one with the largest real part.
+/// x ← softmax(x), for a vector or a view of one. Subtracts the largest entry first, so that no
+/// exponential overflows; for complex numbers it subtracts the largest real part.
 template <class V> void softmax_in_place(V&& x) {
   using S = typename std::remove_cvref_t<V>::Scalar;
   S top = x[0];
@@ -23,7 +23,7 @@ template <class V> void softmax_in_place(V&& x) {
   x /= S(x.sum());
 }
 
-/// dp ← p ⊙ (dp − p·dp): from the gradient of p = softmax(x) to that of x.
+/// dp ← p ⊙ (dp − p·dp): turns the gradient of p = softmax(x) into the gradient of x.
 template <class P, class V> void softmax_vjp_in_place(const P& p, V&& dp) {
   using S = typename std::remove_cvref_t<V>::Scalar;
   const S mean = (p.array() * dp.array()).sum();

@@ -3,7 +3,7 @@
 #include <fastweights/core/memory.hpp>
 
 /// \file
-/// What every state can do, whichever rule it belongs to: be made, be zeroed, be compared in size.
+/// Functions for the states of all rules: initial states, zero gradients, setting to zero.
 
 namespace fw {
 
@@ -20,7 +20,7 @@ template <class T, class E> T zeros(const E& extent) {
 
 }  // namespace detail
 
-/// A state of m that has seen nothing: every entry zero, unless the rule says otherwise.
+/// The state of m before any token: all entries zero, unless the rule has its own initial_state().
 template <Memory M> StateOf<M> initial_state(const M& m) {
   if constexpr (requires { m.initial_state(); })
     return m.initial_state();
@@ -28,7 +28,7 @@ template <Memory M> StateOf<M> initial_state(const M& m) {
     return detail::zeros<StateOf<M>>(m.state_extents());
 }
 
-/// A zero for the gradient of a state of m.
+/// A zero gradient for a state of m.
 template <Memory M> StateOf<M> zero_gradient(const M& m) {
   return detail::zeros<StateOf<M>>(m.state_extents());
 }

@@ -8,11 +8,12 @@
 #include <utility>
 
 /// \file
-/// Views of tokens and sequences: Eigen maps that never own and never copy. A token is one column
-/// (or `width` columns, for rules that take several at a time), a sequence is D×T column-major with
-/// one token a column, which is NumPy's `[T, D]` without a copy. A view converts implicitly from
-/// any Eigen matrix, map or block with contiguous columns; an expression must be evaluated first.
-/// A view of a temporary ends with it, so evaluate in the call itself or into a matrix of its own.
+/// Views of tokens and sequences: Eigen maps that never own and never copy. A token is one column,
+/// or `width` columns for rules that take several at a time. A sequence is D×T column-major with
+/// one token per column, which has the memory layout of NumPy's `[T, D]`. A view converts
+/// implicitly from any Eigen matrix, map or block with contiguous columns; an expression must be
+/// evaluated first. A view of a temporary is valid only until the end of the call, so give
+/// longer-lived results a named matrix.
 
 #if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
 #error "fastweights needs Eigen 3.4 or newer"
@@ -23,9 +24,9 @@ namespace fw {
 using Eigen::Dynamic;
 using Eigen::Index;
 
-/// How large a member of a record is: rows, and columns per step. Of a member for chunks a step may
-/// have any number of columns from one on; a sequence of it is cut every `width` columns, and its
-/// last step has what is left.
+/// The size of a record's member: rows, and columns per step. A step of a member for chunks may
+/// have any number of columns, at least one. A sequence of chunks is split every `width` columns,
+/// and the last step has the remaining columns.
 struct Extent {
   Index rows = 1;
   Index width = 1;
@@ -42,8 +43,8 @@ template <class S, int Rows, int Cols>
 using ConstPlainArray = std::conditional_t<std::is_const_v<S>, const PlainArray<S, Rows, Cols>,
                                            PlainArray<S, Rows, Cols>>;
 
-// Eigen keeps a matrix of one row in row-major order, so the step from column to column is its
-// inner stride there and its outer stride everywhere else.
+// Eigen stores a matrix of one row in row-major order, so its column stride is the inner stride.
+// For all other matrices it is the outer stride.
 template <int Rows, int Cols>
 using ColumnStride =
     std::conditional_t<Cols == 1, Eigen::Stride<0, 0>,
@@ -81,7 +82,7 @@ template <class S, class X> constexpr void check_view_source() {
 }
 
 // The distance between the columns of x, whose columns must be contiguous.
-template <class X> Index columns_apart(const X& x) {
+template <class X> Index contiguous_column_stride(const X& x) {
   const bool contiguous = x.rows() <= 1 || x.cols() == 0 || x.rowStride() == 1;
   if (!contiguous) throw std::invalid_argument("fastweights: a token must be contiguous in memory");
   return x.colStride();
@@ -89,7 +90,7 @@ template <class X> Index columns_apart(const X& x) {
 
 }  // namespace detail
 
-/// One step of a member: `Rows` × `Width`, usually a vector. An Eigen map; S const for inputs.
+/// One step of a member: `Rows` × `Width`, usually a vector. An Eigen map; S is const for inputs.
 template <class S, int Rows, int Width = 1>
 class TokenView : public detail::ColumnMap<S, Rows, Width> {
  public:
@@ -111,7 +112,7 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
     detail::check_view_source<S, X>();
   }
 
-  /// The size of what was passed; fw::check compares it with what the memory expects.
+  /// The size of the matrix that was passed, which the checks compare with the expected size.
   const Extent& given() const { return given_; }
 
  private:
@@ -121,7 +122,7 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
         throw std::invalid_argument("fastweights: a token must be contiguous in memory");
       return TokenView(x.data(), x.size(), 1, x.size());
     } else {
-      return TokenView(x.data(), x.rows(), x.cols(), detail::columns_apart(x));
+      return TokenView(x.data(), x.rows(), x.cols(), detail::contiguous_column_stride(x));
     }
   }
 
@@ -174,19 +175,18 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
 
  protected:
   template <class X> static SequenceView from(X& x) {
-    // A vector given where one number a step is expected is a sequence of numbers, lying or
-    // upright.
+    // A sequence of numbers may be a row vector or a column vector.
     if constexpr (Rows == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime)
       return SequenceView(x.data(), 1, x.size(), x.innerStride());
     else
-      return SequenceView(x.data(), x.rows(), x.cols(), detail::columns_apart(x));
+      return SequenceView(x.data(), x.rows(), x.cols(), detail::contiguous_column_stride(x));
   }
 
  private:
   Extent given_;
 };
 
-/// A sequence of numbers, one a step: a vector of T entries, or one row of an H×T matrix.
+/// A sequence of numbers, one per step: a vector of T entries, or one row of an H×T matrix.
 template <class S> class ScalarSequence : public SequenceView<S, 1> {
  public:
   using SequenceView<S, 1>::SequenceView;

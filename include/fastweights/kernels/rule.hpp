@@ -6,29 +6,29 @@
 #include <fastweights/kernels/scan/scan.hpp>
 
 /// \file
-/// A rule's step and scan by the kernels. The rule has a matrix W in its state, and
+/// A rule's step and scan by the kernels. The rule has a matrix W in its state, and these members:
 ///
 ///     static constexpr DecayKind decay_kind;  // how W decays
-///     static constexpr bool has_delta_term;   // whether a write subtracts what its key retrieves
+///     static constexpr bool has_delta_term;   // whether a write subtracts the retrieved value
 ///     TokenCoefficients<S> coefficients(State&, const WriteToken&, const ReadToken&) const;
 ///
-/// called for every token in order; it may update what the state has beside W.
-/// Its state is any that has what the rule's own has beside W, of which it knows nothing.
-/// What its tokens have of `key`, `value`, `beta`, `decay`, `query` and `output` is read from them.
+/// The kernels call `coefficients` for every token in order. It must not use W, but may update the
+/// other members of the state, and must accept any state type that has these members. The kernels
+/// use the members `key`, `value`, `beta`, `decay`, `query` and `output` of the tokens, if present.
 
 namespace fw::detail {
 
-/// Whether a member of a token has an entry a row, or is one number.
+/// Whether a member of a token has one entry per row; otherwise it is one number.
 template <class Member>
 inline constexpr bool is_per_row = requires(const std::remove_reference_t<Member>& m) {
   m.data();
 };
-/// Whether a token of a signature has one decay.
+/// Whether a signature has one decay per token.
 template <class Signature, class S>
 inline constexpr bool one_decay = !is_per_row<
     decltype(std::declval<typename Signature::template Write<Token<const S>>&>().decay)>;
 
-/// Scalars that have kernels; the others go the generic way.
+/// Scalars with kernels; other scalars use the generic algorithms.
 template <class S>
 concept KernelScalar = std::is_same_v<S, float> || std::is_same_v<S, double>;
 
@@ -39,14 +39,15 @@ template <class View> auto columns_of(const View& view) {
   return Columns<S>{const_cast<S*>(view.data()), view.colStride()};
 }
 
-/// Of one token or a sequence of them. A β or a decay that is one number a token is in its weights.
+/// Converts a token or a sequence for the kernels. β or a decay with one number per token is part
+/// of the coefficients instead.
 template <class M, class Write, class Read, class Out>
 Tokens<typename M::Scalar> tokens_of(const Write& in, const Read& reads, const Out& out) {
   Tokens<typename M::Scalar> tokens{columns_of(in.key), columns_of(in.value),
                                     columns_of(reads.query), columns_of(out.output)};
   using Given = WriteToken<M>;
   if constexpr (requires(const Given& t) { t.beta.data(); }) tokens.beta = columns_of(in.beta);
-  if constexpr (requires(const Given& t) { t.decay.data(); }) tokens.fades = columns_of(in.decay);
+  if constexpr (requires(const Given& t) { t.decay.data(); }) tokens.decays = columns_of(in.decay);
   return tokens;
 }
 
@@ -62,8 +63,8 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteTo
   }
 }
 
-template <class M, class With>
-void scan_by_kernel(const M& m, With& s, const WriteSequence<M>& in, const ReadSequence<M>& reads,
+template <class M, class State>
+void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& in, const ReadSequence<M>& reads,
                     OutSequence<M>& out, Columns<typename M::Scalar> errors = {}) {
   const auto signature = m.signature();
   auto tokens = tokens_of<M>(in, reads, out);

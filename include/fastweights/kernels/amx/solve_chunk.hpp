@@ -5,9 +5,10 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// N = (I + L)⁻¹ − I for a strictly lower triangular L, both 64×64 by rows. N = −L − L N is solved
-/// in the two blocks of 32 on the diagonal at the same time, each row subtracted from all below it
-/// as soon as it is known, which leaves no sum to wait for; then N₂₁ = −(I + N₂₂) L₂₁ (I + N₁₁).
+/// N = (I + L)⁻¹ − I for a strictly lower triangular L; both are 64×64 and row-major. Solves
+/// N = −L − L N for both diagonal blocks of 32 at the same time. Each row is subtracted from all
+/// rows below it as soon as it is known, which avoids long dependent sums. Then N₂₁ = −(I + N₂₂)
+/// L₂₁ (I + N₁₁).
 inline void solve_chunk(const float* L, float* N) {
   constexpr int half = 32, size = 2 * half;
   using Square = Eigen::Matrix<float, size, size, Eigen::RowMajor>;

@@ -3,13 +3,14 @@
 #include <fastweights/kernels/amx/bf16.hpp>
 
 /// \file
-/// Products of matrices of bf16 by tiles, 32×32 sums of float at a time: four tiles of sums, two of
-/// the left factor and two of the right one, so that every tile that is loaded is used twice.
+/// Products of bf16 matrices by tiles. One product computes 32×32 float sums with four tiles of
+/// sums, two of the left factor and two of the right factor, so that every loaded tile is used
+/// twice.
 ///
-/// Tiles is AmxTiles or has the same members: eight tiles of 16 rows of 64 bytes, which it has the
-/// use of while it lives; zero<T>(), load<T>(from, stride), store<T>(to, stride), the stride in
-/// bytes; and multiply<Sums, Left, Right>(), Sums += Left · Right, for 0 ≤ Sums < 4 = Left and 5,
-/// 6 = Right and 7.
+/// Tiles is AmxTiles or a class with the same members: eight tiles of 16 rows of 64 bytes, owned
+/// during its lifetime; zero<T>(), load<T>(from, stride), store<T>(to, stride) with the stride in
+/// bytes; and multiply<Sums, Left, Right>(), Sums += Left · Right, for Sums 0 to 3, Left 4 and 5,
+/// Right 6 and 7.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
@@ -38,12 +39,12 @@ template <class Tiles> class TileProduct {
     tiles_.template store<2>(below, bytes(stride));
     tiles_.template store<3>(below + half, bytes(stride));
   }
-  /// The sums += a b, with 32 rows of a and 32 columns of b; `depth` is a multiple of 32. Of two
-  /// planes the product of the rests is left out, which is as small as what their rounding lost.
+  /// sums += a b, with 32 rows of a and 32 columns of b; `depth` is a multiple of 32. With two
+  /// planes it omits the product of both second planes, which is as small as their rounding errors.
   template <int planes> void add(const Bf16Matrix& a, const Bf16Matrix& b, Index depth) {
     if constexpr (planes == 2) {
-      add_plane(a.rest(), b, depth);
-      add_plane(a, b.rest(), depth);
+      add_plane(a.residual(), b, depth);
+      add_plane(a, b.residual(), depth);
     }
     add_plane(a, b, depth);
   }

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The latter two are what clang 14 calls them.
+// clang 14 uses the names of the second line.
 #if ((defined __AMX_TILE__ && defined __AMX_BF16__) || \
      (defined __AMXTILE__ && defined __AMXBF16__)) &&  \
     defined __linux__ && defined __x86_64__
@@ -20,17 +20,18 @@
 
 /// \file
 /// Intel's matrix extension (AMX): eight tiles of 16 rows of 64 bytes, and an instruction that adds
-/// the product of two of them, of bf16, to a third, of float (Intel 64 and IA-32 Architectures
-/// Software Developer's Manual, volume 1, chapter 18; TDPBF16PS in volume 2).
+/// the product of two bf16 tiles to a float tile (Intel 64 and IA-32 Architectures Software
+/// Developer's Manual, volume 1, chapter 18; TDPBF16PS in volume 2).
 ///
-/// Only where the compiler is told of it (-mamx-tile -mamx-bf16, or -march with these) and on Linux
-/// for x86-64. What says so, or depends on it, is in a namespace by whether it does.
+/// Available on Linux for x86-64 if the compiler flags enable it (-mamx-tile -mamx-bf16, or an
+/// -march that includes them). Code that depends on this is in a namespace named after it, so that
+/// translation units with different flags can be linked.
 
 namespace fw {
 
 namespace detail {
 
-/// What LDTILECFG reads: eight tiles as large as they get.
+/// The configuration that LDTILECFG reads: eight tiles of maximal size.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -44,8 +45,8 @@ inline constexpr TileShapes tile_shapes;
 template <int T> struct AmxTile;
 template <int Sums, int Left, int Right> struct AmxProduct;
 
-// The intrinsics take the numbers of tiles as literals and not as template arguments. To GCC they
-// are statements that read no memory, hence the barrier: what is loaded has been stored before.
+// The intrinsics need tile numbers as literals, not as template arguments. For GCC a tile load
+// reads no memory, so a barrier keeps earlier stores before it.
 #define FASTWEIGHTS_AMX_TILE(T)                                                      \
   template <> struct AmxTile<T> {                                                    \
     static void zero() { _tile_zero(T); }                                            \
@@ -74,7 +75,7 @@ FASTWEIGHTS_AMX_PRODUCT(3, 5, 7);
 #undef FASTWEIGHTS_AMX_TILE
 #undef FASTWEIGHTS_AMX_PRODUCT
 
-/// The tiles of this thread, from construction to destruction; strides are in bytes.
+/// Owns the tiles of this thread from construction to destruction. Strides are in bytes.
 class AmxTiles {
  public:
   AmxTiles() { _tile_loadconfig(&tile_shapes); }
@@ -91,9 +92,9 @@ class AmxTiles {
   template <int Sums, int Left, int Right> void multiply() { AmxProduct<Sums, Left, Right>::add(); }
 };
 
-// The processor has tiles and products of bf16, and the kernel, which keeps the tiles of a thread
-// when it runs another, lets this process use them.
-inline bool ask_for_tiles() {
+// True if the processor has tiles and bf16 products and the operating system permits this process
+// to use them.
+inline bool request_tiles() {
   constexpr unsigned bf16 = 1u << 22, tile = 1u << 24;
   constexpr long request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -108,11 +109,11 @@ inline bool ask_for_tiles() {
 
 inline namespace FASTWEIGHTS_AMX {
 
-/// Whether this process may use AMX: it is compiled for it, the processor has it and the kernel,
-/// which is asked once and answers for all threads, lets it (Linux 5.16 or newer).
+/// Whether this process can use AMX: it is compiled for AMX, the processor has it and the operating
+/// system permits it (Linux 5.16 or newer). The first call requests the permission for all threads.
 inline bool amx_permitted() {
 #if FASTWEIGHTS_HAS_AMX
-  static const bool permitted = detail::ask_for_tiles();
+  static const bool permitted = detail::request_tiles();
   return permitted;
 #else
   return false;

@@ -5,37 +5,36 @@
 #include <fastweights/kernels/backward/queries.hpp>
 
 /// \file
-/// Gradients of a rule of the family over a whole sequence, from the first state and, where the
-/// rule looks up what a key retrieves, u_t = v_t − W̄_t k_t of the forward pass. With W̄_t = W_{t−1}
-/// α_t, e_t = β_t u_t and G_t the gradient of W_t, three passes over the tokens each take one
-/// matrix along:
+/// Gradients of a kernel rule over a whole sequence. Inputs are the first state and, for a rule
+/// with a delta term, the errors u_t = v_t − W̄_t k_t of the forward pass. With W̄_t = W_{t−1} α_t,
+/// e_t = β_t u_t and the gradient G_t of W_t, there are three passes over the tokens, each with one
+/// matrix:
 ///
-///     back:     G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   c_t = G_t k_t,   Ḡ_t = G_t − β_t c_t k_tᵀ
-///     onwards:  W_t = W̄_t + e_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ c_t
-///     back:     dk_t += β_t G_tᵀ u_t
-///     and       dv_t = β_t c_t,   dβ_t = c_t·u_t
+///     backward:  G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   c_t = G_t k_t,   Ḡ_t = G_t − β_t c_t k_tᵀ
+///     forward:   W_t = W̄_t + e_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ c_t
+///     backward:  dk_t += β_t G_tᵀ u_t
+///     and        dv_t = β_t c_t,   dβ_t = c_t·u_t
 ///
-/// The latter two have the matrix transposed, so that their products run along the lanes as well.
-/// Sum rules are the same with e = β v and without c in G and dk. Nothing is divided by a decay
-/// that is not multiplied by it again. Cost: three times the scan, four times where columns fade by
-/// themselves.
+/// The second and third pass use the transposed matrix, so that their products run along SIMD lanes
+/// as well. Sum rules have e = β v and no c in G and dk. A pass divides by a decay only where it
+/// multiplies by the decay again. Cost: three times the scan, four times with one decay per column.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// u·dy and u·c of a pair, which the other passes need, and c·u for dβ.
-template <bool HasDeltaTerm, class S> void answer(BackwardPair<S>& p, Index dv) {
+/// Computes u·dy and u·c of a pair for the other passes, and adds c·u to dβ.
+template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p, Index dv) {
   const auto &one = p.one, &two = p.two;
   if constexpr (HasDeltaTerm) {
     S sums[6];
     dot_products({one.u, one.u, two.u, one.u, one.u, two.u},
                  {one.dy, two.dy, two.dy, two.c, one.c, two.c}, dv, sums);
-    std::copy_n(sums, 4, p.answered);
+    std::copy_n(sums, 4, p.error_products);
     *one.dbeta += sums[4];
-    if (!p.lonely) *two.dbeta += sums[5];
+    if (!p.single) *two.dbeta += sums[5];
   } else {
-    dot_products({one.u, one.u, two.u}, {one.dy, two.dy, two.dy}, dv, p.answered);
-    p.answered[3] = S(0);
+    dot_products({one.u, one.u, two.u}, {one.dy, two.dy, two.dy}, dv, p.error_products);
+    p.error_products[3] = S(0);
   }
 }
 
@@ -68,7 +67,8 @@ FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, float);
 FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
 #endif
 
-/// The three passes; `back`, the first and the last of them, comes before `onwards`.
+/// The three passes. Call `run_backward`, which runs both backward passes, before `run_forward`,
+/// the forward pass.
 template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses {
  public:
   BackwardPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
@@ -76,50 +76,50 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
         steps_(steps),
         dv_(dv),
         dk_(dk),
-        answered_(thread_buffer<S, Answered>(4 * ((steps + 1) / 2))),
+        error_products_(thread_buffer<S, ErrorProducts>(4 * ((steps + 1) / 2))),
         transposed_(dk, dv, is_low(dv)) {}
 
-  template <class Matrix> void back(Matrix& G) {
+  template <class Matrix> void run_backward(Matrix& G) {
     Panels<S, Errors, packets> errors(dv_, dk_, is_low(dk_));
     errors.copy_in(G.data(), G.colStride());
     transposed_.copy_in_transposed(G.data(), G.colStride());
-    Fades fades(tokens_, dk_);
+    Decays decays(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
-      list_prefetches(p.prefetches, at - 2 * most, [&](const auto& token) {
+      list_prefetches(p.prefetches, at - 2 * batch, [&](const auto& token) {
         p.prefetches.rows.add(token.dy, token.u, token.c, token.dv);
         p.prefetches.columns.add(token.k, token.q, token.dk);
       });
-      fades.spread(p, at);
-      fades.multiply(p, i);
+      decays.set_decays(p, at);
+      decays.decay_vectors(p, i);
       const auto &one = p.one, &two = p.two;
       dot_products({p.lookup_key, one.k, p.lookup_key, two.k}, {two.k, one.q, two.q, two.q}, dk_,
                    p.key_products);
-      carry_back(p, i);
+      set_backward_products(p, i);
     };
-    for_pairs<most>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
+    for_pairs<batch>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
       run<PanelErrors>(errors, pairs, count);
       for (Index i = 0; i < count; ++i) {
-        answer<HasDeltaTerm>(pairs[i], dv_);
-        std::copy_n(pairs[i].answered, 4, answered_ + 4 * (first + count - 1 - i));
+        set_error_products<HasDeltaTerm>(pairs[i], dv_);
+        std::copy_n(pairs[i].error_products, 4, error_products_ + 4 * (first + count - 1 - i));
       }
       run<PanelKeys>(transposed_, pairs, count);
     });
-    errors.copy_out(G.data(), G.colStride(), fades.past());
+    errors.copy_out(G.data(), G.colStride(), decays.total_decay());
   }
 
-  template <class Matrix> void onwards(const Matrix& W) {
+  template <class Matrix> void run_forward(const Matrix& W) {
     transposed_.copy_in_transposed(W.data(), W.colStride());
-    Fades fades(tokens_, dk_);
+    Decays decays(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
-      list_prefetches(p.prefetches, at + 2 * most, [&](const auto& token) {
+      list_prefetches(p.prefetches, at + 2 * batch, [&](const auto& token) {
         p.prefetches.rows.add(token.dy, token.u, token.c);
         p.prefetches.columns.add(token.k, token.q, token.dk, token.dq);
       });
-      fades.spread(p, at);
-      std::copy_n(answered_ + 2 * at, 4, p.answered);
-      carry_on(p, i);
+      decays.set_decays(p, at);
+      std::copy_n(error_products_ + 2 * at, 4, p.error_products);
+      set_forward_products(p, i);
     };
-    for_pairs<most>(tokens_, steps_, false, prepare, [&](Pair* pairs, Index count, Index) {
+    for_pairs<batch>(tokens_, steps_, false, prepare, [&](Pair* pairs, Index count, Index) {
       run<PanelQueries>(transposed_, pairs, count);
     });
   }
@@ -127,21 +127,21 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
  private:
   struct Errors;
   struct Transposed;
-  struct Answered;
+  struct ErrorProducts;
   using Pair = BackwardPair<S>;
-  using Fades = PairFades<S, decay_kind>;
-  static constexpr Index most = Fades::most;  // pairs at a time
-  // Columns that fade by themselves take a register more for every packet.
+  using Decays = PairDecays<S, decay_kind>;
+  static constexpr Index batch = Decays::batch;  // pairs at a time
+  // One decay per column needs one more register for every packet.
   static constexpr int packets = tall_panel(HasDeltaTerm && decay_kind != DecayKind::per_key);
 
-  // Four updates for two products: here loads and stores count, and tall panels are to stay in the
-  // first-level cache beside what goes by.
+  // Four updates for two products make loads and stores expensive, so tall panels must fit in the
+  // first-level cache together with the tokens.
   static bool is_low(Index columns) {
     constexpr Index buffer = 16384 / sizeof(S);
     return packets * lanes<S> * columns > buffer;
   }
 
-  // add(token) for the tokens of the pair at `at`, if there is one.
+  // Calls add(token) for the tokens of the pair at `at`, if it exists.
   template <class F> void list_prefetches(Prefetches<S>& prefetches, Index at, const F& add) const {
     prefetches.rows.clear();
     prefetches.columns.clear();
@@ -155,35 +155,39 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
     });
   }
 
-  // What products with the vectors that a pair leaves behind make of the next one's.
-  static void carry(const S* a1, const S* a2, const S* b1, const S* b2, Index n, S* carried) {
-    dot_products({a1, a1, a2, a2}, {b1, b2, b1, b2}, n, carried);
+  // Products of the factors of a pair with the vectors of the previous pair's updates.
+  static void set_previous_products(const S* a1, const S* a2, const S* b1, const S* b2, Index n,
+                                    S* previous_products) {
+    dot_products({a1, a1, a2, a2}, {b1, b2, b1, b2}, n, previous_products);
   }
-  void carry_back(Pair& p, Index i) const {
-    if (!two_at_a_time<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
+  void set_backward_products(Pair& p, Index i) const {
+    if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
-    carry(p.one.k, p.two.k, before.one.q, before.two.q, dk_, p.carried_keys);
-    carry(p.one.u, p.two.u, before.one.dy, before.two.dy, dv_, p.carried_answers);
+    set_previous_products(p.one.k, p.two.k, before.one.q, before.two.q, dk_,
+                          p.previous_key_products);
+    set_previous_products(p.one.u, p.two.u, before.one.dy, before.two.dy, dv_,
+                          p.previous_error_products);
   }
-  void carry_on(Pair& p, Index i) const {
-    if (!two_at_a_time<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
+  void set_forward_products(Pair& p, Index i) const {
+    if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
-    carry(p.one.dy, p.two.dy, before.one.u, before.two.u, dv_, p.carried_answers);
+    set_previous_products(p.one.dy, p.two.dy, before.one.u, before.two.u, dv_,
+                          p.previous_error_products);
   }
 
   const BackwardTokens<S>& tokens_;
   Index steps_, dv_, dk_;
-  S* answered_;
+  S* error_products_;
   Panels<S, Transposed, packets> transposed_;
 };
 
-/// From G of the final state to that of the first, in place, and to those of the tokens. `W` is the
-/// first state, and has faded for the first token already: Ḡ of that is what G becomes.
+/// Accumulates the gradients of the tokens. `W` is the first state, with the decay of the first
+/// token applied. G is the gradient of the final state on entry, and that of `W` on return.
 template <bool HasDeltaTerm, DecayKind decay_kind, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& tokens, Index steps) {
   BackwardPasses<HasDeltaTerm, decay_kind, S> passes(tokens, steps, W.rows(), W.cols());
-  passes.back(G);
-  passes.onwards(W);
+  passes.run_backward(G);
+  passes.run_forward(W);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

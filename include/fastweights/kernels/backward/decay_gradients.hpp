@@ -8,26 +8,27 @@
 #include <vector>
 
 /// \file
-/// Gradients of rules whose tokens bring decays, W̄_t = W_{t−1} diag(α_t). The gradient of α_t,
-/// column by column the sum of W_{t−1} ∘ Ḡ_t, takes a state and a gradient that no pass has both
-/// of. But r_t = α_t dα_t = Σ_rows W̄_t ∘ Ḡ_t changes by what the passes have:
+/// Gradients of rules with input decays, W̄_t = W_{t−1} diag(α_t). The gradient of α_t is the column
+/// sum of W_{t−1} ∘ Ḡ_t, but no pass has both the state and its gradient. The passes do have the
+/// terms of a recurrence for r_t = α_t dα_t = Σ_rows W̄_t ∘ Ḡ_t:
 ///
 ///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ e_t + β_t W̄_tᵀ c_t)
 ///
-/// Summed up from the end of a stretch, where r is taken from the state and its gradient, and
-/// divided by α; for one decay a token its sum is. A stretch ends after some tokens, so that
-/// rounding does not add up, and before every token with a decay near 0, whose gradient is taken
-/// from the matrices. The forward pass leaves the states that this needs. Where every token has a
-/// decay below 1/64, in any column, a stretch is one token: each copies the matrices in and out,
-/// and up to 512 states are kept.
+/// The sequence is split into segments. At the end of a segment r is computed from the state and
+/// its gradient. Then the recurrence gives r at earlier tokens, and dα = r / α. One decay per token
+/// uses the sum over columns. A segment has at most 512 tokens, to limit rounding errors. It also
+/// ends before every token with a decay below 1/64 in any column, whose gradient is computed from
+/// the matrices. The forward pass stores the states for this. If every token has such a decay, each
+/// segment is one token: then every token copies the matrices in and out, and up to 512 states are
+/// stored.
 
 namespace fw::detail {
 
-/// What the forward pass leaves, and room for the backward pass.
+/// Results of the forward pass, and buffers of the backward pass.
 template <class S, class State> struct DecayTrace {
   Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, corrections, decay_terms;
-  std::vector<State> states;     // before tokens 0, C, 2C, … and after the last
-  std::vector<State> stretches;  // the states in which the stretches of C tokens begin
+  std::vector<State> states;          // before tokens 0, C, 2C, … and after the last token
+  std::vector<State> segment_states;  // the first states of the segments within C tokens
 };
 
 inline constexpr Index decay_interval = 512;  // C
@@ -35,27 +36,27 @@ inline constexpr Index decay_interval = 512;  // C
 inline namespace FASTWEIGHTS_KERNELS {
 
 template <class M, class Trace>
-void scan_leaving_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
-                         const ReadSequence<M>& reads, OutSequence<M>& out, Trace& trace) {
+void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
+                      const ReadSequence<M>& reads, OutSequence<M>& out, Trace& trace) {
   const auto signature = m.signature();
   const Index total = in.key.cols();
   if constexpr (M::has_delta_term) trace.errors.resize(in.value.rows(), total);
   trace.states.resize(static_cast<std::size_t>((total + decay_interval - 1) / decay_interval + 1),
                       s);
-  auto kept = trace.states.begin();
+  auto stored = trace.states.begin();
   for (Index t = 0; t < total; t += decay_interval) {
-    *kept++ = s;
+    *stored++ = s;
     const Index count = std::min(decay_interval, total - t);
-    auto answers = steps(out, signature.out(), t, count);
+    auto outputs = steps(out, signature.out(), t, count);
     scan_by_kernel(
         m, s, steps(in, signature.write(), t, count), steps(reads, signature.read(), t, count),
-        answers,
+        outputs,
         M::has_delta_term ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
   }
-  *kept = s;
+  *stored = s;
 }
 
-/// The backward pass of a rule M; `tokens` of the sequence but for errors and room.
+/// The backward pass of a rule M. Sets the errors and buffers of `tokens`.
 template <class M, class Trace> class DecayBackward {
  public:
   using S = typename M::Scalar;
@@ -73,18 +74,18 @@ template <class M, class Trace> class DecayBackward {
     }
   }
 
-  /// From the gradient of the final state to that of the initial one, in place.
+  /// ds is the gradient of the final state on entry and of the initial state on return.
   void run(State& ds) {
     const Index total = in_.key.cols();
     for (std::size_t i = trace_.states.size() - 1; i-- > 0;) {
       const Index first = static_cast<Index>(i) * decay_interval;
       Index end = std::min(total, first + decay_interval);
-      std::size_t stretch = begin_stretches(trace_.states[i], first, end);
+      std::size_t segment = begin_segments(trace_.states[i], first, end);
       const State* after = &trace_.states[i + 1];
-      while (stretch-- > 0) {
-        const State& before = trace_.stretches[stretch];
-        const Index begin = begins_[stretch];
-        run_stretch(before, *after, ds, begin, end - begin);
+      while (segment-- > 0) {
+        const State& before = trace_.segment_states[segment];
+        const Index begin = begins_[segment];
+        run_segment(before, *after, ds, begin, end - begin);
         after = &before;
         end = begin;
       }
@@ -102,37 +103,38 @@ template <class M, class Trace> class DecayBackward {
     return !(decay.cwiseAbs().minCoeff() >= S(1) / S(64));
   }
 
-  // How many stretches there are from `first` to `end`, and the states and tokens they begin with.
-  std::size_t begin_stretches(const State& state, Index first, Index end) {
+  // Finds the segments from `first` to `end`: stores their first states and tokens, and returns
+  // their number.
+  std::size_t begin_segments(const State& state, Index first, Index end) {
     std::size_t count = 0;
-    Index reached = first;
+    Index replayed = first;
     for (Index t = first; t < end; ++t) {
       if (t > first && !near_zero(token(t).decay)) continue;
-      begin_stretch(count, count == 0 ? state : trace_.stretches[count - 1], t);
-      for (; reached < t; ++reached) m_.write(trace_.stretches[count], token(reached));
+      begin_segment(count, count == 0 ? state : trace_.segment_states[count - 1], t);
+      for (; replayed < t; ++replayed) m_.write(trace_.segment_states[count], token(replayed));
       ++count;
     }
     return count;
   }
-  void begin_stretch(std::size_t i, const State& state, Index t) {
-    if (i == trace_.stretches.size()) {
-      trace_.stretches.push_back(state);
+  void begin_segment(std::size_t i, const State& state, Index t) {
+    if (i == trace_.segment_states.size()) {
+      trace_.segment_states.push_back(state);
     } else {
-      trace_.stretches[i] = state;
+      trace_.segment_states[i] = state;
     }
     begins_[i] = t;
   }
 
-  void run_stretch(const State& before, const State& after, State& ds, Index begin, Index count) {
+  void run_segment(const State& before, const State& after, State& ds, Index begin, Index count) {
     if constexpr (M::decay_kind == DecayKind::scalar)
       r_.setConstant(1, after.W.cwiseProduct(ds.W).sum());
     else
       r_ = after.W.cwiseProduct(ds.W).colwise().sum().transpose();
-    faded_ = before;
-    fade(faded_.W, token(begin).decay);
+    decayed_ = before;
+    apply_decay(decayed_.W, token(begin).decay);
     auto tokens = tokens_.from(begin);
     tokens.decay_terms = columns_of(trace_.decay_terms);
-    backward_pairs<M::has_delta_term, M::decay_kind>(faded_.W, ds.W, tokens, count);
+    backward_pairs<M::has_delta_term, M::decay_kind>(decayed_.W, ds.W, tokens, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dw_, m_.signature().write(), t);
     };
@@ -142,7 +144,7 @@ template <class M, class Trace> class DecayBackward {
       add_quotient(r_, token(begin + t).decay, d.decay);
     }
     auto d = gradient(begin);
-    fade_vjp(before.W, token(begin).decay, ds.W, d.decay);
+    apply_decay_vjp(before.W, token(begin).decay, ds.W, d.decay);
   }
 
   static void add_quotient(const Vector& r, const S& decay, S& gradient) {
@@ -159,11 +161,12 @@ template <class M, class Trace> class DecayBackward {
   const WriteSequence<M>& in_;
   const WriteGradSequence<M>& dw_;
   Vector r_;
-  State faded_;
+  State decayed_;
   Index begins_[decay_interval];
 };
 
-/// From the gradient of the final state to that of the initial one, in place, and to the tokens'.
+/// Accumulates the gradients of the tokens. ds is the gradient of the final state on entry and of
+/// the initial state on return.
 template <class M, class Trace>
 void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& in,
                     const ReadSequence<M>& reads, const OutGradSequence<M>& dy, StateOf<M>& ds,

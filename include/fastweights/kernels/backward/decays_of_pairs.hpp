@@ -5,79 +5,79 @@
 #include <fastweights/kernels/scan/matrix_pass.hpp>
 
 /// \file
-/// What makes the past fade in a backward pass: gives pairs their decays, in the order in which the
-/// pass takes them.
+/// Decays in the backward passes: sets the decays of pairs, in the order of the pass.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Nothing does.
-template <class S, DecayKind> class PairFades {
+/// No decay.
+template <class S, DecayKind> class PairDecays {
  public:
-  static constexpr Index most = 32;  // pairs at a time
+  static constexpr Index batch = 32;  // pairs at a time
 
-  PairFades(const BackwardTokens<S>&, Index) {}
-  void spread(BackwardPair<S>&, Index) {}
-  void multiply(BackwardPair<S>&, Index) {}
-  S past() const { return S(1); }
+  PairDecays(const BackwardTokens<S>&, Index) {}
+  void set_decays(BackwardPair<S>&, Index) {}
+  void decay_vectors(BackwardPair<S>&, Index) {}
+  S total_decay() const { return S(1); }
 };
 
-/// All of the matrix alike: it is kept as it is over `past`, so that numbers fade and not the
-/// matrix, until `past` gets so small that the matrix has to be scaled after all.
-template <class S> class PairFades<S, DecayKind::scalar> {
+/// One decay per token. The matrix is stored divided by the product of all decays so far,
+/// `total_decay`, and is scaled only when `total_decay` gets small.
+template <class S> class PairDecays<S, DecayKind::scalar> {
  public:
-  static constexpr Index most = 32;
+  static constexpr Index batch = 32;
 
-  PairFades(const BackwardTokens<S>& tokens, Index) : tokens_(tokens) {}
+  PairDecays(const BackwardTokens<S>& tokens, Index) : tokens_(tokens) {}
 
   /// The decays of a pair whose first token is `t`.
-  void spread(BackwardPair<S>& p, Index t) {
+  void set_decays(BackwardPair<S>& p, Index t) {
     p.one.decay = t == 0 ? S(1) : *tokens_.decays(t);
-    p.two.decay = p.lonely ? S(1) : *tokens_.decays(t + 1);
-    const S after = past_ * p.one.decay * p.two.decay;
-    const bool kept = is_kept(after);
-    p.past = past_;
-    p.fade = kept ? S(1) : after;
-    past_ = kept ? after : S(1);
-    p.over = S(1) / past_;
-    p.one.written = p.one.decay * p.over;
-    p.two.written = p.two.decay * p.one.written;
+    p.two.decay = p.single ? S(1) : *tokens_.decays(t + 1);
+    const S after = total_decay_ * p.one.decay * p.two.decay;
+    const bool deferred = can_defer_decay(after);
+    p.total_decay = total_decay_;
+    p.decay = deferred ? S(1) : after;
+    total_decay_ = deferred ? after : S(1);
+    p.inverse_total_decay = S(1) / total_decay_;
+    p.one.write_scale = p.one.decay * p.inverse_total_decay;
+    p.two.write_scale = p.two.decay * p.one.write_scale;
   }
-  void multiply(BackwardPair<S>&, Index) {}
-  /// What the matrix is to be multiplied by in the end.
-  S past() const { return past_; }
+  void decay_vectors(BackwardPair<S>&, Index) {}
+  /// The factor by which the matrix must be multiplied at the end.
+  S total_decay() const { return total_decay_; }
 
  private:
   const BackwardTokens<S>& tokens_;
-  S past_ = S(1);
+  S total_decay_ = S(1);
 };
 
-/// Every column by itself: what meets the matrix before it fades has the decays multiplied in.
-template <class S> class PairFades<S, DecayKind::per_key> {
+/// One decay per column. Vectors that are multiplied by the matrix before its decay include the
+/// decays.
+template <class S> class PairDecays<S, DecayKind::per_key> {
  public:
-  static constexpr Index most = 16;  // what is made for them is to stay near
+  static constexpr Index batch = 16;  // so that the decayed vectors stay in the cache
 
-  PairFades(const BackwardTokens<S>& tokens, Index columns)
+  PairDecays(const BackwardTokens<S>& tokens, Index columns)
       : tokens_(tokens),
         columns_(columns),
-        buffer_(thread_buffer<S, PairFades>((most * vectors + 1) * columns)) {
-    vector(most * vectors).setOnes();
+        buffer_(thread_buffer<S, PairDecays>((batch * vectors + 1) * columns)) {
+    vector(batch * vectors).setOnes();
   }
 
-  void spread(BackwardPair<S>& p, Index t) {
+  void set_decays(BackwardPair<S>& p, Index t) {
     p.one.decays = t == 0 ? ones() : tokens_.decays(t);
-    p.two.decays = p.lonely ? ones() : tokens_.decays(t + 1);
+    p.two.decays = p.single ? ones() : tokens_.decays(t + 1);
   }
-  void multiply(BackwardPair<S>& p, Index i) {
+  void decay_vectors(BackwardPair<S>& p, Index i) {
     Index to = i * vectors;
     p.lookup_key = product(to++, p.two.decays, p.one.k);
-    p.fades = product(to++, p.one.decays, p.two.decays);
+    p.decays = product(to++, p.one.decays, p.two.decays);
     p.one.k_before = product(to++, p.one.decays, p.one.k);
     p.one.q_before = product(to++, p.one.decays, p.one.q);
-    p.two.k_before = product(to++, p.fades, p.two.k);
-    p.two.q_before = product(to++, p.fades, p.two.q);
+    p.two.k_before = product(to++, p.decays, p.two.k);
+    p.two.q_before = product(to++, p.decays, p.two.q);
   }
-  S past() const { return S(1); }
+  S total_decay() const { return S(1); }
 
  private:
   using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
@@ -85,7 +85,7 @@ template <class S> class PairFades<S, DecayKind::per_key> {
   static constexpr Index vectors = 6;
 
   Vector vector(Index i) { return {buffer_ + i * columns_, columns_}; }
-  const S* ones() { return vector(most * vectors).data(); }
+  const S* ones() { return vector(batch * vectors).data(); }
   const S* product(Index to, const S* a, const S* b) {
     vector(to) = Given(a, columns_) * Given(b, columns_);
     return vector(to).data();
@@ -96,53 +96,58 @@ template <class S> class PairFades<S, DecayKind::per_key> {
   S* buffer_;
 };
 
-/// Some rows of the decays of a pair, in a matrix that has been transposed, as panels apply them:
-/// to what the matrix gave, what fades with the first token or with the second, what goes into the
-/// matrix, and what both tokens put into one that is gone through backwards: that fades with the
-/// first token, and what the second puts in with both.
-template <class Column, DecayKind> struct RowFades {
-  template <class S> EIGEN_ALWAYS_INLINE RowFades(const BackwardPair<S>&, Index, Index) {}
-  EIGEN_ALWAYS_INLINE void found(Column&) const {}
-  EIGEN_ALWAYS_INLINE void by_one(Column&) const {}
-  EIGEN_ALWAYS_INLINE void by_two(Column&) const {}
-  EIGEN_ALWAYS_INLINE void written(Column&) const {}
-  EIGEN_ALWAYS_INLINE void written_back(Column&, Column&) const {}
-  template <class P> EIGEN_ALWAYS_INLINE void into(P&) const {}
+/// The decays of a pair for some rows of a transposed matrix:
+/// - scale_products(x): x is a product with the stored matrix
+/// - decay_one(x), decay_two(x): x decays with the first or the second token
+/// - scale_update(x): x is an update of the stored matrix in the forward pass
+/// - scale_backward_updates(x1, x2): x1 and x2 are updates of both tokens in a backward pass; x1
+///   decays with the first token, x2 with both
+/// - set_pending_decay(pending): sets the decay of the pending updates
+template <class Column, DecayKind> struct RowDecays {
+  template <class S> EIGEN_ALWAYS_INLINE RowDecays(const BackwardPair<S>&, Index, Index) {}
+  EIGEN_ALWAYS_INLINE void scale_products(Column&) const {}
+  EIGEN_ALWAYS_INLINE void decay_one(Column&) const {}
+  EIGEN_ALWAYS_INLINE void decay_two(Column&) const {}
+  EIGEN_ALWAYS_INLINE void scale_update(Column&) const {}
+  EIGEN_ALWAYS_INLINE void scale_backward_updates(Column&, Column&) const {}
+  template <class P> EIGEN_ALWAYS_INLINE void set_pending_decay(P&) const {}
 };
-template <class S, int R> struct RowFades<Rows<S, R>, DecayKind::scalar> {
+template <class S, int R> struct RowDecays<Rows<S, R>, DecayKind::scalar> {
   using Column = Rows<S, R>;
   const BackwardPair<S>& pair;
 
-  EIGEN_ALWAYS_INLINE RowFades(const BackwardPair<S>& p, Index, Index) : pair(p) {}
-  EIGEN_ALWAYS_INLINE void found(Column& x) const { x.scale(pair.past); }
-  EIGEN_ALWAYS_INLINE void by_one(Column& x) const { x.scale(pair.one.decay); }
-  EIGEN_ALWAYS_INLINE void by_two(Column& x) const { x.scale(pair.two.decay); }
-  EIGEN_ALWAYS_INLINE void written(Column& x) const { x.scale(pair.over); }
-  EIGEN_ALWAYS_INLINE void written_back(Column& x1, Column& x2) const {
-    x1.scale(pair.one.written);
-    x2.scale(pair.two.written);
+  EIGEN_ALWAYS_INLINE RowDecays(const BackwardPair<S>& p, Index, Index) : pair(p) {}
+  EIGEN_ALWAYS_INLINE void scale_products(Column& x) const { x.scale(pair.total_decay); }
+  EIGEN_ALWAYS_INLINE void decay_one(Column& x) const { x.scale(pair.one.decay); }
+  EIGEN_ALWAYS_INLINE void decay_two(Column& x) const { x.scale(pair.two.decay); }
+  EIGEN_ALWAYS_INLINE void scale_update(Column& x) const { x.scale(pair.inverse_total_decay); }
+  EIGEN_ALWAYS_INLINE void scale_backward_updates(Column& x1, Column& x2) const {
+    x1.scale(pair.one.write_scale);
+    x2.scale(pair.two.write_scale);
   }
-  template <class P> EIGEN_ALWAYS_INLINE void into(P& pending) const { pending.fade = pair.fade; }
+  template <class P> EIGEN_ALWAYS_INLINE void set_pending_decay(P& pending) const {
+    pending.decay = pair.decay;
+  }
 };
-template <class Column> struct RowFades<Column, DecayKind::per_key> {
+template <class Column> struct RowDecays<Column, DecayKind::per_key> {
   Column one, two;
 
   template <class S>
-  EIGEN_ALWAYS_INLINE RowFades(const BackwardPair<S>& p, Index first, Index rows)
+  EIGEN_ALWAYS_INLINE RowDecays(const BackwardPair<S>& p, Index first, Index rows)
       : one(load_part<Column>(p.one.decays + first, 0, rows)),
         two(load_part<Column>(p.two.decays + first, 0, rows)) {}
-  EIGEN_ALWAYS_INLINE void found(Column&) const {}
-  EIGEN_ALWAYS_INLINE void by_one(Column& x) const { x.scale(one); }
-  EIGEN_ALWAYS_INLINE void by_two(Column& x) const { x.scale(two); }
-  EIGEN_ALWAYS_INLINE void written(Column&) const {}
-  EIGEN_ALWAYS_INLINE void written_back(Column& x1, Column& x2) const {
-    by_one(x1);
-    by_one(x2);
-    by_two(x2);
+  EIGEN_ALWAYS_INLINE void scale_products(Column&) const {}
+  EIGEN_ALWAYS_INLINE void decay_one(Column& x) const { x.scale(one); }
+  EIGEN_ALWAYS_INLINE void decay_two(Column& x) const { x.scale(two); }
+  EIGEN_ALWAYS_INLINE void scale_update(Column&) const {}
+  EIGEN_ALWAYS_INLINE void scale_backward_updates(Column& x1, Column& x2) const {
+    decay_one(x1);
+    decay_one(x2);
+    decay_two(x2);
   }
-  template <class P> EIGEN_ALWAYS_INLINE void into(P& pending) const {
-    pending.row_fades = two;
-    by_one(pending.row_fades);
+  template <class P> EIGEN_ALWAYS_INLINE void set_pending_decay(P& pending) const {
+    pending.row_decays = two;
+    decay_one(pending.row_decays);
   }
 };
 

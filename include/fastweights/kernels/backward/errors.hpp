@@ -5,12 +5,13 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// G through a pair, the later token first: c_t = G_t k_t.
+/// One pair of the first backward pass, the later token first: updates G and computes c_t = G_t
+/// k_t.
 template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelErrors {
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = HasDeltaTerm ? 4 : 2, products = 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::fade_columns);
+  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_columns);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);
@@ -19,47 +20,49 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelEr
   static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const BackwardPair<S>& p) {
     return {{p.lookup_key}, {p.two.k}};
   }
-  static EIGEN_ALWAYS_INLINE const S* carried(const BackwardPair<S>& p) { return p.carried_keys; }
+  static EIGEN_ALWAYS_INLINE const S* previous_products(const BackwardPair<S>& p) {
+    return p.previous_key_products;
+  }
 
-  static EIGEN_ALWAYS_INLINE void answer(const BackwardPair<S>& p, Group<Column, products>& c,
-                                         Pending<S, R, updates>& left, const Panel<S>& panel) {
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, products>& c,
+                                         Pending<S, R, updates>& pending, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
     const Index first = panel.first, rows = panel.rows;
-    const RowFades<Column, decay_kind == DecayKind::scalar ? decay_kind : DecayKind::none> fades(
+    const RowDecays<Column, decay_kind == DecayKind::scalar ? decay_kind : DecayKind::none> decays(
         p, first, rows);
     Column dy1 = load_part<Column>(one.dy + first, 0, rows);
     Column dy2 = load_part<Column>(two.dy + first, 0, rows);
-    if (p.lonely) dy2 = Column::all(S(0));
+    if (p.single) dy2 = Column::all(S(0));
     Column &c1 = c.first.only, &c2 = c.second.only;
-    found(fades, c);
+    scale_products(decays, c);
     c2.add(dy2, p.key_products[3]);
     c1.add(dy2, p.key_products[2]);
     Column g2 = c2;
     g2.scale(-two.beta);
     if constexpr (HasDeltaTerm) c1.add(g2, p.key_products[0]);
-    fades.by_two(c1);
+    decays.decay_two(c1);
     c1.add(dy1, p.key_products[1]);
     if constexpr (HasDeltaTerm) {
       Column g1 = c1;
       g1.scale(-one.beta);
       store_part(c1, one.c + first, 0, rows);
       add_to(one.dv + first, c1, one.beta, rows);
-      if (!p.lonely) {
+      if (!p.single) {
         store_part(c2, two.c + first, 0, rows);
         add_to(two.dv + first, c2, two.beta, rows);
       }
-      fades.written_back(dy1, dy2);
-      fades.written_back(g1, g2);
-      left = {{{{dy1}, {g1}}, {{dy2}, {g2}}},
-              {{{one.q_before}, {one.k_before}}, {{two.q_before}, {two.k_before}}},
-              p.fades};
+      decays.scale_backward_updates(dy1, dy2);
+      decays.scale_backward_updates(g1, g2);
+      pending = {{{{dy1}, {g1}}, {{dy2}, {g2}}},
+                 {{{one.q_before}, {one.k_before}}, {{two.q_before}, {two.k_before}}},
+                 p.decays};
     } else {
       add_to(one.c + first, c1, one.beta, rows);
-      if (!p.lonely) add_to(two.c + first, c2, two.beta, rows);
-      fades.written_back(dy1, dy2);
-      left = {{{dy1}, {dy2}}, {{one.q_before}, {two.q_before}}, p.fades};
+      if (!p.single) add_to(two.c + first, c2, two.beta, rows);
+      decays.scale_backward_updates(dy1, dy2);
+      pending = {{{dy1}, {dy2}}, {{one.q_before}, {two.q_before}}, p.decays};
     }
-    fades.into(left);
+    decays.set_pending_decay(pending);
   }
 };
 

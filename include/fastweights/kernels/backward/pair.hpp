@@ -6,39 +6,39 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Two tokens as the passes of a backward pass take them, `one` before `two`. Where columns fade by
-/// themselves, what meets a matrix before the fading has that multiplied in; where all of it fades
-/// alike, the matrix is kept over `past`.
+/// Two tokens of a backward pass, `one` before `two`. With one decay per column, vectors that are
+/// multiplied by a matrix before its decay include the decays. With one decay per token, the matrix
+/// is stored divided by `total_decay`.
 template <class S> struct BackwardPair {
   struct One {
     const S *k, *q, *dy, *u;
     S *c, *dk, *dq, *dv, *dbeta;
     S beta;
-    S* decay_terms =
-        nullptr;  // q ∘ (Wᵀdy) − k ∘ (…), for the gradient of decays; its sum for one decay
-    const S *k_before, *q_before;  // α k and α q, both decays for token two
-    const S* decays = nullptr;     // α, of every column
-    S decay = S(1);                // α, of all of them
-    S written = S(1);  // what it writes into a matrix gone through backwards, times this
+    // q ∘ (Wᵀdy) − k ∘ (…), for the gradient of decays; for one decay per token its sum
+    S* decay_terms = nullptr;
+    const S *k_before, *q_before;  // α k and α q; α_1 α_2 k and α_1 α_2 q for token two
+    const S* decays = nullptr;     // α of every column
+    S decay = S(1);                // α of the token
+    S write_scale = S(1);          // scale of its updates in the backward passes
   };
   One one, two;
-  bool lonely;               // then `two` is not there, and all that belongs to it is as of `one`
-  const S* lookup_key;       // α_2 k_1
-  const S* fades = nullptr;  // α_1 α_2 of every column
-  S past = S(1);             // what the matrix is to be multiplied by before the pair,
-  S fade = S(1);             // by what it is multiplied,
-  S over = S(1);             // and one over what it is to be multiplied by after it
-  S key_products[4];         // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
-  S answered[4];             // u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2
-  // Where two pairs are taken at a time, of this one and the one that is taken before it:
-  S carried_keys[4];     // k_1 and k_2 with q of that
-  S carried_answers[4];  // u_1 and u_2 with dy of that, or dy_1 and dy_2 with its u
+  bool single;                   // there is no second token: `two` is a copy of `one` with β = 0
+  const S* lookup_key;           // α_2 k_1
+  const S* decays = nullptr;     // α_1 α_2 of every column
+  S total_decay = S(1);          // the matrix before the pair is the stored matrix times this
+  S decay = S(1);                // factor of the stored matrix
+  S inverse_total_decay = S(1);  // 1 / total_decay after the pair
+  S key_products[4];             // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
+  S error_products[4];           // u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2
+  // With two pairs per pass, products with the pair that is processed before this pair:
+  S previous_key_products[4];    // k_1 and k_2 with its q
+  S previous_error_products[4];  // u_1 and u_2 with its dy, or dy_1 and dy_2 with its u
   Prefetches<S> prefetches;
 };
 
-/// A sequence and its gradients. Of the sum rule u are the values, c is added to dv, and β may be a
-/// rate that all tokens have. Decays are one a token, or one a column and token; those of the first
-/// token have been applied already.
+/// A sequence and its gradients. For sum rules u are the values, c is added to dv, and β may be a
+/// rate shared by all tokens. There is one decay per token, or one per column and token. The decay
+/// of the first token has been applied already.
 template <class S> struct BackwardTokens {
   Columns<const S> k = {}, q = {}, dy = {}, u = {}, beta = {}, decays = {};
   Columns<S> c = {}, dk = {}, dq = {}, dv = {}, dbeta = {}, decay_terms = {};
@@ -58,26 +58,26 @@ template <class S> struct BackwardTokens {
   }
 };
 
-/// Calls f(pairs, count, the first of them) with some pairs at a time, from the first to the last
-/// or back; `prepare(pair, its first token, its place among the `count`)` beforehand.
-template <Index most, class S, class Prepare, class F>
-void for_pairs(const BackwardTokens<S>& t, Index steps, bool back, const Prepare& prepare,
+/// Calls f(pairs, count, index of the first pair) for batches of pairs, in forward or backward
+/// order. Calls prepare(pair, its first token, its index in the batch) for each pair before.
+template <Index batch, class S, class Prepare, class F>
+void for_pairs(const BackwardTokens<S>& t, Index steps, bool backward, const Prepare& prepare,
                const F& f) {
-  BackwardPair<S> pairs[most];
+  BackwardPair<S> pairs[batch];
   const Index all = (steps + 1) / 2;
   for (Index done = 0; done < all;) {
-    const Index count = std::min(most, all - done);
+    const Index count = std::min(batch, all - done);
     for (Index i = 0; i < count; ++i) {
-      const Index at = 2 * (back ? all - 1 - done - i : done + i);
+      const Index at = 2 * (backward ? all - 1 - done - i : done + i);
       BackwardPair<S>& p = pairs[i];
-      p.lonely = at + 1 == steps;
+      p.single = at + 1 == steps;
       p.one = t.token(at);
-      p.two = p.lonely ? p.one : t.token(at + 1);
-      if (p.lonely) p.two.beta = S(0);
+      p.two = p.single ? p.one : t.token(at + 1);
+      if (p.single) p.two.beta = S(0);
       p.lookup_key = p.one.k;
       prepare(p, at, i);
     }
-    f(pairs, count, back ? all - done - count : done);
+    f(pairs, count, backward ? all - done - count : done);
     done += count;
   }
 }

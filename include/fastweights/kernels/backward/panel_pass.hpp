@@ -4,14 +4,14 @@
 #include <fastweights/kernels/scan/pair_loop.hpp>
 
 /// \file
-/// What the passes of backward.hpp have in common. PanelErrors, PanelQueries and PanelKeys say what
-/// each of them does to some rows of its matrix at a pair of tokens. Transposed, a matrix that
-/// fades by the column fades by the row.
+/// Functions shared by the passes of backward.hpp. PanelErrors, PanelQueries and PanelKeys process
+/// some rows of their matrix for a pair of tokens. In a transposed matrix, decays of columns are
+/// decays of rows.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// gradient += factor x, of `rows` entries.
+/// gradient += factor x, for `rows` entries.
 template <class Column, class S>
 EIGEN_ALWAYS_INLINE void add_to(S* gradient, const Column& x, S factor, Index rows) {
   Column sum = load_part<Column>(gradient, 0, rows);
@@ -19,8 +19,8 @@ EIGEN_ALWAYS_INLINE void add_to(S* gradient, const Column& x, S factor, Index ro
   store_part(sum, gradient, 0, rows);
 }
 
-/// decay_terms = x ∘ dx of both tokens, or decay_terms += factor x ∘ dx, where somebody asks for
-/// it: for every column of the matrix, or the sum of them all.
+/// decay_terms = x ∘ dx of both tokens, or with `adds` decay_terms += factor x ∘ dx: one entry per
+/// column of the matrix, or the sum over columns. Does nothing if decay_terms is null.
 template <DecayKind decay_kind, bool adds, class Column, class S>
 EIGEN_ALWAYS_INLINE void add_decay_terms(const BackwardPair<S>& p, const Column& x1, Column dx1,
                                          const Column& x2, Column dx2, Index first, Index rows,
@@ -37,19 +37,19 @@ EIGEN_ALWAYS_INLINE void add_decay_terms(const BackwardPair<S>& p, const Column&
   dx1.scale(x1);
   dx2.scale(x2);
   put(p.one.decay_terms, dx1);
-  if (!p.lonely) put(p.two.decay_terms, dx2);
+  if (!p.single) put(p.two.decay_terms, dx2);
 }
 
-/// What the matrix gave, as if it had faded.
-template <class Fades, class Column>
-EIGEN_ALWAYS_INLINE void found(const Fades& fades, Group<Column, 2>& sums) {
-  fades.found(sums.first.only);
-  fades.found(sums.second.only);
+/// Applies the decay of the stored matrix to its products.
+template <class Decays, class Column>
+EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, Group<Column, 2>& sums) {
+  decays.scale_products(sums.first.only);
+  decays.scale_products(sums.second.only);
 }
-template <class Fades, class Column>
-EIGEN_ALWAYS_INLINE void found(const Fades& fades, Group<Column, 4>& sums) {
-  found(fades, sums.first);
-  found(fades, sums.second);
+template <class Decays, class Column>
+EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, Group<Column, 4>& sums) {
+  scale_products(decays, sums.first);
+  scale_products(decays, sums.second);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

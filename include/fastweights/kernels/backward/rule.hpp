@@ -6,8 +6,8 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// A rule's sequence and gradients as the passes take them. Of one that looks up what a key
-/// retrieves, `u` and `c` are left to be set: what the forward pass kept, and room for as much.
+/// Converts a rule's sequence and gradients for the passes. For a rule with a delta term the caller
+/// must set `u`, the errors of the forward pass, and `c`, a buffer of the same size.
 template <class M>
 BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& in,
                                                    const ReadSequence<M>& reads,

@@ -7,27 +7,27 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// What a step takes beside W; members as in Pair::One.
+/// The inputs of a step; members as in Pair::One.
 template <class S> struct StepToken {
-  const S *lookup_key, *query, *key, *values, *betas, *fades;
+  const S *lookup_key, *query, *key, *values, *betas, *decays;
   S* output;
-  TokenCoefficients<S> by;
-  S own;  // k·q
+  TokenCoefficients<S> coefficients;
+  S key_query;  // k·q
 };
 
-/// Some rows of W, in place, through one token: gone through twice, for the products and for the
-/// update, so that what a panel holds in the first-level cache is fetched and written back once.
+/// One step for some rows of W, in place. It passes over the panel twice, for the products and for
+/// the update, so that a panel in the first-level cache is loaded and stored once.
 template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelStep {
  public:
-  /// The panel's first `skipped` rows are left as they are: another panel has done them.
+  /// The first `skipped` rows of the panel are not changed: another panel has processed them.
   static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
                                       Index first, Index skipped) {
     W += first;
     if constexpr (HasDeltaTerm)
-      write_then<false>(W, stride, columns, t,
-                        answer(t, products(W, stride, columns, t), first, skipped), skipped);
+      write_and_read<false>(W, stride, columns, t,
+                            finish(t, products(W, stride, columns, t), first, skipped), skipped);
     else
-      sum_up(W, stride, columns, t, first, skipped);
+      step_sum_rule(W, stride, columns, t, first, skipped);
   }
 
  private:
@@ -40,27 +40,28 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
     }
   };
 
-  // What is written does not depend on W: one time through it does.
-  static EIGEN_ALWAYS_INLINE void sum_up(S* W, Index stride, Index columns, const StepToken<S>& t,
-                                         Index first, Index skipped) {
-    const Column e = behind(update_of(t, first), skipped);
-    Column y = write_then<true>(W, stride, columns, t, e, skipped);
-    y.scale(t.by.read);
+  // Without a delta term the update does not depend on W, so that one pass suffices.
+  static EIGEN_ALWAYS_INLINE void step_sum_rule(S* W, Index stride, Index columns,
+                                                const StepToken<S>& t, Index first, Index skipped) {
+    const Column e = zero_skipped(update_of(t, first), skipped);
+    Column y = write_and_read<true>(W, stride, columns, t, e, skipped);
+    y.scale(t.coefficients.read);
     store_part(y, t.output + first, skipped, Column::size);
   }
 
-  // W ← fade W + e kᵀ, and Reads: what W then answers.
+  // W ← decay W + e kᵀ. With Reads it returns the new W q.
   template <bool Reads>
-  static EIGEN_ALWAYS_INLINE Column write_then(S* W, Index stride, Index columns,
-                                               const StepToken<S>& t, const Column& e,
-                                               Index skipped) {
-    const S *key = t.key, *fades = t.fades, *query = t.query;
-    const Column fade = kept(decay_kind == DecayKind::scalar ? t.by.fade : S(1), skipped);
+  static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
+                                                   const StepToken<S>& t, const Column& e,
+                                                   Index skipped) {
+    const S *key = t.key, *decays = t.decays, *query = t.query;
+    const Column decay =
+        row_decays(decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1), skipped);
     const auto visit = [&](Index j, Column& sum) {
       S* const w_j = W + j * stride;
       Column w = Column::load(w_j);
-      if constexpr (decay_kind == DecayKind::scalar) w.scale(fade);
-      if constexpr (decay_kind == DecayKind::per_key) w.scale(kept(fades[j], skipped));
+      if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);
+      if constexpr (decay_kind == DecayKind::per_key) w.scale(row_decays(decays[j], skipped));
       w.add(e, key[j]);
       w.store(w_j);
       if constexpr (Reads) sum.add(w, query[j]);
@@ -79,8 +80,8 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
     return sum_over_columns<Sums>(columns, {Column::all(S(0)), Column::all(S(0))}, visit);
   }
 
-  // visit(j, one of some sums) for every column j; there are enough sums to hide the latency of a
-  // multiply-add.
+  // Calls visit(j, sum) for every column j and returns the total. Several independent sums hide the
+  // latency of a multiply-add.
   template <class Sum, class F>
   static EIGEN_ALWAYS_INLINE Sum sum_over_columns(Index columns, const Sum& zero, const F& visit) {
     Sum sum = zero, second = zero, third = zero, fourth = zero;
@@ -103,39 +104,39 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
     return sum;
   }
 
-  // 1 in the rows that are skipped.
-  static EIGEN_ALWAYS_INLINE Column kept(S fade, Index skipped) {
-    if (skipped == 0) return Column::all(fade);
+  // The decay of all rows, with 1 for the skipped rows.
+  static EIGEN_ALWAYS_INLINE Column row_decays(S decay, Index skipped) {
+    if (skipped == 0) return Column::all(decay);
     S rows[Column::size];
     std::fill(rows, rows + skipped, S(1));
-    std::fill(rows + skipped, rows + Column::size, fade);
+    std::fill(rows + skipped, rows + Column::size, decay);
     return Column::load(rows);
   }
 
-  static EIGEN_ALWAYS_INLINE Column answer(const StepToken<S>& t, Sums sums, Index first,
+  static EIGEN_ALWAYS_INLINE Column finish(const StepToken<S>& t, Sums sums, Index first,
                                            Index skipped) {
-    const S past = decay_kind == DecayKind::scalar ? t.by.fade : S(1);
-    sums.key.scale(-t.by.retrieved * past);
+    const S total_decay = decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
+    sums.key.scale(-t.coefficients.retrieved * total_decay);
     const Column e = update_of(t, first, sums.key);
-    sums.query.scale(t.by.read * past);
-    sums.query.add(e, t.by.read * t.own);
+    sums.query.scale(t.coefficients.read * total_decay);
+    sums.query.add(e, t.coefficients.read * t.key_query);
     store_part(sums.query, t.output + first, skipped, Column::size);
-    return behind(e, skipped);
+    return zero_skipped(e, skipped);
   }
 
   static EIGEN_ALWAYS_INLINE Column update_of(const StepToken<S>& t, Index first,
                                               const Column& correction = Column::all(S(0))) {
     Column e = correction;
-    e.add(Column::load(t.values + first), t.by.value);
+    e.add(Column::load(t.values + first), t.coefficients.value);
     if (t.betas != nullptr)
       e.scale(Column::load(t.betas + first));
     else
-      e.scale(t.by.beta);
+      e.scale(t.coefficients.beta);
     return e;
   }
 
-  // 0 in the rows that are skipped.
-  static EIGEN_ALWAYS_INLINE Column behind(const Column& e, Index skipped) {
+  // e with 0 in the skipped rows.
+  static EIGEN_ALWAYS_INLINE Column zero_skipped(const Column& e, Index skipped) {
     if (skipped == 0) return e;
     S rows[Column::size];
     e.store(rows);
@@ -143,8 +144,8 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
   }
 };
 
-/// As PanelStep, R packets of rows at a time. A function that is not inline, so that programs which
-/// link fastweights::compiled do not compile it again.
+/// PanelStep for R packets of rows. Not inline: programs that link fastweights::compiled do not
+/// compile it again.
 template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm>
 EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepToken<S>& t,
                                   Index first, Index skipped) {
@@ -173,10 +174,10 @@ FASTWEIGHTS_STEP_KERNELS(extern, float);
 FASTWEIGHTS_STEP_KERNELS(extern, double);
 #endif
 
-/// Whether a step of d_v rows has a kernel: a packet has to fit in.
+/// Whether a step with d_v rows has a kernel, which needs at least one packet of rows.
 template <class S> bool has_step(Index rows) { return rows >= lanes<S>; }
 
-/// Takes W, d_v×d_k with contiguous columns, through one token.
+/// One step. W is d_v×d_k with contiguous columns.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 void step_rows(Matrix& W, const StepToken<S>& t) {
   const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
@@ -195,27 +196,27 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
     step_panel<S, 1, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, last, first - last);
 }
 
-/// As step_rows, for a token as a rule is given it.
+/// As step_rows, for a rule's token.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
-                                    const TokenCoefficients<S>& weights) {
+                                    const TokenCoefficients<S>& coefficients) {
   using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
-  const S *k = tokens.key(0), *q = tokens.query(0), *fades = tokens.fades(0);
+  const S *k = tokens.key(0), *q = tokens.query(0), *decays = tokens.decays(0);
   const Vector key(k, W.cols()), query(q, W.cols());
   StepToken<S> t{k,
                  q,
                  k,
                  tokens.value(0),
                  tokens.beta(0),
-                 fades,
+                 decays,
                  tokens.output(0),
-                 weights,
+                 coefficients,
                  HasDeltaTerm ? (key * query).sum() : S(0)};
   if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_key) {
-    const Vector fade(fades, W.cols());
+    const Vector decay(decays, W.cols());
     scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
-      decayed_key = fade * key;
-      decayed_query = fade * query;
+      decayed_key = decay * key;
+      decayed_query = decay * query;
       t.lookup_key = decayed_key.data();
       t.query = decayed_query.data();
       step_rows<decay_kind, HasDeltaTerm>(W, t);

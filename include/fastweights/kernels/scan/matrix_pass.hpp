@@ -3,16 +3,16 @@
 #include <fastweights/kernels/simd/packet.hpp>
 
 /// \file
-/// One pass over a panel, some rows of a matrix W: takes in the rank-1 updates that the tokens
-/// before have left to write and forms the products with the vectors of the next tokens, so that W
-/// is loaded and stored once for all of them. Lanes run along the rows and what belongs to a column
-/// is broadcast: nothing is summed across lanes.
+/// One pass over a panel, which is some rows of a matrix W. It applies the pending rank-1 updates
+/// of the previous tokens and computes the products with the vectors of the next tokens, so that W
+/// is loaded and stored once for both. SIMD lanes run along the rows and entries of column vectors
+/// are broadcast: no sum runs across lanes.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// N things, a power of 2, as halves of halves: compilers keep them in registers, which they do not
-/// always do with arrays.
+/// N objects, a power of 2, as a binary tree. Compilers keep it in registers more reliably than an
+/// array.
 template <class T, int N> struct Group { Group<T, N / 2> first, second; };
 template <class T> struct Group<T, 1> { T only; };
 
@@ -21,26 +21,26 @@ template <class S, int N> using Vectors = Group<const S*, N>;
 
 template <class S, int R>
 EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, 1>& e,
-                                const Vectors<S, 1>& by, Index j) {
-  w.add(e.only, by.only[j]);
+                                const Vectors<S, 1>& vectors, Index j) {
+  w.add(e.only, vectors.only[j]);
 }
 template <class S, int R, int N>
 EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, N>& e,
-                                const Vectors<S, N>& by, Index j) {
-  update<S, R>(w, e.first, by.first, j);
-  update<S, R>(w, e.second, by.second, j);
+                                const Vectors<S, N>& vectors, Index j) {
+  update<S, R>(w, e.first, vectors.first, j);
+  update<S, R>(w, e.second, vectors.second, j);
 }
 
 template <class S, int R>
 EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Group<Rows<S, R>, 1>& sums,
-                                  const Vectors<S, 1>& by, Index j) {
-  sums.only.add(w, by.only[j]);
+                                  const Vectors<S, 1>& vectors, Index j) {
+  sums.only.add(w, vectors.only[j]);
 }
 template <class S, int R, int N>
 EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Group<Rows<S, R>, N>& sums,
-                                  const Vectors<S, N>& by, Index j) {
-  multiply<S, R>(w, sums.first, by.first, j);
-  multiply<S, R>(w, sums.second, by.second, j);
+                                  const Vectors<S, N>& vectors, Index j) {
+  multiply<S, R>(w, sums.first, vectors.first, j);
+  multiply<S, R>(w, sums.second, vectors.second, j);
 }
 
 template <class S, int R> EIGEN_ALWAYS_INLINE void clear(Group<Rows<S, R>, 1>& sums) {
@@ -60,54 +60,55 @@ EIGEN_ALWAYS_INLINE void add(Group<Rows<S, R>, N>& sums, const Group<Rows<S, R>,
   add<S, R>(sums.second, others.second);
 }
 
-/// What is computed and not yet in W, whose columns fade before.
+/// Updates that are computed but not yet applied to W, and the decay of W before them.
 template <class S, int R, int U> struct Pending {
   Group<Rows<S, R>, U> updates;
-  Vectors<S, U> by;
-  const S* fades = nullptr;
-  S fade = S(1);
-  Rows<S, R> row_fades = Rows<S, R>::all(S(1));
+  Vectors<S, U> vectors;
+  const S* decays = nullptr;
+  S decay = S(1);
+  Rows<S, R> row_decays = Rows<S, R>::all(S(1));
 };
 
-/// How a rule decays W before a write: not at all, by one number, or by one number a key row
+/// How a rule decays W before a write: not at all, by one number, or by one number per key row
 /// (a column of W).
 enum class DecayKind { none, scalar, per_key };
 
-/// What a pass does to W: nothing, W += Σ e byᵀ, or that after W ← fade W, W ← W diag(fades) or
-/// W ← diag(row_fades) W.
-enum class Writes { nothing, updates, fade_all, fade_columns, fade_rows };
+/// What a pass writes to W: nothing, updates W += Σ e vᵀ, or updates after a decay W ← decay W,
+/// W ← W diag(decays) or W ← diag(row_decays) W.
+enum class Writes { nothing, updates, decay_all, decay_columns, decay_rows };
 
-/// What the passes of a rule write when they let the past fade.
-constexpr Writes writes_of(DecayKind decay_kind, Writes by_itself) {
+/// What the passes of a rule write if the matrix decays. `per_key_writes` is for
+/// DecayKind::per_key.
+constexpr Writes writes_of(DecayKind decay_kind, Writes per_key_writes) {
   if (decay_kind == DecayKind::none) return Writes::updates;
-  return decay_kind == DecayKind::scalar ? Writes::fade_all : by_itself;
+  return decay_kind == DecayKind::scalar ? Writes::decay_all : per_key_writes;
 }
-/// Whether they do so now.
+/// Whether the matrix decays before these pending updates.
 template <DecayKind decay_kind, class S, int R, int U>
-EIGEN_ALWAYS_INLINE bool fades(const Pending<S, R, U>& pending) {
-  if constexpr (decay_kind == DecayKind::scalar) return pending.fade != S(1);
+EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
+  if constexpr (decay_kind == DecayKind::scalar) return pending.decay != S(1);
   return decay_kind == DecayKind::per_key;
 }
 
-/// W is R·lanes × columns without gaps.
+/// W is R·lanes × columns, contiguous.
 template <Writes writes, class S, int R, int U, int P> class MatrixPass {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const Pending<S, R, U>& pending,
-                                      const Vectors<S, P>& by, Group<Rows<S, R>, P>& sums) {
+                                      const Vectors<S, P>& vectors, Group<Rows<S, R>, P>& sums) {
     auto others = sums;
     Index j = 0;
-    if constexpr (by_two) {
+    if constexpr (two_columns) {
       clear<S, R>(others);
       for (; j + 2 <= columns; j += 2, W += 2 * size) {
-        visit(W, j, pending, by, sums);
-        visit(W + size, j + 1, pending, by, others);
+        visit(W, j, pending, vectors, sums);
+        visit(W + size, j + 1, pending, vectors, others);
       }
     }
-    for (; j < columns; ++j, W += size) visit(W, j, pending, by, sums);
-    if constexpr (by_two) add<S, R>(sums, others);
+    for (; j < columns; ++j, W += size) visit(W, j, pending, vectors, sums);
+    if constexpr (two_columns) add<S, R>(sums, others);
   }
 
-  /// The updates alone.
+  /// Applies the pending updates without computing products.
   static EIGEN_ALWAYS_INLINE void write(S* W, Index columns, const Pending<S, R, U>& pending) {
     for (Index j = 0; j < columns; ++j, W += size) updated(W, j, pending).store(W);
   }
@@ -115,25 +116,25 @@ template <Writes writes, class S, int R, int U, int P> class MatrixPass {
  private:
   using Column = Rows<S, R>;
   static constexpr Index size = Column::size;
-  // Two columns at a time where one has too few sums to hide the latency of a multiply-add, and
-  // where there are registers for all of them, the updates, a column and a factor.
-  static constexpr bool by_two =
+  // Two columns per iteration if one column has too few sums to hide the latency of a multiply-add,
+  // and if all sums, the updates, a column and a factor fit in the registers.
+  static constexpr bool two_columns =
       R * P < 8 && R * (U + 2 * P + 1) + 1 <= EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS;
 
   static EIGEN_ALWAYS_INLINE Column updated(const S* W, Index j, const Pending<S, R, U>& pending) {
     Column w = Column::load(W);
-    if constexpr (writes == Writes::fade_all) w.scale(pending.fade);
-    if constexpr (writes == Writes::fade_columns) w.scale(pending.fades[j]);
-    if constexpr (writes == Writes::fade_rows) w.scale(pending.row_fades);
-    if constexpr (writes != Writes::nothing) update<S, R>(w, pending.updates, pending.by, j);
+    if constexpr (writes == Writes::decay_all) w.scale(pending.decay);
+    if constexpr (writes == Writes::decay_columns) w.scale(pending.decays[j]);
+    if constexpr (writes == Writes::decay_rows) w.scale(pending.row_decays);
+    if constexpr (writes != Writes::nothing) update<S, R>(w, pending.updates, pending.vectors, j);
     return w;
   }
 
   static EIGEN_ALWAYS_INLINE void visit(S* W, Index j, const Pending<S, R, U>& pending,
-                                        const Vectors<S, P>& by, Group<Column, P>& sums) {
+                                        const Vectors<S, P>& vectors, Group<Column, P>& sums) {
     const Column w = updated(W, j, pending);
     if constexpr (writes != Writes::nothing) w.store(W);
-    multiply<S, R>(w, sums, by, j);
+    multiply<S, R>(w, sums, vectors, j);
   }
 };
 

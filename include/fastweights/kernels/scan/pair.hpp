@@ -6,14 +6,14 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// What a rule multiplies the parts of a token by, β being one number or one a value row:
+/// A rule's coefficients of a token. β is one number or one number per value row:
 ///
-///     W̄ = fade W,   e = β ∘ (value v − retrieved W̄ k),   W = W̄ + e kᵀ,   y = read W q
+///     W̄ = decay W,   e = β ∘ (value v − retrieved W̄ k),   W = W̄ + e kᵀ,   y = read W q
 template <class S> struct TokenCoefficients {
-  S value = S(1), retrieved = S(1), beta = S(1), read = S(1), fade = S(1);
+  S value = S(1), retrieved = S(1), beta = S(1), read = S(1), decay = S(1);
 };
 
-/// Where the columns of a sequence lie, one a token.
+/// The columns of a sequence, one per token.
 template <class S> struct Columns {
   S* data = nullptr;
   Index stride = 0;
@@ -24,45 +24,47 @@ template <class S> struct Columns {
   Columns from(Index t) const { return {(*this)(t), stride}; }
 };
 
-/// The sequence of one head: d_k rows of keys, queries and fades, d_v of values, betas, outputs
-/// and errors. Null where a rule has no betas or no fades by the row, or nobody asks for errors.
+/// The sequence of one head: keys, queries and decays have d_k rows, values, betas, outputs and
+/// errors have d_v rows. betas and decays are null if a rule has no β or decay per row; errors are
+/// null if they are not needed.
 template <class S> struct Tokens {
   Columns<const S> key, value, query;
   Columns<S> output;
-  Columns<const S> beta = {}, fades = {};
+  Columns<const S> beta = {}, decays = {};
   Columns<S> errors = {};
 };
 
-/// Two tokens, made ready to be read with one state, W before both; with P x = W x,
+/// Two tokens with coefficients for products with the state W before both tokens. With P x = W x:
 ///
 ///     e_1 = β_1 ∘ (value_1 v_1 − retrieved_1 P k_1)
-///     e_2 = β_2 ∘ (value_2 v_2 − retrieved_2 P k_2 − earlier e_1)
-///     y_1 = read_1 P q_1 + own_1 e_1
-///     y_2 = read_2 P q_2 + own_2 e_2 + cross e_1
-///     W ← fade W + written_1 e_1 k_1ᵀ + written_2 e_2 k_2ᵀ
+///     e_2 = β_2 ∘ (value_2 v_2 − retrieved_2 P k_2 − key_key e_1)
+///     y_1 = read_1 P q_1 + key_query_1 e_1
+///     y_2 = read_2 P q_2 + key_query_2 e_2 + cross_key_query e_1
+///     W ← decay W + write_scale_1 e_1 k_1ᵀ + write_scale_2 e_2 k_2ᵀ
 ///
-/// Where columns fade, keys and queries have the fading multiplied in.
+/// With one decay per column, keys and queries include the decays.
 template <class S> struct Pair {
   struct One {
-    const S *lookup_key, *query, *key;  // k to retrieve by, q, k to write by
-    const S *values, *betas;            // the latter null where it is a number
-    S *output, *error;                  // null for none; v − W̄ k goes to the latter
-    S value = S(1), retrieved = S(1), beta = S(1), read = S(1), own = S(0), written = S(1);
+    const S *lookup_key, *query, *key;  // k for retrieval, q, k for the write
+    const S *values, *betas;            // betas is null if β is one number
+    S *output, *error;                  // null if not needed; error is v − W̄ k
+    S value = S(1), retrieved = S(1), beta = S(1), read = S(1), key_query = S(0),
+      write_scale = S(1);
   };
   One one, two;
-  const S* fades = nullptr;  // of the columns
-  S earlier, cross, fade;
-  S carried[4];  // k_1·q_1, k_2·q_1, k_1·q_2, k_2·q_2 of the keys of the pair before
+  const S* decays = nullptr;  // one decay per column
+  S key_key, cross_key_query, decay;
+  S previous_products[4];  // k_1·q_1, k_2·q_1, k_1·q_2, k_2·q_2 with the keys of the previous pair
   Prefetches<S> prefetches;
 };
 
-/// Whether a matrix may still be kept as it is over `past`.
-template <class S> bool is_kept(S past) {
+/// Whether a matrix can still be stored divided by `total_decay` without overflow or underflow.
+template <class S> bool can_defer_decay(S total_decay) {
   constexpr S least = S(1) / S(1 << 20);
-  return std::abs(past) >= least && std::abs(past) <= S(1) / least;
+  return std::abs(total_decay) >= least && std::abs(total_decay) <= S(1) / least;
 }
 
-/// sums[i] = a[i]·b[i], of n entries each.
+/// sums[i] = a[i]·b[i] for vectors of n entries.
 template <class S, int count>
 EIGEN_ALWAYS_INLINE void dot_products(const S* const (&a)[count], const S* const (&b)[count],
                                       Index n, S* sums) {

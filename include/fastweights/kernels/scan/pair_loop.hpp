@@ -6,117 +6,125 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Whether a rule's pairs are taken two at a time: one that does not look up what a key retrieves
-/// has so little to compute for a pair that loads and stores of W show. It takes registers.
+/// Whether one pass processes two pairs. Rules without a delta term compute so little per pair that
+/// loads and stores of W dominate. Two pairs need more registers.
 template <bool HasDeltaTerm, DecayKind decay_kind>
-inline constexpr bool two_at_a_time = !HasDeltaTerm && decay_kind != DecayKind::per_key &&
-                                      EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+inline constexpr bool two_pairs_per_pass = !HasDeltaTerm && decay_kind != DecayKind::per_key &&
+                                           EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
 
-/// Takes a panel, some rows of a matrix W, through pairs of tokens. A PanelPass says what happens:
+/// Processes pairs of tokens for a panel, which is some rows of a matrix W. PanelPass defines the
+/// work for a pair:
 ///
-///     static constexpr int updates, products;  // of a pair
+///     static constexpr int updates, products;     // number per pair
 ///     static constexpr Writes decay_writes;
-///     static void prefetch(prefetches, panel);  // for later tokens
-///     static Vectors<S, products> factors(pair);  // by which W is multiplied
-///     static void answer(pair, Group<Column, products>& found, Pending<S, R, updates>& left,
-///     panel);
+///     static void prefetch(prefetches, panel);    // for later tokens
+///     static Vectors<S, products> factors(pair);  // the vectors x of the products W x
+///     // Computes outputs and pending updates from the products.
+///     static void finish(pair, Group<Column, products>& sums, Pending<S, R, updates>& pending,
+///                        panel);
 ///
-/// and, to be taken two at a time, what the vectors of a pair's updates make of the next one's:
+/// For two pairs per pass it also has the products of the factors with the vectors of the previous
+/// pair's updates, v:
 ///
-///     static const S* carried(pair);  // by_1·x_1, by_2·x_1, by_1·x_2, by_2·x_2, x the factors
+///     static const S* previous_products(pair);  // v_1·x_1, v_2·x_1, v_1·x_2, v_2·x_2
 template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PairLoop {
  public:
   template <class Pair>
   static EIGEN_ALWAYS_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
                                       Index count) {
-    if constexpr (two_at_a_time<HasDeltaTerm, decay_kind>)
-      by_two(panel, columns, pairs, count);
+    if constexpr (two_pairs_per_pass<HasDeltaTerm, decay_kind>)
+      run_double(panel, columns, pairs, count);
     else
-      by_one(panel, columns, pairs, count);
+      run_single(panel, columns, pairs, count);
   }
 
  private:
   using Column = Rows<S, R>;
-  template <int U> using Left = Pending<S, R, U>;
+  template <int U> using PendingUpdates = Pending<S, R, U>;
   static constexpr int updates = PanelPass::updates, products = PanelPass::products;
 
   template <class Pair>
-  static EIGEN_ALWAYS_INLINE void by_one(const Panel<S>& panel, Index columns, const Pair* pairs,
-                                         Index count) {
-    Left<updates> left;
-    visit<Writes::nothing>(panel, columns, pairs[0], left, left);
+  static EIGEN_ALWAYS_INLINE void run_single(const Panel<S>& panel, Index columns,
+                                             const Pair* pairs, Index count) {
+    PendingUpdates<updates> pending;
+    visit<Writes::nothing>(panel, columns, pairs[0], pending, pending);
     for (Index i = 1; i < count; ++i)
-      if (fades<decay_kind>(left))
-        visit<PanelPass::decay_writes>(panel, columns, pairs[i], left, left);
+      if (has_decay<decay_kind>(pending))
+        visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, pending);
       else
-        visit<Writes::updates>(panel, columns, pairs[i], left, left);
-    write(panel, columns, left);
+        visit<Writes::updates>(panel, columns, pairs[i], pending, pending);
+    write(panel, columns, pending);
   }
 
   template <class Pair>
-  static EIGEN_ALWAYS_INLINE void by_two(const Panel<S>& panel, Index columns, const Pair* pairs,
-                                         Index count) {
-    Left<2 * updates> left;
-    Left<updates> last;
+  static EIGEN_ALWAYS_INLINE void run_double(const Panel<S>& panel, Index columns,
+                                             const Pair* pairs, Index count) {
+    PendingUpdates<2 * updates> pending;
+    PendingUpdates<updates> last;
     if (count == 1) {
       visit<Writes::nothing>(panel, columns, pairs[0], last, last);
       return write(panel, columns, last);
     }
-    visit_two<Writes::nothing>(panel, columns, pairs, left);
+    visit_two<Writes::nothing>(panel, columns, pairs, pending);
     Index i = 2;
     for (; i + 1 < count; i += 2)
-      if (fades<decay_kind>(left))
-        visit_two<PanelPass::decay_writes>(panel, columns, pairs + i, left);
+      if (has_decay<decay_kind>(pending))
+        visit_two<PanelPass::decay_writes>(panel, columns, pairs + i, pending);
       else
-        visit_two<Writes::updates>(panel, columns, pairs + i, left);
-    if (i == count) return write(panel, columns, left);
-    if (fades<decay_kind>(left))
-      visit<PanelPass::decay_writes>(panel, columns, pairs[i], left, last);
+        visit_two<Writes::updates>(panel, columns, pairs + i, pending);
+    if (i == count) return write(panel, columns, pending);
+    if (has_decay<decay_kind>(pending))
+      visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, last);
     else
-      visit<Writes::updates>(panel, columns, pairs[i], left, last);
+      visit<Writes::updates>(panel, columns, pairs[i], pending, last);
     write(panel, columns, last);
   }
 
   template <Writes writes, int U, class Pair>
   static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, Index columns, const Pair& p,
-                                        const Left<U>& before, Left<updates>& left) {
+                                        const PendingUpdates<U>& before,
+                                        PendingUpdates<updates>& pending) {
     PanelPass::prefetch(p.prefetches, panel);
-    Group<Column, products> found;
-    clear<S, R>(found);
+    Group<Column, products> sums;
+    clear<S, R>(sums);
     MatrixPass<writes, S, R, U, products>::run(panel.data, columns, before, PanelPass::factors(p),
-                                               found);
-    PanelPass::answer(p, found, left, panel);
+                                               sums);
+    PanelPass::finish(p, sums, pending, panel);
   }
 
   template <Writes writes, class Pair>
   static EIGEN_ALWAYS_INLINE void visit_two(const Panel<S>& panel, Index columns, const Pair* pairs,
-                                            Left<2 * updates>& left) {
+                                            PendingUpdates<2 * updates>& pending) {
     const Pair &p = pairs[0], &r = pairs[1];
     PanelPass::prefetch(p.prefetches, panel);
-    Group<Column, 2 * products> found;
-    clear<S, R>(found);
+    Group<Column, 2 * products> sums;
+    clear<S, R>(sums);
     MatrixPass<writes, S, R, 2 * updates, 2 * products>::run(
-        panel.data, columns, left, {PanelPass::factors(p), PanelPass::factors(r)}, found);
-    PanelPass::prefetch(r.prefetches,
-                        panel);  // not both at once: the memory answers so many at a time
-    Left<updates> first, second;
-    PanelPass::answer(p, found.first, first, panel);
-    carry(first, PanelPass::carried(r), found.second);
-    PanelPass::answer(r, found.second, second, panel);
-    if constexpr (decay_kind == DecayKind::scalar) scale(first.updates, second.fade);
-    left = {
-        {first.updates, second.updates}, {first.by, second.by}, nullptr, first.fade * second.fade};
+        panel.data, columns, pending, {PanelPass::factors(p), PanelPass::factors(r)}, sums);
+    // Separate from the first prefetch, because the number of outstanding memory requests is
+    // limited.
+    PanelPass::prefetch(r.prefetches, panel);
+    PendingUpdates<updates> first, second;
+    PanelPass::finish(p, sums.first, first, panel);
+    add_previous_updates(first, PanelPass::previous_products(r), sums.second);
+    PanelPass::finish(r, sums.second, second, panel);
+    if constexpr (decay_kind == DecayKind::scalar) scale(first.updates, second.decay);
+    pending = {{first.updates, second.updates},
+               {first.vectors, second.vectors},
+               nullptr,
+               first.decay * second.decay};
   }
 
-  // What the second pair finds in W as the first leaves it.
-  static EIGEN_ALWAYS_INLINE void carry(const Left<2>& left, const S* carried,
-                                        Group<Column, 2>& found) {
-    if constexpr (decay_kind == DecayKind::scalar) scale(found, left.fade);
-    const auto &e1 = left.updates.first.only, &e2 = left.updates.second.only;
-    found.first.only.add(e1, carried[0]);
-    found.first.only.add(e2, carried[1]);
-    found.second.only.add(e1, carried[2]);
-    found.second.only.add(e2, carried[3]);
+  // Adds the effect of the first pair's updates to the products of the second pair.
+  static EIGEN_ALWAYS_INLINE void add_previous_updates(const PendingUpdates<2>& pending,
+                                                       const S* previous_products,
+                                                       Group<Column, 2>& sums) {
+    if constexpr (decay_kind == DecayKind::scalar) scale(sums, pending.decay);
+    const auto &e1 = pending.updates.first.only, &e2 = pending.updates.second.only;
+    sums.first.only.add(e1, previous_products[0]);
+    sums.first.only.add(e2, previous_products[1]);
+    sums.second.only.add(e1, previous_products[2]);
+    sums.second.only.add(e2, previous_products[3]);
   }
   static EIGEN_ALWAYS_INLINE void scale(Group<Column, 2>& x, S factor) {
     x.first.only.scale(factor);
@@ -124,16 +132,17 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
   }
 
   template <int U>
-  static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns, const Left<U>& left) {
-    if (fades<decay_kind>(left))
-      MatrixPass<PanelPass::decay_writes, S, R, U, products>::write(panel.data, columns, left);
+  static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns,
+                                        const PendingUpdates<U>& pending) {
+    if (has_decay<decay_kind>(pending))
+      MatrixPass<PanelPass::decay_writes, S, R, U, products>::write(panel.data, columns, pending);
     else
-      MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, left);
+      MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, pending);
   }
 };
 
-/// Takes a panel through `count` pairs. A function that is not inline, so that programs which link
-/// fastweights::compiled do not compile it again.
+/// Processes `count` pairs for a panel. Not inline: programs that link fastweights::compiled do not
+/// compile it again.
 template <template <class, int, bool, DecayKind> class PanelPass, class S, int R, bool HasDeltaTerm,
           DecayKind decay_kind, class Pair>
 EIGEN_DONT_INLINE void run_pairs(const Panel<S>& panel, Index columns, const Pair* pairs,

@@ -7,25 +7,25 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Rows first … first + rows − 1 of a matrix, without gaps. Its passes ask ahead for as large a
-/// part of what belongs to the columns.
+/// Rows first … first + rows − 1 of a matrix, contiguous. Its passes prefetch the entries from
+/// `first_column` on, `columns` in number, of vectors with one entry per column.
 template <class S> struct Panel {
   S* data;
   Index first, rows;
   Index first_column, columns;
 };
 
-/// How many packets the tallest panels have. `has_delta_term`: the rule looks up what a key
-/// retrieves, and four leave room for its sums and updates in 32 registers, so that less is loaded
-/// and counted for a multiply-add. Others have two.
+/// The number of packets of the tallest panels. With a delta term and 32 registers there are four,
+/// which leave enough registers for sums and updates and need fewer instructions per multiply-add.
+/// Otherwise there are two.
 constexpr int tall_panel(bool has_delta_term) {
   return has_delta_term && EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
 }
 
-/// A matrix cut into panels of some rows, each contiguous and padded with zeros to whole packets,
-/// so that it stays in the first-level cache while tokens go through it. The room is the thread's;
-/// `Use` tells apart matrices that are needed at the same time. A panel is of `tallest` packets, of
-/// two where all are to be `low`, and of fewer where the rows end.
+/// A matrix split into panels of rows. Each panel is contiguous, padded with zeros to whole
+/// packets, and fits in the first-level cache while it processes tokens. The buffer belongs to the
+/// thread; matrices in use at the same time need different `Use` types. Panels have `tallest`
+/// packets, or two if `low` is true; the last panels may have fewer.
 template <class S, class Use, int tallest> class Panels {
  public:
   using Panel = detail::Panel<S>;
@@ -36,7 +36,7 @@ template <class S, class Use, int tallest> class Panels {
         low_(low),
         buffer_(thread_buffer<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
 
-  /// From and to a matrix with columns `stride` apart, times a factor on the way out.
+  /// Copies from and to a matrix with column stride `stride`; copy_out multiplies by a factor.
   void copy_in(const S* W, Index stride) {
     each([&](auto packets, const Panel& p) {
       constexpr Index size = packets * lanes<S>;
@@ -55,7 +55,7 @@ template <class S, class Use, int tallest> class Panels {
           W[p.first + i + j * stride] = factor * p.data[i + j * size];
     });
   }
-  /// The transpose of such a matrix.
+  /// Copies the transpose of such a matrix.
   void copy_in_transposed(const S* W, Index stride) {
     each([&](auto packets, const Panel& p) {
       constexpr Index size = packets * lanes<S>;
@@ -65,7 +65,7 @@ template <class S, class Use, int tallest> class Panels {
     });
   }
 
-  /// f(packets a column, as a constant, and the panel) for all of them.
+  /// Calls f(packets per column as a constant, panel) for all panels.
   template <class F> void each(const F& f) const {
     for (Index first = 0; first < rows_;) {
       const Index left = rows_ - first;
@@ -82,14 +82,14 @@ template <class S, class Use, int tallest> class Panels {
  private:
   static constexpr Index tall = tallest * lanes<S>;
 
-  // As many rows as f has been given, padding included.
+  // Returns the number of rows of the panel, including padding.
   template <int R, class F> Index visit(const F& f, Index first) const {
     f(std::integral_constant<int, R>{}, panel(first, R * lanes<S>));
     return R * lanes<S>;
   }
 
-  Panel panel(Index first, Index most) const {
-    const Index rows = std::min(most, rows_ - first);
+  Panel panel(Index first, Index max_rows) const {
+    const Index rows = std::min(max_rows, rows_ - first);
     const Index column = first * columns_ / rows_, end = (first + rows) * columns_ / rows_;
     return {buffer_ + first * columns_, first, rows, column, end - column};
   }

@@ -4,36 +4,36 @@
 #include <fastweights/kernels/simd/packet.hpp>
 
 /// \file
-/// Outer products added to a matrix whose columns, of n entries, lie one after the other: column by
-/// column in packets, without the numbers one by one that an expression begins with where a column
-/// is not aligned, most of the work for small n.
+/// Adds outer products to a contiguous matrix with columns of n entries. Each column is processed
+/// in unaligned packets. An Eigen expression would first process single entries up to the next
+/// aligned address, which is most of the work for small n.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// to = fade from + a bᵀ; `to` may be `from`.
+/// to = decay from + a bᵀ; `to` may be `from`.
 template <class S>
-void add_outer_product(S* to, const S* from, S fade, const S* a, const S* b, Index n,
+void add_outer_product(S* to, const S* from, S decay, const S* a, const S* b, Index n,
                        Index columns) {
   namespace internal = Eigen::internal;
   for (Index j = 0; j < columns; ++j)
     for_packets<S>(n, [=]<class P>(Index i) {
-      const P faded =
-          internal::pmul(internal::pset1<P>(fade), internal::ploadu<P>(from + j * n + i));
+      const P decayed =
+          internal::pmul(internal::pset1<P>(decay), internal::ploadu<P>(from + j * n + i));
       internal::pstoreu(to + j * n + i, internal::pmadd(internal::ploadu<P>(a + i),
-                                                        internal::pset1<P>(b[j]), faded));
+                                                        internal::pset1<P>(b[j]), decayed));
     });
 }
 
-/// The same in place, and product = to·x of what comes out.
+/// The same in place, and product = to·x with the new matrix.
 template <class S>
-void add_outer_product(S* to, S fade, const S* a, const S* b, Index n, Index columns, const S* x,
+void add_outer_product(S* to, S decay, const S* a, const S* b, Index n, Index columns, const S* x,
                        S* product) {
   namespace internal = Eigen::internal;
   std::fill_n(product, n, S(0));
   for (Index j = 0; j < columns; ++j)
     for_packets<S>(n, [=]<class P>(Index i) {
-      P sum = internal::pmul(internal::pset1<P>(fade), internal::ploadu<P>(to + j * n + i));
+      P sum = internal::pmul(internal::pset1<P>(decay), internal::ploadu<P>(to + j * n + i));
       sum = internal::pmadd(internal::ploadu<P>(a + i), internal::pset1<P>(b[j]), sum);
       internal::pstoreu(to + j * n + i, sum);
       internal::pstoreu(product + i, internal::pmadd(sum, internal::pset1<P>(x[j]),

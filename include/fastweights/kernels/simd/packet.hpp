@@ -5,14 +5,14 @@
 #include <type_traits>
 
 /// \file
-/// SIMD over Eigen's packet math: one source for every instruction set that Eigen knows, and plain
-/// numbers, packets of one, where it has none for a scalar.
+/// SIMD with Eigen's packet math: one source for every instruction set that Eigen supports. Scalars
+/// without packets use plain numbers as packets of size one.
 ///
-/// The instruction set is the one that the translation unit is compiled for, and part of the
-/// kernels' namespace: units whose packets differ never share a kernel. They do share what is
-/// outside that namespace, Eigen's own functions and the memories that call the kernels, and units
-/// may differ in less than their packets (AVX-512 with and without DQ): a program that mixes flags
-/// must keep every type it uses with both within one of them.
+/// The kernels' namespace is named after the instruction set of the translation unit, so that units
+/// with different packets never share a kernel. Units do share functions outside this namespace:
+/// Eigen's own, and the memories that call the kernels. Units may also differ in flags that do not
+/// change the packets (AVX-512 with and without DQ). A program that mixes flags must use each
+/// memory type in units with the same flags only.
 
 #if defined EIGEN_VECTORIZE_AVX512
 #define FASTWEIGHTS_KERNELS kernels_avx512
@@ -40,8 +40,8 @@ using Eigen::Index;
 template <class S> using Packet = typename Eigen::internal::packet_traits<S>::type;
 template <class S> inline constexpr Index lanes = Eigen::internal::unpacket_traits<Packet<S>>::size;
 
-/// R packets that stand below each other, part of a column: halves of halves and no array, which
-/// compilers keep in registers less reliably. R is a power of 2.
+/// Part of a column: R consecutive packets, R a power of 2. Stored as a binary tree, which
+/// compilers keep in registers more reliably than an array.
 template <class S, int R> struct Rows {
   using Half = Rows<S, R / 2>;
   static constexpr Index size = R * lanes<S>;
@@ -98,16 +98,16 @@ template <class S> struct Rows<S, 1> {
   EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
 };
 
-/// The packet of at most N entries that Eigen has for S, and its size; a plain number where all of
-/// its packets are larger.
+/// Eigen's largest packet of at most N entries of S, and its size; a plain number if all packets
+/// are larger.
 template <class S, Index N>
 using PacketWithin =
     std::conditional_t<(N > 1), typename Eigen::internal::find_best_packet<S, N>::type, S>;
 template <class S, Index N>
 inline constexpr Index size_within = Eigen::internal::unpacket_traits<PacketWithin<S, N>>::size;
 
-/// Calls f.template operator()<P>(i) for packets P from entry i on that cover first … n − 1 once:
-/// as many large ones as fit, smaller ones for the rest, and plain numbers for the rest of that.
+/// Calls f.template operator()<P>(i) for packets P at entry i, which cover entries first … n − 1
+/// once: first the largest packets, then smaller packets for the rest, then plain numbers.
 template <class S, Index N = lanes<S>, class F>
 EIGEN_ALWAYS_INLINE void for_packets(Index n, const F& f, Index first = 0) {
   const Index end = first + (n - first) / N * N;
@@ -115,8 +115,8 @@ EIGEN_ALWAYS_INLINE void for_packets(Index n, const F& f, Index first = 0) {
   if constexpr (N > 1) for_packets<S, (size_within<S, N / 2> <= N / 2 ? N / 2 : 1)>(n, f, end);
 }
 
-/// Of a column that does not fill its packets: the entries from `first` to `last`, zeros around
-/// them, and nothing else is read or written.
+/// Loads or stores only the entries from `first` to `last` of a column. Loads fill the other
+/// entries with zeros. No other memory is accessed.
 template <class Column, class S>
 EIGEN_ALWAYS_INLINE Column load_part(const S* from, Index first, Index last) {
   if (last - first == Column::size) return Column::load(from);

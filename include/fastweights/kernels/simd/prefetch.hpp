@@ -5,19 +5,18 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Vectors that a later batch of tokens needs. Every pass over a panel of the matrix asks the
-/// memory for its part of them while it computes: they come from further away than the hardware
-/// looks ahead.
+/// Vectors that a later batch of tokens needs. Every pass over a panel of the matrix prefetches a
+/// part of them. The hardware prefetcher does not look that far ahead.
 template <class S> class PrefetchList {
  public:
   void clear() { count_ = 0; }
-  /// Vectors of the same size; null for none.
+  /// Adds vectors of equal size; ignores null.
   template <class... Pointers> void add(Pointers... vectors) { (add_one(vectors), ...); }
 
-  /// For entries first … first + count − 1.
+  /// Prefetches entries first … first + count − 1 of all vectors.
   EIGEN_ALWAYS_INLINE void prefetch([[maybe_unused]] Index first,
                                     [[maybe_unused]] Index count) const {
-    // Not by Eigen's prefetch: GCC takes its calls for calls without an effect, and drops them.
+    // Not Eigen's prefetch: GCC removes calls of it as calls without effect.
 #if defined __GNUC__
     for (int i = 0; i < count_; ++i)
       for (Index j = first; j < first + count; j += line) __builtin_prefetch(vectors_[i] + j);
@@ -25,23 +24,23 @@ template <class S> class PrefetchList {
   }
 
  private:
-  static constexpr int most = 10;
+  static constexpr int capacity = 10;
   static constexpr Index line = 64 / sizeof(S);
 
   void add_one(const S* vector) {
-    if (vector != nullptr && count_ < most) vectors_[count_++] = vector;
+    if (vector != nullptr && count_ < capacity) vectors_[count_++] = vector;
   }
 
-  const S* vectors_[most];
+  const S* vectors_[capacity];
   int count_ = 0;
 };
 
-/// Whether it pays: where tokens are this small the hardware looks far enough ahead.
+/// Whether prefetching helps. For smaller vectors the hardware prefetcher is sufficient.
 template <class S> constexpr bool worth_prefetching(Index entries) {
   return entries * static_cast<Index>(sizeof(S)) > 128;
 }
 
-/// Ahead, of the vectors with an entry for every row of a matrix, and for every column.
+/// Prefetches of vectors with one entry per row, or per column, of the matrix.
 template <class S> struct Prefetches { PrefetchList<S> rows, columns; };
 
 }  // namespace FASTWEIGHTS_KERNELS

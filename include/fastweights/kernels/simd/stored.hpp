@@ -5,13 +5,13 @@
 #include <fastweights/kernels/simd/packet.hpp>
 
 /// \file
-/// Matrices whose entries are stored in another type than they are computed in, such as 16-bit
-/// floats: converted on the way from and to memory.
+/// Matrices with a storage type that differs from the computation type, such as 16-bit floats.
+/// Loads and stores convert.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// As Rows, of a single row: for matrices with fewer rows than a packet has lanes.
+/// As Rows, with a single row: for matrices with fewer rows than a packet has lanes.
 template <class S> struct OneRow {
   static constexpr Index size = 1;
   S x;
@@ -25,8 +25,8 @@ template <class S> struct OneRow {
   EIGEN_ALWAYS_INLINE void scale(S factor) { x *= factor; }
 };
 
-/// Whether Packets<T> loads and stores T as packets of S. Compilers make better loops over the
-/// lanes of what Eigen converts by the number.
+/// Whether Packets<T, S> loads and stores T as packets of S. It does not where Eigen converts
+/// number by number, since compilers vectorise a loop over the lanes better.
 template <class T, class S> struct Packets : std::false_type {};
 
 #ifdef EIGEN_VECTORIZE_AVX
@@ -43,7 +43,7 @@ template <> struct Packets<Eigen::bfloat16, float> : std::true_type {
 };
 #endif
 
-// Not by Eigen, whose version 3.4 converts every half by the number when it is compiled by GCC.
+// Intrinsics, because Eigen 3.4 with GCC converts half number by number.
 #if defined EIGEN_VECTORIZE_AVX && defined __F16C__
 template <> struct Packets<Eigen::half, float> : std::true_type {
   static EIGEN_ALWAYS_INLINE Packet<float> load(const Eigen::half* from) {
@@ -67,12 +67,12 @@ template <> struct Packets<Eigen::half, float> : std::true_type {
 template <class S, class T> EIGEN_ALWAYS_INLINE S converted(const T& x) {
   return static_cast<S>(x);
 }
-/// The upper half of a float: in a loop over lanes a shift of all of them.
+/// bfloat16 is the upper half of a float. A loop over lanes compiles to one shift of a packet.
 template <class S> EIGEN_ALWAYS_INLINE S converted(const Eigen::bfloat16& x) {
   return static_cast<S>(std::bit_cast<float>(std::uint32_t{std::bit_cast<std::uint16_t>(x)} << 16));
 }
 
-/// Column::load and store for columns of T. Rounds to nearest.
+/// Column::load and Column::store for memory of type T. Rounds to nearest.
 template <class Column> struct Stored;
 
 template <class S> struct Stored<OneRow<S>> {
@@ -126,7 +126,7 @@ template <class S, int R> struct Stored<Rows<S, R>> {
 
 /// Stores all but the first `skipped` rows.
 template <class Column, class T>
-EIGEN_ALWAYS_INLINE void store_behind(const Column& x, T* to, Index skipped) {
+EIGEN_ALWAYS_INLINE void store_after(const Column& x, T* to, Index skipped) {
   if (skipped == 0) return Stored<Column>::store(x, to);
   T part[Column::size];
   Stored<Column>::store(x, part);

@@ -125,7 +125,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                      head(queries, h), head(trace.context, h),
                      [&](Index, const auto& scores, const auto& location) {
                        trace.divergence += kl.divergence(location);
-                       if constexpr (M::sticky) memory.note(state, density, scores, location);
+                       if constexpr (M::sticky)
+                         memory.add_to_histogram(state, density, scores, location);
                      });
     trace.divergence /= static_cast<double>(heads * queries.cols());
     Nothing none;
@@ -156,7 +157,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     const double scale =
         1 / static_cast<double>(heads * (total_queries > 0 ? total_queries : trace.read));
     const auto dlocation = [&](Index, const auto& location) {
-      auto d = density.no_gradient(location);
+      auto d = density.zero_gradient(location);
       kl.add_gradient(location, scale, d);
       return d;
     };

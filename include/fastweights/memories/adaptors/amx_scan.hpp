@@ -7,12 +7,13 @@
 
 namespace fw {
 
-/// What the factors of matrix products are rounded to; sums and the state are float. Errors are
-/// ‖Δ‖/‖exact‖ of outputs and state over a sequence, for keys of length 1 and 0 ≤ β ≤ 1, and do not
-/// grow with it; first for 32 and more random directions, then for keys with cosines up to 0.99.
+/// The precision of the factors of matrix products; sums and the state are float. Each entry gives
+/// two errors ‖Δ‖/‖exact‖ of outputs and state over a sequence, for keys of length 1 and 0 ≤ β ≤ 1:
+/// for random keys with d_k ≥ 32, and for keys with cosines up to 0.99. Errors do not grow with the
+/// length of the sequence.
 enum class AmxPrecision {
-  bf16,  ///< 8 bits: 6e-3; outputs 2.5e-2, the state 4e-2
-  split  ///< 16 bits, in two bf16 and three products: 1.2e-5; outputs 5e-5, the state 8e-5
+  bf16,  ///< 8 bits. Random keys: 6e-3. Similar keys: outputs 2.5e-2, state 4e-2
+  split  ///< 16 bits in two bf16, three products. Random keys: 1.2e-5. Similar keys: 5e-5 and 8e-5
 };
 
 namespace detail {
@@ -36,23 +37,23 @@ void tile_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
 
 inline namespace FASTWEIGHTS_AMX {
 
-/// As scan, by the matrix unit of Intel's processors (AMX, from Sapphire Rapids on) where
-/// amx_permitted(); elsewhere it is scan, to the last bit. No other function of the library uses
-/// this unit. For the delta rule in float, 64 tokens at a time in matrix form:
+/// As scan, on the matrix unit of Intel processors (AMX, from Sapphire Rapids on). Without
+/// amx_permitted() it calls scan. No other function of the library uses this unit. For the delta
+/// rule in float, in the chunkwise form with 64 tokens per chunk:
 ///
 ///     E = (I + strictly lower(diag(β) K Kᵀ))⁻¹ diag(β) (V − K Wᵀ)
 ///     Y = Q Wᵀ + lower(Q Kᵀ) E,   W ← W + Eᵀ K
 ///
 ///     fw::amx_scan(memory, state, {K, V, beta}, {Q}, {Y}, fw::AmxPrecision::split);
 ///
-/// Shapes: as scan, K and Q d_k×T, V and Y d_v×T, β T; in the equations they lie a token a row.
-/// Cost a token: 6 d_v d_k + 192 (d_v + d_k) flops of tiles (AmxPrecision::split: three times as
-/// many), and roundings; sizes count as multiples of 32, a chunk of less than 64 tokens as 32 or
-/// 64. For long sequences and d_k, d_v from 128 on: below, what is done besides the tiles takes
-/// about as long as scan. The room is the thread's: no heap after the first call of a size. The
-/// thread's tiles are configured for the call and released after it.
+/// Shapes: as scan, K and Q d_k×T, V and Y d_v×T, β T; in the equations each token is a row. Cost
+/// per token: 6 d_v d_k + 192 (d_v + d_k) flops of tiles (AmxPrecision::split: three times as
+/// many), and conversions to bf16. Sizes are padded to multiples of 32, and a chunk to 32 or 64
+/// tokens. Use it for long sequences with d_k, d_v ≥ 128; for smaller sizes the work outside the
+/// tiles takes about as long as scan. Buffers belong to the thread: no allocation after the first
+/// call of a size. The tiles are configured for the call and released after it.
 ///
-/// Errors: see AmxPrecision. Inputs are to be finite, and what they come to below 3e38. Outputs
+/// Errors: see AmxPrecision. Inputs must be finite, and intermediate results below 3e38. Outputs
 /// must not overlap inputs. Throws std::invalid_argument, naming the member, when a size does not
 /// fit; nothing is changed.
 ///

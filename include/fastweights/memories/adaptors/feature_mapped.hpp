@@ -9,19 +9,19 @@
 
 namespace fw {
 
-/// A memory behind a feature map, as one memory: takes keys and queries as they are and maps them
-/// on the way in. For streaming without a layer; a FastWeightLayer has a feature map of its own.
+/// A memory with a feature map, as one memory: it applies the feature map to all keys and queries.
+/// For streaming without a layer; a FastWeightLayer has its own feature map.
 ///
 ///     memory.write(φ(k), v, …)      y = memory.read(φ(q))
 ///
-/// Whatever the signature's roles call a key goes through φ, everything else passes as the memory
-/// takes it: one decay a key row is one a feature. State and gradients are the memory's, and so are
-/// scans, token by token; a memory that brings a backward pass over sequences only (KeyValueCache)
-/// has none here.
+/// φ is applied to all members with Role::key; all other members are passed unchanged, so that one
+/// decay per key row means one decay per feature. The state is the memory's. Scans run token by
+/// token. A memory that only has a backward pass over sequences (KeyValueCache) has no gradients
+/// here.
 ///
-/// Shapes: k and q d_key, the memory's d_k = φ's features for d_key; D is d_key where it is fixed.
-/// Cost a token: the memory's and that of φ, on the stack. Throws std::invalid_argument when the
-/// features are not as many as the memory expects.
+/// Shapes: k and q d_key; the memory's d_k is φ's number of features for d_key. D is d_key if it is
+/// fixed at compile time. Cost per token: the memory's and that of φ, on the stack. Throws
+/// std::invalid_argument when the number of features differs from the memory's d_k.
 template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
  public:
   using Scalar = typename M::Scalar;
@@ -93,14 +93,14 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   static constexpr int Features = Map::template fixed_features<D>;
   Index features() const { return memory_.signature().dk; }
 
-  // How many members of R before member `end` are keys.
+  // The number of keys among the members of R before member `end`.
   template <class R> static constexpr int keys_before(std::size_t end) {
     detail::assert_roles<R>();
     return static_cast<int>(std::count(R::roles.begin(), R::roles.begin() + end, Role::key));
   }
   template <class R> static constexpr int key_count = keys_before<R>(member_count<R>);
 
-  // Member I of a record for the memory: a key's features, or the member itself.
+  // Member I of the inner memory's record: the features of a key, or the member itself.
   template <std::size_t I, class R, class Mapped>
   static auto& member(const R& t, const Mapped& mapped) {
     if constexpr (R::roles[I] == Role::key)
@@ -123,7 +123,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     (std::make_index_sequence<member_count<R>>{});
   }
 
-  // Calls f(features of every key of t).
+  // Calls f(a tuple of the features of every key of t).
   template <class R, class F> void with_features(const R& t, const F& f) const {
     scratch<Scalar, Features, key_count<R>>(features(), [&](auto&... mapped) {
       const auto all = std::tie(mapped...);
@@ -134,7 +134,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     });
   }
 
-  // Calls f(features of every key of t, room for their gradients) and takes those on to the keys.
+  // Calls f(features of every key of t, their gradients), then adds the gradients of the keys.
   template <class R, class DR, class F>
   void through_features(const R& t, DR& dt, const F& f) const {
     with_features(t, [&](const auto& mapped) {

@@ -7,16 +7,15 @@
 #include <fastweights/core/softmax.hpp>
 
 /// \file
-/// Causal softmax attention over a window, 64 queries at a time in matrix form: the key-value
-/// cache's chunked scan and backward pass.
+/// Causal softmax attention over a window, in matrix products of 64 queries: the key-value cache's
+/// chunked scan and backward pass.
 
 namespace fw::detail {
 
 using Eigen::Index;
 
-/// scores ← exp(scores − top), after raising `top` to the largest score if that is larger (always,
-/// when this is the first block). Returns what was exponentiated under the old top must be
-/// multiplied by.
+/// scores ← exp(scores − top). First raises `top` to the largest score if that is larger or this is
+/// the first block. Returns the factor that rescales sums computed with the old top.
 template <class V, class S> S exponentiate(V& scores, S& top, bool first_block) {
   using std::exp;
   S largest = S(real_part(scores[0]));
@@ -31,8 +30,8 @@ template <class V, class S> S exponentiate(V& scores, S& top, bool first_block) 
   return rescale;
 }
 
-/// Keys and values in the order of time: first `held` of before, then those of the sequence. Query
-/// t sees the `capacity` tokens up to held + t.
+/// Keys and values in chronological order: first `held` tokens of the cache, then those of the
+/// sequence. Query t attends to the last `capacity` tokens up to held + t.
 template <class S, int Dk, int Dv> struct AttentionWindow {
   Eigen::Matrix<S, Dk, Eigen::Dynamic, Dk == 1 ? Eigen::RowMajor : Eigen::ColMajor> keys;
   Eigen::Matrix<S, Dv, Eigen::Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> values;
@@ -45,14 +44,14 @@ template <class S> struct Attention {
   using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
 
   static constexpr Index block = 64;
-  Index first = 0;   ///< the first token of the window that a query of the block sees
-  Index length = 0;  ///< how many tokens the block sees from there on
-  Index count = 0;   ///< how many queries the block has
+  Index first = 0;   ///< the first token of the window that the block attends to
+  Index length = 0;  ///< the number of tokens that the block attends to
+  Index count = 0;   ///< the number of queries in the block
   Matrix weights;    ///< length × count, columns sum to 1
   Matrix dweights;
 
   template <class Window, class Q>
-  void weigh(const Window& window, const Q& queries, Index t, const S& scale) {
+  void compute_weights(const Window& window, const Q& queries, Index t, const S& scale) {
     count = std::min<Index>(block, queries.cols() - t);
     first = std::max<Index>(0, window.held + t + 1 - window.capacity);
     length = window.held + t + count - first;

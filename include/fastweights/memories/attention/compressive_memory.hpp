@@ -7,20 +7,20 @@
 
 namespace fw {
 
-/// The compressed past of the Compressive Transformer: every `rate` tokens become one vector, and
-/// the last `capacity` vectors are attended to by softmax.
+/// The memory of the Compressive Transformer: every `rate` tokens become one vector, and reads are
+/// softmax attention over the last `capacity` vectors.
 ///
 ///     write X:  for every `rate` tokens, slot ← their mean; the oldest slot is forgotten
 ///     read q:   y = Σ_i p_i slot_i,   p = softmax of slot_i·q/√d
 ///
-/// Tokens that do not fill a slot wait for the next write, so that a text gives the same slots
-/// however it is cut. With rate 1 it takes vectors that were compressed before, such as those of a
-/// StridedConv in front of it. Reading an empty memory gives 0.
+/// Tokens that do not fill a slot are kept for the next write, so that the slots do not depend on
+/// how the tokens are split into chunks. With rate 1 it stores vectors that are compressed already,
+/// such as the outputs of a StridedConv. Reading an empty memory gives 0.
 ///
-/// Shapes: signal, query and output d×any; state d×(capacity + rate). `heads` split the rows. Cost
-/// of a write: d adds a token; of a read: 4 d flops for each slot that is filled. No heap up to
-/// 16384 slots in float and 8192 in double, whose scores are on the stack.
-/// Rae, Potapenko, Jayakumar, Lillicrap 2019, arXiv 1911.05507, section 3.
+/// Shapes: signal, query and output d×any; state d×(capacity + 1). `heads` split the rows. Cost of
+/// a write: d adds per token; of a read: 4 d flops per filled slot. No heap up to 16384 slots in
+/// float and 8192 in double, whose scores are on the stack. Rae, Potapenko, Jayakumar, Lillicrap
+/// 2019, arXiv 1911.05507, section 3.
 template <class S, int D = Dynamic> class CompressiveMemory {
  public:
   static constexpr bool sticky = false;
@@ -31,17 +31,17 @@ template <class S, int D = Dynamic> class CompressiveMemory {
   struct Options {
     Index d = D;         ///< features of a token
     Index heads = 1;     ///< must divide d
-    Index chunk = 1;     ///< tokens to a step of a sequence; a write takes any number
-    Index capacity = 1;  ///< slots
-    Index rate = 1;      ///< tokens to a slot
+    Index chunk = 1;     ///< tokens per step of a sequence; a write takes any number
+    Index capacity = 1;  ///< number of slots
+    Index rate = 1;      ///< tokens per slot
   };
 
-  /// A ring of slots, and the sum of the tokens that wait for a slot of their own.
+  /// A ring buffer of slots, and the sum of the tokens that do not fill a slot yet.
   template <class C> struct State {
     mat<C, D, Dynamic> slots;
-    vec<C, D> waiting;
+    vec<C, D> partial_sum;
     count<C> tokens;  ///< tokens written
-    static constexpr auto names = fw::names("slots", "waiting", "tokens");
+    static constexpr auto names = fw::names("slots", "partial_sum", "tokens");
   };
   using OwnedState = State<Owned<S>>;
 
@@ -70,7 +70,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
         {options_.d, options_.heads, options_.chunk, options_.capacity, options_.rate});
   }
 
-  /// What is read by attention: the slots that are filled; and where the gradient for them goes.
+  /// The filled slots, which reads attend to, and their gradient.
   auto slots(const OwnedState& s) const { return s.slots.leftCols(filled(s)); }
   auto slots_like(const OwnedState& s, OwnedState& ds) const {
     return ds.slots.leftCols(filled(s));
@@ -79,10 +79,10 @@ template <class S, int D = Dynamic> class CompressiveMemory {
   void write(OwnedState& s, const WriteToken<CompressiveMemory>& t) const {
     const S share = S(1) / S(static_cast<double>(options_.rate));
     for (Index l = 0; l < t.signal.cols(); ++l) {
-      s.waiting += t.signal.col(l);
+      s.partial_sum += t.signal.col(l);
       if (++s.tokens % options_.rate != 0) continue;
-      s.slots.col(slot_of(s.tokens - 1)) = share * s.waiting;
-      s.waiting.setZero();
+      s.slots.col(slot_of(s.tokens - 1)) = share * s.partial_sum;
+      s.partial_sum.setZero();
     }
   }
 
@@ -97,15 +97,16 @@ template <class S, int D = Dynamic> class CompressiveMemory {
   void write_vjp(const OwnedState& before, const WriteToken<CompressiveMemory>& t, OwnedState& ds,
                  WriteGradToken<CompressiveMemory> dt) const {
     const S share = S(1) / S(static_cast<double>(options_.rate));
-    // From the last token back: ds.waiting is the gradient of the sum that the token went into.
+    // From the last token to the first: ds.partial_sum is the gradient of the sum that contains
+    // token l.
     for (Index l = t.signal.cols() - 1; l >= 0; --l) {
       const Index token = before.tokens + l;
       if ((token + 1) % options_.rate == 0) {
         auto dslot = ds.slots.col(slot_of(token));
-        ds.waiting = share * dslot;  // the sum was cleared behind it
+        ds.partial_sum = share * dslot;  // the write cleared the sum after this token
         dslot.setZero();
       }
-      dt.signal.col(l) += ds.waiting;
+      dt.signal.col(l) += ds.partial_sum;
     }
   }
 
@@ -114,13 +115,13 @@ template <class S, int D = Dynamic> class CompressiveMemory {
                 ReadGradToken<CompressiveMemory> dt) const {
     const auto all = slots(s);
     auto dall = slots_like(s, ds);
-    SoftmaxDensity nothing;
+    SoftmaxDensity unused;
     for (Index h = 0; h < options_.heads; ++h) {
       auto dhead = head(dall, h);
       detail::attend_vjp(
           density(), basis(), head(all, h), head(all, h), head(t.query, h), head(dy.output, h),
-          [](Index, const auto& place) { return SoftmaxDensity{}.no_gradient(place); }, dhead,
-          dhead, head(dt.query, h), nothing);
+          [](Index, const auto& mixture) { return SoftmaxDensity{}.zero_gradient(mixture); }, dhead,
+          dhead, head(dt.query, h), unused);
     }
   }
 

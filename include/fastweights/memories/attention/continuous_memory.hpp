@@ -9,52 +9,52 @@
 
 namespace fw {
 
-/// How far the old signal contracts when a chunk is written.
+/// The contraction of the past signal at each write, from [0, 1] to [0, τ].
 struct Contraction {
-  double tau = 0;  ///< to [0, τ]; 0 for the share of what was read: the past weighs evenly
+  double tau = 0;  ///< τ; 0 for even()
   static Contraction fixed(double tau) { return {tau}; }
-  /// τ = tokens read/(tokens read + L), which is k/(k+1) for chunks of equal length: every token
-  /// has as much room on [0, 1] as any other. What every regression costs the older ones in
-  /// sharpness it costs them here too, the less the smaller the ridge. As τ differs from write to
-  /// write, each needs an operator of its own: the first 128 are kept (128 N (N + L) numbers,
-  /// shared by copies of the memory and by its streams), later ones are computed at every write.
-  /// Where a write must cost the same always, take a fixed τ.
+  /// τ = tokens written/(tokens written + L), which is k/(k+1) for chunks of equal length, so that
+  /// every token has the same share of [0, 1]. Each regression still smooths older tokens, less so
+  /// with a smaller ridge. τ changes with every write, so every write needs its own operator. The
+  /// first 128 operators are cached (128 N (N + L) numbers, shared by copies of the memory and by
+  /// its streams); later writes compute theirs anew. Use a fixed τ for constant cost per write.
   static Contraction even() { return {0}; }
 };
 
-/// How far gradients go back from the coefficients.
+/// How far gradients propagate back from the coefficients.
 enum class Backpropagate {
-  chunk,  ///< to the chunk just written; older coefficients count as constants, as published
+  chunk,  ///< to the chunk just written; older coefficients are constants, as published
   past    ///< through the regressions of all chunks
 };
 
-/// What a memory that resamples evenly takes, and one that samples where it was attended to.
+/// Samples the past signal at evenly spaced positions.
 struct EvenSampling {};
+/// Samples the past signal where reads attended to.
 struct StickySampling {
-  Index bins = 128;  ///< D, of the histogram of where the densities lay
+  Index bins = 128;  ///< D, bins of the histogram of attention mass
   Draws draws = Draws::stratified;
 };
 
-/// The ∞-former's memory: the past as a continuous signal x̃(t) on [0, 1], at a fixed cost however
-/// much was read.
+/// The ∞-former's memory: the past as a continuous signal x̃(t) on [0, 1]. Its cost does not depend
+/// on the number of tokens written.
 ///
 ///     write X (L tokens):  X_past = B Ψ(t_1 … t_M),   B ← [X_past, X] G
 ///     read q:              s = Bᵀq/√d,   p the density of s,   y = E_p[x̃(t)] = B E_p[ψ]
 ///
-/// Each write contracts the old signal to [0, τ], puts the new tokens on [τ, 1] and regresses both
-/// on the basis again; G is the ridge operator (continuous/ridge.hpp). The M samples of the old
-/// signal are taken evenly or, sticky, where the reads since the last write attended to. Even ones
-/// are always the same and their Ψ is a part of the operator, so that M costs nothing but in making
-/// that. For an evenly weighted past let them be about as dense as the tokens, or the new outweigh
-/// the old.
+/// Each write contracts the past signal to [0, τ], puts the new tokens on [τ, 1] and solves a
+/// regression of both on the basis; G is the ridge operator (continuous/ridge.hpp). The M samples
+/// of the past signal are evenly spaced or, with StickySampling, where the reads since the last
+/// write attended to. Even samples have constant positions, so the operator includes their Ψ, and M
+/// affects only the cost of computing the operator. With Contraction::even(), take about as many
+/// samples as tokens; with fewer samples the new tokens have more weight than the past.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
-/// of queries and signal. Cost of a write: 2 d N (L + N) flops, sticky 2 d N (L + 2 M) and N M
-/// exponentials; N² (P + M + N/3) more, and heap, for P targets where the operator is a new one:
-/// for a fixed τ at the first two writes of a length, for an even contraction as it says. Cost of a
-/// read: 4 d N flops and `heads` densities a query. No heap otherwise. Reading an empty memory
-/// gives 0. A signal that is not finite stays so. Martins, Marinho, Martins 2022, arXiv 2109.00301,
-/// eq. 4–12.
+/// of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N (L + 2 M)
+/// flops and N M exponentials. A new operator costs N² (P + M + N/3) more flops for P targets, and
+/// heap: for a fixed τ at the first two writes of a chunk length, else see Contraction::even().
+/// Cost of a read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty
+/// memory gives 0. A NaN or infinity stays in the signal forever. Martins, Marinho, Martins 2022,
+/// arXiv 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {
@@ -68,8 +68,8 @@ class ContinuousMemory {
   struct Options {
     Index d = D;        ///< features of the signal
     Index heads = 1;    ///< must divide d
-    Index chunk = 1;    ///< L, tokens to a step of a sequence; a write takes any number
-    Index samples = 1;  ///< M, of the old signal
+    Index chunk = 1;    ///< L, tokens per step of a sequence; a write takes any number
+    Index samples = 1;  ///< M, samples of the past signal
     Contraction contraction = Contraction::even();
     Regression regression = {};
     Backpropagate backpropagate = Backpropagate::chunk;
@@ -77,8 +77,8 @@ class ContinuousMemory {
   };
 
   template <class C> struct State {
-    mat<C, D, Dynamic> coefficients;  ///< B, one column a basis function
-    mat<C, 1, Dynamic> histogram;     ///< mass of the last densities in each bin; 1 bin if unused
+    mat<C, D, Dynamic> coefficients;  ///< B, one column per basis function
+    mat<C, 1, Dynamic> histogram;     ///< attention mass since the last write; 1 bin if unused
     count<C> tokens;                  ///< tokens written
     static constexpr auto names = fw::names("coefficients", "histogram", "tokens");
   };
@@ -100,26 +100,26 @@ class ContinuousMemory {
   const Density& density() const { return density_; }
   template <class T> auto cast() const;
 
-  /// What is read by attention: the coefficients; and where the gradient for them goes.
+  /// The coefficients, which reads attend to, and their gradient.
   const auto& slots(const OwnedState& s) const { return s.coefficients; }
   auto& slots_like(const OwnedState&, OwnedState& ds) const { return ds.coefficients; }
 
-  /// The operator of a write of `fresh` tokens to a memory that has read `tokens`.
-  const RidgeOperator<S>& operator_for(Index fresh, Index tokens) const {
-    const double tau = tokens == 0 ? 0 : contraction(fresh, tokens);
-    return operators_.get({fresh, tau}, [&](const auto& key) { return make_operator(key); });
+  /// The operator of a write of `new_tokens` tokens after `tokens` written tokens.
+  const RidgeOperator<S>& operator_for(Index new_tokens, Index tokens) const {
+    const double tau = tokens == 0 ? 0 : contraction(new_tokens, tokens);
+    return operators_.get({new_tokens, tau}, [&](const auto& key) { return make_operator(key); });
   }
 
   void write(OwnedState& s, const WriteToken<ContinuousMemory>& t) const {
     const auto& to = operator_for(t.signal.cols(), s.tokens);
     if (s.tokens == 0) {
       s.coefficients.setZero();
-      detail::add_product(s.coefficients, t.signal, to.fresh);
+      detail::add_product(s.coefficients, t.signal, to.new_tokens);
     } else {
       const auto past = past_of(s, t);
       s.coefficients.setZero();
       detail::add_product(s.coefficients, past, to.past);
-      detail::add_product(s.coefficients, t.signal, to.fresh);
+      detail::add_product(s.coefficients, t.signal, to.new_tokens);
     }
     s.histogram.setZero();
     s.tokens += t.signal.cols();
@@ -127,18 +127,19 @@ class ContinuousMemory {
 
   void read(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
             OutToken<ContinuousMemory> y) const requires(!sticky) {
-    answer(s, t, y, [](Index, const auto&, const auto&) {});
+    read_heads(s, t, y, [](Index, const auto&, const auto&) {});
   }
   void read(OwnedState& s, const ReadToken<ContinuousMemory>& t,
             OutToken<ContinuousMemory> y) const requires sticky {
-    answer(s, t, y,
-           [&](Index, const auto& scores, const auto& place) { note(s, density_, scores, place); });
+    read_heads(s, t, y, [&](Index, const auto& scores, const auto& mixture) {
+      add_to_histogram(s, density_, scores, mixture);
+    });
   }
 
   void write_vjp(const OwnedState& before, const WriteToken<ContinuousMemory>& t, OwnedState& ds,
                  WriteGradToken<ContinuousMemory> dt) const {
     const auto& to = operator_for(t.signal.cols(), before.tokens);
-    detail::add_product(dt.signal, ds.coefficients, to.fresh.transpose());
+    detail::add_product(dt.signal, ds.coefficients, to.new_tokens.transpose());
     if (before.tokens > 0 && options_.backpropagate == Backpropagate::past) {
       auto dpast = buffer<struct Past, S>(options_.d, to.past.rows());
       dpast.setZero();
@@ -163,21 +164,22 @@ class ContinuousMemory {
       auto dhead = head(ds.coefficients, h);
       detail::attend_vjp(
           density_, basis_, head(s.coefficients, h), head(s.coefficients, h), head(t.query, h),
-          head(dy.output, h), [&](Index, const auto& place) { return density_.no_gradient(place); },
-          dhead, dhead, head(dt.query, h), unused);
+          head(dy.output, h),
+          [&](Index, const auto& mixture) { return density_.zero_gradient(mixture); }, dhead, dhead,
+          head(dt.query, h), unused);
     }
     ds.histogram.setZero();
   }
 
-  /// Adds where a density lay to the histogram, for the next write. Its gradient is taken for 0.
-  template <class Scores, class Place>
-  void note(OwnedState& s, const Density& density, const Scores& scores,
-            const Place& place) const requires sticky {
-    density.add_mass(basis_, scores, place, s.histogram);
+  /// Adds the mass of a read's density to the histogram, for the next write. It has no gradient.
+  template <class Scores, class Mixture>
+  void add_to_histogram(OwnedState& s, const Density& density, const Scores& scores,
+                        const Mixture& mixture) const requires sticky {
+    density.add_mass(basis_, scores, mixture, s.histogram);
     s.histogram = s.histogram.unaryExpr([](const S& x) { return S(detail::real_part(x)); });
   }
 
-  /// Where the next write of these draws will sample the old signal, ascending.
+  /// The positions at which a write with these draws samples the past signal, ascending.
   template <class U, class Positions>
   void sample_positions(const OwnedState& s, const U& draws, Positions& to) const requires sticky {
     detail::sticky_positions(s.histogram, draws, options_.sampling.draws, to);
@@ -185,8 +187,8 @@ class ContinuousMemory {
 
  private:
   template <class Visit>
-  void answer(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
-              OutToken<ContinuousMemory>& y, const Visit& visit) const {
+  void read_heads(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
+                  OutToken<ContinuousMemory>& y, const Visit& visit) const {
     for (Index h = 0; h < options_.heads; ++h) {
       const auto signal = head(s.coefficients, h);
       detail::attend(density_, basis_, signal, signal, head(t.query, h), head(y.output, h), visit);
@@ -200,23 +202,23 @@ class ContinuousMemory {
       return 1;
   }
 
-  double contraction(Index fresh, Index tokens) const {
+  double contraction(Index new_tokens, Index tokens) const {
     if (options_.contraction.tau > 0) return options_.contraction.tau;
-    return static_cast<double>(tokens) / static_cast<double>(tokens + fresh);
+    return static_cast<double>(tokens) / static_cast<double>(tokens + new_tokens);
   }
 
   RidgeOperator<S> make_operator(const typename detail::OperatorCache<S>::Key& key) const {
     const Index past = key.tau > 0 ? options_.samples : 0;
     const Regression& r = options_.regression;
-    const auto targets = r.parity ? detail::published_positions(past, key.fresh, key.tau)
-                                  : detail::cell_centres(past, key.fresh, key.tau, r.padding);
+    const auto targets = r.parity ? detail::published_positions(past, key.new_tokens, key.tau)
+                                  : detail::cell_centres(past, key.new_tokens, key.tau, r.padding);
     auto exact = ridge_operator(basis_, targets, r.ridge);
-    if (!sticky && past > 0) exact.past = (evenly_ * exact.past).eval();
-    return {exact.past.template cast<S>(), exact.fresh.template cast<S>()};
+    if (!sticky && past > 0) exact.past = (even_samples_ * exact.past).eval();
+    return {exact.past.template cast<S>(), exact.new_tokens.template cast<S>()};
   }
 
-  // What the operator takes of the past: the samples of the old signal or, where these are taken
-  // evenly, its coefficients.
+  // The past input of the operator: samples of the past signal, or its coefficients with
+  // EvenSampling.
   auto past_of(const OwnedState& s, [[maybe_unused]] const WriteToken<ContinuousMemory>& t) const {
     auto past = buffer<struct Past, S>(options_.d, sticky ? options_.samples : basis_.size());
     if constexpr (sticky) {
@@ -228,7 +230,7 @@ class ContinuousMemory {
     return past;
   }
 
-  // The basis where a sticky write samples the old signal, N×M.
+  // The basis at the sample positions of a sticky write, N×M.
   auto samples_basis(const OwnedState& s,
                      const WriteToken<ContinuousMemory>& t) const requires sticky {
     const Index samples = options_.samples;
@@ -242,8 +244,8 @@ class ContinuousMemory {
     return psi;
   }
 
-  // The basis where the old signal is sampled evenly, N×M.
-  Eigen::MatrixXd sampled_evenly() const {
+  // The basis at evenly spaced sample positions, N×M.
+  Eigen::MatrixXd even_samples_basis() const {
     std::vector<double> positions;
     const double to_edge = options_.regression.parity ? 1 : 0.5;
     for (Index m = 0; m < options_.samples; ++m)
@@ -252,7 +254,7 @@ class ContinuousMemory {
     return detail::basis_at(basis_, positions);
   }
 
-  // OwnedState by the thread, so that a write takes no heap.
+  // Owned by the thread, so that a write does not allocate.
   template <class Use, class T> static auto buffer(Index rows, Index columns) {
     return detail::StackMatrix<T>(detail::thread_buffer<T, Use>(rows * columns), rows, columns);
   }
@@ -265,7 +267,7 @@ class ContinuousMemory {
   Options options_;
   Basis basis_;
   Density density_;
-  Eigen::MatrixXd evenly_;  // of a memory that samples so
+  Eigen::MatrixXd even_samples_;  // basis at the sample positions of EvenSampling
   detail::OperatorCache<S> operators_;
 };
 
@@ -278,24 +280,24 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
   detail::check_size<Dynamic>(name, "chunk", options.chunk);
   detail::check_size<Dynamic>(name, "samples", options.samples);
   detail::check_size<Dynamic>(name, "bins", bins());
-  const auto refuse = [](const std::string& what) {
+  const auto throw_error = [](const std::string& what) {
     throw std::invalid_argument(std::string(name) + ": " + what);
   };
   if (options.d % options.heads != 0)
-    refuse("d is " + std::to_string(options.d) + ", expected a multiple of heads, " +
-           std::to_string(options.heads));
+    throw_error("d is " + std::to_string(options.d) + ", expected a multiple of heads, " +
+                std::to_string(options.heads));
   const double tau = options.contraction.tau;
   if (!(tau >= 0 && tau < 1))
-    refuse("tau is " + std::to_string(tau) + ", expected 0 (even) or between 0 and 1");
+    throw_error("tau is " + std::to_string(tau) + ", expected 0 (even) or between 0 and 1");
   const Regression& r = options.regression;
-  if (!(r.ridge > 0)) refuse("ridge is " + std::to_string(r.ridge) + ", expected above 0");
+  if (!(r.ridge > 0)) throw_error("ridge is " + std::to_string(r.ridge) + ", expected above 0");
   if (!(r.padding >= 0 && r.padding < 100))
-    refuse("padding is " + std::to_string(r.padding) + ", expected 0 to 100");
+    throw_error("padding is " + std::to_string(r.padding) + ", expected 0 to 100");
   if constexpr (requires { density_.functions(); })
     if (density_.functions() != basis_.size() && density_.functions() != Dynamic)
       detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
                              "the basis");
-  if constexpr (!sticky) evenly_ = sampled_evenly();
+  if constexpr (!sticky) even_samples_ = even_samples_basis();
 }
 
 template <class S, class Density, class Basis, class Sampling, int D>

@@ -11,21 +11,21 @@
 
 namespace fw {
 
-/// What a key-value cache does with one token more than it has room for.
+/// What a full key-value cache does with a new token: overwrite the oldest token, or throw.
 enum class WhenFull { slide, refuse };
 
-/// Softmax attention over a cache of the past, the baseline of every fast-weight memory: exact
-/// look-up, at a cost that grows with the past.
+/// Softmax attention over a cache of past tokens, the baseline of every fast-weight memory. Look-up
+/// is exact, but its cost grows with the number of tokens.
 ///
 ///     y_t = Σ_i p_i v_i,   p = softmax over i ≤ t of (scale · k_i·q_t)
 ///
-/// The capacity is fixed at construction. When it is reached the cache slides (the oldest token is
-/// forgotten) or refuses: write throws std::length_error and scan does so before its first token;
-/// either way nothing is changed. Reading an empty cache gives 0.
+/// The capacity is fixed at construction. A full cache slides (the oldest token is overwritten) or
+/// refuses: write throws std::length_error, and scan throws before its first token, with the state
+/// unchanged. Reading an empty cache gives 0.
 ///
-/// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·capacity. Cost a token: 2 (d_k + d_v) flops
-/// for every token in the cache, and no heap; chunked_scan takes them in matrix products.
-/// Vaswani et al. 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
+/// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·capacity. Cost per token: 2 (d_k + d_v)
+/// flops for every token in the cache, and no heap; chunked_scan uses matrix products. Vaswani et
+/// al. 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
 template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
  public:
   using Scalar = S;
@@ -35,10 +35,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
   struct Options {
     Index capacity = 0;
     WhenFull when_full = WhenFull::slide;
-    S scale = S(0);  ///< 0 stands for 1/√d_k
+    S scale = S(0);  ///< 0 for 1/√d_k
   };
 
-  /// A ring: the token at position p of the stream lies in column p mod capacity.
+  /// A ring buffer: the token at position p of the stream is in column p mod capacity.
   template <class C> struct State {
     mat<C, Dk, Dynamic> keys;
     mat<C, Dv, Dynamic> values;
@@ -66,7 +66,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
                                     {options_.capacity, options_.when_full, T(options_.scale)});
   }
 
-  /// Throws std::length_error when `steps` more tokens do not fit into a cache that refuses.
+  /// Throws std::length_error when `steps` more tokens do not fit and when_full is refuse.
   void check_capacity(const OwnedState& s, Index steps) const {
     if (options_.when_full == WhenFull::refuse && s.length + steps > options_.capacity)
       throw std::length_error("KeyValueCache: " + std::to_string(s.length) + " tokens held, " +
@@ -81,8 +81,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     ++s.length;
   }
 
-  /// Softmax in one pass over blocks of the cache, rescaled when a larger score turns up; the order
-  /// of the ring does not matter to it.
+  /// Online softmax over blocks of the cache: sums are rescaled when a larger score occurs. The
+  /// result does not depend on the order of the ring buffer.
   void read(const OwnedState& s, const ReadToken<KeyValueCache>& t,
             OutToken<KeyValueCache> y) const {
     constexpr Index block = 128;
@@ -109,7 +109,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     const auto window = window_of(s, in);
     detail::Attention<S> attention;
     for (Index t = 0; t < steps; t += attention.block) {
-      attention.weigh(window, reads.query, t, options_.scale);
+      attention.compute_weights(window, reads.query, t, options_.scale);
       detail::set_product(out.output.middleCols(t, attention.count),
                           window.values.middleCols(attention.first, attention.length),
                           attention.weights, detail::all_at_once);
@@ -125,10 +125,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     auto dwindow = window;
     dwindow.keys.setZero();
     dwindow.values.setZero();
-    take_final_gradient(initial, in.key.cols(), ds, dwindow);
+    move_final_gradient(initial, in.key.cols(), ds, dwindow);
     detail::Attention<S> attention;
     for (Index t = 0; t < in.key.cols(); t += attention.block) {
-      attention.weigh(window, reads.query, t, options_.scale);
+      attention.compute_weights(window, reads.query, t, options_.scale);
       attention.vjp(window, reads.query, dy.output, t, options_.scale, dwindow, dr.query);
     }
     dw.key += dwindow.keys.rightCols(in.key.cols());
@@ -144,7 +144,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
 
   Index slot(Index position) const { return position % options_.capacity; }
 
-  // What the cache holds, oldest first, and the new tokens behind it.
+  // The tokens of the cache, oldest first, followed by the new tokens.
   Window window_of(const OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
     Window window;
     window.held = std::min(s.length, options_.capacity);
@@ -169,9 +169,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     s.length += steps;
   }
 
-  // The final state's gradient belongs to the tokens that are still there; what the tokens of the
-  // sequence have overwritten had no part in the final state.
-  void take_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
+  // Moves the gradient of the final state to the tokens of the sequence that are still in it.
+  // Overwritten tokens of the initial state get no gradient from the final state.
+  void move_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
                            Window& dwindow) const {
     for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
       auto dkey = ds.keys.col(slot(initial.length + t));

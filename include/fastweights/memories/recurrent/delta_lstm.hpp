@@ -7,20 +7,20 @@
 
 namespace fw {
 
-/// The Delta LSTM: a fast LSTM whose six matrices the delta rule programs. For each of the nets
-/// g = i (input gate), u (update), o (output gate), one a column of what a token brings,
+/// The Delta LSTM: a fast LSTM whose six matrices are updated by the delta rule. For each of the
+/// nets g = i (input gate), u (update), o (output gate), each with its own column of the inputs,
 ///
 ///     W_g ← W_g + β_g (v_g − W_g k_g) k_gᵀ       R_g ← R_g + β'_g (v'_g − R_g k'_g) k'_gᵀ
 ///     a_g = W_g q_g + R_g softmax(y_{t−1})
 ///     c_t = σ(a_i) ⊙ a_u + (1 − σ(a_i)) ⊙ c_{t−1}       y_t = σ(a_o) ⊙ c_t
 ///
-/// The forget gate is what the input gate leaves, and the update is not squashed. Shapes: W_g
+/// The forget gate is one minus the input gate, and the update a_u has no activation. Shapes: W_g
 /// d_v×d_k, R_g d_v×d_v, k and q d_k×3 (feature-mapped already), k' d_v×3 (after its softmax), v
-/// and v' d_v×3, β and β' 3, c and y d_v. State: the matrices, c and y, all zero at first. Cost a
+/// and v' d_v×3, β and β' 3, c and y d_v. State: the matrices, c and y, initially zero. Cost per
 /// token: 18 d_v (d_k + d_v) flops. A FastWeightLayer around it is the layer of the source.
 /// Throws std::invalid_argument when a size does not fit.
-/// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version in its
-/// code, with which its language models were trained.
+/// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version of its
+/// code, which trained its language models.
 template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
  public:
   using Scalar = S;
@@ -84,7 +84,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
                         update -= s.cell;
                         cell = s.cell + in.cwiseProduct(update);
 
-                        // Gradients, each in a room that is free by then.
+                        // Gradients reuse the buffers of values that are no longer needed.
                         auto &dout = out, &din = update, &dupdate = cell, &dcontext = in;
                         ds.cell += out.cwiseProduct(ds.output);
                         dout = gate_derivative(out).cwiseProduct(ds.output).cwiseProduct(cell);
@@ -109,12 +109,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
   template <class X> static auto gate(const X& x) {
     return x.unaryExpr([](const S& each) { return Sigmoid().value(each); });
   }
-  // By the gate's value.
+  // The derivative as a function of the gate's value.
   template <class Y> static auto gate_derivative(const Y& y) {
     return y.unaryExpr([](const S& each) { return S(each * (S(1) - each)); });
   }
 
-  // What a token brings for the two matrices of net g, or the room for its gradients.
+  // The inputs, or their gradients, of the two matrices of net g.
   template <class T> static auto fast(T& t, Index g) {
     return detail::DeltaToken{t.key.col(g), t.value.col(g), t.beta[g], t.query.col(g)};
   }
@@ -129,11 +129,11 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
     detail::delta_step(net.R, recurrent(t, g, context), a);
   }
 
-  // What step_net adds to a, and nothing written.
+  // Adds to a what step_net would add, without writing.
   template <class T, class X, class Y>
   static void read_net(const Net<Owned<S>>& net, const T& t, Index g, const X& context, Y& a) {
-    detail::delta_answer(net.W, fast(t, g), a);
-    detail::delta_answer(net.R, recurrent(t, g, context), a);
+    detail::delta_output(net.W, fast(t, g), a);
+    detail::delta_output(net.R, recurrent(t, g, context), a);
   }
 
   template <class T, class X, class Da, class DT, class DX>

@@ -6,20 +6,18 @@
 
 namespace fw {
 
-/// The Delta RNN: a fast net with a recurrent connection, both of whose matrices the delta rule
-/// programs.
+/// The Delta RNN: a fast net with a recurrent connection. The delta rule updates both matrices.
 ///
 ///     W_t = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ
 ///     R_t = R_{t−1} + β'_t (v'_t − R_{t−1} k'_t) k'_tᵀ
 ///     y_t = W_t q_t + R_t softmax(y_{t−1})
 ///
 /// with recurrent_key = k' and so on. Shapes: W d_v×d_k, R d_v×d_v, k and q d_k (feature-mapped
-/// already), k' d_v (after its softmax), v, v' and y d_v. State: W, R and y, all zero at first, so
-/// that the first softmax is uniform. Cost a token: 6 d_v (d_k + d_v) flops; only
-/// R_t softmax(y_{t−1}) has to wait for y_{t−1}. Stable as the delta rule is; see there.
-/// A FastWeightLayer around it is the layer of the source.
-/// Throws std::invalid_argument when a size does not fit.
-/// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
+/// already), k' d_v (after its softmax), v, v' and y d_v. State: W, R and y, initially zero, so
+/// that the first softmax is uniform. Cost per token: 6 d_v (d_k + d_v) flops; only R_t
+/// softmax(y_{t−1}) depends on y_{t−1}. Stable under the same condition as DeltaRule. A
+/// FastWeightLayer around it is the layer of the source. Throws std::invalid_argument when a size
+/// does not fit. Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
  public:
   using Scalar = S;
@@ -76,7 +74,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
   }
 
  private:
-  // What a token brings for each matrix, or the room for its gradients.
+  // The inputs of each matrix, or their gradients.
   template <class T> static auto fast(T& t) {
     return detail::DeltaToken{t.key, t.value, t.beta, t.query};
   }

@@ -4,17 +4,18 @@
 #include <fastweights/core/state.hpp>
 
 /// \file
-/// One token of the delta rule on a matrix, written and then read, and its gradients: what the
-/// recurrent memories are made of, which program one or more matrices at every token.
+/// One token of the delta rule on a matrix, written and then read, and its gradients. The recurrent
+/// memories use it for each of their matrices.
 ///
 ///     u = β (v − W k)     W ← W + u kᵀ     y ← y + W q
 ///
-/// In the names of memories/rules/delta_rule.hpp. Cost: 6 d_v d_k flops forwards, 14 d_v d_k backwards.
+/// Notation as in memories/rules/delta_rule.hpp. Cost: 6 d_v d_k flops forward, 14 d_v d_k
+/// backward.
 
 namespace fw::detail {
 
-// What a token brings for one matrix, or the room for its gradients, all of which accumulate:
-// refers to what has a name, and holds what has none, such as a column.
+// The inputs of one matrix, or their gradients, which accumulate. Holds references to lvalues and
+// copies of rvalues, such as a column expression.
 template <class K, class V, class B, class Q> struct DeltaToken {
   K key;
   V value;
@@ -34,19 +35,19 @@ template <class W, class T, class Y> void delta_step(W& w, const T& t, Y& y) {
   y.noalias() += w * t.query;
 }
 
-// What delta_step adds to y, by the matrix before the step, which stays as it is.
-template <class W, class T, class Y> void delta_answer(const W& w, const T& t, Y& y) {
+// Adds to y what delta_step would add, without changing w.
+template <class W, class T, class Y> void delta_output(const W& w, const T& t, Y& y) {
   using S = typename W::Scalar;
-  const S met = t.key.cwiseProduct(t.query).sum();
+  const S key_query = t.key.cwiseProduct(t.query).sum();
   scratch<S, W::RowsAtCompileTime>(w.rows(), [&](auto& retrieved) {
     retrieved.noalias() = w * t.key;
-    y += S(t.beta * met) * (t.value - retrieved);
+    y += S(t.beta * key_query) * (t.value - retrieved);
   });
   y.noalias() += w * t.query;
 }
 
-// `w` is the matrix before the step; dw enters as the gradient of the matrix after it and leaves as
-// that of `w`.
+// `w` is the matrix before the step. dw is the gradient of the matrix after the step on entry, and
+// that of `w` on return.
 template <class W, class T, class Dy, class DW, class DT>
 void delta_step_vjp(const W& w, const T& t, const Dy& dy, DW& dw, DT dt) {
   using S = typename W::Scalar;
@@ -56,11 +57,11 @@ void delta_step_vjp(const W& w, const T& t, const Dy& dy, DW& dw, DT dt) {
     dw.noalias() += dy * t.query.transpose();
     dt.query.noalias() += w.transpose() * dy;
     dt.query += t.key * S(t.beta * error.cwiseProduct(dy).sum());
-    derror.noalias() = dw * t.key;  // of the update
+    derror.noalias() = dw * t.key;  // the gradient of the update
     dt.beta += error.cwiseProduct(derror).sum();
     error *= t.beta;  // the update
     dt.key.noalias() += dw.transpose() * error;
-    derror *= -t.beta;  // of W k
+    derror *= -t.beta;  // the gradient of W k
     dt.value -= derror;
     dw.noalias() += derror * t.key.transpose();
     dt.key.noalias() += w.transpose() * derror;

@@ -9,22 +9,23 @@
 
 namespace fw {
 
-/// The recurrent delta net: the delta rule, whose slow net sees what the fast net answered last.
+/// The recurrent delta net: the delta rule, with a slow net that uses the fast net's previous
+/// output.
 ///
 ///     u = tanh(y_{t−1})    k' = softmax(k + R_k u)    q' = softmax(q + R_q u)    v' = v + R_v u
 ///     β' = σ(β + r·u)      W_t = W_{t−1} + β' (v' − W_{t−1} k') k'ᵀ              y_t = W_t q'
 ///
-/// Shapes: W d_v×d_k, R_k and R_q d_k×d_v, R_v d_v×d_v, r d_v; k and q d_k, v and y d_v, as the
-/// slow weights give them. State: W and y, zero at first, and the recurrent weights R_k, R_q, R_v
-/// and r, `slow`, which no write changes: their gradient is that of the initial state, and a
-/// FastWeightLayer around the memory learns them, a set a head. Cost a token:
+/// Inputs are the preactivations of the slow weights. Shapes: W d_v×d_k, R_k and R_q d_k×d_v, R_v
+/// d_v×d_v, r d_v; k and q d_k, v and y d_v. State: W and y, initially zero, and the recurrent
+/// weights R_k, R_q, R_v and r in `slow`. No write changes `slow`, so its gradient is that of the
+/// initial state. A FastWeightLayer around the memory learns one `slow` per head. Cost per token:
 /// d_v (10 d_k + 2 d_v) flops.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk> class RecurrentDeltaNet {
  public:
   using Scalar = S;
-  using Signature = UnsquashedKeyValueBeta<Dk, Dv>;
+  using Signature = PreactivationKeyValueBeta<Dk, Dv>;
   static constexpr std::string_view name = "RecurrentDeltaNet";
 
   template <class C> struct Slow {
@@ -34,7 +35,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class RecurrentDeltaNet {
     vec<C, Dv> beta;
     static constexpr auto names = fw::names("key", "query", "value", "beta");
 
-    /// Normal with deviation 1/√d_v, as in the source's code.
+    /// Normal with standard deviation 1/√d_v, as in the source's code.
     template <class Generator> void initialise(Generator& random) {
       const double deviation = 1 / std::sqrt(static_cast<double>(beta.size()));
       for_each_leaf(

@@ -8,16 +8,16 @@
 
 namespace fw {
 
-/// The self-referential weight matrix: one matrix that answers and programs itself, by the delta
-/// rule, with keys, queries and write strengths of its own.
+/// The self-referential weight matrix: one matrix that computes the output and updates itself by
+/// the delta rule, with keys, queries and write strengths that it computes itself.
 ///
 ///     [y_t; q_t; k_t; b_t] = W_{t−1} x_t       (read first)
 ///     W_t = W_{t−1} + σ(b_t) ⊙ (W_{t−1} softmax(q_t) − W_{t−1} softmax(k_t)) softmax(k_t)ᵀ
 ///
-/// where the four entries of b are the write strengths of the rows of y, q, k and b in turn.
-/// Shapes: W (d_v + 2 d_k + 4)×d_k with these rows in this order, x d_k (after its softmax in the
-/// source's layers), y d_v. State: W. Only the initial W is learned, see SelfReferentialLayer; a
-/// zero matrix remains one. Cost a token: 6 (d_v + 2 d_k) d_k flops.
+/// where the four entries of b are the write strengths of the rows of y, q, k and b. Shapes:
+/// W (d_v + 2 d_k + 4)×d_k with the rows of y, q, k and b in this order, x d_k (after its softmax
+/// in the source's layers), y d_v. State: W. Only the initial W is learned, see
+/// SelfReferentialLayer; a zero matrix stays zero. Cost per token: 6 (d_v + 2 d_k) d_k flops.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
@@ -47,16 +47,16 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
   }
 
   void write(OwnedState& s, const WriteToken<SelfReferentialMatrix>& t) const {
-    with_emitted(s, t,
-                 [&](const auto&, const auto& key, const auto& difference, const auto& strengths) {
-                   scratch<S, Rows>(rows(), [&](auto& update) {
-                     update.noalias() = s.W * difference;
-                     for_each_block([&](int i, Index first, Index count) {
-                       scale(update, first, count, strengths[i]);
-                     });
-                     s.W.noalias() += update * key.transpose();
-                   });
-                 });
+    with_projections(
+        s, t, [&](const auto&, const auto& key, const auto& difference, const auto& strengths) {
+          scratch<S, Rows>(rows(), [&](auto& update) {
+            update.noalias() = s.W * difference;
+            for_each_block([&](int i, Index first, Index count) {
+              scale(update, first, count, strengths[i]);
+            });
+            s.W.noalias() += update * key.transpose();
+          });
+        });
   }
 
   void read(const OwnedState& s, const ReadToken<SelfReferentialMatrix>& t,
@@ -66,34 +66,35 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
 
   void write_vjp(const OwnedState& s, const WriteToken<SelfReferentialMatrix>& t, OwnedState& ds,
                  WriteGradToken<SelfReferentialMatrix> dt) const {
-    with_emitted(
+    with_projections(
         s, t,
         [&](const auto& query, const auto& key, const auto& difference, const auto& strengths) {
-          scratch<S, Rows, 3>(rows(), [&](auto& change, auto& update, auto& demitted) {
+          scratch<S, Rows, 3>(rows(), [&](auto& change, auto& update, auto& dprojections) {
             scratch<S, Dk, 2>(dk(), [&](auto& dkey, auto& dquery) {
               change.noalias() = s.W * difference;
               update = change;
-              demitted.noalias() = ds.W * key;  // of the update, until its strengths are known
+              dprojections.noalias() = ds.W * key;  // for now the gradient of the update
               Strengths dstrengths;
               for_each_block([&](int i, Index first, Index count) {
-                auto dupdate = demitted.segment(first, count);
+                auto dupdate = dprojections.segment(first, count);
                 dstrengths[i] = dupdate.cwiseProduct(change.segment(first, count)).sum() *
                                 strengths[i] * (S(1) - strengths[i]);
                 scale(update, first, count, strengths[i]);
-                scale(demitted, first, count, strengths[i]);  // of W (q − k)
+                scale(dprojections, first, count, strengths[i]);  // the gradient of W (q − k)
               });
               dkey.noalias() = ds.W.transpose() * update;
-              ds.W.noalias() += demitted * difference.transpose();
-              dquery.noalias() = s.W.transpose() * demitted;
+              ds.W.noalias() += dprojections * difference.transpose();
+              dquery.noalias() = s.W.transpose() * dprojections;
               dkey -= dquery;
 
-              demitted.setZero();
-              auto dq = demitted.segment(dv(), dk()), dk_raw = demitted.segment(dv() + dk(), dk());
+              dprojections.setZero();
+              auto dq = dprojections.segment(dv(), dk()),
+                   dk_raw = dprojections.segment(dv() + dk(), dk());
               SoftmaxMap().vjp(query, query, dquery, dq);
               SoftmaxMap().vjp(key, key, dkey, dk_raw);
-              demitted.template tail<4>() = dstrengths;
-              ds.W.noalias() += demitted * t.input.transpose();
-              dt.input.noalias() += s.W.transpose() * demitted;
+              dprojections.template tail<4>() = dstrengths;
+              ds.W.noalias() += dprojections * t.input.transpose();
+              dt.input.noalias() += s.W.transpose() * dprojections;
             });
           });
         });
@@ -113,7 +114,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
   Index dk() const { return signature_.dk; }
   Index rows() const { return dv() + 2 * dk() + 4; }
 
-  // By a loop: of Eigen's for a part of a short vector GCC says that it leaves the vector.
+  // A loop, because GCC warns about out-of-bounds accesses for Eigen's segment of a short vector.
   template <class X> static void scale(X& x, Index first, Index count, S factor) {
     for (Index i = first; i < first + count; ++i) x[i] *= factor;
   }
@@ -127,8 +128,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
 
   // Calls f(softmax(q), softmax(k), their difference, σ(b)).
   template <class F>
-  void with_emitted(const OwnedState& s, const WriteToken<SelfReferentialMatrix>& t,
-                    const F& f) const {
+  void with_projections(const OwnedState& s, const WriteToken<SelfReferentialMatrix>& t,
+                        const F& f) const {
     scratch<S, Dk, 3>(dk(), [&](auto& query, auto& key, auto& difference) {
       query.noalias() = s.W.middleRows(dv(), dk()) * t.input;
       SoftmaxMap().map(query, query);

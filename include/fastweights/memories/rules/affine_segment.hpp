@@ -6,8 +6,8 @@
 
 namespace fw::detail {
 
-/// A stretch of delta-rule writes, W ← W A + B, as each of them, W (I − β k kᵀ) + β v kᵀ, is affine
-/// in W.
+/// A segment of delta-rule writes, W ← W A + B. It exists because each write,
+/// W ← W (I − β k kᵀ) + β v kᵀ, is affine in W.
 template <class S, int Dk, int Dv> struct AffineSegment {
   PlainArray<S, Dk, Dk> A;
   PlainArray<S, Dv, Dk> B;
@@ -17,7 +17,7 @@ template <class S, int Dk, int Dv> struct AffineSegment {
     return {PlainArray<S, Dk, Dk>::Identity(dk, dk), PlainArray<S, Dv, Dk>::Zero(dv, dk)};
   }
 
-  /// One write more.
+  /// Appends one write.
   template <class K, class V> void add(const K& key, const V& value, const S& beta) {
     scratch<S, Dk>(A.rows(), [&](auto& retrieved) {
       retrieved.noalias() = A * key;

@@ -4,8 +4,8 @@
 
 namespace fw::detail {
 
-/// K' Q with the entries of later keys (below the diagonal) set to zero: C×C, entry (i, t) is
-/// k_i·q_t for i ≤ t. With `strict`, i < t.
+/// KᵀQ with the entries of later keys (below the diagonal) set to zero: C×C, entry (i, t) is
+/// k_i·q_t for i ≤ t. With `strict`, for i < t.
 template <class S, class K, class Q>
 Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, const Q& queries,
                                                                  bool strict = false) {

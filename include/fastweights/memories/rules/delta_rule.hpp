@@ -7,19 +7,20 @@
 
 namespace fw {
 
-/// The delta rule: looks up what the key retrieves and writes the difference to the new value.
+/// The delta rule: retrieves the value stored under the key and writes the difference to the new
+/// value.
 ///
 ///     u_t = β_t (v_t − W_{t−1} k_t)     W_t = W_{t−1} + u_t k_tᵀ     y_t = W_t q_t
 ///
-/// β is one write strength a token (`KeyValueBeta`, the default) or one a value row
-/// (`KeyValueVectorBeta`). With AttentionNormaliser, w_t = z_{t−1}·k_t (1 where nothing met the key
-/// yet) and g_t = 1/(w_t + ε):
+/// β is one write strength per token (`KeyValueBeta`, the default) or one per value row
+/// (`KeyValueVectorBeta`). With AttentionNormaliser, w_t = z_{t−1}·k_t (1 if this is exactly 0) and
+/// g_t = 1/(w_t + ε):
 ///
 ///     u_t = β_t w_t g_t (v_t − g_t W_{t−1} k_t)     z_t = z_{t−1} + k_t
 ///     y_t = W_t q_t / (z_t·q_t + ε)
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1 or d_v.
-/// Cost a token: 6 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key writes
+/// Cost per token: 6 d_v d_k flops. Stable for 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key writes
 /// nothing.
 /// Throws std::invalid_argument when a size does not fit.
 /// Widrow & Hoff 1960; Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 23–25 and section 4.2;
@@ -59,7 +60,7 @@ class DeltaRule {
     const Gain gain = gain_of(s, t.key);
     scratch<S, Dv>(dv(), [&](auto& update) {
       update.noalias() = s.W * t.key;
-      update = gain.write * by_beta(t.beta, t.value - gain.read * update);
+      update = gain.write * times_beta(t.beta, t.value - gain.read * update);
       s.W.noalias() += update * t.key.transpose();
     });
     normaliser_.write(s.normaliser, t.key);
@@ -78,10 +79,10 @@ class DeltaRule {
       dupdate.noalias() = ds.W * t.key;
       error = t.value - gain.read * retrieved;
       add_beta_vjp(gain.write, error, dupdate, dt.beta);
-      const S dwrite = by_beta(t.beta, error).cwiseProduct(dupdate).sum();
-      error = gain.write * by_beta(t.beta, error);  // the update u
+      const S dwrite = times_beta(t.beta, error).cwiseProduct(dupdate).sum();
+      error = gain.write * times_beta(t.beta, error);  // the update u
       dt.key.noalias() += ds.W.transpose() * error;
-      error = gain.write * by_beta(t.beta, dupdate);  // the gradient of the error
+      error = gain.write * times_beta(t.beta, dupdate);  // the gradient of the error
       dt.value += error;
       const S dread = -error.cwiseProduct(retrieved).sum();
       error *= -gain.read;  // the gradient of W k
@@ -105,7 +106,7 @@ class DeltaRule {
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel(*this, s, in, reads, out);
   }
-  /// Of the forward pass: v_t − W_{t−1} k_t of every token, d_v×T; and as much room.
+  /// The errors v_t − W_{t−1} k_t of the forward pass, d_v×T, and a buffer of the same size.
   struct Trace {
     Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
   };
@@ -126,26 +127,27 @@ class DeltaRule {
     tokens.c = detail::columns_of(trace.corrections);
     detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
   }
-  /// What the kernels multiply a token by; moves the normaliser on.
-  template <class With>
-  detail::TokenCoefficients<S> coefficients(With& s, const WriteToken<DeltaRule>& t,
+  /// The kernels' coefficients of a token. Updates the normaliser.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<DeltaRule>& t,
                                             const ReadToken<DeltaRule>& reads) const {
     const Gain gain = gain_of(s, t.key);
-    detail::TokenCoefficients<S> weights;
-    weights.value = gain.write;
-    weights.retrieved = gain.write * gain.read;
-    if constexpr (!detail::is_per_row<decltype(t.beta)>) weights.beta = t.beta;
+    detail::TokenCoefficients<S> c;
+    c.value = gain.write;
+    c.retrieved = gain.write * gain.read;
+    if constexpr (!detail::is_per_row<decltype(t.beta)>) c.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
-    weights.read = read_weight(s, reads);
-    return weights;
+    c.read = read_coefficient(s, reads);
+    return c;
   }
-  template <class With> S read_weight(const With& s, const ReadToken<DeltaRule>& reads) const {
+  template <class AnyState>
+  S read_coefficient(const AnyState& s, const ReadToken<DeltaRule>& reads) const {
     if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
     return S(1);
   }
 
-  /// The WY form. The updates U solve a unit triangular system, u_t = β_t (v_t − W k_t −
-  /// Σ_{i<t} u_i (k_i·k_t)); then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
+  /// The WY form. The updates U solve a unit triangular system,
+  /// u_t = β_t (v_t − W k_t − Σ_{i<t} u_i (k_i·k_t)). Then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
   void chunk(OwnedState& s, const WriteSequence<DeltaRule>& in,
              const ReadSequence<DeltaRule>& reads, OutSequence<DeltaRule> out) const {
     const Index steps = in.key.cols();
@@ -158,8 +160,8 @@ class DeltaRule {
       const Gain gain = gain_of(s, in.key.col(t));
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
-      update = gain.write *
-               by_beta(in.beta.token(t, {signature_.dv, 1}), in.value.col(t) - gain.read * update);
+      update = gain.write * times_beta(in.beta.token(t, {signature_.dv, 1}),
+                                       in.value.col(t) - gain.read * update);
       normaliser_.write(s.normaliser, in.key.col(t));
       if constexpr (Normaliser::active)
         inverses[t] = normaliser_.inverse(s.normaliser, reads.query.col(t));
@@ -170,9 +172,9 @@ class DeltaRule {
     detail::add_product(s.W, updates, in.key.transpose());
   }
 
-  /// W_t = W_{t−1} (I − β k kᵀ) + β v kᵀ is affine in W: a stretch of writes is W ← W A + B. Not so
-  /// with one β a value row, where every row of W has an A of its own, nor with a normaliser, where
-  /// the write depends on z.
+  /// W_t = W_{t−1} (I − β k kᵀ) + β v kᵀ is affine in W, so that a segment of writes is W ← W A +
+  /// B. With one β per value row, every row of W would need its own A; with a normaliser, the write
+  /// depends on z. These have no segments.
   static constexpr bool mergeable =
       !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
 
@@ -185,14 +187,15 @@ class DeltaRule {
   void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }
 
  private:
-  // u = write · β (v − read · W k): 1 and 1 without a normaliser, w g and g with it.
+  // u = write · β (v − read · W k). Without a normaliser write = read = 1, with one write = w g and
+  // read = g.
   struct Gain {
     S weight = S(1);
     S write = S(1);
     S read = S(1);
   };
 
-  template <class With, class K> Gain gain_of(const With& s, const K& key) const {
+  template <class AnyState, class K> Gain gain_of(const AnyState& s, const K& key) const {
     if constexpr (Normaliser::active) {
       const S weight = normaliser_.weight(s.normaliser, key);
       const S read = normaliser_.inverse(weight);
@@ -214,11 +217,11 @@ class DeltaRule {
     }
   }
 
-  template <class X> static EIGEN_ALWAYS_INLINE auto by_beta(const S& beta, const X& x) {
+  template <class X> static EIGEN_ALWAYS_INLINE auto times_beta(const S& beta, const X& x) {
     return beta * x;
   }
   template <class B, class X>
-  static EIGEN_ALWAYS_INLINE auto by_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
+  static EIGEN_ALWAYS_INLINE auto times_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
     return beta.derived().cwiseProduct(x);
   }
   template <class X, class Y>

@@ -7,20 +7,20 @@
 
 namespace fw {
 
-/// The fast weight memory: a delta rule whose matrix is kept inside the unit ball, read through a
-/// layer norm without weights.
+/// The fast weight memory: a delta rule whose matrix is projected to the unit ball after each
+/// write, read through a layer norm without weights.
 ///
 ///     P = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ     W_t = P / max(1, ‖P‖_F)
 ///     y_t = (r − mean(r)) / √(var(r) + ε),  r = W_t q_t
 ///
-/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1. Cost a token:
-/// 9 d_v d_k flops. What is stored fades whenever something makes ‖P‖ exceed 1, and what is
-/// read has length √d_v (less where ε counts), whatever was written. d_v = 1 always reads 0. ‖P‖²
-/// must not overflow: in float, entries of P below 1e19 / √(d_v d_k). Throws std::invalid_argument
-/// when a size does not fit or ε is not above 0, as a constant r is divided by its root.
-/// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key where they have
-/// the product of two; in this form in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section
-/// 6.1. The code of the latter leaves the first P of a sequence as it is.
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1. Cost per token:
+/// 9 d_v d_k flops. A write with ‖P‖ > 1 scales down all stored values. Outputs have length √d_v,
+/// or less if var(r) is not much larger than ε. For d_v = 1 outputs are 0. ‖P‖² must not overflow:
+/// in float, entries of P must be below 1e19 / √(d_v d_k). Throws std::invalid_argument when a size
+/// does not fit or ε ≤ 0, since a constant r is divided by √ε.
+/// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, which has the product of two
+/// keys instead of one key; this form is in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174,
+/// section 6.1. The code of the latter does not scale the first P of a sequence.
 template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
  public:
   using Scalar = S;
@@ -62,7 +62,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
     normalise(y.output);
   }
 
-  /// P is not formed: ‖P‖² and its product with dW follow from W and the update u.
+  /// Does not compute P: ‖P‖² and P·dW follow from W and the update u.
   void write_vjp(const OwnedState& s, const WriteToken<FastWeightMemory>& t, OwnedState& ds,
                  WriteGradToken<FastWeightMemory> dt) const {
     scratch<S, Dv, 3>(signature_.dv, [&](auto& retrieved, auto& error, auto& dupdate) {
@@ -95,10 +95,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
 
  private:
   S rows() const { return S(static_cast<double>(signature_.dv)); }
-  // By the real part, so that a complex step takes the branch of the real numbers.
+  // Compares the real part, so that a complex step takes the branch of the real number.
   static bool outside(const S& squares) { return detail::real_part(squares) > 1; }
 
-  // r becomes y; returns 1/√(var + ε).
+  // Replaces r by y and returns 1/√(var + ε).
   template <class R> S normalise(R& r) const {
     const S mean = r.sum() / rows();
     r.array() -= mean;
@@ -108,7 +108,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
     return inverse;
   }
 
-  // From the gradient of P/‖P‖ to that of P = W + u kᵀ, u = β·error: (dW − P (P·dW)/‖P‖²) / ‖P‖.
+  // Turns the gradient dW of P/‖P‖ into that of P = W + u kᵀ, u = β·error:
+  // (dW − P (P·dW)/‖P‖²) / ‖P‖.
   template <class R, class E, class Buffer>
   void shrink_vjp(const OwnedState& s, const WriteToken<FastWeightMemory>& t, const R& retrieved,
                   const E& error, OwnedState& ds, Buffer& buffer) const {

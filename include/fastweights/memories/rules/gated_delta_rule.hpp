@@ -9,17 +9,17 @@
 
 namespace fw {
 
-/// The gated delta rule: lets the past fade, then corrects what the key retrieves of it.
+/// The gated delta rule: the state decays, then the delta rule updates the value under the key.
 ///
 ///     W̄_t = W_{t−1} diag(α_t)     u_t = β_t (v_t − W̄_t k_t)
 ///     W_t = W̄_t + u_t k_tᵀ        y_t = W_t q_t
 ///
-/// α in (0, 1] is one decay a token (`KeyValueBetaDecay`, the default) or one a key row
+/// α in (0, 1] is one decay per token (`KeyValueBetaDecay`, the default) or one per key row
 /// (`KeyValueBetaVectorDecay`: Kimi delta attention). α = 1 is the delta rule.
 ///
-/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost a
-/// token: 7 d_v d_k flops. Stable while 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key lets the past
-/// fade and writes nothing. There is a chunk in matrix form for one decay a token.
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost per
+/// token: 7 d_v d_k flops. Stable for 0 ≤ β‖k‖² ≤ 2: normalise the keys. With a zero key the state
+/// decays and nothing is written. The rule has a chunkwise form for one decay per token.
 /// Throws std::invalid_argument when a size does not fit.
 /// Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692,
 /// section 3.
@@ -53,7 +53,7 @@ class GatedDeltaRule {
   }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
-    detail::fade(s.W, t.decay);
+    detail::apply_decay(s.W, t.decay);
     scratch<S, Dv>(dv(), [&](auto& update) {
       update.noalias() = s.W * t.key;
       update = t.beta * (t.value - update);
@@ -66,12 +66,12 @@ class GatedDeltaRule {
     y.output.noalias() = s.W * t.query;
   }
 
-  /// W̄ is not formed: W̄ k = W (α ⊙ k).
+  /// Does not compute W̄: W̄ k = W (α ⊙ k).
   void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule>& t, OwnedState& ds,
                  WriteGradToken<GatedDeltaRule> dt) const {
     scratch<S, Dk>(dk(), [&](auto& along_keys) {
       scratch<S, Dv, 2>(dv(), [&](auto& error, auto& dupdate) {
-        along_keys = detail::faded(t.decay, t.key);
+        along_keys = detail::decayed(t.decay, t.key);
         error.noalias() = s.W * along_keys;
         error = t.value - error;
         dupdate.noalias() = ds.W * t.key;
@@ -81,9 +81,9 @@ class GatedDeltaRule {
         dupdate *= t.beta;  // the gradient of the error
         dt.value += dupdate;
         along_keys.noalias() = s.W.transpose() * dupdate;
-        dt.key -= detail::faded(t.decay, along_keys);
+        dt.key -= detail::decayed(t.decay, along_keys);
         ds.W.noalias() -= dupdate * t.key.transpose();  // the gradient of W̄
-        detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+        detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
       });
     });
   }
@@ -108,7 +108,7 @@ class GatedDeltaRule {
   void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
             const ReadSequence<GatedDeltaRule>& reads, OutSequence<GatedDeltaRule> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_leaving_states(*this, s, in, reads, out, trace);
+    detail::scan_with_states(*this, s, in, reads, out, trace);
   }
   void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
                 const ReadSequence<GatedDeltaRule>& reads,
@@ -117,51 +117,51 @@ class GatedDeltaRule {
                 ReadGradSequence<GatedDeltaRule> dr) const requires detail::KernelScalar<S> {
     detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
   }
-  /// What the kernels multiply a token by.
-  template <class With>
-  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<GatedDeltaRule>& t,
+  /// The kernels' coefficients of a token.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedDeltaRule>& t,
                                             const ReadToken<GatedDeltaRule>&) const {
-    detail::TokenCoefficients<S> weights;
-    if constexpr (!detail::is_per_row<decltype(t.beta)>) weights.beta = t.beta;
-    if constexpr (one_decay) weights.fade = t.decay;
-    return weights;
+    detail::TokenCoefficients<S> c;
+    if constexpr (!detail::is_per_row<decltype(t.beta)>) c.beta = t.beta;
+    if constexpr (one_decay) c.decay = t.decay;
+    return c;
   }
 
-  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk: u_t = β_t (v_t − γ_t W k_t −
-  /// Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)); then Y and W follow from U as from the values of gated
-  /// linear attention.
+  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk:
+  /// u_t = β_t (v_t − γ_t W k_t − Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)). Then Y and W follow from
+  /// U as from the values of gated linear attention.
   void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
              const ReadSequence<GatedDeltaRule>& reads,
              OutSequence<GatedDeltaRule> out) const requires one_decay {
-    const auto left = detail::causal_decays<S>(in.decay);
-    const Index steps = left.cols();
-    const Eigen::Matrix<S, 1, Dynamic> of_past = in.decay[0] * left.row(0);  // γ
+    const auto decays = detail::causal_decays<S>(in.decay);
+    const Index steps = decays.cols();
+    const Eigen::Matrix<S, 1, Dynamic> decay_of_state = in.decay[0] * decays.row(0);  // γ
     auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
-    key_products.array() *= left.array();
+    key_products.array() *= decays.array();
     auto weights = detail::causal_products<S>(in.key, reads.query);
-    weights.array() *= left.array();
+    weights.array() *= decays.array();
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     detail::set_product(updates, s.W, in.key);
-    updates *= of_past.asDiagonal();
+    updates *= decay_of_state.asDiagonal();
     for (Index t = 0; t < steps; ++t) {
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
       update = in.beta[t] * (in.value.col(t) - update);
     }
     detail::set_product(out.output, s.W, reads.query);
-    out.output *= of_past.asDiagonal();
+    out.output *= decay_of_state.asDiagonal();
     detail::add_product(out.output, updates, weights);
-    s.W *= of_past[steps - 1];
-    updates *= left.col(steps - 1).asDiagonal();
+    s.W *= decay_of_state[steps - 1];
+    updates *= decays.col(steps - 1).asDiagonal();
     detail::add_product(s.W, updates, in.key.transpose());
   }
 
-  /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a stretch is W ← W A + B.
+  /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a segment is W ← W A + B.
   using Segment = detail::AffineSegment<S, Dk, Dv>;
   Segment empty_segment() const { return Segment::empty(dk(), dv()); }
   void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
-    detail::fade(g.A, t.decay);
-    detail::fade(g.B, t.decay);
+    detail::apply_decay(g.A, t.decay);
+    detail::apply_decay(g.B, t.decay);
     g.add(t.key, t.value, t.beta);
   }
   void merge(Segment& g, const Segment& later) const { g.append(later); }

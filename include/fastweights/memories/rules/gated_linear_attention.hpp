@@ -8,17 +8,17 @@
 
 namespace fw {
 
-/// Gated linear attention: the sum rule, where every token says how far the past fades.
+/// Gated linear attention: the sum rule with an input decay for every token.
 ///
 ///     W_t = W_{t−1} diag(α_t) + v_t k_tᵀ      y_t = W_t q_t
 ///
-/// α in (0, 1] is one decay a key row (`KeyValueVectorDecay`, the default) or one a token
+/// α in (0, 1] is one decay per key row (`KeyValueVectorDecay`, the default) or one per token
 /// (`KeyValueDecay`: simple gated linear attention, the recurrence of Mamba-2). α = 1 is linear
-/// attention, one α for all tokens is retention, which HebbianMemory has.
+/// attention. A constant α is retention, see HebbianMemory.
 ///
-/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, α d_k or 1. Cost a token:
-/// 5 d_v d_k flops. A zero key lets the past fade and adds nothing. There is a chunk in matrix form
-/// for one decay a token.
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, α d_k or 1. Cost per
+/// token: 5 d_v d_k flops. With a zero key the state decays and nothing is written. The rule has a
+/// chunkwise form for one decay per token.
 /// Throws std::invalid_argument when a size does not fit.
 /// Yang, Wang, Shen, Panda, Kim 2023, arXiv 2312.06635, section 4; Dao & Gu 2024, arXiv 2405.21060;
 /// retention: Sun et al. 2023, arXiv 2307.08621, eq. 6.
@@ -52,7 +52,7 @@ class GatedLinearAttention {
   }
 
   void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {
-    detail::fade(s.W, t.decay);
+    detail::apply_decay(s.W, t.decay);
     s.W.noalias() += t.value * t.key.transpose();
   }
 
@@ -65,7 +65,7 @@ class GatedLinearAttention {
                  WriteGradToken<GatedLinearAttention> dt) const {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
-    detail::fade_vjp(s.W, t.decay, ds.W, dt.decay);
+    detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
   }
 
   void read_vjp(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
@@ -89,7 +89,7 @@ class GatedLinearAttention {
   void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
             const ReadSequence<GatedLinearAttention>& reads, OutSequence<GatedLinearAttention> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_leaving_states(*this, s, in, reads, out, trace);
+    detail::scan_with_states(*this, s, in, reads, out, trace);
   }
   void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
                 const ReadSequence<GatedLinearAttention>& reads,
@@ -98,32 +98,33 @@ class GatedLinearAttention {
                 ReadGradSequence<GatedLinearAttention> dr) const requires detail::KernelScalar<S> {
     detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
   }
-  /// What the kernels multiply a token by.
-  template <class With>
-  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<GatedLinearAttention>& t,
+  /// The kernels' coefficients of a token.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedLinearAttention>& t,
                                             const ReadToken<GatedLinearAttention>&) const {
-    detail::TokenCoefficients<S> weights;
-    if constexpr (one_decay) weights.fade = t.decay;
-    return weights;
+    detail::TokenCoefficients<S> c;
+    if constexpr (one_decay) c.decay = t.decay;
+    return c;
   }
 
   /// With γ_t = α_1 ⋯ α_t in the chunk: y_t = γ_t W q_t + Σ_{i≤t} (α_{i+1} ⋯ α_t) v_i (k_i·q_t).
   void chunk(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
              const ReadSequence<GatedLinearAttention>& reads,
              OutSequence<GatedLinearAttention> out) const requires one_decay {
-    const auto left = detail::causal_decays<S>(in.decay);
-    const Index last = left.cols() - 1;
+    const auto decays = detail::causal_decays<S>(in.decay);
+    const Index last = decays.cols() - 1;
     auto weights = detail::causal_products<S>(in.key, reads.query);
-    weights.array() *= left.array();
+    weights.array() *= decays.array();
     detail::set_product(out.output, s.W, reads.query);
-    out.output *= (in.decay[0] * left.row(0)).asDiagonal();
+    out.output *= (in.decay[0] * decays.row(0)).asDiagonal();
     detail::add_product(out.output, in.value, weights);
-    s.W *= in.decay[0] * left(0, last);
-    const Eigen::Matrix<S, Dynamic, Dynamic> left_over = in.value * left.col(last).asDiagonal();
-    detail::add_product(s.W, left_over, in.key.transpose());
+    s.W *= in.decay[0] * decays(0, last);
+    const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
+        in.value * decays.col(last).asDiagonal();
+    detail::add_product(s.W, decayed_values, in.key.transpose());
   }
 
-  /// A stretch of writes: W ← W diag(decay) + sum.
+  /// A segment of writes: W ← W diag(decay) + sum.
   struct Segment {
     detail::PlainArray<S, 1, Dk> decay;
     detail::PlainArray<S, Dv, Dk> sum;
@@ -134,17 +135,17 @@ class GatedLinearAttention {
             detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
   }
   void extend(Segment& g, const WriteToken<GatedLinearAttention>& t) const {
-    detail::fade(g.decay, t.decay);
-    detail::fade(g.sum, t.decay);
+    detail::apply_decay(g.decay, t.decay);
+    detail::apply_decay(g.sum, t.decay);
     g.sum.noalias() += t.value * t.key.transpose();
   }
   void merge(Segment& g, const Segment& later) const {
-    detail::fade(g.decay, later.decay);
-    detail::fade(g.sum, later.decay);
+    detail::apply_decay(g.decay, later.decay);
+    detail::apply_decay(g.sum, later.decay);
     g.sum += later.sum;
   }
   void apply(const Segment& g, OwnedState& s) const {
-    detail::fade(s.W, g.decay);
+    detail::apply_decay(s.W, g.decay);
     s.W += g.sum;
   }
 

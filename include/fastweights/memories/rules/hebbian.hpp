@@ -6,12 +6,12 @@
 
 namespace fw {
 
-/// Hebbian memory with decay, the fast weights of Ba et al.: the past fades at a fixed rate.
+/// Hebbian memory with a constant decay, the fast weights of Ba et al.
 ///
 ///     W_t = λ W_{t−1} + η v_t k_tᵀ      y_t = W_t q_t
 ///
-/// λ = η = 1 is linear attention. Shapes: W d_v×d_k, k and q d_k, v and y d_v. Cost a token:
-/// 5 d_v d_k flops. A zero key lets the past fade and adds nothing.
+/// λ = η = 1 is linear attention. Shapes: W d_v×d_k, k and q d_k, v and y d_v. Cost per token:
+/// 5 d_v d_k flops. With a zero key the state decays and nothing is written.
 /// Throws std::invalid_argument when a size does not fit.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
 template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
@@ -85,19 +85,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     tokens.beta = {&rates_.rate, 0};
     tokens.decays = {&rates_.decay, 0};
     if (in.key.cols() == 0) return;
-    OwnedState faded = initial;
-    faded.W *= rates_.decay;
-    detail::backward_pairs<has_delta_term, decay_kind>(faded.W, ds.W, tokens, in.key.cols());
+    OwnedState decayed = initial;
+    decayed.W *= rates_.decay;
+    detail::backward_pairs<has_delta_term, decay_kind>(decayed.W, ds.W, tokens, in.key.cols());
     ds.W *= rates_.decay;
   }
-  /// What the kernels multiply a token by.
-  template <class With>
-  detail::TokenCoefficients<S> coefficients(With&, const WriteToken<HebbianMemory>&,
+  /// The kernels' coefficients of a token.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<HebbianMemory>&,
                                             const ReadToken<HebbianMemory>&) const {
-    detail::TokenCoefficients<S> weights;
-    weights.value = rates_.rate;
-    weights.fade = rates_.decay;
-    return weights;
+    detail::TokenCoefficients<S> c;
+    c.value = rates_.rate;
+    c.decay = rates_.decay;
+    return c;
   }
 
   /// y_t = λᵗ W q_t + η Σ_{i≤t} λ^{t−i} v_i (k_i·q_t), with t counted from 1 in the chunk.
@@ -115,12 +115,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     out.output *= powers.tail(steps).asDiagonal();
     detail::add_product(out.output, in.value, weights);
     s.W *= powers[steps];
-    const Eigen::Matrix<S, Dynamic, Dynamic> left_over =
+    const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
         in.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal();
-    detail::add_product(s.W, left_over, in.key.transpose());
+    detail::add_product(s.W, decayed_values, in.key.transpose());
   }
 
-  /// A stretch of writes: W ← decay W + sum.
+  /// A segment of writes: W ← decay W + sum.
   struct Segment {
     S decay;
     detail::PlainArray<S, Dv, Dk> sum;

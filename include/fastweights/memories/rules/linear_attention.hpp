@@ -6,13 +6,13 @@
 
 namespace fw {
 
-/// Linear attention, the sum rule: adds every value under its key and never takes anything back.
+/// Linear attention, the sum rule: adds the outer product of value and key, without any decay.
 ///
 ///     W_t = W_{t−1} + v_t k_tᵀ      y_t = W_t q_t
 ///     with AttentionNormaliser:     z_t = z_{t−1} + k_t,  y_t = W_t q_t / (z_t·q_t + ε)
 ///
-/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v. Cost a token: 4 d_v d_k
-/// flops. A zero key changes nothing; a zero query reads 0.
+/// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v. Cost per token: 4 d_v d_k
+/// flops. A zero key changes nothing; a zero query gives 0.
 /// Throws std::invalid_argument when a size does not fit.
 /// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 18–20; Schlag, Irie, Schmidhuber 2021,
 /// arXiv 2102.11174, eq. 12–17.
@@ -88,17 +88,17 @@ class LinearAttention {
     const auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
     detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
   }
-  /// What the kernels multiply a token by; moves the normaliser on.
-  template <class With>
-  detail::TokenCoefficients<S> coefficients(With& s, const WriteToken<LinearAttention>& t,
+  /// The kernels' coefficients of a token. Updates the normaliser.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<LinearAttention>& t,
                                             const ReadToken<LinearAttention>& reads) const {
-    detail::TokenCoefficients<S> weights;
+    detail::TokenCoefficients<S> c;
     normaliser_.write(s.normaliser, t.key);
-    weights.read = read_weight(s, reads);
-    return weights;
+    c.read = read_coefficient(s, reads);
+    return c;
   }
-  template <class With>
-  S read_weight(const With& s, const ReadToken<LinearAttention>& reads) const {
+  template <class AnyState>
+  S read_coefficient(const AnyState& s, const ReadToken<LinearAttention>& reads) const {
     if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
     return S(1);
   }
@@ -128,7 +128,7 @@ class LinearAttention {
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 
-  // z moves on token by token, so that it rounds as the recurrence does.
+  // Updates z token by token, so that it is rounded as in the recurrent form.
   void normalise_chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
                        const ReadSequence<LinearAttention>& reads,
                        OutSequence<LinearAttention>& out) const {

@@ -6,17 +6,16 @@
 #include <fastweights/core/state.hpp>
 
 /// \file
-/// The attention normaliser: a policy of the sum rule and the delta rule that keeps z = Σ φ(k) and
-/// divides what is read by z·φ(q) + ε. Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 12–14
-/// (sum rule) and section 4.2 (delta rule).
+/// The attention normaliser: a policy of the sum rule and the delta rule. It stores z = Σ φ(k) and
+/// divides outputs by z·φ(q) + ε. Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 12–14 (sum
+/// rule) and section 4.2 (delta rule).
 ///
-/// z is summed with compensation (Kahan): z += k in float stops counting at 2^24 tokens, this goes
-/// on. It relies on IEEE arithmetic; -ffast-math removes it.
+/// z is a compensated sum (Kahan). A plain float sum of ones would stop growing at 2^24 tokens. The
+/// compensation relies on IEEE arithmetic; -ffast-math removes it.
 ///
-/// Degenerate: where z·q + ε is exactly 0 nothing has been stored that the query could weigh, and
-/// the answer is 0 with gradient 0. A merely small denominator is divided by as it stands: choose ε
-/// > 0, and feature maps that are positive, to keep away from it. The same holds for the delta
-/// rule's z·k + ε: where it is exactly 0, nothing is written.
+/// If z·q + ε is exactly 0, the output is 0 with gradient 0. A small denominator is not treated
+/// specially: choose ε > 0 and positive feature maps to avoid it. If the delta rule's z·k + ε is
+/// exactly 0, nothing is written.
 
 namespace fw {
 
@@ -37,7 +36,7 @@ template <class S> struct AttentionNormaliser {
 
   template <class C, int Dk> struct State {
     vec<C, Dk> sum;           ///< z
-    vec<C, Dk> compensation;  ///< what rounding has added to z and is still to be taken off
+    vec<C, Dk> compensation;  ///< the rounding error of z, to be subtracted at the next write
     static constexpr auto names = fw::names("sum", "compensation");
   };
   template <int Dk> State<Extents, Dk> extents(Index dk) const { return {{dk, 1}, {dk, 1}}; }
@@ -58,12 +57,12 @@ template <class S> struct AttentionNormaliser {
     dz.compensation = -dz.sum;
   }
 
-  /// 1 / (weight + ε), or 0 where that vanishes.
+  /// 1 / (weight + ε), or 0 if the denominator is 0.
   S inverse(const S& weight) const {
     const S denominator = weight + epsilon;
     return vanishes(denominator) ? S(0) : S(1) / denominator;
   }
-  /// 1 / (z·q + ε), or 0 where that vanishes.
+  /// 1 / (z·q + ε), or 0 if the denominator is 0.
   template <class Z, class Q> S inverse(const Z& z, const Q& query) const {
     return inverse(product(z, query));
   }
@@ -75,11 +74,11 @@ template <class S> struct AttentionNormaliser {
     dquery += ddenominator * z.sum;
   }
 
-  /// z·k, how much weight the key has met before; 1 where that is exactly 0, so that the first
-  /// token under a key is written in full.
+  /// z·k, the total weight of earlier keys; 1 if it is exactly 0, so that the first value of a key
+  /// is written with full strength.
   template <class Z, class K> S weight(const Z& z, const K& key) const {
-    const S met = product(z, key);
-    return vanishes(met) ? S(1) : met;
+    const S weight = product(z, key);
+    return vanishes(weight) ? S(1) : weight;
   }
   template <class Z, class K, class DK>
   void weight_vjp(const Z& z, const K& key, const S& dweight, Z& dz, DK& dkey) const {
@@ -92,20 +91,20 @@ template <class S> struct AttentionNormaliser {
   template <class Z, class X> static S product(const Z& z, const X& x) {
     return z.sum.cwiseProduct(x).sum();
   }
-  // By the real part, so that a complex step takes the branch of the real numbers.
+  // Compares the real part, so that a complex step takes the branch of the real number.
   static bool vanishes(const S& x) { return detail::real_part(x) == 0; }
 };
 
 namespace detail {
 
-// y = W q, shared by every memory that is a matrix.
+// The gradients of y = W q.
 template <class W, class Q, class Dy, class DW, class DQ>
 EIGEN_ALWAYS_INLINE void product_vjp(const W& w, const Q& query, const Dy& dy, DW& dw, DQ& dquery) {
   dw.noalias() += dy * query.transpose();
   dquery.noalias() += w.transpose() * dy;
 }
 
-// y = W q, divided by the normaliser if there is one. `s` has W and normaliser.
+// y = W q, divided by the normaliser if there is one. `s` must have members W and normaliser.
 template <class Normaliser, class State, class Q, class Y>
 EIGEN_ALWAYS_INLINE void normalised_read(const Normaliser& normaliser, const State& s,
                                          const Q& query, Y& y) {
