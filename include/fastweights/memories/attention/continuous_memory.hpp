@@ -45,8 +45,8 @@ struct StickySampling {
 /// regression of both on the basis; G is the ridge operator (continuous/ridge.hpp). The M samples
 /// of the past signal are evenly spaced or, with StickySampling, where the reads since the last
 /// write attended to. Even samples have constant positions, so the operator includes their Ψ, and M
-/// affects only the cost of computing the operator. With Contraction::even(), take about as many
-/// samples as tokens; with fewer samples the new tokens have more weight than the past.
+/// affects only the cost of computing the operator. With Contraction::even(), samples should be
+/// about as dense on [0, 1] as the tokens; with fewer samples new tokens outweigh the past.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
 /// of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N (L + 2 M)
