@@ -3,7 +3,9 @@
 #include <Eigen/Core>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,39 +22,51 @@ using Eigen::MatrixXf;
 using Eigen::VectorXd;
 using Eigen::VectorXf;
 
-/// The Eigen types of the operands: with columns in number that is known at compile time (a token)
-/// or not (a sequence), and rows likewise.
-enum class Operands { sequence, token, fixed_sequence, fixed_token };
-/// How many rows operands of fixed size have.
-inline constexpr int fixed_rows = 5;
-
-/// A feature map for scalar S.
+/// A feature map for scalar S. A token is a vector, a sequence a matrix of dynamic sizes.
 template <class S> class AnyMap {
  public:
   using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
+  using Vector = Eigen::Matrix<S, Eigen::Dynamic, 1>;
   virtual ~AnyMap() = default;
 
   virtual Index features(Index d) const = 0;
+  virtual void apply(const Matrix& x, Matrix& y) const = 0;
+  virtual void apply(const Vector& x, Vector& y) const = 0;
+  virtual void apply_vjp(const Matrix& x, const Matrix& y, const Matrix& dy, Matrix& dx) const = 0;
+  virtual void apply_vjp(const Vector& x, const Vector& y, const Vector& dy, Vector& dx) const = 0;
+
   /// φ(x), written over NaN.
-  virtual Matrix map(const Matrix& x) const = 0;
-  /// dx += J(x)ᵀ dy.
-  virtual void add_gradient(const Matrix& x, const Matrix& y, const Matrix& dy,
-                            Matrix& dx) const = 0;
-  Matrix gradient(const Matrix& x, const Matrix& y, const Matrix& dy) const {
-    Matrix dx = Matrix::Zero(x.rows(), x.cols());
-    add_gradient(x, y, dy, dx);
+  template <int T> auto map(const Eigen::Matrix<S, Eigen::Dynamic, T>& x) const {
+    using Y = Eigen::Matrix<S, Eigen::Dynamic, T>;
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+    Y y = Y::Constant(features(x.rows()), x.cols(), S(nan));
+    apply(x, y);
+    return y;
+  }
+  /// J(x)ᵀ dy, where y = φ(x).
+  template <int T>
+  auto gradient(const Eigen::Matrix<S, Eigen::Dynamic, T>& x,
+                const Eigen::Matrix<S, Eigen::Dynamic, T>& y,
+                const Eigen::Matrix<S, Eigen::Dynamic, T>& dy) const {
+    using X = Eigen::Matrix<S, Eigen::Dynamic, T>;
+    X dx = X::Zero(x.rows(), x.cols());
+    apply_vjp(x, y, dy, dx);
     return dx;
   }
 };
 
-/// A feature map in double, for operands of several types.
+/// How many rows operands of fixed size have.
+inline constexpr int fixed_rows = 5;
+
+/// A feature map in double, for operands of other types as well.
 class AnyDoubleMap : public AnyMap<double> {
  public:
-  using AnyMap<double>::map;
-  using AnyMap<double>::gradient;
-  virtual MatrixXd map(const MatrixXd& x, Operands operands) const = 0;
-  virtual MatrixXd gradient(const MatrixXd& x, const MatrixXd& y, const MatrixXd& dy,
-                            Operands operands) const = 0;
+  virtual MatrixXd map_fixed(const MatrixXd& x) const = 0;
+  virtual VectorXd map_fixed(const VectorXd& x) const = 0;
+  virtual MatrixXd gradient_fixed(const MatrixXd& x, const MatrixXd& y,
+                                  const MatrixXd& dy) const = 0;
+  virtual VectorXd gradient_fixed(const VectorXd& x, const VectorXd& y,
+                                  const VectorXd& dy) const = 0;
   /// Maps `rows` rows of x from row `first` on to the rows of y from row `to` on.
   virtual void map_rows(const MatrixXd& x, Index first, Index rows, MatrixXd& y,
                         Index to) const = 0;
@@ -77,6 +91,9 @@ std::vector<Kind> kinds();
 
 /// The map of a kind for inputs of d rows; in every scalar the same numbers.
 template <class S> std::unique_ptr<AnyMap<S>> make_map(std::size_t kind, Index d);
+template <> std::unique_ptr<AnyMap<double>> make_map(std::size_t kind, Index d);
+extern template std::unique_ptr<AnyMap<float>> make_map(std::size_t kind, Index d);
+extern template std::unique_ptr<AnyMap<std::complex<double>>> make_map(std::size_t kind, Index d);
 std::unique_ptr<AnyDoubleMap> make_double_map(std::size_t kind, Index d);
 Derivatives autodiff(std::size_t kind, const Eigen::Vector3d& x);
 

@@ -9,7 +9,6 @@
 #include <fastweights/feature_maps/relu.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
-#include <limits>
 #include <tuple>
 
 #include "feature_maps/any_map.hpp"
@@ -30,34 +29,28 @@ using Maps =
                fw::L2Normalised<fw::FavorPlus<double>>, ThreeInARow>;
 inline constexpr std::size_t map_count = std::tuple_size_v<Maps>;
 
-fw::FavorPlus<double> favor_plus(Index d);  // one source compiles the draw of its projection
+/// Not a template: one source compiles the draw of the projection.
+fw::FavorPlus<double> favor_plus(Index d, Index m, std::uint64_t seed);
 
 template <class M> M make(Index) { return {}; }
-template <> inline fw::FavorPlus<double> make(Index d) { return favor_plus(d); }
+template <> inline fw::FavorPlus<double> make(Index d) { return favor_plus(d, d + 2, 5); }
 template <> inline fw::L2Normalised<fw::FavorPlus<double>> make(Index d) {
-  return {favor_plus(d), {}};
-}
-
-/// A matrix of NaN, which a map has to write over.
-template <class S> EIGEN_DONT_INLINE auto nan(Index rows, Index cols) {
-  return Eigen::Matrix<S, Dynamic, Dynamic>::Constant(rows, cols,
-                                                      S(std::numeric_limits<float>::quiet_NaN()))
-      .eval();
+  return {make<fw::FavorPlus<double>>(d), {}};
 }
 
 /// Interface is AnyMap<S> or a class derived from it.
 template <class S, class M, class Interface = AnyMap<S>> class MapOf : public Interface {
  public:
-  using Matrix = typename Interface::Matrix;
+  using typename Interface::Matrix, typename Interface::Vector;
   explicit MapOf(M map) : map_(std::move(map)) {}
 
   Index features(Index d) const override { return map_.features(d); }
-  Matrix map(const Matrix& x) const override {
-    Matrix y = nan<S>(map_.features(x.rows()), x.cols());
-    fw::apply(map_, x, y);
-    return y;
+  void apply(const Matrix& x, Matrix& y) const override { fw::apply(map_, x, y); }
+  void apply(const Vector& x, Vector& y) const override { fw::apply(map_, x, y); }
+  void apply_vjp(const Matrix& x, const Matrix& y, const Matrix& dy, Matrix& dx) const override {
+    fw::apply_vjp(map_, x, y, dy, dx);
   }
-  void add_gradient(const Matrix& x, const Matrix& y, const Matrix& dy, Matrix& dx) const override {
+  void apply_vjp(const Vector& x, const Vector& y, const Vector& dy, Vector& dx) const override {
     fw::apply_vjp(map_, x, y, dy, dx);
   }
 

@@ -4,6 +4,7 @@ namespace feature_map_checks {
 
 namespace {
 
+// Not inline: compiled once and not for every map.
 template <int D, int T> EIGEN_DONT_INLINE Eigen::Matrix<double, D, T> operand(const MatrixXd& x) {
   return x;
 }
@@ -13,36 +14,15 @@ template <int D, int T> EIGEN_DONT_INLINE MatrixXd result(const Eigen::Matrix<do
 
 template <class M> class DoubleMapOf final : public MapOf<double, M, AnyDoubleMap> {
  public:
-  using Base = MapOf<double, M, AnyDoubleMap>;
-  using Base::Base, Base::map, Base::gradient;
+  using MapOf<double, M, AnyDoubleMap>::MapOf;
 
-  MatrixXd map(const MatrixXd& x, Operands operands) const override {
-    switch (operands) {
-      case Operands::sequence:
-        return this->map(x);
-      case Operands::token:
-        return mapped_as<Dynamic, 1>(x);
-      case Operands::fixed_sequence:
-        return mapped_as<fixed_rows, Dynamic>(x);
-      case Operands::fixed_token:
-        return mapped_as<fixed_rows, 1>(x);
-    }
-    return {};
+  MatrixXd map_fixed(const MatrixXd& x) const override { return mapped<Dynamic>(x); }
+  VectorXd map_fixed(const VectorXd& x) const override { return mapped<1>(x); }
+  MatrixXd gradient_fixed(const MatrixXd& x, const MatrixXd& y, const MatrixXd& dy) const override {
+    return gradient<Dynamic>(x, y, dy);
   }
-
-  MatrixXd gradient(const MatrixXd& x, const MatrixXd& y, const MatrixXd& dy,
-                    Operands operands) const override {
-    switch (operands) {
-      case Operands::sequence:
-        return this->gradient(x, y, dy);
-      case Operands::token:
-        return gradient_as<Dynamic, 1>(x, y, dy);
-      case Operands::fixed_sequence:
-        return gradient_as<fixed_rows, Dynamic>(x, y, dy);
-      case Operands::fixed_token:
-        return gradient_as<fixed_rows, 1>(x, y, dy);
-    }
-    return {};
+  VectorXd gradient_fixed(const VectorXd& x, const VectorXd& y, const VectorXd& dy) const override {
+    return gradient<1>(x, y, dy);
   }
 
   void map_rows(const MatrixXd& x, Index first, Index rows, MatrixXd& y, Index to) const override {
@@ -56,19 +36,20 @@ template <class M> class DoubleMapOf final : public MapOf<double, M, AnyDoubleMa
   }
 
  private:
-  template <int D> static constexpr int features_of = M::template fixed_features<D>;
+  static constexpr int fixed_features = M::template fixed_features<fixed_rows>;
 
-  template <int D, int T> MatrixXd mapped_as(const MatrixXd& x) const {
-    auto y = operand<features_of<D>, T>(nan<double>(this->features(x.rows()), x.cols()));
-    fw::apply(this->map_, operand<D, T>(x), y);
+  template <int T> MatrixXd mapped(const MatrixXd& x) const {
+    const MatrixXd nan = MatrixXd::Constant(this->features(x.rows()), x.cols(),
+                                            std::numeric_limits<double>::quiet_NaN());
+    auto y = operand<fixed_features, T>(nan);
+    fw::apply(this->map_, operand<fixed_rows, T>(x), y);
     return result(y);
   }
-  template <int D, int T>
-  MatrixXd gradient_as(const MatrixXd& x, const MatrixXd& y, const MatrixXd& dy) const {
-    constexpr int features = features_of<D>;
-    auto dx = operand<D, T>(MatrixXd::Zero(x.rows(), x.cols()));
-    fw::apply_vjp(this->map_, operand<D, T>(x), operand<features, T>(y), operand<features, T>(dy),
-                  dx);
+  template <int T>
+  MatrixXd gradient(const MatrixXd& x, const MatrixXd& y, const MatrixXd& dy) const {
+    auto dx = operand<fixed_rows, T>(MatrixXd::Zero(x.rows(), x.cols()));
+    fw::apply_vjp(this->map_, operand<fixed_rows, T>(x), operand<fixed_features, T>(y),
+                  operand<fixed_features, T>(dy), dx);
     return result(dx);
   }
 };

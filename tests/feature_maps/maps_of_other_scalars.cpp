@@ -5,13 +5,16 @@
 
 namespace feature_map_checks {
 
+template std::unique_ptr<AnyMap<float>> make_map(std::size_t kind, Index d);
+template std::unique_ptr<AnyMap<std::complex<double>>> make_map(std::size_t kind, Index d);
+
 Derivatives autodiff(std::size_t kind, const Eigen::Vector3d& x) {
   using Scalar = Eigen::AutoDiffScalar<Eigen::Vector3d>;
   Eigen::Matrix<Scalar, Dynamic, 1> seeded(3), y;
   for (int i = 0; i < 3; ++i) seeded[i] = Scalar(x[i], 3, i);
   with_map(kind, [&]<class M>() {
     const auto map = fw::cast_feature_map<Scalar>(make<M>(3));
-    y = nan<Scalar>(map.features(3), 1);
+    y.setConstant(map.features(3), Scalar(std::numeric_limits<double>::quiet_NaN()));
     fw::apply(map, seeded, y);
   });
   Derivatives all{VectorXd(y.size()), MatrixXd(y.size(), 3)};
