@@ -43,7 +43,7 @@ TEST_CASE("FAVOR+ draws by the seed alone", "[feature_maps]") {
 TEST_CASE("FAVOR+ features are orthogonal inside a block and of Gaussian length",
           "[feature_maps]") {
   const MatrixXd omega = fw::FavorPlus<double>(5, 12, 7).projection();
-  const MatrixXd gram = omega.transpose() * omega;
+  const MatrixXd gram = omega.transpose().lazyProduct(omega);
   for (Index i = 0; i < 12; ++i)
     for (Index j = 0; j < i; ++j) {
       if (i / 5 == j / 5)

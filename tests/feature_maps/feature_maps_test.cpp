@@ -186,10 +186,8 @@ TEST_CASE("errors name the map, what was expected and what was given", "[feature
         "FavorPlus: x has 4 rows, the projection expects 3");
   CHECK(message([&] { fw::apply(fw::SumNormalised<fw::EluPlusOne>{}, x, y); }) ==
         "EluPlusOne then SumNormalise: y has 9 rows, the feature map expects 4");
-  CHECK(message([&] { fw::FavorPlus<double>(0, 2, 1); }) ==
-        "FavorPlus: d is 0, expected at least 1");
-  CHECK(message([&] { fw::FavorPlus<double>(2, 0, 1); }) ==
-        "FavorPlus: m is 0, expected at least 1");
+  CHECK(message([&] { favor_plus(0, 2, 1); }) == "FavorPlus: d is 0, expected at least 1");
+  CHECK(message([&] { favor_plus(2, 0, 1); }) == "FavorPlus: m is 0, expected at least 1");
   CHECK(message([&] { fw::FavorPlus<double>(MatrixXd(0, 3)); }) ==
         "FavorPlus: d is 0, expected at least 1");
   CHECK((y.array() == 7).all());

@@ -103,8 +103,13 @@ template <class S> class FavorPlus {
   /// dΩ += the gradient of Ω, where y = φ(x).
   template <class X, class Y, class Dy, class DOmega>
   void projection_vjp(const X& x, const Y& y, const Dy& dy, DOmega& domega) const {
-    with_score_gradient(y, dy,
-                        [&](const auto& dscores) { domega.noalias() += x * dscores.transpose(); });
+    with_score_gradient(y, dy, [&](const auto& dscores) {
+      if constexpr (detail::has_contiguous_columns<const X> &&
+                    detail::has_contiguous_columns<DOmega>)
+        detail::add_product(domega, x, dscores.transpose(), detail::all_at_once);
+      else
+        domega.noalias() += x * dscores.transpose();
+    });
   }
 
  private:
