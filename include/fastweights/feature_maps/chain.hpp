@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fastweights/core/scratch.hpp>
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 
 namespace fw {
@@ -57,15 +57,26 @@ template <class First, class Second, class... More> struct Chain {
   Index features(Index d) const { return rest.features(first.features(d)); }
 
   template <class X, class Y> void map(const X& x, Y& y) const {
+    detail::with_views([&](const auto& in, auto& out) { map_tiles(in, out); }, x, y);
+  }
+
+  template <class X, class Y, class Dy, class Dx>
+  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+    detail::with_views([&](const auto& in, const auto& out, const auto& dout,
+                           auto& din) { vjp_tiles(in, out, dout, din); },
+                       x, y, dy, dx);
+  }
+
+ private:
+  template <class X, class Y> void map_tiles(const X& x, Y& y) const {
     for_each_tile<1>(x, [&](Index t, Index count, auto between) {
       auto out = columns(y, t, count);
       first.map(columns(x, t, count), between);
       rest.map(between, out);
     });
   }
-
   template <class X, class Y, class Dy, class Dx>
-  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+  void vjp_tiles(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
     for_each_tile<2>(x, [&](Index t, Index count, auto between, auto gradient) {
       const auto in = columns(x, t, count);
       auto din = columns(dx, t, count);
@@ -76,7 +87,6 @@ template <class First, class Second, class... More> struct Chain {
     });
   }
 
- private:
   // Small enough for the stack and the cache, wide enough for a matrix product over several
   // columns.
   static constexpr Index tile_entries = 4096;
@@ -100,7 +110,9 @@ template <class First, class Second, class... More> struct Chain {
 
   template <class X>
   static auto columns(X& x, [[maybe_unused]] Index t, [[maybe_unused]] Index count) {
-    if constexpr (X::ColsAtCompileTime == 1)
+    if constexpr (detail::has_contiguous_columns<X>)
+      return detail::view_columns(x, t, count);
+    else if constexpr (X::ColsAtCompileTime == 1)
       return x.col(0);
     else
       return x.middleCols(t, count);

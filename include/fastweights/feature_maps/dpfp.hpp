@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/scratch.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 #include <fastweights/feature_maps/relu.hpp>
 
 namespace fw {
@@ -34,33 +35,43 @@ template <int Nu = 1> struct Dpfp {
 
   template <class X, class Y> void map(const X& x, Y& y) const {
     scratch<typename X::Scalar, ring_rows<X>>(2 * x.rows() + Nu, [&](auto& ring) {
-      for (Index t = 0; t < x.cols(); ++t) {
-        rectify(x.col(t), ring);
-        for (int j = 1; j <= Nu; ++j)
-          block(y.col(t), x, j) = rolled(ring, x, 0).cwiseProduct(rolled(ring, x, j));
-      }
+      detail::for_each_column(
+          x.cols(), [&](const auto& in, auto&& out) { map_column(in, ring, out); }, x, y);
     });
   }
 
   template <class X, class Y, class Dy, class Dx>
   void vjp(const X& x, const Y&, const Dy& dy, Dx& dx) const {
     scratch<typename X::Scalar, ring_rows<X>, 2>(2 * x.rows() + Nu, [&](auto& ring, auto& dring) {
-      for (Index t = 0; t < x.cols(); ++t) {
-        rectify(x.col(t), ring);
-        dring.setZero();
-        for (int j = 1; j <= Nu; ++j) {
-          const auto dblock = block(dy.col(t), x, j);
-          rolled(dring, x, 0) += dblock.cwiseProduct(rolled(ring, x, j));
-          rolled(dring, x, j) += dblock.cwiseProduct(rolled(ring, x, 0));
-        }
-        dring.template tail<Nu>() += dring.template head<Nu>();
-        dring = detail::rectified_vjp(ring, dring);
-        dx.col(t) += half(dring, x, 0) - half(dring, x, 1);
-      }
+      detail::for_each_column(
+          x.cols(),
+          [&](const auto& in, const auto& dout, auto&& din) {
+            vjp_column(in, ring, dout, dring, din);
+          },
+          x, dy, dx);
     });
   }
 
  private:
+  template <class X, class Ring, class Y> static void map_column(const X& x, Ring& ring, Y& y) {
+    rectify(x, ring);
+    for (int j = 1; j <= Nu; ++j)
+      block(y, x, j) = rolled(ring, x, 0).cwiseProduct(rolled(ring, x, j));
+  }
+  template <class X, class Ring, class Dy, class Dx>
+  static void vjp_column(const X& x, Ring& ring, const Dy& dy, Ring& dring, Dx& dx) {
+    rectify(x, ring);
+    dring.setZero();
+    for (int j = 1; j <= Nu; ++j) {
+      const auto dblock = block(dy, x, j);
+      rolled(dring, x, 0) += dblock.cwiseProduct(rolled(ring, x, j));
+      rolled(dring, x, j) += dblock.cwiseProduct(rolled(ring, x, 0));
+    }
+    dring.template tail<Nu>() += dring.template head<Nu>();
+    dring = detail::rectified_vjp(ring, dring);
+    dx += half(dring, x, 0) - half(dring, x, 1);
+  }
+
   // The ring is r with its last ν entries once more in front, so that r rolled by j ≤ ν is a
   // segment.
   template <class X>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 
 namespace fw {
 
@@ -11,10 +11,10 @@ namespace fw {
 /// Shapes: d → d. Cost: one exponential an entry forwards, none backwards (φ' = min(φ, 1)). Throws
 /// nothing. Positive, but can underflow to 0 for very negative x.
 /// Katharopoulos, Vyas, Pappas, Fleuret 2020, arXiv 2006.16236, eq. 7.
-struct EluPlusOne : detail::KeepsRows {
+struct EluPlusOne : detail::ElementwiseMap<EluPlusOne> {
   static constexpr std::string_view name = "EluPlusOne";
 
-  template <class X, class Y> void map(const X& x, Y& y) const {
+  template <class X, class Y> static void map_vector(const X& x, Y& y) {
     using S = typename X::Scalar;
     if constexpr (detail::is_real<X>)  // SIMD, where Eigen's select is not
       y.array() = x.cwiseMax(S(0)).array() + x.cwiseMin(S(0)).array().exp();
@@ -22,10 +22,9 @@ struct EluPlusOne : detail::KeepsRows {
       y = x.unaryExpr([](const S& entry) { return value(entry); });
   }
 
-  template <class X, class Y, class Dy, class Dx>
-  void vjp(const X&, const Y& y, const Dy& dy, Dx& dx) const {
-    using S = typename X::Scalar;
-    if constexpr (detail::is_real<X>)
+  template <class Y, class Dy, class Dx> static void vjp_vector(const Y& y, const Dy& dy, Dx& dx) {
+    using S = typename Y::Scalar;
+    if constexpr (detail::is_real<Y>)
       dx += dy.cwiseProduct(y.cwiseMin(S(1)));
     else
       dx += dy.cwiseProduct(

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <Eigen/QR>
+#include <fastweights/core/products.hpp>
 #include <fastweights/core/random.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 
 namespace fw {
 
@@ -73,31 +74,54 @@ template <class S> class FavorPlus {
 
   template <class X, class Y> void map(const X& x, Y& y) const {
     const Index m = omega_.cols();
+    auto scores = y.topRows(m);
+    if constexpr (detail::has_contiguous_columns<const X> && detail::has_contiguous_columns<Y>)
+      detail::set_product(scores, omega_.transpose(), x, detail::all_at_once);
+    else
+      scores.noalias() = omega_.transpose() * x;
     const S log_scale = static_cast<S>(-0.5 * std::log(2.0 * static_cast<double>(m)));
-    y.topRows(m).noalias() = omega_.transpose() * x;
-    for (Index t = 0; t < x.cols(); ++t) {
-      const S shift = log_scale - S(0.5) * x.col(t).cwiseProduct(x.col(t)).sum();
-      auto plus = y.col(t).head(m).array();
-      y.col(t).tail(m).array() = (shift - plus).exp();
-      plus = (shift + plus).exp();
-    }
+    detail::for_each_column(
+        x.cols(), [&](const auto& in, auto&& out) { exponentials(in, out, log_scale); }, x, y);
   }
 
   template <class X, class Y, class Dy, class Dx>
   void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
-    with_score_gradient(y, dy, [&](const auto& dscores) { dx.noalias() += omega_ * dscores; });
-    for (Index t = 0; t < x.cols(); ++t)
-      dx.col(t) -= dy.col(t).cwiseProduct(y.col(t)).sum() * x.col(t);
+    with_score_gradient(y, dy, [&](const auto& dscores) {
+      if constexpr (detail::has_contiguous_columns<Dx>)
+        detail::add_product(dx, omega_, dscores, detail::all_at_once);
+      else
+        dx.noalias() += omega_ * dscores;
+    });
+    detail::for_each_column(
+        x.cols(),
+        [](const auto& in, const auto& out, const auto& dout, auto&& din) {
+          din -= dout.cwiseProduct(out).sum() * in;
+        },
+        x, y, dy, dx);
   }
 
   /// dΩ += the gradient of Ω, where y = φ(x).
   template <class X, class Y, class Dy, class DOmega>
   void projection_vjp(const X& x, const Y& y, const Dy& dy, DOmega& domega) const {
-    with_score_gradient(y, dy,
-                        [&](const auto& dscores) { domega.noalias() += x * dscores.transpose(); });
+    with_score_gradient(y, dy, [&](const auto& dscores) {
+      if constexpr (detail::has_contiguous_columns<const X> &&
+                    detail::has_contiguous_columns<DOmega>)
+        detail::add_product(domega, x, dscores.transpose(), detail::all_at_once);
+      else
+        domega.noalias() += x * dscores.transpose();
+    });
   }
 
  private:
+  // From Ωᵀx in the first m rows of y to the features.
+  template <class X, class Y> static void exponentials(const X& x, Y& y, const S& log_scale) {
+    const S shift = log_scale - S(0.5) * x.cwiseProduct(x).sum();
+    const Index m = y.size() / 2;
+    auto plus = y.head(m).array();
+    y.tail(m).array() = (shift - plus).exp();
+    plus = (shift + plus).exp();
+  }
+
   // Calls f with the gradient of Ωᵀx, m×T.
   template <class Y, class Dy, class F>
   void with_score_gradient(const Y& y, const Dy& dy, const F& f) const {
@@ -105,8 +129,13 @@ template <class S> class FavorPlus {
     scratch<S, Dynamic>(m * y.cols(), [&](auto& buffer) {
       using Scores = detail::PlainArray<S, Dynamic, Y::ColsAtCompileTime>;
       Eigen::Map<Scores> dscores(buffer.data(), m, y.cols());
-      dscores =
-          dy.topRows(m).cwiseProduct(y.topRows(m)) - dy.bottomRows(m).cwiseProduct(y.bottomRows(m));
+      detail::for_each_column(
+          y.cols(),
+          [m](const auto& out, const auto& dout, auto&& dscore) {
+            dscore =
+                dout.head(m).cwiseProduct(out.head(m)) - dout.tail(m).cwiseProduct(out.tail(m));
+          },
+          y, dy, dscores);
       f(dscores);
     });
   }

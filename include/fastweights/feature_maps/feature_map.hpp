@@ -45,15 +45,26 @@ struct KeepsRows {
   Index features(Index d) const { return d; }
 };
 
-template <class M, class X, class Y>
-void check_mapped(const M& map, const X& x, std::string_view member, const Y& y) {
-  if (x.rows() < 1)
+struct MatrixSize {
+  Index rows, cols;
+};
+template <class X> MatrixSize size_of(const X& x) { return {x.rows(), x.cols()}; }
+
+// Throws unless `given`, the size of an operand of a map, is the expected one. `of` names what sets
+// the number of rows.
+inline void check_mapped(std::string_view map, std::string_view member, MatrixSize given,
+                         MatrixSize expected, const char* of) {
+  if (given.rows != expected.rows)
+    throw_mismatch(map, member, given.rows, "rows", expected.rows, of);
+  if (given.cols != expected.cols)
+    throw_mismatch(map, member, given.cols, "columns", expected.cols, "the sequence");
+}
+
+// The size of φ(x).
+template <class M> MatrixSize mapped_size(const M& map, MatrixSize x) {
+  if (x.rows < 1)
     throw std::invalid_argument(std::string(M::name) + ": x has 0 rows, expected at least 1");
-  const Index expected = map.features(x.rows());
-  if (y.rows() != expected)
-    throw_mismatch(M::name, member, y.rows(), "rows", expected, "the feature map");
-  if (y.cols() != x.cols())
-    throw_mismatch(M::name, member, y.cols(), "columns", x.cols(), "the sequence");
+  return {map.features(x.rows), x.cols};
 }
 
 }  // namespace detail
@@ -61,19 +72,18 @@ void check_mapped(const M& map, const X& x, std::string_view member, const Y& y)
 /// y = φ(x), column by column. Throws std::invalid_argument when y has not φ's rows for x, or not
 /// the columns of x; y is unchanged then.
 template <FeatureMap M, class X, class Y> void apply(const M& map, const X& x, Y&& y) {
-  detail::check_mapped(map, x, "y", y);
+  const detail::MatrixSize expected = detail::mapped_size(map, detail::size_of(x));
+  detail::check_mapped(M::name, "y", detail::size_of(y), expected, "the feature map");
   map.map(x, y);
 }
 
 /// dx += J(x)ᵀ dy, where y = φ(x). Throws as fw::apply does; dx is unchanged then.
 template <FeatureMap M, class X, class Y, class Dy, class Dx>
 void apply_vjp(const M& map, const X& x, const Y& y, const Dy& dy, Dx&& dx) {
-  detail::check_mapped(map, x, "y", y);
-  detail::check_mapped(map, x, "dy", dy);
-  if (dx.rows() != x.rows())
-    detail::throw_mismatch(M::name, "dx", dx.rows(), "rows", x.rows(), "the input");
-  if (dx.cols() != x.cols())
-    detail::throw_mismatch(M::name, "dx", dx.cols(), "columns", x.cols(), "the sequence");
+  const detail::MatrixSize expected = detail::mapped_size(map, detail::size_of(x));
+  detail::check_mapped(M::name, "y", detail::size_of(y), expected, "the feature map");
+  detail::check_mapped(M::name, "dy", detail::size_of(dy), expected, "the feature map");
+  detail::check_mapped(M::name, "dx", detail::size_of(dx), detail::size_of(x), "the input");
   map.vjp(x, y, dy, dx);
 }
 

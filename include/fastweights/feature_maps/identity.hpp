@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 
 namespace fw {
 
@@ -9,12 +9,11 @@ namespace fw {
 ///     φ(x) = x
 ///
 /// Shapes: d → d. Throws nothing.
-struct IdentityMap : detail::KeepsRows {
+struct IdentityMap : detail::ElementwiseMap<IdentityMap> {
   static constexpr std::string_view name = "IdentityMap";
 
-  template <class X, class Y> void map(const X& x, Y& y) const { y = x; }
-  template <class X, class Y, class Dy, class Dx>
-  void vjp(const X&, const Y&, const Dy& dy, Dx& dx) const {
+  template <class X, class Y> static void map_vector(const X& x, Y& y) { y = x; }
+  template <class Y, class Dy, class Dx> static void vjp_vector(const Y&, const Dy& dy, Dx& dx) {
     dx += dy;
   }
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 
 /// \file
 /// Normalisation of mapped keys and queries, by which a delta rule stays stable.
@@ -16,28 +16,23 @@ namespace fw {
 /// all-zero DPFP) the result is 0 and so is the gradient. Accurate as long as the sum itself
 /// neither overflows nor is denormal. Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section 4.2
 /// (sum normalisation).
-struct SumNormalise : detail::KeepsRows {
+struct SumNormalise : detail::ColumnwiseMap<SumNormalise> {
   static constexpr std::string_view name = "SumNormalise";
 
-  template <class X, class Y> void map(const X& x, Y& y) const {
-    using S = typename X::Scalar;
-    for (Index t = 0; t < x.cols(); ++t) {
-      const S sum = x.col(t).sum();
-      if (detail::real_part(sum) == 0)
-        y.col(t).setZero();
-      else
-        y.col(t) = x.col(t) / sum;
-    }
+  template <class X, class Y> static void map_column(const X& x, Y& y) {
+    const typename X::Scalar sum = x.sum();
+    if (detail::real_part(sum) == 0)
+      y.setZero();
+    else
+      y = x / sum;
   }
   template <class X, class Y, class Dy, class Dx>
-  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+  static void vjp_column(const X& x, const Y& y, const Dy& dy, Dx& dx) {
     using S = typename X::Scalar;
-    for (Index t = 0; t < x.cols(); ++t) {
-      const S sum = x.col(t).sum();
-      if (detail::real_part(sum) == 0) continue;
-      const S along = dy.col(t).cwiseProduct(y.col(t)).sum();
-      dx.col(t).array() += (dy.col(t).array() - along) / sum;
-    }
+    const S sum = x.sum();
+    if (detail::real_part(sum) == 0) return;
+    const S along = dy.cwiseProduct(y).sum();
+    dx.array() += (dy.array() - along) / sum;
   }
 };
 
@@ -49,27 +44,23 @@ struct SumNormalise : detail::KeepsRows {
 /// divided by the largest before they are squared. Degenerate: a zero column stays 0, with gradient
 /// 0. For complex x the sum is that of the squares, not of the absolute squares, which keeps the
 /// map analytic.
-struct L2Normalise : detail::KeepsRows {
+struct L2Normalise : detail::ColumnwiseMap<L2Normalise> {
   static constexpr std::string_view name = "L2Normalise";
 
-  template <class X, class Y> void map(const X& x, Y& y) const {
-    for (Index t = 0; t < x.cols(); ++t) {
-      const auto norm = length(x.col(t));
-      if (detail::real_part(norm) == 0)
-        y.col(t).setZero();
-      else
-        y.col(t) = x.col(t) / norm;
-    }
+  template <class X, class Y> static void map_column(const X& x, Y& y) {
+    const typename X::Scalar norm = length(x);
+    if (detail::real_part(norm) == 0)
+      y.setZero();
+    else
+      y = x / norm;
   }
   template <class X, class Y, class Dy, class Dx>
-  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+  static void vjp_column(const X& x, const Y& y, const Dy& dy, Dx& dx) {
     using S = typename X::Scalar;
-    for (Index t = 0; t < x.cols(); ++t) {
-      const S norm = length(x.col(t));
-      if (detail::real_part(norm) == 0) continue;
-      const S along = dy.col(t).cwiseProduct(y.col(t)).sum();
-      dx.col(t) += (dy.col(t) - along * y.col(t)) / norm;
-    }
+    const S norm = length(x);
+    if (detail::real_part(norm) == 0) return;
+    const S along = dy.cwiseProduct(y).sum();
+    dx += (dy - along * y) / norm;
   }
 
  private:

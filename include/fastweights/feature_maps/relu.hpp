@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 
 namespace fw {
 
@@ -32,12 +32,11 @@ template <class Y, class Dy> auto rectified_vjp(const Y& y, const Dy& dy) {
 ///
 /// Shapes: d → d. Throws nothing. A column without a positive entry is mapped to zero: whatever
 /// divides by a sum of features must expect it.
-struct ReluMap : detail::KeepsRows {
+struct ReluMap : detail::ElementwiseMap<ReluMap> {
   static constexpr std::string_view name = "ReluMap";
 
-  template <class X, class Y> void map(const X& x, Y& y) const { y = detail::rectified(x); }
-  template <class X, class Y, class Dy, class Dx>
-  void vjp(const X&, const Y& y, const Dy& dy, Dx& dx) const {
+  template <class X, class Y> static void map_vector(const X& x, Y& y) { y = detail::rectified(x); }
+  template <class Y, class Dy, class Dx> static void vjp_vector(const Y& y, const Dy& dy, Dx& dx) {
     dx += detail::rectified_vjp(y, dy);
   }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/softmax.hpp>
-#include <fastweights/feature_maps/feature_map.hpp>
+#include <fastweights/feature_maps/columns.hpp>
 
 namespace fw {
 
@@ -12,22 +12,17 @@ namespace fw {
 /// Shapes: d → d. Cost: one exponential an entry forwards, none backwards. Throws nothing. Entries
 /// of any finite size are fine: the largest becomes exp(0). In place too: y may be x, and vjp does
 /// not look at x.
-struct SoftmaxMap : detail::KeepsRows {
+struct SoftmaxMap : detail::ColumnwiseMap<SoftmaxMap> {
   static constexpr std::string_view name = "SoftmaxMap";
 
-  template <class X, class Y> void map(const X& x, Y& y) const {
-    for (Index t = 0; t < x.cols(); ++t) {
-      y.col(t) = x.col(t);
-      detail::softmax_in_place(y.col(t));
-    }
+  template <class X, class Y> static void map_column(const X& x, Y& y) {
+    y = x;
+    detail::softmax_in_place(y);
   }
   template <class X, class Y, class Dy, class Dx>
-  void vjp(const X&, const Y& y, const Dy& dy, Dx& dx) const {
-    using S = typename X::Scalar;
-    for (Index t = 0; t < y.cols(); ++t) {
-      const S mean = dy.col(t).cwiseProduct(y.col(t)).sum();
-      dx.col(t).array() += y.col(t).array() * (dy.col(t).array() - mean);
-    }
+  static void vjp_column(const X&, const Y& y, const Dy& dy, Dx& dx) {
+    const typename Y::Scalar mean = dy.cwiseProduct(y).sum();
+    dx.array() += y.array() * (dy.array() - mean);
   }
 };
 
