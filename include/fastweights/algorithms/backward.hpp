@@ -137,9 +137,8 @@ void scan_between_states(const M& m, StateOf<M>& state, const WriteSequence<M>& 
   for (Index t = 0; t < total || chunk == 0; t += checkpoints.interval, ++chunk) {
     store_state<M>(checkpoints.states, chunk, state);
     const Index count = std::min(checkpoints.interval, total - t);
-    run_scan(m, state, steps(inputs, signature.write(), t, count),
-             steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count),
-             count);
+    fw::scan(m, state, steps(inputs, signature.write(), t, count),
+             steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count));
   }
 }
 

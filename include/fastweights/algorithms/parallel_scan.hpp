@@ -44,10 +44,9 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
 
   for_each_head(pieces, true, [&](Index p) {
     const Index first = begin(p), count = begin(p + 1) - begin(p);
-    detail::run_scan(m, states[static_cast<std::size_t>(p)],
-                     detail::steps(inputs, write_extents, first, count),
-                     detail::steps(queries, read_extents, first, count),
-                     detail::steps(outputs, output_extents, first, count), count);
+    scan(m, states[static_cast<std::size_t>(p)], detail::steps(inputs, write_extents, first, count),
+         detail::steps(queries, read_extents, first, count),
+         detail::steps(outputs, output_extents, first, count));
   });
   state = states.back();
 }

@@ -42,19 +42,15 @@ void check_outputs(const M& m, const Queries& queries, const Outputs& outputs, I
 }
 
 template <Memory M>
-void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
-              const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
+void run_steps(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+               const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
   const auto write_extents = m.signature().write();
   const auto read_extents = m.signature().read();
   const auto output_extents = m.signature().out();
-  if (OwnScan<M> && steps > 1) {
-    if constexpr (OwnScan<M>) m.scan(state, inputs, queries, outputs);
-  } else {
-    for (Index t = 0; t < steps; ++t)
-      run_step(m, state, token_at<WriteToken<M>>(inputs, write_extents, t),
-               token_at<ReadToken<M>>(queries, read_extents, t),
-               token_at<OutToken<M>>(outputs, output_extents, t));
-  }
+  for (Index t = 0; t < steps; ++t)
+    run_step(m, state, token_at<WriteToken<M>>(inputs, write_extents, t),
+             token_at<ReadToken<M>>(queries, read_extents, t),
+             token_at<OutToken<M>>(outputs, output_extents, t));
 }
 
 }  // namespace detail
@@ -65,7 +61,9 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
   detail::check_outputs(m, queries, outputs, steps);
-  detail::run_scan(m, state, inputs, queries, outputs, steps);
+  if constexpr (OwnScan<M>)
+    if (steps > 1) return m.scan(state, inputs, queries, outputs);
+  detail::run_steps(m, state, inputs, queries, outputs, steps);
 }
 
 /// As scan, in chunkwise form: `chunk` tokens at a time in matrix products. Costs

@@ -38,8 +38,9 @@ template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p
   }
 }
 
-#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasDeltaTerm, decay_kind) \
-  keyword template void run_pairs<Visit, S, R, HasDeltaTerm, decay_kind>(          \
+#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasDeltaTerm, decay_kind)      \
+  keyword template void                                                                 \
+  PairLoop<Visit<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, decay_kind>::run( \
       const Panel<S>&, Index, const BackwardPair<S>*, Index)
 #define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasDeltaTerm, decay_kind)         \
   FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelErrors, S, R, HasDeltaTerm, decay_kind);  \
@@ -150,9 +151,8 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
   }
   template <template <class, int, bool, DecayKind> class Visit, class Use>
   static void run(const Panels<S, Use, packets>& panels, const Pair* pairs, Index count) {
-    panels.each([&](auto height, const auto& p) {
-      run_pairs<Visit, S, height, HasDeltaTerm, decay_kind>(p, panels.columns(), pairs, count);
-    });
+    for (const Panel<S>& panel : panels)
+      run_pairs<Visit, packets, HasDeltaTerm, decay_kind>(panel, panels.columns(), pairs, count);
   }
 
   // Products of the factors of a pair with the vectors of the previous pair's updates.

@@ -29,56 +29,46 @@ inline constexpr bool two_pairs_per_pass = !HasDeltaTerm && decay_kind != DecayK
 ///     static const S* previous_products(pair);  // v_1·x_1, v_2·x_1, v_1·x_2, v_2·x_2
 template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PairLoop {
  public:
+  /// Not inline: programs that link fastweights::compiled do not compile it again.
   template <class Pair>
-  static EIGEN_ALWAYS_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
-                                      Index count) {
-    if constexpr (two_pairs_per_pass<HasDeltaTerm, decay_kind>)
-      run_double(panel, columns, pairs, count);
-    else
-      run_single(panel, columns, pairs, count);
+  static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
+                                    Index count) {
+    if constexpr (two_pairs_per_pass<HasDeltaTerm, decay_kind>) {
+      PendingUpdates<2 * updates> pending;
+      PendingUpdates<updates> last;
+      if (count == 1) {
+        visit<Writes::nothing>(panel, columns, pairs[0], last, last);
+        return write(panel, columns, last);
+      }
+      visit_two<Writes::nothing>(panel, columns, pairs, pending);
+      Index i = 2;
+      for (; i + 1 < count; i += 2)
+        if (has_decay<decay_kind>(pending))
+          visit_two<PanelPass::decay_writes>(panel, columns, pairs + i, pending);
+        else
+          visit_two<Writes::updates>(panel, columns, pairs + i, pending);
+      if (i == count) return write(panel, columns, pending);
+      if (has_decay<decay_kind>(pending))
+        visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, last);
+      else
+        visit<Writes::updates>(panel, columns, pairs[i], pending, last);
+      write(panel, columns, last);
+    } else {
+      PendingUpdates<updates> pending;
+      visit<Writes::nothing>(panel, columns, pairs[0], pending, pending);
+      for (Index i = 1; i < count; ++i)
+        if (has_decay<decay_kind>(pending))
+          visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, pending);
+        else
+          visit<Writes::updates>(panel, columns, pairs[i], pending, pending);
+      write(panel, columns, pending);
+    }
   }
 
  private:
   using Column = Rows<S, R>;
   template <int U> using PendingUpdates = Pending<S, R, U>;
   static constexpr int updates = PanelPass::updates, products = PanelPass::products;
-
-  template <class Pair>
-  static EIGEN_ALWAYS_INLINE void run_single(const Panel<S>& panel, Index columns,
-                                             const Pair* pairs, Index count) {
-    PendingUpdates<updates> pending;
-    visit<Writes::nothing>(panel, columns, pairs[0], pending, pending);
-    for (Index i = 1; i < count; ++i)
-      if (has_decay<decay_kind>(pending))
-        visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, pending);
-      else
-        visit<Writes::updates>(panel, columns, pairs[i], pending, pending);
-    write(panel, columns, pending);
-  }
-
-  template <class Pair>
-  static EIGEN_ALWAYS_INLINE void run_double(const Panel<S>& panel, Index columns,
-                                             const Pair* pairs, Index count) {
-    PendingUpdates<2 * updates> pending;
-    PendingUpdates<updates> last;
-    if (count == 1) {
-      visit<Writes::nothing>(panel, columns, pairs[0], last, last);
-      return write(panel, columns, last);
-    }
-    visit_two<Writes::nothing>(panel, columns, pairs, pending);
-    Index i = 2;
-    for (; i + 1 < count; i += 2)
-      if (has_decay<decay_kind>(pending))
-        visit_two<PanelPass::decay_writes>(panel, columns, pairs + i, pending);
-      else
-        visit_two<Writes::updates>(panel, columns, pairs + i, pending);
-    if (i == count) return write(panel, columns, pending);
-    if (has_decay<decay_kind>(pending))
-      visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, last);
-    else
-      visit<Writes::updates>(panel, columns, pairs[i], pending, last);
-    write(panel, columns, last);
-  }
 
   template <Writes writes, int U, class Pair>
   static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, Index columns, const Pair& p,
@@ -90,6 +80,15 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
     MatrixPass<writes, S, R, U, products>::run(panel.data, columns, before, PanelPass::factors(p),
                                                sums);
     PanelPass::finish(p, sums, pending, panel);
+  }
+
+  template <int U>
+  static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns,
+                                        const PendingUpdates<U>& pending) {
+    if (has_decay<decay_kind>(pending))
+      MatrixPass<PanelPass::decay_writes, S, R, U, products>::write(panel.data, columns, pending);
+    else
+      MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, pending);
   }
 
   template <Writes writes, class Pair>
@@ -130,25 +129,21 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
     x.first.only.scale(factor);
     x.second.only.scale(factor);
   }
-
-  template <int U>
-  static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns,
-                                        const PendingUpdates<U>& pending) {
-    if (has_decay<decay_kind>(pending))
-      MatrixPass<PanelPass::decay_writes, S, R, U, products>::write(panel.data, columns, pending);
-    else
-      MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, pending);
-  }
 };
 
-/// Processes `count` pairs for a panel. Not inline: programs that link fastweights::compiled do not
-/// compile it again.
-template <template <class, int, bool, DecayKind> class PanelPass, class S, int R, bool HasDeltaTerm,
-          DecayKind decay_kind, class Pair>
-EIGEN_DONT_INLINE void run_pairs(const Panel<S>& panel, Index columns, const Pair* pairs,
-                                 Index count) {
-  PairLoop<PanelPass<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, decay_kind>::run(
-      panel, columns, pairs, count);
+/// Processes `count` pairs for a panel of at most `tallest` packets.
+template <template <class, int, bool, DecayKind> class PanelPass, int tallest, bool HasDeltaTerm,
+          DecayKind decay_kind, class S, class Pair>
+void run_pairs(const Panel<S>& panel, Index columns, const Pair* pairs, Index count) {
+  if (panel.packets == 1)
+    PairLoop<PanelPass<S, 1, HasDeltaTerm, decay_kind>, S, 1, HasDeltaTerm, decay_kind>::run(
+        panel, columns, pairs, count);
+  else if (panel.packets == 2)
+    PairLoop<PanelPass<S, 2, HasDeltaTerm, decay_kind>, S, 2, HasDeltaTerm, decay_kind>::run(
+        panel, columns, pairs, count);
+  else
+    PairLoop<PanelPass<S, tallest, HasDeltaTerm, decay_kind>, S, tallest, HasDeltaTerm,
+             decay_kind>::run(panel, columns, pairs, count);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

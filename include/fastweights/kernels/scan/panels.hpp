@@ -11,6 +11,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// `first_column` on, `columns` in number, of vectors with one entry per column.
 template <class S> struct Panel {
   S* data;
+  int packets;  // per column, with padding
   Index first, rows;
   Index first_column, columns;
 };
@@ -38,60 +39,64 @@ template <class S, class Use, int tallest> class Panels {
 
   /// Copies from and to a matrix with column stride `stride`; copy_out multiplies by a factor.
   void copy_in(const S* W, Index stride) {
-    each([&](auto packets, const Panel& p) {
-      constexpr Index size = packets * lanes<S>;
+    for (const Panel& p : *this)
       for (Index j = 0; j < columns_; ++j) {
-        S* const to = p.data + j * size;
+        S* const to = p.data + j * size_of(p);
         std::copy_n(W + p.first + j * stride, p.rows, to);
-        std::fill(to + p.rows, to + size, S(0));
+        std::fill(to + p.rows, to + size_of(p), S(0));
       }
-    });
   }
   void copy_out(S* W, Index stride, S factor = S(1)) const {
-    each([&](auto packets, const Panel& p) {
-      constexpr Index size = packets * lanes<S>;
+    for (const Panel& p : *this)
       for (Index j = 0; j < columns_; ++j)
         for (Index i = 0; i < p.rows; ++i)
-          W[p.first + i + j * stride] = factor * p.data[i + j * size];
-    });
+          W[p.first + i + j * stride] = factor * p.data[i + j * size_of(p)];
   }
   /// Copies the transpose of such a matrix.
   void copy_in_transposed(const S* W, Index stride) {
-    each([&](auto packets, const Panel& p) {
-      constexpr Index size = packets * lanes<S>;
-      std::fill(p.data, p.data + size * columns_, S(0));
+    for (const Panel& p : *this) {
+      std::fill(p.data, p.data + size_of(p) * columns_, S(0));
       for (Index i = 0; i < p.rows; ++i)
-        for (Index j = 0; j < columns_; ++j) p.data[i + j * size] = W[j + (p.first + i) * stride];
-    });
-  }
-
-  /// Calls f(packets per column as a constant, panel) for all panels.
-  template <class F> void each(const F& f) const {
-    for (Index first = 0; first < rows_;) {
-      const Index left = rows_ - first;
-      if (left <= lanes<S>)
-        first += visit<1>(f, first);
-      else if (low_ || left <= 3 * lanes<S>)
-        first += visit<2>(f, first);
-      else
-        first += visit<tallest>(f, first);
+        for (Index j = 0; j < columns_; ++j)
+          p.data[i + j * size_of(p)] = W[j + (p.first + i) * stride];
     }
   }
+
+  /// The panels from the first row to the last.
+  class Iterator {
+   public:
+    Iterator(const Panels& panels, Index first) : panels_(panels), first_(first) {}
+    Panel operator*() const { return panels_.panel(first_); }
+    Iterator& operator++() {
+      first_ += panels_.packets(first_) * lanes<S>;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return first_ < other.first_; }
+
+   private:
+    const Panels& panels_;
+    Index first_;
+  };
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, rows_}; }
   Index columns() const { return columns_; }
 
  private:
   static constexpr Index tall = tallest * lanes<S>;
 
-  // Returns the number of rows of the panel, including padding.
-  template <int R, class F> Index visit(const F& f, Index first) const {
-    f(std::integral_constant<int, R>{}, panel(first, R * lanes<S>));
-    return R * lanes<S>;
+  static Index size_of(const Panel& p) { return p.packets * lanes<S>; }
+
+  int packets(Index first) const {
+    const Index left = rows_ - first;
+    if (left <= lanes<S>) return 1;
+    return low_ || left <= 3 * lanes<S> ? 2 : tallest;
   }
 
-  Panel panel(Index first, Index max_rows) const {
-    const Index rows = std::min(max_rows, rows_ - first);
+  Panel panel(Index first) const {
+    const int height = packets(first);
+    const Index rows = std::min(height * lanes<S>, rows_ - first);
     const Index column = first * columns_ / rows_, end = (first + rows) * columns_ / rows_;
-    return {buffer_ + first * columns_, first, rows, column, end - column};
+    return {buffer_ + first * columns_, height, first, rows, column, end - column};
   }
 
   Index rows_, columns_;

@@ -138,23 +138,22 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S, class Coefficients>
 void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Coefficients& coefficients) {
   struct Use;
-  Panels<S, Use, tall_panel(HasDeltaTerm)> panels(W.rows(), W.cols());
+  constexpr int tallest = tall_panel(HasDeltaTerm);
+  Panels<S, Use, tallest> panels(W.rows(), W.cols());
   panels.copy_in(W.data(), W.colStride());
   Pairs<S, decay_kind, HasDeltaTerm> pairs(tokens, W.cols());
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, coefficients);
-    panels.each([&](auto packets, const auto& p) {
-      run_pairs<PanelScan, S, packets, HasDeltaTerm, decay_kind>(p, panels.columns(), pairs.data(),
-                                                                 count);
-    });
+    for (const Panel<S>& panel : panels)
+      run_pairs<PanelScan, tallest, HasDeltaTerm, decay_kind>(panel, W.cols(), pairs.data(), count);
     t += 2 * count;
   }
   panels.copy_out(W.data(), W.colStride(), pairs.total_decay());
 }
 
-#define FASTWEIGHTS_SCAN_PANEL(keyword, S, R, HasDeltaTerm, decay_kind)       \
-  keyword template void run_pairs<PanelScan, S, R, HasDeltaTerm, decay_kind>( \
-      const Panel<S>&, Index, const Pair<S>*, Index)
+#define FASTWEIGHTS_SCAN_PANEL(keyword, S, R, HasDeltaTerm, decay_kind)                         \
+  keyword template void PairLoop<PanelScan<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, \
+                                 decay_kind>::run(const Panel<S>&, Index, const Pair<S>*, Index)
 /// Explicit instances, or with `extern` their declarations, of panels with one or two packets. The
 /// TALL macro has those with four.
 #define FASTWEIGHTS_SCAN_PANELS(keyword, S, decay_kind)     \
