@@ -13,7 +13,7 @@ if(NOT (FASTWEIGHTS_TESTS OR FASTWEIGHTS_EXAMPLES OR FASTWEIGHTS_BENCHMARKS))
   return()
 endif()
 
-find_package(nlohmann_json REQUIRED)
+find_package(nlohmann_json REQUIRED)  # settings of reference vectors, results of benchmarks
 find_package(OpenMP)
 
 set(CMAKE_CXX_EXTENSIONS OFF)
