@@ -12,9 +12,10 @@
 
 #include <iostream>
 
-#include "support/associative_retrieval_task.hpp"
-#include "support/classifier_report.hpp"
-#include "support/experiment_options.hpp"
+#include "models/classifiers.hpp"
+#include "report/classifier_report.hpp"
+#include "report/experiment_options.hpp"
+#include "tasks/associative_retrieval_task.hpp"
 
 namespace {
 
@@ -70,8 +71,14 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const std::string heading = "Associative retrieval, K = " + std::to_string(s.pairs) +
                               ": test error in % beside the paper's (a guess: 90)";
-  return run_experiment(s.experiment, SymbolEncoder(retrieval_symbols, 50, 100), draw_data(s),
-                        heading, s.target);
+  const SymbolEncoder encoder(retrieval_symbols, 50, 100);
+  const auto data = draw_data(s);
+  return run_experiment(
+      s.experiment,
+      [&](const Run& run, std::uint64_t seed) {
+        return make_classifier(run.kind, encoder, run.units, run.eta, seed);
+      },
+      as_classified(data), heading, s.target);
 } catch (const std::exception& error) {
   std::cerr << "associative_retrieval: " << error.what() << "\n";
   return 1;

@@ -27,12 +27,12 @@
 #include <iostream>
 #include <mutex>
 
-#include "support/capacity_report.hpp"
-#include "support/denormals.hpp"
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/progress.hpp"
-#include "support/threads.hpp"
+#include "report/capacity_report.hpp"
+#include "report/files.hpp"
+#include "report/options.hpp"
+#include "training/denormals.hpp"
+#include "training/progress.hpp"
+#include "training/threads.hpp"
 
 namespace {
 

@@ -15,14 +15,14 @@
 #include <numbers>
 #include <sstream>
 
-#include "support/char_model.hpp"
-#include "support/files.hpp"
-#include "support/generation.hpp"
-#include "support/options.hpp"
-#include "support/plot.hpp"
-#include "support/progress.hpp"
-#include "support/text.hpp"
-#include "support/trainer.hpp"
+#include "models/char_model.hpp"
+#include "models/generation.hpp"
+#include "report/files.hpp"
+#include "report/options.hpp"
+#include "report/plot.hpp"
+#include "tasks/text.hpp"
+#include "training/progress.hpp"
+#include "training/text_windows.hpp"
 
 namespace {
 

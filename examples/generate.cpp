@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <iostream>
 
-#include "support/char_model.hpp"
-#include "support/generation.hpp"
-#include "support/options.hpp"
-#include "support/text.hpp"
+#include "models/char_model.hpp"
+#include "models/generation.hpp"
+#include "report/options.hpp"
+#include "tasks/text.hpp"
 
 namespace {
 

@@ -17,9 +17,10 @@
 #include <cstdio>
 #include <iostream>
 
-#include "support/classifier_report.hpp"
-#include "support/experiment_options.hpp"
-#include "support/glimpse_task.hpp"
+#include "models/classifiers.hpp"
+#include "report/classifier_report.hpp"
+#include "report/experiment_options.hpp"
+#include "tasks/glimpse_task.hpp"
 
 namespace {
 
@@ -110,8 +111,13 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const auto data = read_data(s);
   say_what_it_is(s, data);
-  return run_experiment(s.experiment, VectorEncoder(data.train.patch * data.train.patch, 100), data,
-                        "Test error in % beside the paper's on MNIST (a guess: 90)", s.target);
+  const VectorEncoder encoder(data.train.patch * data.train.patch, 100);
+  return run_experiment(
+      s.experiment,
+      [&](const Run& run, std::uint64_t seed) {
+        return make_classifier(run.kind, encoder, run.units, run.eta, seed);
+      },
+      as_classified(data), "Test error in % beside the paper's on MNIST (a guess: 90)", s.target);
 } catch (const std::exception& error) {
   std::cerr << "glimpses: " << error.what() << "\n";
   return 1;

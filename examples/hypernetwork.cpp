@@ -15,10 +15,10 @@
 #include <iostream>
 #include <vector>
 
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/plot.hpp"
-#include "support/progress.hpp"
+#include "report/files.hpp"
+#include "report/options.hpp"
+#include "report/plot.hpp"
+#include "training/progress.hpp"
 
 namespace {
 

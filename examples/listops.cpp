@@ -5,8 +5,8 @@
 //
 //   build/release/examples/listops [--quick] [--depth 15] [--seed 2]
 
-#include "support/listops_task.hpp"
-#include "support/task_run.hpp"
+#include "report/task_report.hpp"
+#include "tasks/listops_task.hpp"
 
 namespace {
 

@@ -23,12 +23,12 @@
 #include <iostream>
 #include <sstream>
 
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/plot.hpp"
-#include "support/progress.hpp"
-#include "support/signal_place.hpp"
-#include "support/text.hpp"
+#include "report/files.hpp"
+#include "report/options.hpp"
+#include "report/plot.hpp"
+#include "report/signal_place.hpp"
+#include "tasks/text.hpp"
+#include "training/progress.hpp"
 
 namespace {
 

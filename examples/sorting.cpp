@@ -16,11 +16,11 @@
 #include <cstdio>
 #include <iostream>
 
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/progress.hpp"
-#include "support/sorting_picture.hpp"
-#include "support/sorting_trainer.hpp"
+#include "report/files.hpp"
+#include "report/options.hpp"
+#include "report/sorting_picture.hpp"
+#include "training/progress.hpp"
+#include "training/sorting_trainer.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "capacity_task.hpp"
+#include "tasks/capacity_task.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
-#include "capacity_trainer.hpp"
+#include "training/capacity_trainer.hpp"
 
-#include "support/catch.hpp"
 #include "examples/gradient.hpp"
+#include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 
 namespace {

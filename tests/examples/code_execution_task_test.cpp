@@ -1,7 +1,7 @@
-#include <code_execution_task.hpp>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tasks/code_execution_task.hpp>
 
 #include "support/catch.hpp"
 

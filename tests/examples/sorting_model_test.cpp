@@ -1,4 +1,4 @@
-#include <sorting_trainer.hpp>
+#include <training/sorting_trainer.hpp>
 
 #include "examples/gradient.hpp"
 

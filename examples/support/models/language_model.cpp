@@ -1,0 +1,3 @@
+#include "models/language_model.hpp"
+
+template class LanguageModel<float>;
