@@ -21,9 +21,8 @@ struct Settings {
   bool smoke = false;
 };
 
-template <class Model>
-void write_text(const Settings& s, const std::string& alphabet, const Model& model) {
-  Stream<Model> stream(model);
+void write_text(const Settings& s, const std::string& alphabet, const LanguageModel<float>& model) {
+  Stream stream(model);
   fw::Random random(s.seed);
   for (const int symbol : encode(s.prompt, alphabet)) stream.read(symbol);
   std::cout << s.prompt;
@@ -36,26 +35,23 @@ void write_text(const Settings& s, const std::string& alphabet, const Model& mod
 }
 
 // max|streamed − parallel| / max|parallel| over the logits of a text that the model wrote itself.
-template <class Model> double streaming_error(const Settings& s, const Model& model) {
-  Stream<Model> stream(model);
+double streaming_error(const Settings& s, const LanguageModel<float>& model) {
+  Stream stream(model);
   fw::Random random(s.seed);
   std::vector<int> symbols{0};
-  Eigen::MatrixXf streamed(model.symbols(), s.check), parallel(model.symbols(), s.check);
+  Eigen::MatrixXf streamed(model.network.symbols(), s.check);
   for (fw::Index t = 0; t < s.check; ++t) {
     streamed.col(t) = stream.read(symbols.back());
     symbols.push_back(stream.draw(random, 1.0));
   }
-  auto state = model.initial_state();
-  typename Model::Trace trace;
-  model.forward(state, std::span(symbols).first(static_cast<std::size_t>(s.check)), parallel,
-                trace);
+  symbols.pop_back();
+  const Eigen::MatrixXf parallel = parallel_logits(model, symbols);
   return (streamed - parallel).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
          parallel.cwiseAbs().maxCoeff();
 }
 
-template <class Model>
 int run(const Settings& s, const std::string& kind, const std::string& alphabet,
-        const Model& model) {
+        const LanguageModel<float>& model) {
   if (s.check == 0) {
     write_text(s, alphabet, model);
     return 0;
@@ -70,12 +66,12 @@ int run(const Settings& s, const std::string& kind, const std::string& alphabet,
 int smoke(Settings s) {
   int failures = 0;
   s.check = 300;
-  for (const Kind& kind : model_kinds)
-    failures += with_model(kind.key, {.symbols = 63}, [&](auto model) {
-      fw::Random random(s.seed);
-      fw::initialise(model, random);
-      return run(s, kind.key, "", model);
-    });
+  for (const Kind& kind : model_kinds) {
+    const auto model = make_char_model(kind.key, {.symbols = 63});
+    fw::Random random(s.seed);
+    model->initialise(random);
+    failures += run(s, kind.key, "", *model);
+  }
   return failures;
 }
 
@@ -102,10 +98,9 @@ int main(int argc, char** argv) try {
   if (s.smoke) return smoke(s);
   const auto checkpoint = fw::io::SafeTensors::read(s.checkpoint);
   const CheckpointInfo info = checkpoint_info(checkpoint);
-  return with_model(info.kind, info.options, [&](auto model) {
-    fw::io::load_parameters(model, checkpoint, "model");
-    return run(s, info.kind, info.alphabet, model);
-  });
+  const auto model = make_char_model(info.kind, info.options);
+  load_parameters(*model, checkpoint, "model");
+  return run(s, info.kind, info.alphabet, *model);
 } catch (const std::exception& error) {
   std::cerr << "generate: " << error.what() << "\n";
   return 1;

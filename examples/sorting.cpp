@@ -14,13 +14,15 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fastweights/training/schedule.hpp>
 #include <iostream>
 
 #include "report/files.hpp"
 #include "report/options.hpp"
+#include "report/plot.hpp"
 #include "report/sorting_picture.hpp"
 #include "training/progress.hpp"
-#include "training/sorting_trainer.hpp"
+#include "training/sequence_trainer.hpp"
 
 namespace {
 
@@ -37,7 +39,7 @@ struct Settings {
 
 struct Result {
   std::string kind;
-  fw::Index parameters = 0;
+  long parameters = 0;
   long length = 0, steps = 0;
   double accuracy = 0, loss = 0, seconds = 0;  // a training step
 };
@@ -45,53 +47,61 @@ struct Result {
 // Test sequences are of a seed that no training uses.
 constexpr std::uint64_t test_seed = 1'000'003;
 
-// Trains on from wherever the model is.
-template <class Model>
-Result train(const Settings& s, const std::string& kind, Model& model, long length, bool first) {
+// Sequences first, first + 1, … of a seed.
+auto drawn(std::uint64_t seed, long first, long length) {
+  return [=](long i) {
+    return sorting_sequence(
+        draw_sort_sequence(seed, static_cast<std::uint64_t>(first + i), length));
+  };
+}
+
+// Trains on from the current parameters of the model.
+Result train(const Settings& s, const std::string& kind, SortingModel& model, long length,
+             bool first) {
   using Clock = std::chrono::steady_clock;
   const long steps = first ? s.steps : s.more;
-  const long reach = kind == "cache" ? long{s.sizes.reach()} : 0;
-  SortingTrainer<Model> trainer(model, s.sizes.window, reach);
-  fw::AdamW<Model> optimiser(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
+  model.reading = {.tail = s.sizes.window, .reach = kind == "cache" ? long{s.sizes.reach()} : 0};
+  SequenceTrainer trainer(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
   const fw::WarmupCosine rate{.peak = first ? s.rate : s.later_rate,
                               .warmup = std::min(s.warmup, steps / 4),
                               .total = steps};
   Progress progress(kind + " " + std::to_string(length), steps);
   const auto start = Clock::now();
   for (long step = 0; step < steps; ++step) {
-    const auto score = trainer.gradient(model, s.seed * 65537 + static_cast<std::uint64_t>(length),
-                                        step * s.batch, s.batch, length);
-    optimiser.step(model, trainer.gradient(), rate(step));
+    const Score score = trainer.compute_gradient(
+        s.batch,
+        drawn(s.seed * 65537 + static_cast<std::uint64_t>(length), step * s.batch, length));
+    trainer.step(rate(step));
     char note[64];
     std::snprintf(note, sizeof note, "loss %.2f  accuracy %.0f %%", score.loss,
-                  100 * score.accuracy);
+                  100 * score.accuracy());
     progress.show(step + 1, note);
   }
   const std::chrono::duration<double> spent = Clock::now() - start;
-  const auto score = trainer.evaluate(model, test_seed + s.seed, s.test, length);
+  const Score score = trainer.evaluate(s.test, drawn(test_seed + s.seed, 0, length));
   return {kind,
-          fw::parameter_count(model),
+          parameter_count(model),
           length,
           steps,
-          score.accuracy,
+          score.accuracy(),
           score.loss,
           spent.count() / static_cast<double>(steps)};
 }
 
-template <class Model>
-std::vector<Result> train_all(const Settings& s, const std::string& kind, Model model) {
+std::vector<Result> train_all(const Settings& s, const std::string& kind) {
+  const auto model = make_sorting_model(kind, s.sizes);
   fw::Random random(s.seed);
-  fw::initialise(model, random);
+  model->initialise(random);
   std::vector<Result> results;
   for (const long length : s.lengths) {
-    results.push_back(train(s, kind, model, length, results.empty()));
+    results.push_back(train(s, kind, *model, length, results.empty()));
     std::printf("%-12s n = %5ld: accuracy %.1f %%\n", kind.c_str(), length,
                 100 * results.back().accuracy);
     std::fflush(stdout);
   }
   const auto folder = std::filesystem::path(s.output) / kind;
   std::filesystem::create_directories(folder);
-  show_memory(model, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
+  show_memory(*model, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
               kind + ", n = " + std::to_string(s.lengths.front()), folder);
   return results;
 }
@@ -211,9 +221,7 @@ int main(int argc, char** argv) try {
   make_folder(s.output);
   std::vector<Result> results;
   for (const std::string& kind : s.models)
-    with_sorting_model(kind, s.sizes, [&](auto model) {
-      for (Result& r : train_all(s, kind, std::move(model))) results.push_back(std::move(r));
-    });
+    for (Result& r : train_all(s, kind)) results.push_back(std::move(r));
   print_table(s, results);
   write_csv(s, results);
   draw(s);

@@ -1,36 +1,26 @@
 #pragma once
 
-#include <cmath>
-#include <fastweights/fastweights.hpp>
-#include <span>
+#include "models/language_model.hpp"
 
-/// Streams a model one symbol at a time: what it has read is in its state alone.
-template <class Model> class Stream {
+/// Streams a model one symbol at a time. All that it has read is in its state.
+class Stream {
  public:
-  explicit Stream(const Model& model)
-      : model_(model),
-        state_(model.initial_state()),
-        logits_(Eigen::MatrixXf::Zero(model.symbols(), 1)) {}
+  explicit Stream(const LanguageModel<float>& model);
 
   /// Reads one symbol and predicts the next.
-  const Eigen::MatrixXf& read(int symbol) {
-    model_.forward(state_, std::span(&symbol, 1), logits_, trace_);
-    return logits_;
-  }
+  const Eigen::MatrixXf& read(int symbol);
 
-  /// Draws a symbol from the last prediction; the lower the temperature, the surer.
-  int draw(fw::Random& random, double temperature) const {
-    const Eigen::VectorXd weight =
-        ((logits_.col(0).cast<double>().array() - double(logits_.maxCoeff())) / temperature).exp();
-    double left = random.uniform() * weight.sum();
-    fw::Index symbol = 0;
-    while (symbol + 1 < weight.size() && left >= weight[symbol]) left -= weight[symbol++];
-    return static_cast<int>(symbol);
-  }
+  /// Draws a symbol from the last prediction; at a lower temperature more often the likeliest.
+  int draw(fw::Random& random, double temperature) const;
 
  private:
-  const Model& model_;
-  typename Model::State state_;
-  typename Model::Trace trace_;
+  using Network = LanguageModel<float>::Network;
+
+  const Network& network_;
+  Network::State state_;
+  Network::Trace trace_;
   Eigen::MatrixXf logits_;
 };
+
+/// The logits of all symbols in one call, symbols×T.
+Eigen::MatrixXf parallel_logits(const LanguageModel<float>& model, fw::Symbols symbols);

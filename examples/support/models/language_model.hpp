@@ -49,12 +49,6 @@ template <class S> class LanguageModel final : public SequenceModel {
     return score;
   }
 
-  /// Streaming: reads symbols from a state on; logits symbols×T.
-  void read(typename Network::State& state, fw::Symbols symbols, Matrix& logits,
-            typename Network::Trace& trace) const {
-    network.forward(state, symbols, logits, trace);
-  }
-
   Network network;
 
  private:
@@ -96,5 +90,6 @@ template <class S> class LanguageModel final : public SequenceModel {
   }
 };
 
+extern template struct fw::LanguageModel<AnyBlock<float>>;
 extern template class LanguageModel<float>;
 extern template class LanguageModel<double>;  // the tests instantiate it

@@ -94,8 +94,11 @@ std::string tics_of(const Experiment& e) {
   for (const auto& [title, errors] : e.published)
     for (const auto& [size, error] : errors) units.insert(size);
   std::string tics;
-  for (const fw::Index size : units) tics += (tics.empty() ? "" : ",") + std::to_string(size);
-  return "(" + std::move(tics) + ")";
+  for (const fw::Index size : units) {
+    tics += tics.empty() ? "(" : ",";
+    tics += std::to_string(size);
+  }
+  return tics + ")";
 }
 
 // gnuplot's column where it is more than `low`, otherwise that.

@@ -1,103 +1,12 @@
 #pragma once
 
-#include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <string>
 
 #include "models/sorting_model.hpp"
-#include "report/plot.hpp"
-#include "report/signal_place.hpp"
 
-/// \file
-/// What the continuous memory of a trained model attends to: the densities of a few outputs over
-/// [0, 1], and the signal it keeps against the tokens it was made from.
-
-/// One feature of what the first block remembers, before and after.
-template <class Model>
-void write_signal(const Model& model, fw::Symbols ids, fw::Index written,
-                  const Eigen::MatrixXf& coefficients, const std::filesystem::path& file) {
-  const auto tokens = ids.first(static_cast<std::size_t>(written));
-  Eigen::MatrixXf x(model.embedding.outputs(), written), normed(x.rows(), x.cols());
-  typename fw::LayerNorm<float>::Trace trace;
-  fw::Nothing none;
-  model.embedding.forward(tokens, x);
-  model.blocks[0].norm1.forward(none, x, normed, trace);
-  const auto& memory = model.blocks[0].mixer.long_term.memory;
-  const auto& basis = memory.basis();
-  const fw::Index chunk = memory.options().chunk;
-  Eigen::VectorXd psi(basis.size());
-  std::ofstream csv = open_to_write(file);
-  csv << "t,token,signal,mean\n";
-  constexpr fw::Index around = 32;  // about as many tokens as a narrow basis function spans
-  for (fw::Index i = 0; i < written; ++i) {
-    const double within = (static_cast<double>(i % chunk) + 0.5) / static_cast<double>(chunk);
-    const double t = signal_place(memory.options().contraction, written / chunk,
-                                  (written - 1 - i) / chunk + 1, within);
-    basis.evaluate(t, psi);
-    const fw::Index from = std::max<fw::Index>(0, i - around / 2);
-    const fw::Index count = std::min(around, written - from);
-    csv << t << "," << normed(0, i) << "," << coefficients.row(0).cast<double>() * psi << ","
-        << normed.row(0).segment(from, count).mean() << "\n";
-  }
-}
-
-/// The density of every head of the first block for outputs 1, 10 and 20.
-template <class Layer, class Trace>
-void write_densities(const Layer& layer, const Trace& trace, const Eigen::MatrixXf& queries,
-                     const std::filesystem::path& file) {
-  const fw::Index rows = trace.keys.rows() / layer.heads;
-  std::ofstream csv = open_to_write(file);
-  csv << "t";
-  std::vector<fw::Located<float>> places;
-  for (const fw::Index output : {0, 9, 19})
-    for (fw::Index h = 0; h < layer.heads; ++h) {
-      const fw::Index column = queries.cols() - static_cast<fw::Index>(sort_symbols) + output;
-      const Eigen::VectorXf scores = trace.keys.middleRows(h * rows, rows).transpose() *
-                                     queries.col(column).segment(h * rows, rows) /
-                                     std::sqrt(static_cast<float>(rows));
-      places.push_back(layer.density.locate(layer.memory.basis(), scores));
-      csv << ",output " << output + 1 << " head " << h + 1;
-    }
-  csv << "\n";
-  for (int i = 0; i <= 200; ++i) {
-    const double t = i / 200.0;
-    csv << t;
-    for (const auto& place : places) {
-      const double z = t - static_cast<double>(place.mean[0]);
-      const auto v = static_cast<double>(place.variance[0]);
-      csv << "," << std::exp(-0.5 * z * z / v) / std::sqrt(6.283185307179586 * v);
-    }
-    csv << "\n";
-  }
-}
-
-/// Both, for one sequence, and their picture. Nothing for models without a continuous memory.
-template <class Model>
-void show_memory(const Model& model, const SortSequence& sequence, const std::string& title,
-                 const std::filesystem::path& folder) {
-  if constexpr (requires { model.blocks[0].mixer.long_term.density.location; }) {
-    typename Model::Trace trace;
-    Eigen::MatrixXf logits;
-    auto state = model.initial_state();
-    const std::vector<int> ids = ids_of(sequence);
-    model.answer(state, ids, logits, trace, fw::Pass::infer);
-    const auto& mixer = trace.blocks[0].mixer;
-    const auto& last = mixer.stretches[static_cast<std::size_t>(mixer.used - 1)].trace;
-    write_signal(model, ids, state[0].mixer.written, state[0].mixer.long_term.coefficients,
-                 folder / "signal.csv");
-    write_densities(model.blocks[0].mixer.long_term, last, mixer.queries, folder / "densities.csv");
-    plot(folder / "memory.png",
-         "set datafile separator ','\nset multiplot layout 2,1 title " +
-             quoted(std::filesystem::path(title)) +
-             "\nset key outside right\nset grid\nset ylabel 'density'\nplot for [i=0:11] " +
-             quoted(folder / "densities.csv") +
-             " using 1:i+2 with lines lw 2 lc i/4+1 dt i%4+1 title columnheader(i+2)\nset ylabel "
-             "'feature 1'\nset xlabel "
-             "'place in the signal'\nplot " +
-             quoted(folder / "signal.csv") +
-             " using 1:2 skip 1 with points pt 7 ps 0.2 lc 'gray70' title 'tokens', '' using 1:4 "
-             "skip 1 with lines lc 'gray30' title 'mean of 32', '' using 1:3 skip 1 with lines lw "
-             "2 title "
-             "'signal'\nunset multiplot\n");
-  }
-}
+/// Draws what the continuous memory of a trained model attends to in one sequence: the densities of
+/// a few outputs over [0, 1], and the signal it keeps beside the tokens it was made from. Draws
+/// nothing for models without a continuous memory.
+void show_memory(const SortingModel& model, const SortSequence& sequence, const std::string& title,
+                 const std::filesystem::path& folder);
