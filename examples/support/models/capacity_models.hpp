@@ -58,42 +58,5 @@ inline std::vector<int> update_sizes(const CapacityModel& model) {
   return model.large ? std::vector{20, 60, 100} : std::vector{20};
 }
 
-/// Calls f(map) with the feature map of that name, "dpfp2" or "favor64".
-template <class F> auto with_map(const std::string& name, fw::Index d_key, const F& f) {
-  if (name == "linear") return f(fw::EluPlusOne());
-  if (name == "tanh") return f(fw::TanhMap());
-  if (name == "dpfp1") return f(fw::Dpfp<1>());
-  if (name == "dpfp2") return f(fw::Dpfp<2>());
-  if (name == "dpfp3") return f(fw::Dpfp<3>());
-  if (name.rfind("favor", 0) == 0)
-    return f(fw::FavorPlus<float>(d_key, std::stoi(name.substr(5)), 1));
-  throw std::invalid_argument("capacity: no feature map is called " + name);
-}
-
 /// Trains the model of that name, "dpfp1_ours".
-inline CapacityResult train_capacity(const std::string& model, CapacityOptions o) {
-  const auto train = [&o]<class Rule>(Rule rule) {
-    return CapacityTrainer<Rule>(o, std::move(rule)).train();
-  };
-  if (model == "softmax_cat") {
-    o.fan = true;
-    return train(SoftmaxRule<>(o.symbols, o.d_key, {}));
-  }
-  const auto split = model.find('_');
-  const std::string rule = model.substr(split + 1);
-  if (model == "tanh_fwm") o.rate = 1e-4, o.batch = 128;  // as the authors did
-  return with_map(model.substr(0, split), o.d_key, [&]<class Map>(Map map) {
-    using Normalised = fw::SumNormalised<Map>;
-    const fw::Index S = o.symbols;
-    if (rule == "sum") return train(SumRule<Map>(S, o.d_key, std::move(map)));
-    if (rule == "fwm")
-      return train(MemoryRule<fw::FastWeightMemory<float>, Map>(S, o.d_key, std::move(map)));
-    Normalised normalised(std::move(map), fw::SumNormalise());
-    if (rule == "ours")
-      return train(MemoryRule<fw::DeltaRule<float>, Normalised>(S, o.d_key, std::move(normalised)));
-    using Gated = fw::GatedLinearAttention<float, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
-    if (rule == "gated")
-      return train(MemoryRule<Gated, Normalised>(S, o.d_key, std::move(normalised)));
-    throw std::invalid_argument("capacity: no rule is called " + rule);
-  });
-}
+CapacityResult train_capacity(const std::string& model, CapacityOptions o);

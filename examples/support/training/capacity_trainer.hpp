@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cmath>
+#include <fastweights/layers/projections/linear.hpp>
 #include <functional>
 #include <limits>
 
-#include "models/capacity_rules.hpp"
+#include "models/recall.hpp"
 #include "tasks/capacity_task.hpp"
+#include "training/trainer.hpp"
 
 /// The slow weights of the capacity tasks: k = W_K [onehot(v); e(k)] + b, q = W_Q e(q) + b and
 /// β = σ(w [onehot(v); e(k)] + b), of learned embeddings of the keys. The width of an embedding and
@@ -44,6 +47,18 @@ template <class S> struct CapacityNet {
   }
 };
 
+/// The same as its trainer sees it.
+template <class S> struct TrainedCapacityNet final : TrainedModel {
+  explicit TrainedCapacityNet(CapacityNet<S> n) : net(std::move(n)) {}
+  std::unique_ptr<TrainedModel> clone() const override {
+    return std::make_unique<TrainedCapacityNet>(*this);
+  }
+  fw::detail::Object parameters() override { return fw::detail::object(net); }
+  void initialise(fw::Random&) override {}  // the constructor of the net does
+
+  CapacityNet<S> net;
+};
+
 struct CapacityOptions {
   int symbols = 20;
   bool repeats = false;  // setting 2
@@ -62,40 +77,37 @@ struct CapacityResult {
 
 /// Trains the slow weights around a rule on a task, until the loss is low or no longer falls.
 /// Batches run one sequence after the other; trainings may run at the same time.
-template <class Rule> class CapacityTrainer {
-  using S = typename Rule::Scalar;
-
+template <class S> class CapacityTrainer {
  public:
   using Net = CapacityNet<S>;
 
-  CapacityTrainer(const CapacityOptions& options, Rule rule)
+  CapacityTrainer(const CapacityOptions& options, std::unique_ptr<RecallRule<S>> rule)
       : o_(options),
         task_(options.symbols, options.repeats),
         rule_(std::move(rule)),
-        net_(options.symbols, options.d_key, options.seed, options.fan),
-        grad_(net_),
+        model_(Net(options.symbols, options.d_key, options.seed, options.fan)),
+        trainer_(model_, {.weight_decay = 0}, 1),
         random_(options.seed * 7919 + static_cast<std::uint64_t>(options.symbols)) {
     for (Eigen::MatrixX<S>* one : {&keys_, &dkeys_}) one->resize(o_.d_key, o_.symbols);
     for (Eigen::RowVectorX<S>* one : {&logits_, &dlogits_}) one->resize(o_.symbols);
     recall_.answers.resize(o_.symbols, 1);
   }
 
-  Net& net() { return net_; }
-  const Net& gradient() const { return grad_; }
+  TrainedModel& model() { return model_; }
+  TrainedModel& gradient() { return trainer_.gradient(); }
 
   CapacityResult train() {
     CapacityResult result;
-    fw::AdamW<Net> adam(net_, {.weight_decay = 0});
     long strikes = 0;
     for (long step = 1; step <= o_.steps; ++step) {
-      redraw();
+      rule_->redraw(random_);  // for every batch
       std::vector<RecallSequence> batch(static_cast<std::size_t>(o_.batch));
       for (auto& each : batch) each = task_.training(random_);
       loss(batch, /*with_gradient=*/true);
       result.last = step;
-      result.diverged = !std::isfinite(fw::gradient_norm(grad_));
+      result.diverged = !std::isfinite(gradient_norm(gradient()));
       if (result.diverged) return result;
-      adam.step(net_, grad_, o_.rate);
+      trainer_.step(o_.rate);
       if (step % o_.every != 0) continue;
       const double now = evaluate();
       o_.evaluated(step, now);
@@ -115,60 +127,57 @@ template <class Rule> class CapacityTrainer {
 
   /// The mean of ½‖v* − v̂‖² over all queries; leaves its gradient in gradient().
   double loss(const std::vector<RecallSequence>& sequences, bool with_gradient) {
+    const auto job = [&](Trainer::Shard& shard, long) {
+      auto& gradient = static_cast<TrainedCapacityNet<S>&>(*shard.gradient).net;
+      return Score{.loss = run(sequences, with_gradient ? &gradient : nullptr)};
+    };
+    // The whole batch as one example: projections are shared by all of its sequences.
+    return with_gradient ? trainer_.run_with_gradient(1, job).loss : trainer_.run(1, job).loss;
+  }
+
+ private:
+  double run(const std::vector<RecallSequence>& sequences, Net* gradient) {
     double sum = 0;
     std::size_t queries = 0;
     for (const auto& s : sequences) queries += s.queries.size();
     project();
-    if (with_gradient) clear_gradient();
+    dkeys_.setZero();
+    dlogits_.setZero();
     for (const auto& s : sequences) {
-      ask(s);
-      rule_.forward(recall_);
+      set_recall(s);
+      rule_->forward(recall_);
       recall_.danswers = recall_.answers;
       for (std::size_t i = 0; i < s.answers.size(); ++i)
         recall_.danswers(s.answers[i], static_cast<fw::Index>(i)) -= 1;
       sum += 0.5 * static_cast<double>(recall_.danswers.squaredNorm());
-      if (!with_gradient) continue;
+      if (gradient == nullptr) continue;
       recall_.danswers /= static_cast<S>(queries);
       recall_.clear_gradient();
-      rule_.backward(recall_);
-      ask_backward(s);
+      rule_->backward(recall_);
+      recall_backward(s, *gradient);
     }
-    if (with_gradient) project_backward();
+    if (gradient != nullptr) project_backward(*gradient);
     return sum / static_cast<double>(queries);
   }
 
- private:
-  // Random features are drawn anew for every batch.
-  void redraw() { redraw(rule_.map()); }
-  template <class Map> void redraw(Map& map) {
-    if constexpr (requires { map.redraw(std::uint64_t{1}); })
-      map.redraw(random_.below(1ULL << 62));
-    else if constexpr (requires { map.first; })
-      redraw(map.first);
-  }
-
-  // What embeddings add to keys and strengths, once for all sequences of a batch.
+  // The part of keys and strengths that depends on the key alone, once for all sequences of a
+  // batch.
   void project() {
-    keys_.noalias() = net_.key * net_.embedding;
-    keys_.colwise() += net_.key_bias;
-    logits_.noalias() = net_.strength * net_.embedding;
-    logits_.array() += net_.strength_bias[0];
+    keys_.noalias() = model_.net.key * model_.net.embedding;
+    keys_.colwise() += model_.net.key_bias;
+    logits_.noalias() = model_.net.strength * model_.net.embedding;
+    logits_.array() += model_.net.strength_bias[0];
   }
-  void clear_gradient() {
-    fw::set_zero_parameters(grad_);
-    dkeys_.setZero();
-    dlogits_.setZero();
-  }
-  void project_backward() {
-    grad_.key.noalias() += dkeys_ * net_.embedding.transpose();
-    grad_.strength.noalias() += dlogits_ * net_.embedding.transpose();
-    grad_.embedding.noalias() += net_.key.transpose() * dkeys_;
-    grad_.embedding.noalias() += net_.strength.transpose() * dlogits_;
-    grad_.key_bias += dkeys_.rowwise().sum();
-    grad_.strength_bias[0] += dlogits_.sum();
+  void project_backward(Net& gradient) {
+    gradient.key.noalias() += dkeys_ * model_.net.embedding.transpose();
+    gradient.strength.noalias() += dlogits_ * model_.net.embedding.transpose();
+    gradient.embedding.noalias() += model_.net.key.transpose() * dkeys_;
+    gradient.embedding.noalias() += model_.net.strength.transpose() * dlogits_;
+    gradient.key_bias += dkeys_.rowwise().sum();
+    gradient.strength_bias[0] += dlogits_.sum();
   }
 
-  void ask(const RecallSequence& s) {
+  void set_recall(const RecallSequence& s) {
     const auto length = static_cast<fw::Index>(s.keys.size());
     const auto queries = static_cast<fw::Index>(s.queries.size());
     recall_.values = s.values;
@@ -177,38 +186,42 @@ template <class Rule> class CapacityTrainer {
     for (fw::Index t = 0; t < length; ++t) {
       const int key = s.keys[static_cast<std::size_t>(t)];
       const int value = s.values[static_cast<std::size_t>(t)];
-      recall_.keys.col(t) = keys_.col(key) + net_.key_of_value.col(value);
-      recall_.beta[t] = logits_[key] + net_.strength_of_value(0, value);
+      recall_.keys.col(t) = keys_.col(key) + model_.net.key_of_value.col(value);
+      recall_.beta[t] = logits_[key] + model_.net.strength_of_value(0, value);
     }
     recall_.beta = (1 + (-recall_.beta.array()).exp()).inverse();
-    asked_.resize(net_.embedding.rows(), queries);
+    queried_.resize(model_.net.embedding.rows(), queries);
     for (fw::Index i = 0; i < queries; ++i)
-      asked_.col(i) = net_.embedding.col(s.queries[static_cast<std::size_t>(i)]);
-    recall_.queries.noalias() = net_.query * asked_;
-    recall_.queries.colwise() += net_.query_bias;
+      queried_.col(i) = model_.net.embedding.col(s.queries[static_cast<std::size_t>(i)]);
+    recall_.queries.noalias() = model_.net.query * queried_;
+    recall_.queries.colwise() += model_.net.query_bias;
   }
-  void ask_backward(const RecallSequence& s) {
+  void recall_backward(const RecallSequence& s, Net& gradient) {
     for (std::size_t i = 0; i < s.keys.size(); ++i) {
       const auto t = static_cast<fw::Index>(i);
       const S dlogit = recall_.dbeta[t] * recall_.beta[t] * (1 - recall_.beta[t]);
       dkeys_.col(s.keys[i]) += recall_.dkeys.col(t);
-      grad_.key_of_value.col(s.values[i]) += recall_.dkeys.col(t);
+      gradient.key_of_value.col(s.values[i]) += recall_.dkeys.col(t);
       dlogits_[s.keys[i]] += dlogit;
-      grad_.strength_of_value(0, s.values[i]) += dlogit;
+      gradient.strength_of_value(0, s.values[i]) += dlogit;
     }
-    grad_.query.noalias() += recall_.dqueries * asked_.transpose();
-    grad_.query_bias += recall_.dqueries.rowwise().sum();
-    asked_.noalias() = net_.query.transpose() * recall_.dqueries;
+    gradient.query.noalias() += recall_.dqueries * queried_.transpose();
+    gradient.query_bias += recall_.dqueries.rowwise().sum();
+    queried_.noalias() = model_.net.query.transpose() * recall_.dqueries;
     for (std::size_t i = 0; i < s.queries.size(); ++i)
-      grad_.embedding.col(s.queries[i]) += asked_.col(static_cast<fw::Index>(i));
+      gradient.embedding.col(s.queries[i]) += queried_.col(static_cast<fw::Index>(i));
   }
 
   CapacityOptions o_;
   RecallTask task_;
-  Rule rule_;
-  Net net_, grad_;
+  std::unique_ptr<RecallRule<S>> rule_;
+  TrainedCapacityNet<S> model_;
+  Trainer trainer_;
   fw::Random random_;
   Recall<S> recall_;
-  Eigen::MatrixX<S> keys_, dkeys_, asked_;
+  Eigen::MatrixX<S> keys_, dkeys_, queried_;
   Eigen::RowVectorX<S> logits_, dlogits_;
 };
+
+extern template class CapacityTrainer<float>;
+extern template class CapacityTrainer<double>;  // the tests instantiate it
