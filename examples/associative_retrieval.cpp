@@ -42,15 +42,15 @@ Settings parse(int argc, char** argv) {
   e.units = {20, 50, 100};
   e.plan.steps = 30000;
   e.published = published;
-  CLI::App app("Associative retrieval by recurrent networks with and without fast weights");
+  CommandLine app("Associative retrieval by recurrent networks with and without fast weights");
   add_experiment_options(app, e);
-  app.get_option("--steps")->default_str("30000, 60000 where R = 20");
-  app.add_option("--pairs", s.pairs, "K")->check(CLI::Range(1, 26))->capture_default_str();
+  app.option("--steps").show_default("30000, 60000 where R = 20");
+  app.add_option("--pairs", s.pairs, "K").between(1, 26).show_default();
   app.add_flag("--quick", s.quick, "R = 50, a minute; fails where the fast weights do not learn")
-      ->excludes("--models", "--units", "--steps", "--rates");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
+      .excludes({"--models", "--units", "--steps", "--rates"});
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
   parse_options(app, argc, argv, e);
-  if (app.count("--steps") == 0) e.steps = {{20, 2 * e.plan.steps}};
+  if (!app.given("--steps")) e.steps = {{20, 2 * e.plan.steps}};
   if (s.pairs != 4) e.published.clear();
   if (s.quick) e.units = {50}, e.plan.steps = 5000, e.rates = {3e-3}, s.target = 10;
   if (s.smoke) e.units = {50}, e.plan.steps = 4, e.rates = {1e-3};

@@ -28,8 +28,8 @@
 #include <mutex>
 
 #include "report/capacity_report.hpp"
+#include "report/command_line.hpp"
 #include "report/files.hpp"
-#include "report/options.hpp"
 #include "training/denormals.hpp"
 #include "training/progress.hpp"
 #include "training/threads.hpp"
@@ -149,36 +149,36 @@ Settings parse(int argc, char** argv) {
   for (const auto& m : capacity_models) kinds.push_back(m.key);
   for (const auto& m : update_models)
     if (std::find(kinds.begin(), kinds.end(), m.key) == kinds.end()) kinds.push_back(m.key);
-  CLI::App app("Capacity and update rules of fast weight memories");
-  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
+  CommandLine app("Capacity and update rules of fast weight memories");
+  app.add_option("--output", s.output, "folder of tables and pictures").show_default();
   app.add_option("--settings", s.settings, "1: capacity, 2: update rules")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 2));
+      .delimiter(',')
+      .between(1, 2);
   app.add_option("--models", s.models, "which to train, all by default")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds));
+      .delimiter(',')
+      .one_of(kinds);
   app.add_option("--sizes", s.sizes,
                  "S of setting 1; 20 to 600 by default, fewer where all are too many")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 100000));
+      .delimiter(',')
+      .between(2, 100000);
   app.add_option(
          "--update-sizes", s.update_sizes,
          "S of setting 2; 20, 60, 100 by default, 20 alone of what the authors have not run there "
          "and of tanh_fwm")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 100000));
-  positive(app, "--seeds", s.seeds, "how many seeds");
-  app.add_option("--seed", s.seed, "the first of them")->capture_default_str();
-  positive(app, "--steps", s.steps, "of one training, at most");
+      .delimiter(',')
+      .between(2, 100000);
+  app.add_positive("--seeds", s.seeds, "how many seeds");
+  app.add_option("--seed", s.seed, "the first of them").show_default();
+  app.add_positive("--steps", s.steps, "of one training, at most");
   app.add_option("--threads", s.threads, "trainings at the same time; 0: one a core");
   app.add_flag("--resume", s.resume,
                "goes on with the table in the folder: what it has is not trained again");
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes")
-      ->excludes("--settings", "--models", "--sizes", "--update-sizes", "--seeds");
+      .excludes({"--settings", "--models", "--sizes", "--update-sizes", "--seeds"});
   app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs")
-      ->excludes("--quick");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, quick || s.smoke);
+      .excludes({"--quick"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, quick || s.smoke);
   if (quick) {
     s.sizes = {20, 40, 60, 100, 120, 140};
     s.update_sizes = {20};

@@ -19,8 +19,8 @@
 
 #include "models/char_model.hpp"
 #include "models/generation.hpp"
+#include "report/command_line.hpp"
 #include "report/files.hpp"
-#include "report/options.hpp"
 #include "report/plot.hpp"
 #include "tasks/text.hpp"
 #include "tasks/text_windows.hpp"
@@ -219,29 +219,26 @@ void write_curves(const Settings& s, const Text& text, const std::vector<Result>
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  CLI::App app("Character-level language models around four memories");
-  app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
-  app.add_option("--output", s.output, "folder of checkpoints, curves and picture")
-      ->capture_default_str();
-  add_models(app, s.models, model_kinds);
-  const auto* steps = positive(app, "--steps", s.steps, "training steps");
-  positive(app, "--batch", s.batch, "windows a step");
-  positive(app, "--length", s.length, "characters a window");
-  positive(app, "--layers", s.layers, "blocks");
-  positive(app, "--heads", s.heads, "heads of 32; the width is their sum");
-  positive(app, "--rate", s.rate, "peak learning rate");
-  app.add_option("--seed", s.seed, "of weights, windows and samples")->capture_default_str();
-  app.add_option("--prompt", s.prompt, "what the models go on from")->capture_default_str();
-  app.add_option("--generate", s.generate, "characters they write")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  positive(app, "--temperature", s.temperature, "of their writing");
+  CommandLine app("Character-level language models around four memories");
+  app.add_option("--text", s.text, "the text").environment("FASTWEIGHTS_TEXT").show_default();
+  app.add_option("--output", s.output, "folder of checkpoints, curves and picture").show_default();
+  app.add_models(s.models, model_kinds);
+  const Option steps = app.add_positive("--steps", s.steps, "training steps");
+  app.add_positive("--batch", s.batch, "windows a step");
+  app.add_positive("--length", s.length, "characters a window");
+  app.add_positive("--layers", s.layers, "blocks");
+  app.add_positive("--heads", s.heads, "heads of 32; the width is their sum");
+  app.add_positive("--rate", s.rate, "peak learning rate");
+  app.add_option("--seed", s.seed, "of weights, windows and samples").show_default();
+  app.add_option("--prompt", s.prompt, "what the models go on from").show_default();
+  app.add_option("--generate", s.generate, "characters they write").not_negative().show_default();
+  app.add_positive("--temperature", s.temperature, "of their writing");
   app.add_flag("--resume", s.resume, "go on from the checkpoints in the output folder");
   app.add_flag("--quick", s.quick, "a demonstration of two minutes: 800 steps by default");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
-  if (s.quick && steps->empty()) s.steps = 800;
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
+  if (s.quick && !steps.given()) s.steps = 800;
   if (s.smoke) s.steps = 6, s.evaluate_every = 3, s.generate = 20;
   return s;
 }

@@ -87,20 +87,16 @@ int main(int argc, char** argv) try {
   s.sizes.convolution = 4;
   s.sizes.symbols = code_answers;  // of which there are more than of words
   bool repaired = false;
-  CLI::App app("Executing programs with recurrent fast weights");
+  CommandLine app("Executing programs with recurrent fast weights");
   add_task_options(app, s);
-  app.add_option("--variables", o.variables, "of a program")
-      ->check(CLI::Range(1, 5))
-      ->capture_default_str();
-  app.add_option("--statements", o.statements, "of a program")
-      ->check(CLI::Range(2, 10000))
-      ->capture_default_str();
+  app.add_option("--variables", o.variables, "of a program").between(1, 5).show_default();
+  app.add_option("--statements", o.statements, "of a program").between(2, 10000).show_default();
   app.add_flag("--repaired", repaired,
                "a true `if` assigns to any variable, where the paper's programs leave a variable "
                "that has a value as it is");
-  app.get_option("--quick")->excludes("--statements");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+  app.option("--quick").excludes({"--statements"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   o.keeps_assigned = !repaired;
   if (s.quick) o.statements = 10, s.steps = 1000, s.rate = 5e-3, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.statements = 10;

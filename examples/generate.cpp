@@ -8,7 +8,7 @@
 
 #include "models/char_model.hpp"
 #include "models/generation.hpp"
-#include "report/options.hpp"
+#include "report/command_line.hpp"
 #include "tasks/text.hpp"
 
 namespace {
@@ -79,19 +79,19 @@ int smoke(Settings s) {
 
 int main(int argc, char** argv) try {
   Settings s;
-  CLI::App app("Streams text from a checkpoint of char_lm");
-  const auto* file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
-  app.add_option("--prompt", s.prompt, "what to go on from")->capture_default_str();
-  positive(app, "--length", s.length, "characters to write");
-  positive(app, "--temperature", s.temperature, "the lower, the surer");
-  app.add_option("--seed", s.seed, "of the draws")->capture_default_str();
+  CommandLine app("Streams text from a checkpoint of char_lm");
+  const Option file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
+  app.add_option("--prompt", s.prompt, "what to go on from").show_default();
+  app.add_positive("--length", s.length, "characters to write");
+  app.add_positive("--temperature", s.temperature, "the lower, the surer");
+  app.add_option("--seed", s.seed, "of the draws").show_default();
   app.add_option("--check", s.check,
                  "compare streamed and parallel logits over that many characters")
-      ->check(above_zero());
-  const auto* is_smoke =
+      .above_zero();
+  const Option is_smoke =
       app.add_flag("--smoke,--quick", s.smoke, "random weights, streaming check");
-  parse_or_exit(app, argc, argv);
-  if (file->empty() && is_smoke->empty()) {
+  app.parse(argc, argv);
+  if (!file.given() && !is_smoke.given()) {
     std::cerr << "generate: name a checkpoint that char_lm wrote, or --smoke\n";
     return 1;
   }

@@ -48,18 +48,18 @@ Settings parse(int argc, char** argv) {
   e.plan.steps = 0;
   e.published = published;
   e.source = "paper, MNIST";
-  CLI::App app("Digits seen in glimpses by recurrent networks with and without fast weights");
+  CommandLine app("Digits seen in glimpses by recurrent networks with and without fast weights");
   app.add_option("--digits", s.digits, "the digits of 8x8 pixels")
-      ->envname("FASTWEIGHTS_DIGITS")
-      ->capture_default_str();
+      .environment("FASTWEIGHTS_DIGITS")
+      .show_default();
   app.add_option("--mnist", s.mnist, "folder of MNIST's four IDX files, unpacked");
-  positive(app, "--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on");
+  app.add_positive("--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on");
   add_experiment_options(app, e);
-  app.get_option("--units")->default_str("10,20,50; of MNIST 50,100,200");
-  app.get_option("--steps")->default_str("6000; of MNIST 20000");
+  app.option("--units").show_default("10,20,50; of MNIST 50,100,200");
+  app.option("--steps").show_default("6000; of MNIST 20000");
   app.add_flag("--quick", s.quick, "one size, a minute; fails where the fast weights do not learn")
-      ->excludes("--models", "--units", "--steps", "--rates", "--etas");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
+      .excludes({"--models", "--units", "--steps", "--rates", "--etas"});
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
   parse_options(app, argc, argv, e);
   const bool mnist = !s.mnist.empty();
   if (s.quick) e.units = {mnist ? 50 : 20}, e.plan.steps = 1500, s.target = 20;

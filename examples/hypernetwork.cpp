@@ -15,8 +15,8 @@
 #include <iostream>
 #include <vector>
 
+#include "report/command_line.hpp"
 #include "report/files.hpp"
-#include "report/options.hpp"
 #include "report/plot.hpp"
 #include "training/progress.hpp"
 
@@ -171,17 +171,16 @@ void draw(const Settings& s) {
 Settings parse(int argc, char** argv) {
   Settings s;
   bool quick = false, smoke = false;
-  CLI::App app("A linear transformer block that computes what a hypernetwork computes");
-  app.add_option("--output", s.output, "folder of the table and the picture")
-      ->capture_default_str();
-  positive(app, "--sizes", s.sizes, "how many random sizes");
-  positive(app, "--largest", s.largest, "of d, M, h and o");
-  positive(app, "--batch", s.batch, "random (x, z) of each size");
-  app.add_option("--seed", s.seed, "of sizes and entries")->capture_default_str();
-  app.add_flag("--quick", quick, "100 sizes up to 32")->excludes("--sizes", "--largest");
-  app.add_flag("--smoke", smoke, "100 sizes up to 8, to see that it runs")->excludes("--quick");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, quick || smoke);
+  CommandLine app("A linear transformer block that computes what a hypernetwork computes");
+  app.add_option("--output", s.output, "folder of the table and the picture").show_default();
+  app.add_positive("--sizes", s.sizes, "how many random sizes");
+  app.add_positive("--largest", s.largest, "of d, M, h and o");
+  app.add_positive("--batch", s.batch, "random (x, z) of each size");
+  app.add_option("--seed", s.seed, "of sizes and entries").show_default();
+  app.add_flag("--quick", quick, "100 sizes up to 32").excludes({"--sizes", "--largest"});
+  app.add_flag("--smoke", smoke, "100 sizes up to 8, to see that it runs").excludes({"--quick"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, quick || smoke);
   if (quick) s.sizes = 100, s.largest = 32;
   if (smoke) s.sizes = 100, s.largest = 8;
   return s;

@@ -40,14 +40,14 @@ int main(int argc, char** argv) try {
   s.steps = 6000;
   s.rate = 2e-3;
   s.sizes.symbols = static_cast<fw::Index>(list_words.size());
-  CLI::App app("Evaluating nested lists with recurrent fast weights");
+  CommandLine app("Evaluating nested lists with recurrent fast weights");
   add_task_options(app, s);
   app.add_option("--depth", o.depth, "of the lists")
-      ->check(CLI::Range(1, 30))  // deeper ones are too rare to be drawn
-      ->capture_default_str();
-  app.get_option("--quick")->excludes("--depth");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+      .between(1, 30)  // deeper ones are too rare to be drawn
+      .show_default();
+  app.option("--quick").excludes({"--depth"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   if (s.quick) o.depth = 4, s.steps = 800, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.depth = 3;
   const auto results = run_task(

@@ -23,8 +23,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "report/command_line.hpp"
 #include "report/files.hpp"
-#include "report/options.hpp"
 #include "report/plot.hpp"
 #include "report/signal_place.hpp"
 #include "tasks/text.hpp"
@@ -355,29 +355,30 @@ void check(const Settings& s, Index tokens) {
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  CLI::App app("A text streamed through the long-term memory of the ∞-former");
-  app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
-  app.add_option("--output", s.output, "folder of tables and picture")->capture_default_str();
-  positive(app, "--repeat", s.repeat, "how many times the text is read");
+  CommandLine app("A text streamed through the long-term memory of the ∞-former");
+  app.add_option("--text", s.text, "the text").environment("FASTWEIGHTS_TEXT").show_default();
+  app.add_option("--output", s.output, "folder of tables and picture").show_default();
+  app.add_positive("--repeat", s.repeat, "how many times the text is read");
   app.add_option("--tokens", s.tokens, "characters to read at most; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      .not_negative()
+      .show_default();
   app.add_option("--tau", s.tau, "contraction; 0: even, a new regression every chunk, so slow")
-      ->capture_default_str();
-  positive(app, "--d", s.d, "features of the signal");
-  positive(app, "--heads", s.heads, "of the layer");
-  positive(app, "--functions", s.functions, "of the basis, N");
-  app.add_option("--widths", s.widths, "of the functions")->delimiter(',')->capture_default_str();
-  positive(app, "--samples", s.samples, "of the old signal, M");
-  positive(app, "--chunk", s.chunk, "characters to a write, L");
-  positive(app, "--ridge", s.ridge, "penalty of the regression");
-  positive(app, "--windows", s.windows, "characters that errors are averaged over")->delimiter(',');
-  positive(app, "--oldest", s.oldest, "chunks to look back");
-  app.add_option("--seed", s.seed, "of weights and vectors")->capture_default_str();
-  app.add_flag("--quick", s.quick, "the first million characters")->excludes("--tokens");
+      .show_default();
+  app.add_positive("--d", s.d, "features of the signal");
+  app.add_positive("--heads", s.heads, "of the layer");
+  app.add_positive("--functions", s.functions, "of the basis, N");
+  app.add_option("--widths", s.widths, "of the functions").delimiter(',').show_default();
+  app.add_positive("--samples", s.samples, "of the old signal, M");
+  app.add_positive("--chunk", s.chunk, "characters to a write, L");
+  app.add_positive("--ridge", s.ridge, "penalty of the regression");
+  app.add_positive("--windows", s.windows, "characters that errors are averaged over")
+      .delimiter(',');
+  app.add_positive("--oldest", s.oldest, "chunks to look back");
+  app.add_option("--seed", s.seed, "of weights and vectors").show_default();
+  app.add_flag("--quick", s.quick, "the first million characters").excludes({"--tokens"});
   app.add_flag("--smoke", s.smoke, "a small memory, to see that it runs and fades");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   if (s.quick) s.tokens = 1000000;
   if (s.smoke) {
     s.tokens = 100000, s.d = 16, s.functions = s.samples = s.chunk = 64;

@@ -17,8 +17,8 @@
 #include <fastweights/training/schedule.hpp>
 #include <iostream>
 
+#include "report/command_line.hpp"
 #include "report/files.hpp"
-#include "report/options.hpp"
 #include "report/plot.hpp"
 #include "report/sorting_picture.hpp"
 #include "training/progress.hpp"
@@ -163,43 +163,43 @@ void draw(const Settings& s) {
            "'counts in the last '.columnheader(i))\n");
 }
 
-void add_sizes(CLI::App& app, SortingOptions& o) {
-  positive(app, "--layers", o.layers, "blocks");
-  positive(app, "--width", o.width, "of the model");
-  positive(app, "--heads", o.heads, "of every attention");
-  positive(app, "--hidden", o.hidden, "of the feed-forward layers");
-  positive(app, "--window", o.window, "tokens of a layer's short-term memory");
-  positive(app, "--chunk", o.chunk, "tokens remembered together");
-  positive(app, "--functions", o.functions, "N, and slots of the compressive memory");
-  positive(app, "--samples", o.samples, "M, of the old signal, taken evenly");
-  positive(app, "--sticky-samples", o.sticky, "M, taken where it was attended to");
-  positive(app, "--compression", o.rate, "tokens to a slot");
-  app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly")->capture_default_str();
+void add_sizes(CommandLine& app, SortingOptions& o) {
+  app.add_positive("--layers", o.layers, "blocks");
+  app.add_positive("--width", o.width, "of the model");
+  app.add_positive("--heads", o.heads, "of every attention");
+  app.add_positive("--hidden", o.hidden, "of the feed-forward layers");
+  app.add_positive("--window", o.window, "tokens of a layer's short-term memory");
+  app.add_positive("--chunk", o.chunk, "tokens remembered together");
+  app.add_positive("--functions", o.functions, "N, and slots of the compressive memory");
+  app.add_positive("--samples", o.samples, "M, of the old signal, taken evenly");
+  app.add_positive("--sticky-samples", o.sticky, "M, taken where it was attended to");
+  app.add_positive("--compression", o.rate, "tokens to a slot");
+  app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly").show_default();
 }
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  CLI::App app("Sorting symbols by frequency with a short-term and a long-term memory");
-  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
-  add_models(app, s.models, sorting_kinds);
-  positive(app, "--lengths", s.lengths, "of the sequences, ascending")->delimiter(',');
-  positive(app, "--steps", s.steps, "training steps at the first length");
-  positive(app, "--more", s.more, "at each of the others");
-  positive(app, "--batch", s.batch, "sequences a step");
-  positive(app, "--rate", s.rate, "peak learning rate");
-  positive(app, "--later-rate", s.later_rate, "at the other lengths");
-  positive(app, "--test", s.test, "test sequences");
-  app.add_option("--seed", s.seed, "of weights and sequences")->capture_default_str();
-  CLI::App& sizes = *app.add_option_group("Sizes");
+  CommandLine app("Sorting symbols by frequency with a short-term and a long-term memory");
+  app.add_option("--output", s.output, "folder of tables and pictures").show_default();
+  app.add_models(s.models, sorting_kinds);
+  app.add_positive("--lengths", s.lengths, "of the sequences, ascending").delimiter(',');
+  app.add_positive("--steps", s.steps, "training steps at the first length");
+  app.add_positive("--more", s.more, "at each of the others");
+  app.add_positive("--batch", s.batch, "sequences a step");
+  app.add_positive("--rate", s.rate, "peak learning rate");
+  app.add_positive("--later-rate", s.later_rate, "at the other lengths");
+  app.add_positive("--test", s.test, "test sequences");
+  app.add_option("--seed", s.seed, "of weights and sequences").show_default();
+  CommandLine sizes = app.add_group("Sizes");
   add_sizes(sizes, s.sizes);
   app.add_flag("--quick", s.quick, "the shortest length, two models, three minutes")
-      ->excludes("--lengths", "--steps", "--models");
+      .excludes({"--lengths", "--steps", "--models"});
   sizes.excludes(app.add_flag("--paper", s.paper, "the published code's sizes")
-                     ->excludes("--quick", "--lengths", "--steps", "--more", "--batch", "--rate",
-                                "--later-rate"));
+                     .excludes({"--quick", "--lengths", "--steps", "--more", "--batch", "--rate",
+                                "--later-rate"}));
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   if (s.quick) s.lengths = {512}, s.steps = 600, s.models = {"cache", "continuous"};
   if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
   if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;

@@ -4,34 +4,34 @@
 #include <iostream>
 #include <map>
 
-#include "report/options.hpp"
+#include "report/command_line.hpp"
 #include "report/plot.hpp"
 #include "training/task_run.hpp"
 
 /// \file
 /// The command line and the picture of code_execution and listops.
 
-inline void add_task_options(CLI::App& app, TaskSettings& s) {
-  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
-  add_models(app, s.models, task_model_kinds);
-  positive(app, "--steps", s.steps, "training steps");
-  positive(app, "--batch", s.batch, "sequences a step");
-  positive(app, "--rate", s.rate, "peak learning rate");
-  positive(app, "--test", s.test, "test sequences");
+inline void add_task_options(CommandLine& app, TaskSettings& s) {
+  app.add_option("--output", s.output, "folder of tables and pictures").show_default();
+  app.add_models(s.models, task_model_kinds);
+  app.add_positive("--steps", s.steps, "training steps");
+  app.add_positive("--batch", s.batch, "sequences a step");
+  app.add_positive("--rate", s.rate, "peak learning rate");
+  app.add_positive("--test", s.test, "test sequences");
   app.add_option("--seed", s.seed, "of weights and sequences")
-      ->check(CLI::Range(std::uint64_t{0}, test_seed - 1))
-      ->capture_default_str();
-  positive(app, "--layers", s.sizes.layers, "blocks");
-  positive(app, "--width", s.sizes.width, "of the model");
-  positive(app, "--heads", s.sizes.heads, "of every memory");
-  positive(app, "--hidden", s.sizes.hidden, "of the feed-forward layers");
+      .between(std::uint64_t{0}, test_seed - 1)
+      .show_default();
+  app.add_positive("--layers", s.sizes.layers, "blocks");
+  app.add_positive("--width", s.sizes.width, "of the model");
+  app.add_positive("--heads", s.sizes.heads, "of every memory");
+  app.add_positive("--hidden", s.sizes.hidden, "of the feed-forward layers");
   app.add_option("--convolution", s.sizes.convolution,
                  "over how many tokens, before each memory; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      .not_negative()
+      .show_default();
   app.add_flag("--quick", s.quick, "an easier task, three minutes at most")
-      ->excludes("--models", "--steps", "--rate", "--test");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
+      .excludes({"--models", "--steps", "--rate", "--test"});
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
 }
 
 /// Whether the share of right answers of every model with fast weights is at least that: what a
