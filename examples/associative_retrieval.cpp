@@ -1,14 +1,14 @@
 // Which digit stood behind the letter? The associative retrieval task of Ba, Hinton, Mnih, Leibo,
-// Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258, section 4.1:
-// four pairs of a letter and a digit are read, then one of the letters, and its digit is asked for.
-// A plain recurrent net of ReLU (IRNN), an LSTM, a delta-rule memory and the paper's fast weights,
-// all of R hidden units and trained alike; prints the errors on test sequences beside the paper's,
-// writes them as CSV and draws them.
+// Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258, section 4.1: a
+// model reads four pairs of a letter and a digit, then one of the letters, and answers with its
+// digit. The models are a plain recurrent net of ReLU (IRNN), an LSTM, a delta-rule memory and the
+// paper's fast weights, all of R hidden units and trained alike. The program prints the errors on
+// test sequences beside the paper's, writes them as CSV and draws them.
 //
 //   build/release/examples/associative_retrieval [--quick] [--seed 2] [--threads 4]
 //
-// Every model is trained at each learning rate; the run that is best in validation counts. Nets of
-// 20 units learn more slowly than larger ones and get twice their steps.
+// Every model is trained at each learning rate; the run with the best validation error counts. Nets
+// of 20 units learn more slowly than larger ones and get twice their steps.
 
 #include <iostream>
 
@@ -29,7 +29,7 @@ struct Settings {
   Experiment experiment;
   int pairs = 4;
   long train = 100000, validation = 10000, test = 20000;
-  double target = 0;  // the largest error in % of the fast weights that counts as success; 0: any
+  double target = 0;  // largest error in % of the fast weights for success; 0: any
   bool quick = false, smoke = false;
 };
 

@@ -1,8 +1,8 @@
 // A character-level language model of a real text, the same network around four memories: the sum
 // rule, the delta rule with two kinds of keys, and softmax attention. Prints a table of validation
 // bits per character, draws the curves, and lets every model write a few lines. There are no
-// positions and no convolution: what order there is comes from the causal reading alone, and the
-// models differ in their memory only.
+// positions and no convolution: the models know the order of characters from causal reading alone,
+// and differ in their memory only.
 //
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
@@ -76,7 +76,7 @@ std::filesystem::path checkpoint_path(const Settings& s, const std::string& kind
   return std::filesystem::path(s.output) / (kind + ".safetensors");
 }
 
-// All that a run depends on: two runs that say the same give the same.
+// All settings that the results depend on.
 std::string run_of(const Settings& s, const Text& text) {
   std::ostringstream run;
   run << "seed " << s.seed << ", steps " << s.steps << ", batch " << s.batch << ", length "
@@ -98,7 +98,7 @@ void save_checkpoint(const Settings& s, const std::string& run, const Checkpoint
   writer.write(checkpoint_path(s, info.kind));
 }
 
-// Goes on from a checkpoint of the same run, and refuses one of another.
+// Continues from a checkpoint of the same run, and refuses one of another.
 void load_checkpoint(const Settings& s, const std::string& run, const std::string& alphabet,
                      Result& result, TrainedModel& model, AdamW& optimiser) {
   const auto path = checkpoint_path(s, result.kind);
@@ -166,7 +166,7 @@ Result train(const Settings& s, const Text& text, const std::string& kind,
   Progress progress(kind, s.steps);
   for (long step = optimiser.steps; step < s.steps; ++step) {
     const auto start = Clock::now();
-    // Drawn by the step, so that resuming repeats them.
+    // The seed is that of the step, so that a resumed run draws the same windows.
     fw::Random draws(s.seed * 1000003 + static_cast<std::uint64_t>(step));
     const auto starts = draw_starts(text, s.batch, s.length, draws);
     const double loss =
@@ -247,7 +247,7 @@ Settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  Eigen::setNbThreads(1);  // the shards are what runs in parallel
+  Eigen::setNbThreads(1);  // the shards run in parallel
   const Text text = read_text(s.text);
   make_folder(s.output);
   std::printf("%s: %zu characters, %d symbols\n", s.text.c_str(), text.symbols.size(), text.size());

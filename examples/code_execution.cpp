@@ -1,7 +1,7 @@
 // Programs of a few variables, executed statement by statement: the code execution task of Irie et
-// al. 2021 (arXiv 2106.06295, section 4.1). The same model around the sum rule, the delta rule and
-// recurrent fast weight programmers; prints which share of the prints each gets right, and of whole
-// programs, beside what the paper has for the latter.
+// al. 2021 (arXiv 2106.06295, section 4.1). The same model is trained around the sum rule, the
+// delta rule and recurrent fast weight programmers. The program prints the share of right answers
+// and of programs all of whose answers are right, the latter beside the paper's.
 //
 //   build/release/examples/code_execution [--quick] [--variables 5] [--seed 2]
 //
@@ -14,7 +14,7 @@
 
 namespace {
 
-// The best that knows only how often each answer is right.
+// The accuracy of always giving the most frequent answer.
 double most_frequent(const CodeExecutionOptions& o, long programs) {
   std::vector<long> counts(code_answers, 0);
   long all = 0;
@@ -32,7 +32,7 @@ struct Published {
 const std::vector<Published> published{
     {"LSTM", 99.0, 93.2}, {"sum", 0, 0}, {"delta", -1, 61.4}, {"delta-rnn", -1, 85.1}};
 
-// Whether the paper has results of such programs.
+// Whether the paper has results for such programs.
 bool of_the_paper(const CodeExecutionOptions& o) {
   return o.statements == 100 && o.keeps_assigned && (o.variables == 3 || o.variables == 5);
 }
@@ -64,7 +64,7 @@ void print_table(const TaskSettings& s, const CodeExecutionOptions& o,
               published_cells(o, "LSTM").c_str(), 100 * guess);
 }
 
-// The paper's as lines in the picture, where these are its programs.
+// The paper's results as lines in the picture, for programs like the paper's.
 std::map<std::string, double> published_lines(const CodeExecutionOptions& o) {
   std::map<std::string, double> lines;
   if (!of_the_paper(o)) return lines;
@@ -78,14 +78,13 @@ std::map<std::string, double> published_lines(const CodeExecutionOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  TaskSettings s;
+  TaskSettings s{.output = "build/code_execution",
+                 .steps = 3000,
+                 .batch = 16,
+                 .rate = 3e-3,
+                 .sizes = {.symbols = code_answers,  // there are more answers than words
+                           .convolution = 4}};
   CodeExecutionOptions o;
-  s.output = "build/code_execution";
-  s.steps = 3000;
-  s.batch = 16;
-  s.rate = 3e-3;
-  s.sizes.convolution = 4;
-  s.sizes.symbols = code_answers;  // of which there are more than of words
   bool repaired = false;
   CommandLine app("Executing programs with recurrent fast weights");
   add_task_options(app, s);

@@ -1,5 +1,5 @@
 // Streams text from a checkpoint of char_lm, one character at a time from a state of constant size,
-// and with --check shows that the streamed logits are those of the parallel form.
+// and with --check compares the streamed logits with those of the parallel form.
 //
 //   build/release/examples/generate build/char_lm/delta.safetensors --prompt "In the beginning"
 
@@ -34,7 +34,7 @@ void write_text(const Settings& s, const std::string& alphabet, const LanguageMo
   std::cout << "\n";
 }
 
-// max|streamed − parallel| / max|parallel| over the logits of a text that the model wrote itself.
+// max|streamed − parallel| / max|parallel| over the logits of a text that the model generates.
 double streaming_error(const Settings& s, const LanguageModel<float>& model) {
   Stream stream(model);
   fw::Random random(s.seed);
@@ -62,7 +62,7 @@ int run(const Settings& s, const std::string& kind, const std::string& alphabet,
   return error <= 1e-5 ? 0 : 1;
 }
 
-// Random weights, for a look at the streaming alone.
+// Checks the streaming with random weights.
 int smoke(Settings s) {
   int failures = 0;
   s.check = 300;

@@ -1,18 +1,18 @@
 // Which digit is it, seen as 24 small glimpses one after the other? The glimpse task of Ba, Hinton,
 // Mnih, Leibo, Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258,
 // section 4.2, with the networks of associative_retrieval and a plain RNN of tanh. The paper has 24
-// glimpses on two levels in a fixed order; here these are of every quarter of the image the whole,
-// coarsely, then its four corners, then the whole again.
+// glimpses on two levels in a fixed order. Here every quarter of the image is seen as a whole at
+// low resolution, then its four corners, then the whole again.
 //
-// On MNIST where its files are given, glimpses of 7x7 as in the paper; otherwise on the handwritten
-// digits of 8x8 pixels that scikit-learn ships, glimpses of 3x3: other images and fewer, so that
-// the paper's errors are a guide there and no goal.
+// With the files of MNIST, glimpses are of 7x7 pixels as in the paper. Otherwise the images are the
+// handwritten digits of 8x8 pixels that scikit-learn ships, and glimpses are of 3x3. These images
+// are others and fewer, so that the paper's errors are a guide there and no goal.
 //
 //   script/digits build/digits/digits.csv
 //   build/release/examples/glimpses [--quick] [--seed 2] [--mnist FOLDER]
 //
-// Every model is trained at each learning rate, the fast weights with each η, too, and the run that
-// is best in validation counts.
+// Every model is trained at each learning rate, the fast weights also with each η; the run with the
+// best validation error counts.
 
 #include <cstdio>
 #include <iostream>
@@ -33,7 +33,7 @@ struct Settings {
   Experiment experiment;
   std::string digits = "build/digits/digits.csv", mnist;
   int copies = 50;
-  double target = 0;  // the largest error in % of the fast weights that counts as success; 0: any
+  double target = 0;  // largest error in % of the fast weights for success; 0: any
   bool quick = false, smoke = false;
 };
 

@@ -1,7 +1,7 @@
 // The value of nested lists, read from left to right: the sequential ListOps task of Irie et al.
-// 2021 (arXiv 2106.06295, section 4.1). The same model around the sum rule, the delta rule and
-// recurrent fast weight programmers; prints the share of lists each gets right. The sum rule has a
-// normaliser here, and the paper's has none.
+// 2021 (arXiv 2106.06295, section 4.1). The same model is trained around the sum rule, the delta
+// rule and recurrent fast weight programmers. The program prints the share of right answers of
+// each. The sum rule has a normaliser here; the paper's has none.
 //
 //   build/release/examples/listops [--quick] [--depth 15] [--seed 2]
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// What always giving the most frequent value gets right.
+// The accuracy of always giving the most frequent value.
 double most_frequent(const ListOpsOptions& o, long lists) {
   std::array<long, list_answers> counts{};
   for (long i = 0; i < lists; ++i)
@@ -34,12 +34,11 @@ void print_table(const TaskSettings& s, const ListOpsOptions& o,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  TaskSettings s;
+  TaskSettings s{.output = "build/listops",
+                 .steps = 6000,
+                 .rate = 2e-3,
+                 .sizes = {.symbols = static_cast<fw::Index>(list_words.size())}};
   ListOpsOptions o;
-  s.output = "build/listops";
-  s.steps = 6000;
-  s.rate = 2e-3;
-  s.sizes.symbols = static_cast<fw::Index>(list_words.size());
   CommandLine app("Evaluating nested lists with recurrent fast weights");
   add_task_options(app, s);
   app.add_option("--depth", o.depth, "of the lists")

@@ -1,14 +1,15 @@
 // Which symbols are the most frequent of a long sequence? The sorting task of the ∞-former (Martins
-// et al. 2022, arXiv 2109.00301, section 4.1): a short-term memory alone, with the compressive
-// memory, and with the ∞-former's continuous memory, its past sampled evenly or where it was
-// attended to. The models have equal size (the compressive one lacks the density's few weights) and
-// the same number of vectors to remember by. Prints token accuracy with teacher forcing against the
-// length of the sequence, beside what ranking by counts in a window would give.
+// et al. 2022, arXiv 2109.00301, section 4.1). The models have a short-term memory alone, or with
+// the compressive memory, or with the ∞-former's continuous memory, whose past is sampled evenly or
+// where it was attended to. They have equal size (the compressive one lacks the density's few
+// weights) and the same number of vectors in memory. The program prints token accuracy with teacher
+// forcing by the length of the sequence, beside the accuracy of ranking by counts in a window.
 //
-// A reduced scale of the paper's: 2 layers of 64, N = 128, n from 512 to 4096, and a short-term
-// memory of 64 tokens in each layer, so that two layers see the last 128. One model is trained at
-// the shortest length and goes on at each longer one. --paper has the sizes of the published code
-// (the paper's text has N = 1024 and a short-term memory of 2048), for which a CPU needs days.
+// The scale is smaller than the paper's: 2 layers of 64, N = 128, n from 512 to 4096, and a
+// short-term memory of 64 tokens in each layer, so that two layers see the last 128. A model is
+// trained at the shortest length first, and then at each longer one. --paper has the sizes of the
+// published code (the paper's text has N = 1024 and a short-term memory of 2048), for which a CPU
+// needs days.
 //
 //   build/release/examples/sorting [--quick] [--seed 2]
 
@@ -204,7 +205,19 @@ Settings parse(int argc, char** argv) {
   if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
   if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;
   if (s.paper) {
-    s.sizes = {3, 300, 6, 300, 1024, 1024, 512, 512, 512, 4, {0.01, 0.05}, 1, 0.75};
+    s.sizes = {.layers = 3,
+               .width = 300,
+               .heads = 6,
+               .hidden = 300,
+               .window = 1024,
+               .chunk = 1024,
+               .functions = 512,
+               .samples = 512,
+               .sticky = 512,
+               .rate = 4,
+               .widths = {0.01, 0.05},
+               .ridge = 1,
+               .tau = 0.75};
     s.lengths = {4000, 8000, 16000};
     s.steps = s.more = 20000;
     s.batch = 8;
@@ -217,7 +230,7 @@ Settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  Eigen::setNbThreads(1);  // the shards are what runs in parallel
+  Eigen::setNbThreads(1);  // the shards run in parallel
   make_folder(s.output);
   std::vector<Result> results;
   for (const std::string& kind : s.models)

@@ -50,10 +50,7 @@ Eigen::MatrixXd by_memory(const M& m, const Eigen::MatrixXd& keys, const Eigen::
 }
 
 void check_rule(std::unique_ptr<RecallRule<double>> rule, bool repeats) {
-  CapacityOptions o;
-  o.symbols = static_cast<int>(symbols);
-  o.d_key = d_key;
-  o.repeats = repeats;
+  const CapacityOptions o{.symbols = static_cast<int>(symbols), .repeats = repeats, .d_key = d_key};
   CapacityTrainer<double> trainer(o, std::move(rule));
   fw::Random random(2);
   const RecallTask task(o.symbols, repeats);
@@ -115,11 +112,7 @@ TEST_CASE("capacity: the gradients of the slow weights", "[examples]") {
 }
 
 TEST_CASE("capacity: a training learns, and again the same", "[examples]") {
-  CapacityOptions o;
-  o.symbols = 5;
-  o.repeats = true;
-  o.d_key = 16;
-  o.steps = 2000;
+  const CapacityOptions o{.symbols = 5, .repeats = true, .d_key = 16, .steps = 2000};
   const auto train = [&] { return train_capacity("linear_ours", o); };
   const CapacityResult first = train(), second = train();
   CHECK(first.loss < 0.02);  // that of guessing is 0.4
