@@ -35,7 +35,7 @@ TEST_CASE("A retrieval sequence is written as in the paper", "[retrieval]") {
   CHECK(to_text(std::vector<int>{2, 35, 10, 34, 9, 29, 5, 27, 36, 36, 2}) == "c9k8j3f1??c");
 }
 
-TEST_CASE("Letters, digits and the place asked for are each as likely", "[retrieval]") {
+TEST_CASE("Letters, digits and the places of queries are equally likely", "[retrieval]") {
   constexpr int pairs = 4, count = 26000;
   const SymbolSequences all = draw_retrievals(7, count, pairs);
   std::array<int, 26> first{}, last{};

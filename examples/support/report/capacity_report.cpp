@@ -155,11 +155,11 @@ void print_updates(const std::vector<CapacityRun>& runs, const PublishedLosses& 
       std::printf("| %s | %s | %s |\n", m.title.c_str(), ours->second.c_str(), loss);
     }
     std::printf("| sum rule, perfect addressing: S pairs, every distinct key | %.4f | |\n",
-                perfect_addressing(symbols, symbols, Asked::every_key));
+                perfect_addressing(symbols, symbols, Queries::every_key));
     std::printf("| the same, S pairs, a random position | %.4f | |\n",
-                perfect_addressing(symbols, symbols, Asked::random_position));
+                perfect_addressing(symbols, symbols, Queries::random_position));
     std::printf("| the same, 2S pairs, a random position | %.4f | |\n\n",
-                perfect_addressing(symbols, 2 * symbols, Asked::random_position));
+                perfect_addressing(symbols, 2 * symbols, Queries::random_position));
   }
 }
 
@@ -179,9 +179,9 @@ void draw_capacity(const std::filesystem::path& folder, const std::vector<int>& 
   if (!has(2)) return;
   std::ofstream lines = open_to_write(folder / "perfect.csv");
   for (int S = 10; S <= 200; S += 10)
-    lines << S << "," << perfect_addressing(S, S, Asked::every_key) << ","
-          << perfect_addressing(S, S, Asked::random_position) << ","
-          << perfect_addressing(S, 2 * S, Asked::random_position) << "\n";
+    lines << S << "," << perfect_addressing(S, S, Queries::every_key) << ","
+          << perfect_addressing(S, S, Queries::random_position) << ","
+          << perfect_addressing(S, 2 * S, Queries::random_position) << "\n";
   lines.close();
   plot(
       folder / "updates.png",

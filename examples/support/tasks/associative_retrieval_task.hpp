@@ -13,8 +13,8 @@
 
 /// \file
 /// The associative retrieval task of Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258,
-/// section 4.1: K pairs of a letter and a digit, then two question marks, then one of the letters;
-/// which digit stood behind it? "c9k8j3f1??c" asks for 9.
+/// section 4.1: K pairs of a letter and a digit, then two question marks, then one of the letters.
+/// The answer is the digit behind that letter: of "c9k8j3f1??c" it is 9.
 
 /// Symbols 0 to 25 are the letters, 26 to 35 the digits, 36 is the question mark.
 inline constexpr int retrieval_letters = 26, retrieval_digits = 10, retrieval_mark = 36,
@@ -39,10 +39,10 @@ inline RetrievalSequence draw_retrieval(fw::Random& random, int pairs) {
     sequence.input.push_back(letters[at]);
     sequence.input.push_back(retrieval_letters + static_cast<int>(random.below(retrieval_digits)));
   }
-  const std::size_t asked = 2 * random.below(static_cast<std::uint64_t>(pairs));
-  sequence.target = sequence.input[asked + 1] - retrieval_letters;
+  const std::size_t query = 2 * random.below(static_cast<std::uint64_t>(pairs));
+  sequence.target = sequence.input[query + 1] - retrieval_letters;
   sequence.input.insert(sequence.input.end(),
-                        {retrieval_mark, retrieval_mark, sequence.input[asked]});
+                        {retrieval_mark, retrieval_mark, sequence.input[query]});
   return sequence;
 }
 
@@ -71,7 +71,7 @@ struct SymbolSequences {
   }
 };
 
-/// `count` sequences of a seed; another seed gives others, to test with.
+/// `count` sequences of a seed. Other seeds give sequences to test with.
 inline SymbolSequences draw_retrievals(std::uint64_t seed, long count, int pairs) {
   fw::Random random(seed);
   SymbolSequences all{2 * pairs + 3, {}, {}};

@@ -9,13 +9,13 @@
 
 /// \file
 /// The code execution task of Fan et al. 2020, arXiv 2002.09402, as generated for Irie et al. 2021,
-/// arXiv 2106.06295, section 4.1: programs of a few variables, read token by token, whose `print`
-/// statements are to be answered.
+/// arXiv 2106.06295, section 4.1: a model reads programs of a few variables token by token and
+/// answers with the output of their `print` statements.
 ///
 ///     x = 4 ; x ++ ; if x > 2 : y = 1 ; print y ;
 ///
-/// The answer is asked for at the `;` of every print: the value, or that nothing is printed where a
-/// condition does not hold. Between prints the authors' models have to answer that, too.
+/// The answer is at the `;` of every print: the value, or "nothing" if a condition does not hold.
+/// The authors' models also have to answer "nothing" at all other tokens.
 
 inline constexpr std::array<std::string_view, 24> code_words{
     "x", "y", "z", "a", "b", "0", "1", "2", "3",  "4",  "5",     "6",
@@ -24,17 +24,17 @@ inline constexpr int code_digit = 5, code_assign = 15, code_end = 16, code_then 
                      code_less = 18, code_greater = 19, code_increment = 20, code_decrement = 21,
                      code_print = 22, code_if = 23;
 
-/// A step that would lead out of this range is taken the other way.
+/// A step that would leave this range is made in the other direction.
 inline constexpr int code_lowest = -8, code_highest = 16;
-/// Values are answered as what they are above code_lowest.
-inline constexpr int code_nothing = code_highest - code_lowest + 1;  ///< that nothing is printed
+/// The answer to a value is its difference to code_lowest.
+inline constexpr int code_nothing = code_highest - code_lowest + 1;  ///< nothing is printed
 inline constexpr int code_answers = code_nothing + 1;
 
 struct CodeExecutionOptions {
   int variables = 3;  ///< up to 5
   long statements = 100;
-  /// As the sequences were generated for the paper: a true `if` before an assignment to a variable
-  /// that has a value leaves it as it is.
+  /// As in the sequences generated for the paper: an assignment behind a true `if` does not change
+  /// a variable that already has a value.
   bool keeps_assigned = true;
 };
 
@@ -70,7 +70,7 @@ class CodeWriter {
   bool assigned(int variable) const { return std::ranges::find(known_, variable) != known_.end(); }
   int some_known() { return known_[random_.below(known_.size())]; }
 
-  // `runs`: whether it takes effect.
+  // `runs`: whether the statement is executed.
   void statement(int kind, bool runs, bool conditional) {
     if (kind == 0) assign(runs, conditional);
     if (kind == 1) step(runs);
@@ -132,7 +132,7 @@ inline std::string code_text(const TaskSequence& sequence) {
     text += std::string(code_words.at(static_cast<std::size_t>(token))) + " ";
   return text;
 }
-/// Its answers as text: a number, or `_` where nothing is printed or asked.
+/// The answers as text: a number, or `_` where there is no output or no answer.
 inline std::string code_answer_text(const TaskSequence& sequence) {
   std::string text;
   for (const int target : sequence.targets)

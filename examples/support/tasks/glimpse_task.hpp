@@ -21,9 +21,9 @@
 
 /// \file
 /// The glimpse task of Ba et al. 2016, arXiv 1610.06258, section 4.2: an image of a digit is seen
-/// as 24 small glimpses in a fixed order on two levels, and the digit is asked for after the last.
+/// as 24 small glimpses in a fixed order on two levels. The answer after the last one is the digit.
 
-/// Square images, one behind the other and each row by row, and what they show.
+/// Square images, one behind the other and each row by row, and their digits.
 struct Images {
   int side = 0;
   int white = 255;  ///< the largest value of a pixel
@@ -85,7 +85,7 @@ inline std::uint32_t read_big_endian(std::istream& file) {
   return number;
 }
 
-// The bytes of an IDX file of unsigned bytes with that many dimensions, whose sizes it leaves.
+// The bytes of an IDX file of unsigned bytes with that many dimensions. Sets their sizes.
 template <std::size_t Dimensions>
 std::vector<std::uint8_t> read_idx(const std::filesystem::path& path,
                                    std::array<std::uint32_t, Dimensions>& sizes) {
@@ -137,7 +137,7 @@ inline Images select(const Images& images, std::span<const int> which) {
   return some;
 }
 
-/// 0 … count − 1 in an order that a seed draws.
+/// 0 … count − 1 in an order drawn from a seed.
 inline std::vector<int> shuffled(std::size_t count, std::uint64_t seed) {
   fw::Random random(seed);
   std::vector<int> all(count);
@@ -159,14 +159,14 @@ inline double interpolate(std::span<const std::uint8_t> image, int side, double 
          down * ((1 - right) * at(top + 1, left) + right * at(top + 1, left + 1));
 }
 
-/// How far images are warped at most: the entries of the linear map off the identity, and the shift
-/// in parts of the image's side.
+/// The largest distortion of images: the difference of the linear map's entries to the identity,
+/// and the shift in parts of the image's side.
 struct Warp {
   double linear = 0.15, shift = 0.08;
 };
 
-/// Each of the images as it is and, `copies` − 1 times, under a random affine map: what a small set
-/// of images lacks in variety.
+/// Each of the images, and `copies` − 1 random affine maps of it: more variety for a small set of
+/// images.
 inline Images warped(const Images& images, int copies, std::uint64_t seed, const Warp& warp = {}) {
   fw::Random random(seed);
   const auto within = [&](double bound) { return bound * (2 * random.uniform() - 1); };
@@ -195,8 +195,8 @@ struct Glimpse {
   bool operator==(const Glimpse&) const = default;
 };
 
-/// For each quarter of the image: the whole of it, coarsely, four parts of it pixel by pixel, and
-/// the whole of it again. The parts lie in the quarter's corners: they meet in the middle where it
+/// For each quarter of the image: the whole at low resolution, four parts of it pixel by pixel, and
+/// the whole again. The parts lie in the quarter's corners: they meet in the middle where it
 /// is 2·patch wide (14 pixels of MNIST, patches of 7) and overlap where it is narrower (4 pixels,
 /// patches of 3).
 inline std::vector<Glimpse> glimpse_order(int side, int patch) {
@@ -216,7 +216,7 @@ inline std::vector<Glimpse> glimpse_order(int side, int patch) {
   return order;
 }
 
-/// How much of the pixels 0 … width − 1 each of `patch` equal parts takes: the weights of its mean.
+/// The weights of the pixels 0 … width − 1 in the mean of each of `patch` equal parts.
 inline Eigen::MatrixXf mean_weights(int patch, int width) {
   Eigen::MatrixXf weights(patch, width);
   for (int part = 0; part < patch; ++part)
@@ -228,7 +228,7 @@ inline Eigen::MatrixXf mean_weights(int patch, int width) {
   return weights;
 }
 
-/// All glimpses of an image, patch² values each, one after the other, as a map of its pixels.
+/// The linear map from the pixels of an image to all of its glimpses, patch² values each.
 inline Eigen::SparseMatrix<float, Eigen::RowMajor> glimpse_map(int side, int patch) {
   std::vector<Eigen::Triplet<float>> entries;
   int value = 0;

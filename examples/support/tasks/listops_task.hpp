@@ -8,8 +8,8 @@
 #include "tasks/task_sequence.hpp"
 
 /// \file
-/// Sequential ListOps: nested lists of digits whose value a model that reads them from left to
-/// right gives at the end. Nangia & Bowman 2018, arXiv 1804.06028, as in Irie et al. 2021, arXiv
+/// Sequential ListOps: a model reads nested lists of digits from left to right, and answers with
+/// their value at the end. Nangia & Bowman 2018, arXiv 1804.06028, as in Irie et al. 2021, arXiv
 /// 2106.06295, section 4.1: operators FIRST, MAX and MIN, no lists within brackets of their own.
 ///
 ///     [MAX 2 9 [MIN 4 7 ] 0 ]
@@ -35,7 +35,7 @@ class ListWriter {
                                   ", at least 1 expected");
   }
 
-  /// Draws lists until one has the depth asked for: most of a depth are long in coming, but short.
+  /// Draws lists until one has the given depth. Most lists of a large depth are rare, but short.
   TaskSequence write() {
     do {
       sequence_ = {};
@@ -64,7 +64,7 @@ class ListWriter {
     return value;
   }
 
-  // One too deep or too long is drawn again as a whole, and need not be finished.
+  // A list that is too deep or too long is drawn again as a whole, and need not be finished.
   int argument(long depth) {
     const bool lost = deepest_ > options_.depth || length() > options_.longest;
     if (!lost && random_.uniform() >= options_.value_probability) return list(depth + 1);
@@ -80,7 +80,7 @@ class ListWriter {
   int value_ = 0;
 };
 
-/// Sequence `index` of a seed; its only target is that of the last token.
+/// Sequence `index` of a seed. The only answer is at the last token.
 inline TaskSequence draw_list(const ListOpsOptions& o, std::uint64_t seed, std::uint64_t index) {
   fw::Random random = task_random(seed, index);
   return ListWriter(o, random).write();

@@ -26,7 +26,7 @@ struct ClassifiedSequences {
   std::size_t size() const { return targets.size(); }
 };
 
-/// What a model is trained on, chosen by and tested on.
+/// The data to train on, to choose a model by, and to test on.
 template <class Data> struct Splits { Data train, validation, test; };
 
 inline Splits<ClassifiedSequences> as_classified(const auto& splits) {

@@ -19,7 +19,7 @@
 
 inline constexpr std::size_t sort_symbols = 20;
 inline constexpr int sort_separator = 20;   ///< ends the tokens
-inline constexpr int sort_vocabulary = 21;  ///< what a model embeds: the symbols and the separator
+inline constexpr int sort_vocabulary = 21;  ///< the symbols and the separator
 
 /// All symbols in some order.
 using Ranking = std::array<int, sort_symbols>;
@@ -44,8 +44,8 @@ inline SymbolCounts count_symbols(std::span<const int> tokens) {
   return count;
 }
 
-/// The symbols by falling frequency in `tokens`; of equally frequent ones that seen first is first.
-/// Those that do not occur come last, in ascending order.
+/// The symbols by falling frequency in `tokens`. Equally frequent symbols are in the order of their
+/// first token. Symbols that do not occur come last, in ascending order.
 inline Ranking rank_symbols(std::span<const int> tokens) {
   const SymbolCounts count = count_symbols(tokens);
   std::array<std::ptrdiff_t, sort_symbols> first{};
@@ -93,8 +93,8 @@ inline std::vector<int> draw_tokens(fw::Random& random, const SymbolWeights& p0,
   return tokens;
 }
 
-/// Sequence `index` of a seed. Its generator is its own: it does not depend on what else was drawn,
-/// so a batch may be drawn in parallel. Another seed gives other sequences, to test with.
+/// Sequence `index` of a seed. It has its own generator and does not depend on other draws, so that
+/// a batch may be drawn in parallel. Other seeds give sequences to test with.
 inline SortSequence draw_sort_sequence(std::uint64_t seed, std::uint64_t index, long length) {
   if (length < 1)
     throw std::invalid_argument("a sequence to sort of " + std::to_string(length) +
@@ -110,10 +110,10 @@ inline long count_hits(const Ranking& outputs, const Ranking& targets) {
                             std::equal_to<>());
 }
 
-/// What ranking by counts gives with a window: at every output the symbol most frequent in the last
-/// `window` tokens among those not in the targets so far, the lowest of equals. The separator and
-/// the targets take no room in the window. Which of equals was seen first is not looked at: nothing
-/// else keeps a window over the whole sequence from being always right.
+/// The outputs of ranking by counts in a window: at every output the most frequent symbol of the
+/// last `window` tokens that is not in the targets so far, the lowest of equally frequent ones. The
+/// window does not count the separator and the targets. The order of first tokens is ignored: apart
+/// from that, a window over the whole sequence is always right.
 inline Ranking window_outputs(const SortSequence& sequence, std::size_t window) {
   const auto tokens = sequence.tokens();
   SymbolCounts left = count_symbols(tokens.last(std::min(window, tokens.size())));
@@ -125,10 +125,10 @@ inline Ranking window_outputs(const SortSequence& sequence, std::size_t window) 
   return outputs;
 }
 
-/// The accuracy of window_outputs over the first `sequences` of a seed. A window of 0 guesses, and
-/// is right in 18 of 100: of the symbols not yet given, mean 1/(20−i). No bound on what a model
-/// with that window can reach: older tokens tell more of what lies before it, and the tie rule is
-/// there to learn.
+/// The accuracy of window_outputs over the first `sequences` of a seed. A window of 0 guesses among
+/// the symbols not yet given and is right in 18 of 100, the mean of 1/(20−i). A model with that
+/// window can be better: older tokens in the window say more about tokens before it, and the model
+/// can learn the rule for equal counts.
 inline double window_accuracy(std::size_t window, std::uint64_t seed, long sequences, long length) {
   long hits = 0;
   for (long i = 0; i < sequences; ++i) {

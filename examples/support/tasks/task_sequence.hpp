@@ -6,10 +6,10 @@
 #include <vector>
 
 /// \file
-/// What the algorithmic tasks of Irie et al. 2021, arXiv 2106.06295, section 4.1, have in common: a
-/// model reads tokens, and at some of them it is asked for an answer.
+/// A sequence of tokens, with answers expected at some of them: the form of the algorithmic tasks
+/// of Irie et al. 2021, arXiv 2106.06295, section 4.1, and of other tasks of tokens.
 
-/// At such a token nothing is asked.
+/// The target of a token without an answer.
 inline constexpr int no_answer = -1;
 
 struct TaskSequence {
@@ -22,7 +22,7 @@ struct TaskSequence {
   }
 };
 
-/// The generator of sequence `index` of a seed: its own, so that a batch may be drawn in parallel.
+/// The generator of sequence `index` of a seed, so that a batch may be drawn in parallel.
 inline fw::Random task_random(std::uint64_t seed, std::uint64_t index) {
   return fw::Random(seed * 0x9e3779b97f4a7c15 + index);  // 2^64/φ: no two small pairs coincide
 }

@@ -13,7 +13,7 @@
 struct Text {
   std::string alphabet;      ///< the byte of each symbol
   std::vector<int> symbols;  ///< the text
-  std::size_t train = 0;     ///< how many symbols train; the rest, the last 5 %, validate
+  std::size_t train = 0;     ///< symbols to train on; the last 5 % are to validate on
 
   std::span<const int> training() const { return std::span(symbols).first(train); }
   std::span<const int> validation() const { return std::span(symbols).subspan(train); }
@@ -56,7 +56,7 @@ inline Text read_text(const std::string& path) {
   return make_text(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-/// The entropy of single symbols, in bits: what a model without memory reaches.
+/// The entropy of single symbols in bits, which a model without memory reaches.
 inline double unigram_entropy(std::span<const int> symbols) {
   std::vector<double> count(256, 0.0);
   for (const int s : symbols) count[static_cast<std::size_t>(s)] += 1;
