@@ -1,20 +1,21 @@
 // Which digit stood behind the letter? The associative retrieval task of Ba, Hinton, Mnih, Leibo,
-// Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258, section 4.1:
-// four pairs of a letter and a digit are read, then one of the letters, and its digit is asked for.
-// A plain recurrent net of ReLU (IRNN), an LSTM, a delta-rule memory and the paper's fast weights,
-// all of R hidden units and trained alike; prints the errors on test sequences beside the paper's,
-// writes them as CSV and draws them.
+// Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258, section 4.1: a
+// model reads four pairs of a letter and a digit, then one of the letters, and answers with its
+// digit. The models are a plain recurrent net of ReLU (IRNN), an LSTM, a delta-rule memory and the
+// paper's fast weights, all of R hidden units and trained alike. The program prints the errors on
+// test sequences beside the paper's, writes them as CSV and draws them.
 //
 //   build/release/examples/associative_retrieval [--quick] [--seed 2] [--threads 4]
 //
-// Every model is trained at each learning rate; the run that is best in validation counts. Nets of
-// 20 units learn more slowly than larger ones and get twice their steps.
+// Every model is trained at each learning rate; the run with the best validation error counts. Nets
+// of 20 units learn more slowly than larger ones and get twice their steps.
 
 #include <iostream>
 
-#include "support/associative_retrieval_task.hpp"
-#include "support/classifier_report.hpp"
-#include "support/experiment_options.hpp"
+#include "models/classifiers.hpp"
+#include "report/classifier_report.hpp"
+#include "report/experiment_options.hpp"
+#include "tasks/associative_retrieval_task.hpp"
 
 namespace {
 
@@ -28,7 +29,7 @@ struct Settings {
   Experiment experiment;
   int pairs = 4;
   long train = 100000, validation = 10000, test = 20000;
-  double target = 0;  // the largest error in % of the fast weights that counts as success; 0: any
+  double target = 0;  // largest error in % of the fast weights for success; 0: any
   bool quick = false, smoke = false;
 };
 
@@ -41,15 +42,15 @@ Settings parse(int argc, char** argv) {
   e.units = {20, 50, 100};
   e.plan.steps = 30000;
   e.published = published;
-  CLI::App app("Associative retrieval by recurrent networks with and without fast weights");
+  CommandLine app("Associative retrieval by recurrent networks with and without fast weights");
   add_experiment_options(app, e);
-  app.get_option("--steps")->default_str("30000, 60000 where R = 20");
-  app.add_option("--pairs", s.pairs, "K")->check(CLI::Range(1, 26))->capture_default_str();
+  app.option("--steps").show_default("30000, 60000 where R = 20");
+  app.add_option("--pairs", s.pairs, "K").between(1, 26).show_default();
   app.add_flag("--quick", s.quick, "R = 50, a minute; fails where the fast weights do not learn")
-      ->excludes("--models", "--units", "--steps", "--rates");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
+      .excludes({"--models", "--units", "--steps", "--rates"});
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
   parse_options(app, argc, argv, e);
-  if (app.count("--steps") == 0) e.steps = {{20, 2 * e.plan.steps}};
+  if (!app.given("--steps")) e.steps = {{20, 2 * e.plan.steps}};
   if (s.pairs != 4) e.published.clear();
   if (s.quick) e.units = {50}, e.plan.steps = 5000, e.rates = {3e-3}, s.target = 10;
   if (s.smoke) e.units = {50}, e.plan.steps = 4, e.rates = {1e-3};
@@ -70,8 +71,14 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const std::string heading = "Associative retrieval, K = " + std::to_string(s.pairs) +
                               ": test error in % beside the paper's (a guess: 90)";
-  return run_experiment(s.experiment, SymbolEncoder(retrieval_symbols, 50, 100), draw_data(s),
-                        heading, s.target);
+  const SymbolEncoder encoder(retrieval_symbols, 50, 100);
+  const auto data = draw_data(s);
+  return run_experiment(
+      s.experiment,
+      [&](const Run& run, std::uint64_t seed) {
+        return make_classifier(run.kind, encoder, run.units, run.eta, seed);
+      },
+      as_classified(data), heading, s.target);
 } catch (const std::exception& error) {
   std::cerr << "associative_retrieval: " << error.what() << "\n";
   return 1;

@@ -1,24 +1,26 @@
 // How much does a fast weight memory hold, and can it overwrite? The synthetic tasks of Schlag,
 // Irie, Schmidhuber 2021, arXiv 2102.11174, section 6.1, beside the numbers of the authors' logs.
 //
-// Setting 1, capacity: S pairs of S keys and S values, each once, are written, then one key is
-// asked for. The sum rule holds about as many pairs as the feature map has dimensions. Setting 2,
-// update rule: keys come again, and the last value counts, which the sum rule cannot tell.
+// Setting 1, capacity: S pairs of S keys and S values, each once, are written, then one key is the
+// query. The sum rule holds about as many pairs as the feature map has dimensions. Setting 2,
+// update rule: keys are repeated, and the last value of a key is the answer. The sum rule cannot
+// tell which value was last.
 //
-// Keys of 64 rows, slow weights trained by Adam with 1e-3 on batches of 32, until the evaluation
+// Keys have 64 rows. Adam trains the slow weights with 1e-3 on batches of 32, until the evaluation
 // loss is below 1e-3 or has not fallen in more than ten evaluations, 100 steps apart (the fast
-// weight memory with tanh: 1e-4, 128). As in the authors' code, sequences to evaluate by are 20 of
-// S pairs in both settings, with one query for every distinct key; perfect addressing under the sum
-// rule gives 0.108 there for S = 20 in setting 2 (asked at a random position 0.170, and 0.268 at
-// the 2S pairs of training), drawn as lines. The loss is the mean over all queries, where theirs is
-// that of means over 32 queries each, the last of fewer (0.111 instead of 0.108).
+// weight memory with tanh: 1e-4, 128). As in the authors' code, an evaluation has 20 sequences of S
+// pairs in both settings, with one query for every distinct key. Perfect addressing under the sum
+// rule gives 0.108 there for S = 20 in setting 2 (0.170 with the key of a random position as query,
+// and 0.268 with the 2S pairs of training); the picture has these as lines. The loss is the mean
+// over all queries. The authors average means over 32 queries each, the last of fewer (0.111
+// instead of 0.108).
 //
 //   build/release/examples/capacity [--quick] [--seed 2] [--threads 2] [--resume]
 //
-// FAVOR+ is drawn anew for every batch of training, and evaluations go by the last draw; the
-// authors' code draws anew there as well. Fails where at S = 20 of setting 2 a delta rule with
-// ELU+1 or DPFP is not below 0.002 with every seed, or the sum rule with these not between
-// 0.08 and 0.14.
+// The features of FAVOR+ are drawn anew for every batch of training, and evaluations use the last
+// draw; the authors' code draws anew there as well. The program fails if at S = 20 of setting 2 a
+// delta rule with ELU+1 or DPFP is not below 0.002 with every seed, or the sum rule with these not
+// between 0.08 and 0.14.
 
 #include <algorithm>
 #include <chrono>
@@ -27,12 +29,12 @@
 #include <iostream>
 #include <mutex>
 
-#include "support/capacity_report.hpp"
-#include "support/denormals.hpp"
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/progress.hpp"
-#include "support/threads.hpp"
+#include "report/capacity_report.hpp"
+#include "report/command_line.hpp"
+#include "report/files.hpp"
+#include "training/denormals.hpp"
+#include "training/progress.hpp"
+#include "training/threads.hpp"
 
 namespace {
 
@@ -46,7 +48,7 @@ struct Settings {
   bool resume = false, smoke = false;
 };
 
-// Every training there is to do, the longest first, so that threads end together.
+// All trainings, the longest first, so that threads end together.
 std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& published) {
   std::vector<CapacityRun> runs;
   const auto add = [&](int setting, const auto& models, const auto& sizes_of) {
@@ -65,7 +67,7 @@ std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& publi
     return s.update_sizes.empty() ? update_sizes(model) : s.update_sizes;
   });
   if (runs.empty())
-    throw std::invalid_argument("none of the models belongs to the settings asked for");
+    throw std::invalid_argument("none of the models belongs to the settings chosen");
   std::stable_sort(runs.begin(), runs.end(),
                    [](const auto& a, const auto& b) { return a.symbols > b.symbols; });
   return runs;
@@ -74,18 +76,18 @@ std::vector<CapacityRun> runs_of(const Settings& s, const PublishedLosses& publi
 void train(const Settings& s, CapacityRun& run,
            const std::function<void(long, double)>& evaluated) {
   const auto start = std::chrono::steady_clock::now();
-  CapacityOptions o;
-  o.symbols = run.symbols;
-  o.repeats = run.setting == 2;
-  o.steps = run.steps;
-  o.seed = run.seed;
-  o.evaluated = evaluated;
+  CapacityOptions o{.symbols = run.symbols,
+                    .repeats = run.setting == 2,
+                    .steps = run.steps,
+                    .seed = run.seed,
+                    .evaluated = evaluated};
   if (s.smoke) o.every = 5, o.test = 2, o.batch = 4;
   run.result = train_capacity(run.model, o);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Gives the runs that a table has results of these, and puts them first; returns how many.
+// Copies results of finished runs to the same runs, and moves these to the front. Returns their
+// number.
 long take_finished(std::vector<CapacityRun>& runs, const std::vector<CapacityRun>& finished) {
   const auto known = [&](CapacityRun& run) {
     const auto same = std::find_if(finished.begin(), finished.end(), [&](const auto& f) {
@@ -99,8 +101,8 @@ long take_finished(std::vector<CapacityRun>& runs, const std::vector<CapacityRun
   return std::stable_partition(runs.begin(), runs.end(), known) - runs.begin();
 }
 
-// The table with what is there already, to be appended to. A copy takes its place, so that at no
-// time there is less in it than before.
+// Opens the table to append to it, with the rows of earlier runs. The new file replaces the old one
+// in one step, so that an interruption loses no row.
 std::ofstream begin_table(const std::filesystem::path& file, const std::vector<CapacityRun>& kept) {
   const std::filesystem::path copy = file.string() + ".new";
   std::ofstream csv = open_to_write(copy);
@@ -111,7 +113,8 @@ std::ofstream begin_table(const std::filesystem::path& file, const std::vector<C
   return open_to_write(file, std::ios::app);
 }
 
-// Trainings at the same time, each in one thread and the same whatever the number of threads.
+// Runs trainings at the same time, each in one thread. The results do not depend on the number of
+// threads.
 void train_all(const Settings& s, std::vector<CapacityRun>& runs) {
   const auto file = std::filesystem::path(s.output) / "capacity.csv";
   const auto kept = s.resume ? read_runs(file) : std::vector<CapacityRun>();
@@ -149,36 +152,36 @@ Settings parse(int argc, char** argv) {
   for (const auto& m : capacity_models) kinds.push_back(m.key);
   for (const auto& m : update_models)
     if (std::find(kinds.begin(), kinds.end(), m.key) == kinds.end()) kinds.push_back(m.key);
-  CLI::App app("Capacity and update rules of fast weight memories");
-  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
+  CommandLine app("Capacity and update rules of fast weight memories");
+  app.add_option("--output", s.output, "folder of tables and pictures").show_default();
   app.add_option("--settings", s.settings, "1: capacity, 2: update rules")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 2));
+      .delimiter(',')
+      .between(1, 2);
   app.add_option("--models", s.models, "which to train, all by default")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kinds));
+      .delimiter(',')
+      .one_of(kinds);
   app.add_option("--sizes", s.sizes,
                  "S of setting 1; 20 to 600 by default, fewer where all are too many")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 100000));
+      .delimiter(',')
+      .between(2, 100000);
   app.add_option(
          "--update-sizes", s.update_sizes,
          "S of setting 2; 20, 60, 100 by default, 20 alone of what the authors have not run there "
          "and of tanh_fwm")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 100000));
-  positive(app, "--seeds", s.seeds, "how many seeds");
-  app.add_option("--seed", s.seed, "the first of them")->capture_default_str();
-  positive(app, "--steps", s.steps, "of one training, at most");
+      .delimiter(',')
+      .between(2, 100000);
+  app.add_positive("--seeds", s.seeds, "how many seeds");
+  app.add_option("--seed", s.seed, "the first of them").show_default();
+  app.add_positive("--steps", s.steps, "of one training, at most");
   app.add_option("--threads", s.threads, "trainings at the same time; 0: one a core");
   app.add_flag("--resume", s.resume,
                "goes on with the table in the folder: what it has is not trained again");
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes")
-      ->excludes("--settings", "--models", "--sizes", "--update-sizes", "--seeds");
+      .excludes({"--settings", "--models", "--sizes", "--update-sizes", "--seeds"});
   app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs")
-      ->excludes("--quick");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, quick || s.smoke);
+      .excludes({"--quick"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, quick || s.smoke);
   if (quick) {
     s.sizes = {20, 40, 60, 100, 120, 140};
     s.update_sizes = {20};
@@ -191,12 +194,13 @@ Settings parse(int argc, char** argv) {
   return s;
 }
 
-// Whether the update rules do at S = 20 what the authors report; says so of each.
+// Whether the update rules reach at S = 20 the losses of the authors; prints each comparison.
 bool as_published(const std::vector<CapacityRun>& runs) {
   bool all = true;
   for (const CapacityRun& r : runs) {
-    const bool held = !r.model.starts_with("favor");  // whose draws address too loosely
-    const bool delta = held && r.model.ends_with("_ours"), sum = held && r.model.ends_with("_sum");
+    const bool exact = !r.model.starts_with("favor");  // FAVOR+ addresses too loosely
+    const bool delta = exact && r.model.ends_with("_ours"),
+               sum = exact && r.model.ends_with("_sum");
     if (r.setting != 2 || r.symbols != 20 || !(delta || sum)) continue;
     const double least = delta ? 0 : 0.08, most = delta ? 0.002 : 0.14;
     const bool good = r.result.loss >= least && r.result.loss <= most;
@@ -212,7 +216,7 @@ bool as_published(const std::vector<CapacityRun>& runs) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  Eigen::setNbThreads(1);  // trainings are what runs in parallel
+  Eigen::setNbThreads(1);  // the trainings run in parallel
   make_folder(s.output);
   const PublishedLosses published = published_losses();
   std::vector<CapacityRun> runs = runs_of(s, published);

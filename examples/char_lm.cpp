@@ -1,28 +1,31 @@
 // A character-level language model of a real text, the same network around four memories: the sum
 // rule, the delta rule with two kinds of keys, and softmax attention. Prints a table of validation
 // bits per character, draws the curves, and lets every model write a few lines. There are no
-// positions and no convolution: what order there is comes from the causal reading alone, and the
-// models differ in their memory only.
+// positions and no convolution: the models know the order of characters from causal reading alone,
+// and differ in their memory only.
 //
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
 
 #include <chrono>
 #include <cstdio>
+#include <fastweights/training/schedule.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <numbers>
 #include <sstream>
 
-#include "support/char_model.hpp"
-#include "support/files.hpp"
-#include "support/generation.hpp"
-#include "support/options.hpp"
-#include "support/plot.hpp"
-#include "support/progress.hpp"
-#include "support/text.hpp"
-#include "support/trainer.hpp"
+#include "models/char_model.hpp"
+#include "models/generation.hpp"
+#include "report/command_line.hpp"
+#include "report/files.hpp"
+#include "report/plot.hpp"
+#include "tasks/text.hpp"
+#include "tasks/text_windows.hpp"
+#include "training/progress.hpp"
+#include "training/sequence_trainer.hpp"
 
 namespace {
 
@@ -46,7 +49,7 @@ struct Point {
 
 struct Result {
   std::string kind;
-  fw::Index parameters = 0;
+  long parameters = 0;
   double validation = 0, seconds = 0;  // in training steps
   std::vector<Point> curve;
   std::string sample;
@@ -73,7 +76,7 @@ std::filesystem::path checkpoint_path(const Settings& s, const std::string& kind
   return std::filesystem::path(s.output) / (kind + ".safetensors");
 }
 
-// All that a run depends on: two runs that say the same give the same.
+// All settings that the results depend on.
 std::string run_of(const Settings& s, const Text& text) {
   std::ostringstream run;
   run << "seed " << s.seed << ", steps " << s.steps << ", batch " << s.batch << ", length "
@@ -82,24 +85,22 @@ std::string run_of(const Settings& s, const Text& text) {
   return run.str();
 }
 
-template <class Model>
 void save_checkpoint(const Settings& s, const std::string& run, const CheckpointInfo& info,
-                     const Result& result, const Model& model, const fw::AdamW<Model>& optimiser) {
+                     const Result& result, TrainedModel& model, const AdamW& optimiser) {
   fw::io::SafeTensorsWriter writer;
   describe(writer, info);
   writer.metadata("run", run);
   writer.metadata("curve", to_csv(result.curve));
   writer.metadata("seconds", std::to_string(result.seconds));
-  fw::io::add_parameters(writer, model, "model");
-  fw::io::add_parameters(writer, optimiser.first, "first");
-  fw::io::add_parameters(writer, optimiser.second, "second");
+  add_parameters(writer, model, "model");
+  add_parameters(writer, *optimiser.first, "first");
+  add_parameters(writer, *optimiser.second, "second");
   writer.write(checkpoint_path(s, info.kind));
 }
 
-// Goes on from a checkpoint of the same run, and refuses one of another.
-template <class Model>
+// Continues from a checkpoint of the same run, and refuses one of another.
 void load_checkpoint(const Settings& s, const std::string& run, const std::string& alphabet,
-                     Result& result, Model& model, fw::AdamW<Model>& optimiser) {
+                     Result& result, TrainedModel& model, AdamW& optimiser) {
   const auto path = checkpoint_path(s, result.kind);
   if (!s.resume || !std::filesystem::exists(path)) return;
   const auto file = fw::io::SafeTensors::read(path);
@@ -107,19 +108,18 @@ void load_checkpoint(const Settings& s, const std::string& run, const std::strin
   if (noted(file, "run") != run || info.alphabet != alphabet)
     throw std::invalid_argument(path.string() + " is of another run or text: " +
                                 noted(file, "run") + "; this one is " + run);
-  fw::io::load_parameters(model, file, "model");
-  fw::io::load_parameters(optimiser.first, file, "first");
-  fw::io::load_parameters(optimiser.second, file, "second");
+  load_parameters(model, file, "model");
+  load_parameters(*optimiser.first, file, "first");
+  load_parameters(*optimiser.second, file, "second");
   optimiser.steps = info.step;
   result.curve = from_csv(noted(file, "curve"));
   result.seconds = std::stod(noted(file, "seconds"));
   std::cout << path.string() << ": goes on from step " << optimiser.steps << "\n";
 }
 
-template <class Model>
-std::string write_sample(const Settings& s, const Text& text, const Model& model) {
+std::string write_sample(const Settings& s, const Text& text, const LanguageModel<float>& model) {
   fw::Random random(s.seed);
-  Stream<Model> stream(model);
+  Stream stream(model);
   std::string written = s.prompt;
   for (const int symbol : encode(s.prompt, text.alphabet)) stream.read(symbol);
   for (long i = 0; i < s.generate; ++i) {
@@ -130,39 +130,61 @@ std::string write_sample(const Settings& s, const Text& text, const Model& model
   return written;
 }
 
-template <class Model>
+// The windows at these starts. Both must outlive the result.
+auto windows_at(std::span<const int> symbols, const std::vector<std::size_t>& starts, long length) {
+  return [symbols, &starts, length](long i) {
+    return text_window(symbols, starts[static_cast<std::size_t>(i)],
+                       static_cast<std::size_t>(length));
+  };
+}
+
+// The mean loss in bits over consecutive windows of the validation text.
+double validation_bits(const Settings& s, const Text& text, SequenceTrainer& trainer,
+                       std::size_t windows = std::numeric_limits<std::size_t>::max()) {
+  const auto starts = spread_starts(text.validation(), s.length, windows);
+  return trainer
+             .evaluate(static_cast<long>(starts.size()),
+                       windows_at(text.validation(), starts, s.length))
+             .loss /
+         nats_per_bit;
+}
+
 Result train(const Settings& s, const Text& text, const std::string& kind,
-             const ModelOptions& options, Model model) {
+             const ModelOptions& options) {
   using Clock = std::chrono::steady_clock;
+  const auto model = make_char_model(kind, options);
   fw::Random random(s.seed);
-  fw::initialise(model, random);
-  fw::AdamW<Model> optimiser(model, {.clip = s.clip});
+  model->initialise(random);
   const fw::WarmupCosine rate{
       .peak = s.rate, .warmup = s.steps / 20, .total = s.steps, .floor = s.rate / 100};
-  Trainer<Model> trainer(model, text, s.batch, s.length);
-  Result result{kind, fw::parameter_count(model), 0, 0, {}, {}};
+  check_text_length(text, s.length);
+  SequenceTrainer trainer(*model, {.clip = s.clip});
+  AdamW& optimiser = trainer.optimiser();
+  Result result{.kind = kind, .parameters = parameter_count(*model), .curve = {}, .sample = {}};
   const std::string run = run_of(s, text);
-  load_checkpoint(s, run, text.alphabet, result, model, optimiser);
+  load_checkpoint(s, run, text.alphabet, result, *model, optimiser);
   Progress progress(kind, s.steps);
   for (long step = optimiser.steps; step < s.steps; ++step) {
     const auto start = Clock::now();
-    // Drawn by the step, so that resuming repeats them.
+    // The seed is that of the step, so that a resumed run draws the same windows.
     fw::Random draws(s.seed * 1000003 + static_cast<std::uint64_t>(step));
-    const double loss = trainer.gradient(model, text, draws) / nats_per_bit;
-    optimiser.step(model, trainer.gradient(), rate(step));
+    const auto starts = draw_starts(text, s.batch, s.length, draws);
+    const double loss =
+        trainer.compute_gradient(s.batch, windows_at(text.training(), starts, s.length)).loss /
+        nats_per_bit;
+    trainer.step(rate(step));
     result.seconds += std::chrono::duration<double>(Clock::now() - start).count();
     const long done = step + 1;
     if (done % s.evaluate_every == 0 || done == s.steps)
-      result.curve.push_back(
-          {done, loss, trainer.loss(model, text.validation(), 64) / nats_per_bit});
+      result.curve.push_back({done, loss, validation_bits(s, text, trainer, 64)});
     if (done % s.checkpoint_every == 0 || done == s.steps)
-      save_checkpoint(s, run, {kind, text.alphabet, options, done}, result, model, optimiser);
+      save_checkpoint(s, run, {kind, text.alphabet, options, done}, result, *model, optimiser);
     char note[64];
     std::snprintf(note, sizeof note, "%.2f bits", loss);
     progress.show(done, note);
   }
-  result.validation = trainer.loss(model, text.validation()) / nats_per_bit;
-  result.sample = write_sample(s, text, model);
+  result.validation = validation_bits(s, text, trainer);
+  result.sample = write_sample(s, text, *model);
   return result;
 }
 
@@ -197,29 +219,26 @@ void write_curves(const Settings& s, const Text& text, const std::vector<Result>
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  CLI::App app("Character-level language models around four memories");
-  app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
-  app.add_option("--output", s.output, "folder of checkpoints, curves and picture")
-      ->capture_default_str();
-  add_models(app, s.models, model_kinds);
-  const auto* steps = positive(app, "--steps", s.steps, "training steps");
-  positive(app, "--batch", s.batch, "windows a step");
-  positive(app, "--length", s.length, "characters a window");
-  positive(app, "--layers", s.layers, "blocks");
-  positive(app, "--heads", s.heads, "heads of 32; the width is their sum");
-  positive(app, "--rate", s.rate, "peak learning rate");
-  app.add_option("--seed", s.seed, "of weights, windows and samples")->capture_default_str();
-  app.add_option("--prompt", s.prompt, "what the models go on from")->capture_default_str();
-  app.add_option("--generate", s.generate, "characters they write")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  positive(app, "--temperature", s.temperature, "of their writing");
+  CommandLine app("Character-level language models around four memories");
+  app.add_option("--text", s.text, "the text").environment("FASTWEIGHTS_TEXT").show_default();
+  app.add_option("--output", s.output, "folder of checkpoints, curves and picture").show_default();
+  app.add_models(s.models, model_kinds);
+  const Option steps = app.add_positive("--steps", s.steps, "training steps");
+  app.add_positive("--batch", s.batch, "windows a step");
+  app.add_positive("--length", s.length, "characters a window");
+  app.add_positive("--layers", s.layers, "blocks");
+  app.add_positive("--heads", s.heads, "heads of 32; the width is their sum");
+  app.add_positive("--rate", s.rate, "peak learning rate");
+  app.add_option("--seed", s.seed, "of weights, windows and samples").show_default();
+  app.add_option("--prompt", s.prompt, "what the models go on from").show_default();
+  app.add_option("--generate", s.generate, "characters they write").not_negative().show_default();
+  app.add_positive("--temperature", s.temperature, "of their writing");
   app.add_flag("--resume", s.resume, "go on from the checkpoints in the output folder");
   app.add_flag("--quick", s.quick, "a demonstration of two minutes: 800 steps by default");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
-  if (s.quick && steps->empty()) s.steps = 800;
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
+  if (s.quick && !steps.given()) s.steps = 800;
   if (s.smoke) s.steps = 6, s.evaluate_every = 3, s.generate = 20;
   return s;
 }
@@ -228,17 +247,16 @@ Settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  Eigen::setNbThreads(1);  // the shards are what runs in parallel
+  Eigen::setNbThreads(1);  // the shards run in parallel
   const Text text = read_text(s.text);
   make_folder(s.output);
   std::printf("%s: %zu characters, %d symbols\n", s.text.c_str(), text.symbols.size(), text.size());
   std::fflush(stdout);              // before the progress bars
   encode(s.prompt, text.alphabet);  // throws now rather than after the training
-  const ModelOptions options{text.size(), s.layers, s.heads, s.length};
+  const ModelOptions options{
+      .symbols = text.size(), .layers = s.layers, .heads = s.heads, .window = s.length};
   std::vector<Result> results;
-  for (const std::string& kind : s.models)
-    results.push_back(with_model(
-        kind, options, [&](const auto& model) { return train(s, text, kind, options, model); }));
+  for (const std::string& kind : s.models) results.push_back(train(s, text, kind, options));
   for (const Result& r : results)
     std::printf("\n%s writes:\n%s\n", r.kind.c_str(), r.sample.c_str());
   print_table(s, text, results);

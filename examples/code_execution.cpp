@@ -1,7 +1,7 @@
 // Programs of a few variables, executed statement by statement: the code execution task of Irie et
-// al. 2021 (arXiv 2106.06295, section 4.1). The same model around the sum rule, the delta rule and
-// recurrent fast weight programmers; prints which share of the prints each gets right, and of whole
-// programs, beside what the paper has for the latter.
+// al. 2021 (arXiv 2106.06295, section 4.1). The same model is trained around the sum rule, the
+// delta rule and recurrent fast weight programmers. The program prints the share of right answers
+// and of programs all of whose answers are right, the latter beside the paper's.
 //
 //   build/release/examples/code_execution [--quick] [--variables 5] [--seed 2]
 //
@@ -9,12 +9,12 @@
 // times; ours see 48,000 programs once and have a convolution over four tokens before each memory,
 // without which they learn far more slowly. The paper's sum rule has no normaliser.
 
-#include "support/code_execution_task.hpp"
-#include "support/task_run.hpp"
+#include "report/task_report.hpp"
+#include "tasks/code_execution_task.hpp"
 
 namespace {
 
-// The best that knows only how often each answer is right.
+// The accuracy of always giving the most frequent answer.
 double most_frequent(const CodeExecutionOptions& o, long programs) {
   std::vector<long> counts(code_answers, 0);
   long all = 0;
@@ -32,7 +32,7 @@ struct Published {
 const std::vector<Published> published{
     {"LSTM", 99.0, 93.2}, {"sum", 0, 0}, {"delta", -1, 61.4}, {"delta-rnn", -1, 85.1}};
 
-// Whether the paper has results of such programs.
+// Whether the paper has results for such programs.
 bool of_the_paper(const CodeExecutionOptions& o) {
   return o.statements == 100 && o.keeps_assigned && (o.variables == 3 || o.variables == 5);
 }
@@ -64,7 +64,7 @@ void print_table(const TaskSettings& s, const CodeExecutionOptions& o,
               published_cells(o, "LSTM").c_str(), 100 * guess);
 }
 
-// The paper's as lines in the picture, where these are its programs.
+// The paper's results as lines in the picture, for programs like the paper's.
 std::map<std::string, double> published_lines(const CodeExecutionOptions& o) {
   std::map<std::string, double> lines;
   if (!of_the_paper(o)) return lines;
@@ -78,29 +78,24 @@ std::map<std::string, double> published_lines(const CodeExecutionOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  TaskSettings s;
+  TaskSettings s{.output = "build/code_execution",
+                 .steps = 3000,
+                 .batch = 16,
+                 .rate = 3e-3,
+                 .sizes = {.symbols = code_answers,  // there are more answers than words
+                           .convolution = 4}};
   CodeExecutionOptions o;
-  s.output = "build/code_execution";
-  s.steps = 3000;
-  s.batch = 16;
-  s.rate = 3e-3;
-  s.sizes.convolution = 4;
-  s.sizes.symbols = code_answers;  // of which there are more than of words
   bool repaired = false;
-  CLI::App app("Executing programs with recurrent fast weights");
+  CommandLine app("Executing programs with recurrent fast weights");
   add_task_options(app, s);
-  app.add_option("--variables", o.variables, "of a program")
-      ->check(CLI::Range(1, 5))
-      ->capture_default_str();
-  app.add_option("--statements", o.statements, "of a program")
-      ->check(CLI::Range(2, 10000))
-      ->capture_default_str();
+  app.add_option("--variables", o.variables, "of a program").between(1, 5).show_default();
+  app.add_option("--statements", o.statements, "of a program").between(2, 10000).show_default();
   app.add_flag("--repaired", repaired,
                "a true `if` assigns to any variable, where the paper's programs leave a variable "
                "that has a value as it is");
-  app.get_option("--quick")->excludes("--statements");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+  app.option("--quick").excludes({"--statements"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   o.keeps_assigned = !repaired;
   if (s.quick) o.statements = 10, s.steps = 1000, s.rate = 5e-3, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.statements = 10;

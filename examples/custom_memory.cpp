@@ -1,4 +1,4 @@
-// A memory rule of your own in one screen: write it down, check its gradients, time it.
+// A memory rule of your own in 60 lines: define it, check its gradients, time it.
 #include <cstdio>
 #include <fastweights/fastweights.hpp>
 #include <fastweights/testing/gradient_check.hpp>
@@ -46,7 +46,7 @@ template <class S> struct GatedRule {
     d.query.noalias() += s.W.transpose() * dy.output;
   }
 };
-static_assert(fw::assert_memory<GatedRule<float>>());  // says in a sentence what is missing
+static_assert(fw::assert_memory<GatedRule<float>>());  // a failure names the missing member
 
 int main() {
   const GatedRule<float> memory{64, 64};

@@ -1,15 +1,15 @@
 // Streams text from a checkpoint of char_lm, one character at a time from a state of constant size,
-// and with --check shows that the streamed logits are those of the parallel form.
+// and with --check compares the streamed logits with those of the parallel form.
 //
 //   build/release/examples/generate build/char_lm/delta.safetensors --prompt "In the beginning"
 
 #include <cstdio>
 #include <iostream>
 
-#include "support/char_model.hpp"
-#include "support/generation.hpp"
-#include "support/options.hpp"
-#include "support/text.hpp"
+#include "models/char_model.hpp"
+#include "models/generation.hpp"
+#include "report/command_line.hpp"
+#include "tasks/text.hpp"
 
 namespace {
 
@@ -21,9 +21,8 @@ struct Settings {
   bool smoke = false;
 };
 
-template <class Model>
-void write_text(const Settings& s, const std::string& alphabet, const Model& model) {
-  Stream<Model> stream(model);
+void write_text(const Settings& s, const std::string& alphabet, const LanguageModel<float>& model) {
+  Stream stream(model);
   fw::Random random(s.seed);
   for (const int symbol : encode(s.prompt, alphabet)) stream.read(symbol);
   std::cout << s.prompt;
@@ -35,27 +34,24 @@ void write_text(const Settings& s, const std::string& alphabet, const Model& mod
   std::cout << "\n";
 }
 
-// max|streamed − parallel| / max|parallel| over the logits of a text that the model wrote itself.
-template <class Model> double streaming_error(const Settings& s, const Model& model) {
-  Stream<Model> stream(model);
+// max|streamed − parallel| / max|parallel| over the logits of a text that the model generates.
+double streaming_error(const Settings& s, const LanguageModel<float>& model) {
+  Stream stream(model);
   fw::Random random(s.seed);
   std::vector<int> symbols{0};
-  Eigen::MatrixXf streamed(model.symbols(), s.check), parallel(model.symbols(), s.check);
+  Eigen::MatrixXf streamed(model.network.symbols(), s.check);
   for (fw::Index t = 0; t < s.check; ++t) {
     streamed.col(t) = stream.read(symbols.back());
     symbols.push_back(stream.draw(random, 1.0));
   }
-  auto state = model.initial_state();
-  typename Model::Trace trace;
-  model.forward(state, std::span(symbols).first(static_cast<std::size_t>(s.check)), parallel,
-                trace);
+  symbols.pop_back();
+  const Eigen::MatrixXf parallel = parallel_logits(model, symbols);
   return (streamed - parallel).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
          parallel.cwiseAbs().maxCoeff();
 }
 
-template <class Model>
 int run(const Settings& s, const std::string& kind, const std::string& alphabet,
-        const Model& model) {
+        const LanguageModel<float>& model) {
   if (s.check == 0) {
     write_text(s, alphabet, model);
     return 0;
@@ -66,16 +62,16 @@ int run(const Settings& s, const std::string& kind, const std::string& alphabet,
   return error <= 1e-5 ? 0 : 1;
 }
 
-// Random weights, for a look at the streaming alone.
+// Checks the streaming with random weights.
 int smoke(Settings s) {
   int failures = 0;
   s.check = 300;
-  for (const Kind& kind : model_kinds)
-    failures += with_model(kind.key, {.symbols = 63}, [&](auto model) {
-      fw::Random random(s.seed);
-      fw::initialise(model, random);
-      return run(s, kind.key, "", model);
-    });
+  for (const Kind& kind : model_kinds) {
+    const auto model = make_char_model(kind.key, {.symbols = 63});
+    fw::Random random(s.seed);
+    model->initialise(random);
+    failures += run(s, kind.key, "", *model);
+  }
   return failures;
 }
 
@@ -83,29 +79,28 @@ int smoke(Settings s) {
 
 int main(int argc, char** argv) try {
   Settings s;
-  CLI::App app("Streams text from a checkpoint of char_lm");
-  const auto* file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
-  app.add_option("--prompt", s.prompt, "what to go on from")->capture_default_str();
-  positive(app, "--length", s.length, "characters to write");
-  positive(app, "--temperature", s.temperature, "the lower, the surer");
-  app.add_option("--seed", s.seed, "of the draws")->capture_default_str();
+  CommandLine app("Streams text from a checkpoint of char_lm");
+  const Option file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
+  app.add_option("--prompt", s.prompt, "what to go on from").show_default();
+  app.add_positive("--length", s.length, "characters to write");
+  app.add_positive("--temperature", s.temperature, "the lower, the surer");
+  app.add_option("--seed", s.seed, "of the draws").show_default();
   app.add_option("--check", s.check,
                  "compare streamed and parallel logits over that many characters")
-      ->check(above_zero());
-  const auto* is_smoke =
+      .above_zero();
+  const Option is_smoke =
       app.add_flag("--smoke,--quick", s.smoke, "random weights, streaming check");
-  parse_or_exit(app, argc, argv);
-  if (file->empty() && is_smoke->empty()) {
+  app.parse(argc, argv);
+  if (!file.given() && !is_smoke.given()) {
     std::cerr << "generate: name a checkpoint that char_lm wrote, or --smoke\n";
     return 1;
   }
   if (s.smoke) return smoke(s);
   const auto checkpoint = fw::io::SafeTensors::read(s.checkpoint);
   const CheckpointInfo info = checkpoint_info(checkpoint);
-  return with_model(info.kind, info.options, [&](auto model) {
-    fw::io::load_parameters(model, checkpoint, "model");
-    return run(s, info.kind, info.alphabet, model);
-  });
+  const auto model = make_char_model(info.kind, info.options);
+  load_parameters(*model, checkpoint, "model");
+  return run(s, info.kind, info.alphabet, *model);
 } catch (const std::exception& error) {
   std::cerr << "generate: " << error.what() << "\n";
   return 1;

@@ -1,25 +1,26 @@
 // Which digit is it, seen as 24 small glimpses one after the other? The glimpse task of Ba, Hinton,
 // Mnih, Leibo, Ionescu 2016, "Using Fast Weights to Attend to the Recent Past", arXiv 1610.06258,
 // section 4.2, with the networks of associative_retrieval and a plain RNN of tanh. The paper has 24
-// glimpses on two levels in a fixed order; here these are of every quarter of the image the whole,
-// coarsely, then its four corners, then the whole again.
+// glimpses on two levels in a fixed order. Here every quarter of the image is seen as a whole at
+// low resolution, then its four corners, then the whole again.
 //
-// On MNIST where its files are given, glimpses of 7x7 as in the paper; otherwise on the handwritten
-// digits of 8x8 pixels that scikit-learn ships, glimpses of 3x3: other images and fewer, so that
-// the paper's errors are a guide there and no goal.
+// With the files of MNIST, glimpses are of 7x7 pixels as in the paper. Otherwise the images are the
+// handwritten digits of 8x8 pixels that scikit-learn ships, and glimpses are of 3x3. These images
+// are others and fewer, so that the paper's errors are a guide there and no goal.
 //
 //   script/digits build/digits/digits.csv
 //   build/release/examples/glimpses [--quick] [--seed 2] [--mnist FOLDER]
 //
-// Every model is trained at each learning rate, the fast weights with each η, too, and the run that
-// is best in validation counts.
+// Every model is trained at each learning rate, the fast weights also with each η; the run with the
+// best validation error counts.
 
 #include <cstdio>
 #include <iostream>
 
-#include "support/classifier_report.hpp"
-#include "support/experiment_options.hpp"
-#include "support/glimpse_task.hpp"
+#include "models/classifiers.hpp"
+#include "report/classifier_report.hpp"
+#include "report/experiment_options.hpp"
+#include "tasks/glimpse_task.hpp"
 
 namespace {
 
@@ -32,7 +33,7 @@ struct Settings {
   Experiment experiment;
   std::string digits = "build/digits/digits.csv", mnist;
   int copies = 50;
-  double target = 0;  // the largest error in % of the fast weights that counts as success; 0: any
+  double target = 0;  // largest error in % of the fast weights for success; 0: any
   bool quick = false, smoke = false;
 };
 
@@ -47,18 +48,18 @@ Settings parse(int argc, char** argv) {
   e.plan.steps = 0;
   e.published = published;
   e.source = "paper, MNIST";
-  CLI::App app("Digits seen in glimpses by recurrent networks with and without fast weights");
+  CommandLine app("Digits seen in glimpses by recurrent networks with and without fast weights");
   app.add_option("--digits", s.digits, "the digits of 8x8 pixels")
-      ->envname("FASTWEIGHTS_DIGITS")
-      ->capture_default_str();
+      .environment("FASTWEIGHTS_DIGITS")
+      .show_default();
   app.add_option("--mnist", s.mnist, "folder of MNIST's four IDX files, unpacked");
-  positive(app, "--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on");
+  app.add_positive("--copies", s.copies, "warped versions of a digit of 8x8 pixels to train on");
   add_experiment_options(app, e);
-  app.get_option("--units")->default_str("10,20,50; of MNIST 50,100,200");
-  app.get_option("--steps")->default_str("6000; of MNIST 20000");
+  app.option("--units").show_default("10,20,50; of MNIST 50,100,200");
+  app.option("--steps").show_default("6000; of MNIST 20000");
   app.add_flag("--quick", s.quick, "one size, a minute; fails where the fast weights do not learn")
-      ->excludes("--models", "--units", "--steps", "--rates", "--etas");
-  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs")->excludes("--quick");
+      .excludes({"--models", "--units", "--steps", "--rates", "--etas"});
+  app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
   parse_options(app, argc, argv, e);
   const bool mnist = !s.mnist.empty();
   if (s.quick) e.units = {mnist ? 50 : 20}, e.plan.steps = 1500, s.target = 20;
@@ -110,8 +111,13 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const auto data = read_data(s);
   say_what_it_is(s, data);
-  return run_experiment(s.experiment, VectorEncoder(data.train.patch * data.train.patch, 100), data,
-                        "Test error in % beside the paper's on MNIST (a guess: 90)", s.target);
+  const VectorEncoder encoder(data.train.patch * data.train.patch, 100);
+  return run_experiment(
+      s.experiment,
+      [&](const Run& run, std::uint64_t seed) {
+        return make_classifier(run.kind, encoder, run.units, run.eta, seed);
+      },
+      as_classified(data), "Test error in % beside the paper's on MNIST (a guess: 90)", s.target);
 } catch (const std::exception& error) {
   std::cerr << "glimpses: " << error.what() << "\n";
   return 1;

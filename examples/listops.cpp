@@ -1,16 +1,16 @@
 // The value of nested lists, read from left to right: the sequential ListOps task of Irie et al.
-// 2021 (arXiv 2106.06295, section 4.1). The same model around the sum rule, the delta rule and
-// recurrent fast weight programmers; prints the share of lists each gets right. The sum rule has a
-// normaliser here, and the paper's has none.
+// 2021 (arXiv 2106.06295, section 4.1). The same model is trained around the sum rule, the delta
+// rule and recurrent fast weight programmers. The program prints the share of right answers of
+// each. The sum rule has a normaliser here; the paper's has none.
 //
 //   build/release/examples/listops [--quick] [--depth 15] [--seed 2]
 
-#include "support/listops_task.hpp"
-#include "support/task_run.hpp"
+#include "report/task_report.hpp"
+#include "tasks/listops_task.hpp"
 
 namespace {
 
-// What always giving the most frequent value gets right.
+// The accuracy of always giving the most frequent value.
 double most_frequent(const ListOpsOptions& o, long lists) {
   std::array<long, list_answers> counts{};
   for (long i = 0; i < lists; ++i)
@@ -34,20 +34,19 @@ void print_table(const TaskSettings& s, const ListOpsOptions& o,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  TaskSettings s;
+  TaskSettings s{.output = "build/listops",
+                 .steps = 6000,
+                 .rate = 2e-3,
+                 .sizes = {.symbols = static_cast<fw::Index>(list_words.size())}};
   ListOpsOptions o;
-  s.output = "build/listops";
-  s.steps = 6000;
-  s.rate = 2e-3;
-  s.sizes.symbols = static_cast<fw::Index>(list_words.size());
-  CLI::App app("Evaluating nested lists with recurrent fast weights");
+  CommandLine app("Evaluating nested lists with recurrent fast weights");
   add_task_options(app, s);
   app.add_option("--depth", o.depth, "of the lists")
-      ->check(CLI::Range(1, 30))  // deeper ones are too rare to be drawn
-      ->capture_default_str();
-  app.get_option("--quick")->excludes("--depth");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+      .between(1, 30)  // deeper ones are too rare to be drawn
+      .show_default();
+  app.option("--quick").excludes({"--depth"});
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   if (s.quick) o.depth = 4, s.steps = 800, s.test = 500;
   if (s.smoke) s.steps = 3, s.batch = 4, s.test = s.validation = 8, o.depth = 3;
   const auto results = run_task(

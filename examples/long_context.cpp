@@ -1,12 +1,12 @@
-// Streams a real text through the ∞-former's long-term memory and shows what an unbounded past
-// costs: the same bytes and the same time per token however much was read, paid for by a signal
-// that fades. A token is a character with a fixed random vector; the memory has its published
-// sizes, but 64 features instead of a large model's (--d 768 --heads 12).
+// Streams a real text through the ∞-former's long-term memory and measures the cost of an unbounded
+// past: bytes and time per token are constant, and the signal of old tokens fades. A token is a
+// character with a fixed random vector. The memory has its published sizes, but 64 features instead
+// of a large model's (--d 768 --heads 12).
 //
-// What is remembered is measured by the signal alone, without attention: x̃(t) where the tokens of a
-// chunk have come to lie, against the tokens, as ‖x̃ − x‖/‖x‖. The vectors have mean 0 over the
-// text, so an error of 1 is that of who remembers the mean only. The basis functions are wider than
-// a token, hence the errors of averages over windows of tokens besides.
+// The error of the memory is that of its signal alone, without attention: ‖x̃ − x‖/‖x‖, with x̃ the
+// signal at the places of the tokens x of a chunk. The vectors have mean 0 over the text, so that
+// remembering only the mean has an error of 1. The basis functions are wider than a token, hence
+// there are also errors of averages over windows of tokens.
 //
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/long_context --text build/text/kjv.txt [--quick]
@@ -23,12 +23,12 @@
 #include <iostream>
 #include <sstream>
 
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/plot.hpp"
-#include "support/progress.hpp"
-#include "support/signal_place.hpp"
-#include "support/text.hpp"
+#include "report/command_line.hpp"
+#include "report/files.hpp"
+#include "report/plot.hpp"
+#include "report/signal_place.hpp"
+#include "tasks/text.hpp"
+#include "training/progress.hpp"
 
 namespace {
 
@@ -50,13 +50,12 @@ struct Settings {
 };
 
 Layer make_layer(const Settings& s) {
-  Memory::Options o;
-  o.d = s.d;
-  o.heads = s.heads;
-  o.chunk = s.chunk;
-  o.samples = s.samples;
-  o.contraction = {s.tau};
-  o.regression.ridge = s.ridge;
+  const Memory::Options o{.d = s.d,
+                          .heads = s.heads,
+                          .chunk = s.chunk,
+                          .samples = s.samples,
+                          .contraction = {s.tau},
+                          .regression = {.ridge = s.ridge}};
   const Memory memory(o, fw::GaussianBasis<float>(s.functions, s.widths), {Location(s.functions)});
   Layer layer({.heads = s.heads}, memory, {});
   fw::Random random(s.seed);
@@ -64,7 +63,7 @@ Layer make_layer(const Settings& s) {
   return layer;
 }
 
-/// The text as vectors, chunk by chunk; it begins anew where it ends.
+/// The text as vectors, chunk by chunk; it starts again after its end.
 class Signal {
  public:
   Signal(const Settings& s, const Text& text)
@@ -93,13 +92,13 @@ class Signal {
   Index chunk_;
 };
 
-/// One stream: reads with every chunk as queries, then writes it.
+/// One stream. Each step reads with a chunk as queries, then writes the chunk.
 struct Stream {
   Layer::State state;
   Layer::Trace trace;
   Index chunks = 0;
 
-  /// Seconds that f takes: of processor time, so that other programs count less.
+  /// Processor time of f in seconds, which depends less on other programs than wall time.
   template <class F> static double seconds(const F& f) {
     const std::clock_t start = std::clock();
     f();
@@ -132,7 +131,7 @@ struct Stream {
   }
 };
 
-/// What a memory that has read so many tokens costs.
+/// The cost of a memory that has read `tokens` tokens.
 struct Milestone {
   Index tokens = 0;
   std::size_t bytes = 0;
@@ -140,7 +139,7 @@ struct Milestone {
   std::vector<double> writes, reads;  // seconds a chunk, one entry a round
 };
 
-/// The error for one age and every window: sums over the moments at which it was looked at.
+/// The error for one age and every window: sums over the moments of measurement.
 struct Fading {
   Index age = 0;
   std::vector<double> wrong, all;  // Σ‖x̃ − x‖², Σ‖x‖²
@@ -161,7 +160,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// x̃ where the tokens of a chunk lie now.
+// The signal x̃ at the current places of the tokens of a chunk.
 Matrix recalled(const Layer& layer, const Stream& stream, Index age) {
   const Memory& memory = layer.memory;
   const Index length = memory.options().chunk;
@@ -174,7 +173,7 @@ Matrix recalled(const Layer& layer, const Stream& stream, Index age) {
   return stream.state.coefficients * psi.cast<float>();
 }
 
-// The squared norm of averages over windows of so many columns.
+// The squared norm of averages over windows of `window` columns.
 double square_of_averages(const Matrix& x, Index window) {
   double sum = 0;
   for (Index at = 0; at + window <= x.cols(); at += window)
@@ -195,7 +194,7 @@ void look_back(const Settings& s, const Layer& layer, const Signal& signal, cons
   }
 }
 
-// Reads the whole stream; keeps it as it was at every power of ten, and looks back now and then.
+// Reads the whole stream. Copies it at every power of ten, and measures errors at 64 moments.
 std::vector<Milestone> read_all(const Settings& s, const Layer& layer, const Signal& signal,
                                 Index tokens, std::vector<Fading>& fading) {
   constexpr Index looks = 64;
@@ -223,15 +222,15 @@ std::vector<Milestone> read_all(const Settings& s, const Layer& layer, const Sig
   return milestones;
 }
 
-// Goes on from every milestone by one chunk, in turn and again and again: whatever else slows the
-// machine down meets all of them alike.
+// Continues from every milestone by one chunk, in turn, many times: a slow phase of the machine
+// affects all milestones alike.
 void time_milestones(const Layer& layer, const Signal& signal, Index rounds,
                      std::vector<Milestone>& milestones) {
   Progress progress("timing", rounds);
   for (Index round = 0; round < rounds; ++round) {
     for (Milestone& m : milestones) {
       Stream stream = m.stream;
-      stream.step(layer, signal);  // the state and the operators to the cache
+      stream.step(layer, signal);  // loads the state and the operators into the cache
       const auto cost = stream.step(layer, signal);
       m.writes.push_back(cost.write);
       m.reads.push_back(cost.read);
@@ -242,7 +241,7 @@ void time_milestones(const Layer& layer, const Signal& signal, Index rounds,
 
 double cost(const Milestone& m) { return median(m.writes) + median(m.reads); }
 
-// The first at which so many tokens were read; the last if there is none.
+// The first milestone with at least that many tokens; the last if there is none.
 const Milestone& at(const std::vector<Milestone>& milestones, Index tokens) {
   for (const Milestone& m : milestones)
     if (m.tokens >= tokens) return m;
@@ -318,8 +317,8 @@ void draw(const Settings& s, const std::vector<Milestone>& milestones,
            curves + "1 with lines dt 2 lc 'gray40' title 'the mean'\nunset multiplot\n");
 }
 
-// Whether memory stays and the signal fades, as the first lines of this file say. Timings are left
-// to the reader.
+// Whether memory is constant and the signal fades, as the first lines of this file say. Timings are
+// not checked.
 bool as_promised(const Settings& s, const std::vector<Milestone>& milestones,
                  const std::vector<Fading>& fading) {
   const std::size_t window = std::min<std::size_t>(1, s.windows.size() - 1);
@@ -331,7 +330,7 @@ bool as_promised(const Settings& s, const std::vector<Milestone>& milestones,
   return constant && fades;
 }
 
-// What is there besides the streams, once for all of them; and what does not grow.
+// Prints sizes that do not grow with the stream, and that of a key-value cache.
 void print_sizes(const Settings& s, const Layer& layer, Index tokens) {
   const double newest =
       s.tau > 0 ? 1 - s.tau : static_cast<double>(s.chunk) / static_cast<double>(tokens);
@@ -355,29 +354,30 @@ void check(const Settings& s, Index tokens) {
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  CLI::App app("A text streamed through the long-term memory of the ∞-former");
-  app.add_option("--text", s.text, "the text")->envname("FASTWEIGHTS_TEXT")->capture_default_str();
-  app.add_option("--output", s.output, "folder of tables and picture")->capture_default_str();
-  positive(app, "--repeat", s.repeat, "how many times the text is read");
+  CommandLine app("A text streamed through the long-term memory of the ∞-former");
+  app.add_option("--text", s.text, "the text").environment("FASTWEIGHTS_TEXT").show_default();
+  app.add_option("--output", s.output, "folder of tables and picture").show_default();
+  app.add_positive("--repeat", s.repeat, "how many times the text is read");
   app.add_option("--tokens", s.tokens, "characters to read at most; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      .not_negative()
+      .show_default();
   app.add_option("--tau", s.tau, "contraction; 0: even, a new regression every chunk, so slow")
-      ->capture_default_str();
-  positive(app, "--d", s.d, "features of the signal");
-  positive(app, "--heads", s.heads, "of the layer");
-  positive(app, "--functions", s.functions, "of the basis, N");
-  app.add_option("--widths", s.widths, "of the functions")->delimiter(',')->capture_default_str();
-  positive(app, "--samples", s.samples, "of the old signal, M");
-  positive(app, "--chunk", s.chunk, "characters to a write, L");
-  positive(app, "--ridge", s.ridge, "penalty of the regression");
-  positive(app, "--windows", s.windows, "characters that errors are averaged over")->delimiter(',');
-  positive(app, "--oldest", s.oldest, "chunks to look back");
-  app.add_option("--seed", s.seed, "of weights and vectors")->capture_default_str();
-  app.add_flag("--quick", s.quick, "the first million characters")->excludes("--tokens");
+      .show_default();
+  app.add_positive("--d", s.d, "features of the signal");
+  app.add_positive("--heads", s.heads, "of the layer");
+  app.add_positive("--functions", s.functions, "of the basis, N");
+  app.add_option("--widths", s.widths, "of the functions").delimiter(',').show_default();
+  app.add_positive("--samples", s.samples, "of the old signal, M");
+  app.add_positive("--chunk", s.chunk, "characters to a write, L");
+  app.add_positive("--ridge", s.ridge, "penalty of the regression");
+  app.add_positive("--windows", s.windows, "characters that errors are averaged over")
+      .delimiter(',');
+  app.add_positive("--oldest", s.oldest, "chunks to look back");
+  app.add_option("--seed", s.seed, "of weights and vectors").show_default();
+  app.add_flag("--quick", s.quick, "the first million characters").excludes({"--tokens"});
   app.add_flag("--smoke", s.smoke, "a small memory, to see that it runs and fades");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   if (s.quick) s.tokens = 1000000;
   if (s.smoke) {
     s.tokens = 100000, s.d = 16, s.functions = s.samples = s.chunk = 64;
@@ -390,7 +390,7 @@ Settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  Eigen::setNbThreads(1);  // whose processor time is measured
+  Eigen::setNbThreads(1);  // processor time is measured
   const Text text = read_text(s.text);
   Index tokens = s.repeat * static_cast<Index>(text.symbols.size());
   if (s.tokens > 0) tokens = std::min(tokens, s.tokens);

@@ -1,26 +1,29 @@
 // Which symbols are the most frequent of a long sequence? The sorting task of the ∞-former (Martins
-// et al. 2022, arXiv 2109.00301, section 4.1): a short-term memory alone, with the compressive
-// memory, and with the ∞-former's continuous memory, its past sampled evenly or where it was
-// attended to. The models have equal size (the compressive one lacks the density's few weights) and
-// the same number of vectors to remember by. Prints token accuracy with teacher forcing against the
-// length of the sequence, beside what ranking by counts in a window would give.
+// et al. 2022, arXiv 2109.00301, section 4.1). The models have a short-term memory alone, or with
+// the compressive memory, or with the ∞-former's continuous memory, whose past is sampled evenly or
+// where it was attended to. They have equal size (the compressive one lacks the density's few
+// weights) and the same number of vectors in memory. The program prints token accuracy with teacher
+// forcing by the length of the sequence, beside the accuracy of ranking by counts in a window.
 //
-// A reduced scale of the paper's: 2 layers of 64, N = 128, n from 512 to 4096, and a short-term
-// memory of 64 tokens in each layer, so that two layers see the last 128. One model is trained at
-// the shortest length and goes on at each longer one. --paper has the sizes of the published code
-// (the paper's text has N = 1024 and a short-term memory of 2048), for which a CPU needs days.
+// The scale is smaller than the paper's: 2 layers of 64, N = 128, n from 512 to 4096, and a
+// short-term memory of 64 tokens in each layer, so that two layers see the last 128. A model is
+// trained at the shortest length first, and then at each longer one. --paper has the sizes of the
+// published code (the paper's text has N = 1024 and a short-term memory of 2048), for which a CPU
+// needs days.
 //
 //   build/release/examples/sorting [--quick] [--seed 2]
 
 #include <chrono>
 #include <cstdio>
+#include <fastweights/training/schedule.hpp>
 #include <iostream>
 
-#include "support/files.hpp"
-#include "support/options.hpp"
-#include "support/progress.hpp"
-#include "support/sorting_picture.hpp"
-#include "support/sorting_trainer.hpp"
+#include "report/command_line.hpp"
+#include "report/files.hpp"
+#include "report/plot.hpp"
+#include "report/sorting_picture.hpp"
+#include "training/progress.hpp"
+#include "training/sequence_trainer.hpp"
 
 namespace {
 
@@ -37,7 +40,7 @@ struct Settings {
 
 struct Result {
   std::string kind;
-  fw::Index parameters = 0;
+  long parameters = 0;
   long length = 0, steps = 0;
   double accuracy = 0, loss = 0, seconds = 0;  // a training step
 };
@@ -45,53 +48,61 @@ struct Result {
 // Test sequences are of a seed that no training uses.
 constexpr std::uint64_t test_seed = 1'000'003;
 
-// Trains on from wherever the model is.
-template <class Model>
-Result train(const Settings& s, const std::string& kind, Model& model, long length, bool first) {
+// Sequences first, first + 1, … of a seed.
+auto drawn(std::uint64_t seed, long first, long length) {
+  return [=](long i) {
+    return sorting_sequence(
+        draw_sort_sequence(seed, static_cast<std::uint64_t>(first + i), length));
+  };
+}
+
+// Trains on from the current parameters of the model.
+Result train(const Settings& s, const std::string& kind, SortingModel& model, long length,
+             bool first) {
   using Clock = std::chrono::steady_clock;
   const long steps = first ? s.steps : s.more;
-  const long reach = kind == "cache" ? long{s.sizes.reach()} : 0;
-  SortingTrainer<Model> trainer(model, s.sizes.window, reach);
-  fw::AdamW<Model> optimiser(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
+  model.reading = {.tail = s.sizes.window, .reach = kind == "cache" ? long{s.sizes.reach()} : 0};
+  SequenceTrainer trainer(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
   const fw::WarmupCosine rate{.peak = first ? s.rate : s.later_rate,
                               .warmup = std::min(s.warmup, steps / 4),
                               .total = steps};
   Progress progress(kind + " " + std::to_string(length), steps);
   const auto start = Clock::now();
   for (long step = 0; step < steps; ++step) {
-    const auto score = trainer.gradient(model, s.seed * 65537 + static_cast<std::uint64_t>(length),
-                                        step * s.batch, s.batch, length);
-    optimiser.step(model, trainer.gradient(), rate(step));
+    const Score score = trainer.compute_gradient(
+        s.batch,
+        drawn(s.seed * 65537 + static_cast<std::uint64_t>(length), step * s.batch, length));
+    trainer.step(rate(step));
     char note[64];
     std::snprintf(note, sizeof note, "loss %.2f  accuracy %.0f %%", score.loss,
-                  100 * score.accuracy);
+                  100 * score.accuracy());
     progress.show(step + 1, note);
   }
   const std::chrono::duration<double> spent = Clock::now() - start;
-  const auto score = trainer.evaluate(model, test_seed + s.seed, s.test, length);
+  const Score score = trainer.evaluate(s.test, drawn(test_seed + s.seed, 0, length));
   return {kind,
-          fw::parameter_count(model),
+          parameter_count(model),
           length,
           steps,
-          score.accuracy,
+          score.accuracy(),
           score.loss,
           spent.count() / static_cast<double>(steps)};
 }
 
-template <class Model>
-std::vector<Result> train_all(const Settings& s, const std::string& kind, Model model) {
+std::vector<Result> train_all(const Settings& s, const std::string& kind) {
+  const auto model = make_sorting_model(kind, s.sizes);
   fw::Random random(s.seed);
-  fw::initialise(model, random);
+  model->initialise(random);
   std::vector<Result> results;
   for (const long length : s.lengths) {
-    results.push_back(train(s, kind, model, length, results.empty()));
+    results.push_back(train(s, kind, *model, length, results.empty()));
     std::printf("%-12s n = %5ld: accuracy %.1f %%\n", kind.c_str(), length,
                 100 * results.back().accuracy);
     std::fflush(stdout);
   }
   const auto folder = std::filesystem::path(s.output) / kind;
   std::filesystem::create_directories(folder);
-  show_memory(model, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
+  show_memory(*model, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
               kind + ", n = " + std::to_string(s.lengths.front()), folder);
   return results;
 }
@@ -153,48 +164,60 @@ void draw(const Settings& s) {
            "'counts in the last '.columnheader(i))\n");
 }
 
-void add_sizes(CLI::App& app, SortingOptions& o) {
-  positive(app, "--layers", o.layers, "blocks");
-  positive(app, "--width", o.width, "of the model");
-  positive(app, "--heads", o.heads, "of every attention");
-  positive(app, "--hidden", o.hidden, "of the feed-forward layers");
-  positive(app, "--window", o.window, "tokens of a layer's short-term memory");
-  positive(app, "--chunk", o.chunk, "tokens remembered together");
-  positive(app, "--functions", o.functions, "N, and slots of the compressive memory");
-  positive(app, "--samples", o.samples, "M, of the old signal, taken evenly");
-  positive(app, "--sticky-samples", o.sticky, "M, taken where it was attended to");
-  positive(app, "--compression", o.rate, "tokens to a slot");
-  app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly")->capture_default_str();
+void add_sizes(CommandLine& app, SortingOptions& o) {
+  app.add_positive("--layers", o.layers, "blocks");
+  app.add_positive("--width", o.width, "of the model");
+  app.add_positive("--heads", o.heads, "of every attention");
+  app.add_positive("--hidden", o.hidden, "of the feed-forward layers");
+  app.add_positive("--window", o.window, "tokens of a layer's short-term memory");
+  app.add_positive("--chunk", o.chunk, "tokens remembered together");
+  app.add_positive("--functions", o.functions, "N, and slots of the compressive memory");
+  app.add_positive("--samples", o.samples, "M, of the old signal, taken evenly");
+  app.add_positive("--sticky-samples", o.sticky, "M, taken where it was attended to");
+  app.add_positive("--compression", o.rate, "tokens to a slot");
+  app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly").show_default();
 }
 
 Settings parse(int argc, char** argv) {
   Settings s;
-  CLI::App app("Sorting symbols by frequency with a short-term and a long-term memory");
-  app.add_option("--output", s.output, "folder of tables and pictures")->capture_default_str();
-  add_models(app, s.models, sorting_kinds);
-  positive(app, "--lengths", s.lengths, "of the sequences, ascending")->delimiter(',');
-  positive(app, "--steps", s.steps, "training steps at the first length");
-  positive(app, "--more", s.more, "at each of the others");
-  positive(app, "--batch", s.batch, "sequences a step");
-  positive(app, "--rate", s.rate, "peak learning rate");
-  positive(app, "--later-rate", s.later_rate, "at the other lengths");
-  positive(app, "--test", s.test, "test sequences");
-  app.add_option("--seed", s.seed, "of weights and sequences")->capture_default_str();
-  CLI::App& sizes = *app.add_option_group("Sizes");
+  CommandLine app("Sorting symbols by frequency with a short-term and a long-term memory");
+  app.add_option("--output", s.output, "folder of tables and pictures").show_default();
+  app.add_models(s.models, sorting_kinds);
+  app.add_positive("--lengths", s.lengths, "of the sequences, ascending").delimiter(',');
+  app.add_positive("--steps", s.steps, "training steps at the first length");
+  app.add_positive("--more", s.more, "at each of the others");
+  app.add_positive("--batch", s.batch, "sequences a step");
+  app.add_positive("--rate", s.rate, "peak learning rate");
+  app.add_positive("--later-rate", s.later_rate, "at the other lengths");
+  app.add_positive("--test", s.test, "test sequences");
+  app.add_option("--seed", s.seed, "of weights and sequences").show_default();
+  CommandLine sizes = app.add_group("Sizes");
   add_sizes(sizes, s.sizes);
   app.add_flag("--quick", s.quick, "the shortest length, two models, three minutes")
-      ->excludes("--lengths", "--steps", "--models");
+      .excludes({"--lengths", "--steps", "--models"});
   sizes.excludes(app.add_flag("--paper", s.paper, "the published code's sizes")
-                     ->excludes("--quick", "--lengths", "--steps", "--more", "--batch", "--rate",
-                                "--later-rate"));
+                     .excludes({"--quick", "--lengths", "--steps", "--more", "--batch", "--rate",
+                                "--later-rate"}));
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
-  parse_or_exit(app, argc, argv);
-  keep_apart(app, s.output, s.quick || s.smoke);
+  app.parse(argc, argv);
+  use_own_folder(app, s.output, s.quick || s.smoke);
   if (s.quick) s.lengths = {512}, s.steps = 600, s.models = {"cache", "continuous"};
   if (s.smoke) s.lengths = {150, 200}, s.steps = 3, s.more = 2, s.batch = 4, s.test = 8;
   if (s.smoke) s.sizes.window = s.sizes.chunk = 32, s.sizes.functions = 17;
   if (s.paper) {
-    s.sizes = {3, 300, 6, 300, 1024, 1024, 512, 512, 512, 4, {0.01, 0.05}, 1, 0.75};
+    s.sizes = {.layers = 3,
+               .width = 300,
+               .heads = 6,
+               .hidden = 300,
+               .window = 1024,
+               .chunk = 1024,
+               .functions = 512,
+               .samples = 512,
+               .sticky = 512,
+               .rate = 4,
+               .widths = {0.01, 0.05},
+               .ridge = 1,
+               .tau = 0.75};
     s.lengths = {4000, 8000, 16000};
     s.steps = s.more = 20000;
     s.batch = 8;
@@ -207,13 +230,11 @@ Settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
-  Eigen::setNbThreads(1);  // the shards are what runs in parallel
+  Eigen::setNbThreads(1);  // the shards run in parallel
   make_folder(s.output);
   std::vector<Result> results;
   for (const std::string& kind : s.models)
-    with_sorting_model(kind, s.sizes, [&](auto model) {
-      for (Result& r : train_all(s, kind, std::move(model))) results.push_back(std::move(r));
-    });
+    for (Result& r : train_all(s, kind)) results.push_back(std::move(r));
   print_table(s, results);
   write_csv(s, results);
   draw(s);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <associative_retrieval_task.hpp>
 #include <set>
+#include <tasks/associative_retrieval_task.hpp>
 
 #include "support/catch.hpp"
 
@@ -35,7 +35,7 @@ TEST_CASE("A retrieval sequence is written as in the paper", "[retrieval]") {
   CHECK(to_text(std::vector<int>{2, 35, 10, 34, 9, 29, 5, 27, 36, 36, 2}) == "c9k8j3f1??c");
 }
 
-TEST_CASE("Letters, digits and the place asked for are each as likely", "[retrieval]") {
+TEST_CASE("Letters, digits and the places of queries are equally likely", "[retrieval]") {
   constexpr int pairs = 4, count = 26000;
   const SymbolSequences all = draw_retrievals(7, count, pairs);
   std::array<int, 26> first{}, last{};
@@ -70,7 +70,7 @@ TEST_CASE("A seed gives the same sequences, another seed others", "[retrieval]")
 
 TEST_CASE("Sequences are gathered one behind the other", "[retrieval]") {
   const SymbolSequences some{3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {0, 1, 2}};
-  SymbolSequences::Batch batch;
+  SequenceBatch batch;
   some.gather(std::vector<int>{2, 0, 2}, batch);
-  CHECK(batch == std::vector<int>{7, 8, 9, 1, 2, 3, 7, 8, 9});
+  CHECK(batch.symbols == std::vector<int>{7, 8, 9, 1, 2, 3, 7, 8, 9});
 }

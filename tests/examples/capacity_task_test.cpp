@@ -1,4 +1,4 @@
-#include "capacity_task.hpp"
+#include "tasks/capacity_task.hpp"
 
 #include <algorithm>
 #include <set>
@@ -38,7 +38,7 @@ TEST_CASE("capacity, setting 1: every key and value once", "[examples]") {
 TEST_CASE("capacity, setting 2: keys come again", "[examples]") {
   fw::Random random(2);
   const RecallTask task(20, true);
-  std::size_t asked = 0;
+  std::size_t queries = 0;
   for (int i = 0; i < 200; ++i) {
     const RecallSequence s = task.training(random), e = task.evaluation(random);
     CHECK(s.keys.size() == 40);
@@ -47,16 +47,16 @@ TEST_CASE("capacity, setting 2: keys come again", "[examples]") {
     CHECK(std::set<int>(e.queries.begin(), e.queries.end()) == distinct);
     check_answers(s);
     check_answers(e);
-    asked += e.queries.size();
+    queries += e.queries.size();
   }
   // 20 (1 − (1 − 1/20)^20) = 12.83 distinct keys
-  CHECK(std::abs(static_cast<double>(asked) / 200 - 12.83) < 0.3);
+  CHECK(std::abs(static_cast<double>(queries) / 200 - 12.83) < 0.3);
 }
 
 TEST_CASE("capacity: perfect addressing under the sum rule", "[examples]") {
-  CHECK(perfect_addressing(20, 20, Asked::every_key) == Catch::Approx(0.108).margin(0.001));
-  CHECK(perfect_addressing(20, 20, Asked::random_position) == Catch::Approx(0.170).margin(0.001));
-  CHECK(perfect_addressing(20, 40, Asked::random_position) == Catch::Approx(0.268).margin(0.001));
+  CHECK(perfect_addressing(20, 20, Queries::every_key) == Catch::Approx(0.108).margin(0.001));
+  CHECK(perfect_addressing(20, 20, Queries::random_position) == Catch::Approx(0.170).margin(0.001));
+  CHECK(perfect_addressing(20, 40, Queries::random_position) == Catch::Approx(0.268).margin(0.001));
   // By playing it.
   fw::Random random(3);
   double loss = 0;
@@ -73,5 +73,6 @@ TEST_CASE("capacity: perfect addressing under the sum rule", "[examples]") {
       for (const double each : mean) loss += 0.5 * each * each;
     }
   }
-  CHECK(loss / count == Catch::Approx(perfect_addressing(20, 20, Asked::every_key)).margin(0.003));
+  CHECK(loss / count ==
+        Catch::Approx(perfect_addressing(20, 20, Queries::every_key)).margin(0.003));
 }

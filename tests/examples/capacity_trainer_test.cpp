@@ -1,8 +1,14 @@
-#include "capacity_trainer.hpp"
+#include "training/capacity_trainer.hpp"
+
+#include <fastweights/fastweights.hpp>
+#include <models/capacity_models.hpp>
+#include <models/capacity_rules.hpp>
 
 #include "examples/gradient.hpp"
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
+
+template class CapacityTrainer<double>;
 
 namespace {
 
@@ -43,20 +49,21 @@ Eigen::MatrixXd by_memory(const M& m, const Eigen::MatrixXd& keys, const Eigen::
   return y;
 }
 
-template <class Rule> void check_rule(Rule rule, bool repeats) {
-  CapacityOptions o;
-  o.symbols = static_cast<int>(symbols);
-  o.d_key = d_key;
-  o.repeats = repeats;
-  CapacityTrainer<Rule> trainer(o, std::move(rule));
+void check_rule(std::unique_ptr<RecallRule<double>> rule, bool repeats) {
+  const CapacityOptions o{.symbols = static_cast<int>(symbols), .repeats = repeats, .d_key = d_key};
+  CapacityTrainer<double> trainer(o, std::move(rule));
   fw::Random random(2);
   const RecallTask task(o.symbols, repeats);
   std::vector<RecallSequence> batch;
   for (int i = 0; i < 4; ++i) batch.push_back(task.training(random));
   batch.push_back(task.evaluation(random));  // with many queries
   trainer.loss(batch, true);
-  const auto gradient = trainer.gradient();
-  check_gradient(trainer.net(), gradient, [&] { return trainer.loss(batch, false); });
+  const auto gradient = trainer.gradient().clone();
+  check_gradient(trainer.model(), *gradient, [&] { return trainer.loss(batch, false); });
+}
+
+template <class M> std::unique_ptr<RecallRule<double>> memory_rule(AnyMap<double> map) {
+  return std::make_unique<MemoryRule<M>>(symbols, d_key, std::move(map));
 }
 
 }  // namespace
@@ -64,7 +71,7 @@ template <class Rule> void check_rule(Rule rule, bool repeats) {
 TEST_CASE("capacity: the sum rule by weights is the memory", "[examples]") {
   using Map = fw::Dpfp<2>;
   Recall<double> r = random_recall(3);
-  SumRule<Map, double> rule(symbols, d_key, Map());
+  SumRule<double> rule{AnyMap<double>(Map())};
   rule.forward(r);
   Eigen::MatrixXd keys(Map().features(d_key), length), queries(keys.rows(), 3);
   fw::apply(Map(), r.keys, keys);
@@ -76,7 +83,7 @@ TEST_CASE("capacity: the sum rule by weights is the memory", "[examples]") {
 
 TEST_CASE("capacity: softmax attention by weights is the cache", "[examples]") {
   Recall<double> r = random_recall(3);
-  SoftmaxRule<double> rule(symbols, d_key, {});
+  SoftmaxRule<double> rule;
   rule.forward(r);
   const fw::KeyValueCache<double> m({.key_size = d_key, .value_size = symbols},
                                     {.capacity = length});
@@ -86,7 +93,7 @@ TEST_CASE("capacity: softmax attention by weights is the cache", "[examples]") {
 TEST_CASE("capacity: the gated rule is (1 − β) W + β v kᵀ", "[examples]") {
   using Gated = fw::GatedLinearAttention<double, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
   Recall<double> r = random_recall(2);
-  MemoryRule<Gated, fw::IdentityMap> rule(symbols, d_key, {});
+  MemoryRule<Gated> rule(symbols, d_key, fw::IdentityMap());
   rule.forward(r);
   const Eigen::MatrixXd v = one_hot(r.values);
   Eigen::MatrixXd W = Eigen::MatrixXd::Zero(symbols, d_key);
@@ -98,24 +105,16 @@ TEST_CASE("capacity: the gated rule is (1 − β) W + β v kᵀ", "[examples]") 
 TEST_CASE("capacity: the gradients of the slow weights", "[examples]") {
   using Normalised = fw::SumNormalised<fw::EluPlusOne>;
   using Gated = fw::GatedLinearAttention<double, fw::Dynamic, fw::Dynamic, fw::KeyValueDecay>;
-  check_rule(SumRule<fw::EluPlusOne, double>(symbols, d_key, {}), false);
-  check_rule(SoftmaxRule<double>(symbols, d_key, {}), true);
-  check_rule(MemoryRule<fw::DeltaRule<double>, Normalised>(symbols, d_key, {}), true);
-  check_rule(MemoryRule<Gated, Normalised>(symbols, d_key, {}), true);
-  check_rule(MemoryRule<fw::FastWeightMemory<double>, fw::TanhMap>(symbols, d_key, {}), true);
+  check_rule(std::make_unique<SumRule<double>>(fw::EluPlusOne()), false);
+  check_rule(std::make_unique<SoftmaxRule<double>>(), true);
+  check_rule(memory_rule<fw::DeltaRule<double>>(Normalised()), true);
+  check_rule(memory_rule<Gated>(Normalised()), true);
+  check_rule(memory_rule<fw::FastWeightMemory<double>>(fw::TanhMap()), true);
 }
 
 TEST_CASE("capacity: a training learns, and again the same", "[examples]") {
-  using Normalised = fw::SumNormalised<fw::EluPlusOne>;
-  using Rule = MemoryRule<fw::DeltaRule<float>, Normalised>;
-  CapacityOptions o;
-  o.symbols = 5;
-  o.repeats = true;
-  o.d_key = 16;
-  o.steps = 2000;
-  const auto train = [&] {
-    return CapacityTrainer<Rule>(o, Rule(5, 16, {})).train();
-  };
+  const CapacityOptions o{.symbols = 5, .repeats = true, .d_key = 16, .steps = 2000};
+  const auto train = [&] { return train_capacity("linear_ours", o); };
   const CapacityResult first = train(), second = train();
   CHECK(first.loss < 0.02);  // that of guessing is 0.4
   CHECK(first.loss == second.loss);

@@ -1,7 +1,7 @@
-#include <code_execution_task.hpp>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tasks/code_execution_task.hpp>
 
 #include "support/catch.hpp"
 
@@ -89,7 +89,8 @@ TEST_CASE("Programs run as their answers say", "[code_execution]") {
   for (const int variables : {1, 3, 5})
     for (const bool keeps : {true, false})
       for (std::uint64_t i = 0; i < 50; ++i) {
-        const auto program = draw_program({variables, 100, keeps}, 1, i);
+        const auto program = draw_program(
+            {.variables = variables, .statements = 100, .keeps_assigned = keeps}, 1, i);
         REQUIRE(program.input.size() == program.targets.size());
         const std::string text = code_text(program);
         CHECK(run_program(text, keeps) == code_answer_text(program));
@@ -104,7 +105,7 @@ TEST_CASE("Programs run as their answers say", "[code_execution]") {
 TEST_CASE("The quirk changes what programs answer", "[code_execution]") {
   bool differ = false;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    const auto program = draw_program({3, 100, true}, 2, i);
+    const auto program = draw_program({.variables = 3, .statements = 100}, 2, i);
     const std::string text = code_text(program);
     differ = differ || run_program(text, false, false) != code_answer_text(program);
   }
@@ -114,7 +115,7 @@ TEST_CASE("The quirk changes what programs answer", "[code_execution]") {
 TEST_CASE("Values stay in their range, and reach its ends", "[code_execution]") {
   int lowest = code_answers, highest = -1;
   for (std::uint64_t i = 0; i < 400; ++i)
-    for (const int target : draw_program({1, 4000, true}, 3, i).targets)
+    for (const int target : draw_program({.variables = 1, .statements = 4000}, 3, i).targets)
       if (target != no_answer && target != code_nothing)
         lowest = std::min(lowest, target), highest = std::max(highest, target);
   CHECK(lowest == 0);
@@ -124,7 +125,7 @@ TEST_CASE("Values stay in their range, and reach its ends", "[code_execution]") 
 TEST_CASE("The four kinds of statements are equally frequent", "[code_execution]") {
   long assign = 0, print = 0, conditional = 0, all = 0;
   for (std::uint64_t i = 0; i < 200; ++i) {
-    const std::string text = code_text(draw_program({5, 102, true}, 4, i));
+    const std::string text = code_text(draw_program({.variables = 5, .statements = 102}, 4, i));
     assign += count(text, "=");
     print += count(text, "print");
     conditional += count(text, "if");
@@ -140,6 +141,6 @@ TEST_CASE("A program is its seed's and number's, and settings are checked", "[co
   CHECK(draw_program({}, 1, 7).input == draw_program({}, 1, 7).input);
   CHECK(draw_program({}, 1, 7).input != draw_program({}, 1, 8).input);
   CHECK(draw_program({}, 2, 7).input != draw_program({}, 1, 7).input);
-  CHECK_THROWS_AS(draw_program({6, 100, true}, 1, 0), std::invalid_argument);
-  CHECK_THROWS_AS(draw_program({3, 1, true}, 1, 0), std::invalid_argument);
+  CHECK_THROWS_AS(draw_program({.variables = 6, .statements = 100}, 1, 0), std::invalid_argument);
+  CHECK_THROWS_AS(draw_program({.variables = 3, .statements = 1}, 1, 0), std::invalid_argument);
 }

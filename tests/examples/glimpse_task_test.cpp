@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <glimpse_task.hpp>
 #include <random>
+#include <tasks/glimpse_task.hpp>
 
 #include "support/catch.hpp"
 
@@ -72,20 +72,22 @@ TEST_CASE("Glimpses: each quarter coarse, in four, and coarse again", "[glimpses
 TEST_CASE("Glimpses: pixels, and their means, from 0 to 1", "[glimpses]") {
   const GlimpseSequences sequences(counting(4), 1);
   CHECK(sequences.targets == std::vector{7, 3});
-  GlimpseSequences::Batch batch;
+  SequenceBatch batch;
   sequences.gather(std::vector{1, 0}, batch);
-  REQUIRE((batch.rows() == 1 && batch.cols() == 48));
+  REQUIRE((batch.vectors.rows() == 1 && batch.vectors.cols() == 48));
   const std::array expected{2.5, 0.0, 1.0, 4.0, 5.0, 2.5, 4.5, 2.0, 3.0, 6.0, 7.0, 4.5};
   for (Eigen::Index i = 0; i < 12; ++i) {
-    CHECK(batch(0, 24 + i) == Catch::Approx(expected.at(static_cast<std::size_t>(i)) / 100));
-    CHECK(batch(0, i) == Catch::Approx((15 - expected.at(static_cast<std::size_t>(i))) / 100));
+    CHECK(batch.vectors(0, 24 + i) ==
+          Catch::Approx(expected.at(static_cast<std::size_t>(i)) / 100));
+    CHECK(batch.vectors(0, i) ==
+          Catch::Approx((15 - expected.at(static_cast<std::size_t>(i))) / 100));
   }
   const GlimpseSequences wide(counting(6), 2);  // quarters of 3x3 pixels, seen as 2x2 means
   wide.gather(std::vector{0}, batch);
-  CHECK((batch.col(1).cast<double>() * 100 - Eigen::Vector4d(0, 1, 6, 7)).norm() < 1e-5);
+  CHECK((batch.vectors.col(1).cast<double>() * 100 - Eigen::Vector4d(0, 1, 6, 7)).norm() < 1e-5);
   // the upper left mean: pixel 0 whole, 1 and 6 by half and 7 by a quarter, of 2.25 pixels
-  CHECK((batch.col(0).cast<double>() * 225 - Eigen::Vector4d(5.25, 8.25, 23.25, 26.25)).norm() <
-        1e-5);
+  CHECK((batch.vectors.col(0).cast<double>() * 225 - Eigen::Vector4d(5.25, 8.25, 23.25, 26.25))
+            .norm() < 1e-5);
 }
 
 TEST_CASE("Digits: read from lines of 65 numbers, or refused", "[glimpses]") {

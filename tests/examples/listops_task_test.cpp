@@ -1,6 +1,6 @@
 #include <fstream>
-#include <listops_task.hpp>
 #include <sstream>
+#include <tasks/listops_task.hpp>
 
 #include "support/catch.hpp"
 

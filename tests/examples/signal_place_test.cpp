@@ -1,6 +1,6 @@
 #include <fastweights/algorithms/step.hpp>
 #include <numbers>
-#include <signal_place.hpp>
+#include <report/signal_place.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,8 @@
-#include <sorting_trainer.hpp>
+#include <models/sorting_model.hpp>
+#include <training/sequence_trainer.hpp>
 
 #include "examples/gradient.hpp"
+#include "support/catch.hpp"
 
 namespace {
 
@@ -16,19 +18,26 @@ const SortingOptions tiny{.layers = 2,
                           .rate = 2,
                           .widths = {0.1}};
 
-template <class S = float, class F> void with_tiny(const std::string& kind, const F& f) {
-  with_sorting_model<S>(kind, tiny, [&](auto model) {
-    fw::Random random(3);
-    fw::initialise(model, random);
-    f(model);
-  });
+template <class S = float>
+std::unique_ptr<SortingModel> tiny_model(const std::string& kind, const SortingReading& reading) {
+  auto model = make_sorting_model<S>(kind, tiny);
+  fw::Random random(3);
+  model->initialise(random);
+  model->reading = reading;
+  return model;
+}
+
+auto drawn(long length) {
+  return [length](long i) {
+    return sorting_sequence(draw_sort_sequence(1, static_cast<std::uint64_t>(i), length));
+  };
 }
 
 }  // namespace
 
 TEST_CASE("Sorting: outputs so far have embeddings of their own", "[examples]") {
   const SortSequence sequence = draw_sort_sequence(1, 0, 30);
-  const std::vector<int> ids = ids_of(sequence);
+  const std::vector<int> ids = sorting_sequence(sequence).input;
   REQUIRE(ids.size() == 30 + sort_symbols);
   for (std::size_t i = 0; i < 30; ++i) CHECK(ids[i] == sequence.input[i]);
   CHECK(ids[30] == sort_separator);
@@ -39,25 +48,24 @@ TEST_CASE("Sorting: outputs so far have embeddings of their own", "[examples]") 
 TEST_CASE("Sorting: the gradient of every model", "[examples]") {
   for (const Kind& kind : sorting_kinds) {
     INFO(kind.title);
-    with_tiny<double>(kind.key, [&](auto model) {
-      // One chunk is written, and in the train pass: what is older counts as constant.
-      SortingTrainer<decltype(model)> trainer(model, 40);
-      trainer.gradient(model, 1, 0, 3, 8);
-      const auto gradient = trainer.gradient();
-      check_gradient(model, gradient, [&] { return trainer.gradient(model, 1, 0, 3, 8).loss; });
-    });
+    // One chunk is written, and in the train pass: older chunks count as constant.
+    const auto model = tiny_model<double>(kind.key, {.tail = 40});
+    SequenceTrainer trainer(*model);
+    const auto loss = [&] { return trainer.compute_gradient(3, drawn(8)).loss; };
+    loss();
+    const auto gradient = trainer.gradient().clone();
+    check_gradient(*model, *gradient, loss);
   }
 }
 
 TEST_CASE("Sorting: a model without a long-term memory need not read what it cannot see",
           "[examples]") {
-  with_tiny("cache", [&](auto model) {
-    using Trainer = SortingTrainer<decltype(model)>;
-    const auto all = Trainer(model, 8).evaluate(model, 1, 5, 60),
-               seen = Trainer(model, 8, tiny.reach()).evaluate(model, 1, 5, 60);
-    CHECK(seen.accuracy == all.accuracy);
-    CHECK(seen.loss == Catch::Approx(all.loss));
-    CHECK(Trainer(model, 8, 1).evaluate(model, 1, 5, 60).loss !=
-          Catch::Approx(all.loss).epsilon(1e-4));
-  });
+  const auto evaluate = [](long reach) {
+    const auto model = tiny_model("cache", {.tail = 8, .reach = reach});
+    return SequenceTrainer(*model).evaluate(5, drawn(60));
+  };
+  const Score all = evaluate(0), seen = evaluate(tiny.reach());
+  CHECK(seen.accuracy() == all.accuracy());
+  CHECK(seen.loss == Catch::Approx(all.loss));
+  CHECK(evaluate(1).loss != Catch::Approx(all.loss).epsilon(1e-4));
 }

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <numeric>
-#include <sorting_task.hpp>
+#include <tasks/sorting_task.hpp>
 
 #include "support/catch.hpp"
 

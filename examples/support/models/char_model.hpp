@@ -1,0 +1,51 @@
+#pragma once
+
+#include <fastweights/io/safetensors.hpp>
+#include <memory>
+#include <string>
+
+#include "models/kinds.hpp"
+#include "models/language_model.hpp"
+
+/// \file
+/// The character models of char_lm and generate, the same network around four memories, and their
+/// checkpoints.
+
+/// Heads have a size fixed at compile time; the width of a model is heads × head_size.
+inline constexpr int head_size = 32;
+
+struct ModelOptions {
+  fw::Index symbols = 0;
+  fw::Index layers = 2;
+  fw::Index heads = 4;
+  fw::Index window = 128;  ///< tokens that softmax attention keeps
+};
+
+inline const Kinds model_kinds{{"sum", "sum rule, ELU+1"},
+                               {"delta", "delta rule, L2 keys"},
+                               {"delta-elu", "delta rule, ELU+1"},
+                               {"softmax", "softmax attention"}};
+
+/// A model of that kind, its parameters still zero.
+std::unique_ptr<LanguageModel<float>> make_char_model(const std::string& kind,
+                                                      const ModelOptions& o);
+
+/// The metadata of a checkpoint.
+struct CheckpointInfo {
+  std::string kind, alphabet;
+  ModelOptions options;
+  long step = 0;
+};
+
+void describe(fw::io::SafeTensorsWriter& writer, const CheckpointInfo& info);
+CheckpointInfo checkpoint_info(const fw::io::SafeTensors& file);
+
+/// What char_lm wrote under a key. Throws std::invalid_argument for a file of another program.
+const std::string& noted(const fw::io::SafeTensors& file, const std::string& key);
+
+/// Adds the parameters of a model, or of a moment of AdamW, to a file to be written.
+void add_parameters(fw::io::SafeTensorsWriter& writer, TrainedModel& model,
+                    const std::string& prefix);
+/// Sets them from a file. Throws fw::io::SafeTensorsError where names or shapes differ.
+void load_parameters(TrainedModel& model, const fw::io::SafeTensors& file,
+                     const std::string& prefix);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "training/classifier_experiment.hpp"
+
+/// \file
+/// Sets the errors of an experiment beside those of Ba et al. 2016: tables, CSV and picture.
+
+/// Trains all models, prints `heading` and the tables below it, and leaves CSV and picture. The
+/// exit code: 1 where the fast weights' error is above `target` %, if that is not 0.
+int run_experiment(const Experiment& e, const MakeClassifier& make,
+                   const Splits<ClassifiedSequences>& data, const std::string& heading,
+                   double target);

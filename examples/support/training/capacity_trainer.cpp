@@ -1,0 +1,3 @@
+#include "training/capacity_trainer.hpp"
+
+template class CapacityTrainer<float>;

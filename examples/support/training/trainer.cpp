@@ -1,0 +1,43 @@
+#include "training/trainer.hpp"
+
+#include <algorithm>
+
+#include "training/threads.hpp"
+
+Trainer::Trainer(TrainedModel& model, const fw::AdamWOptions& options, int shards)
+    : model_(model), shards_(static_cast<std::size_t>(shards)), optimiser_(model, options) {
+  for (Shard& shard : shards_) shard.gradient = model.clone();
+}
+
+Score Trainer::run(long count, const Job& job) {
+  std::vector<Score> scores(shards_.size());
+  const int threads = std::min(threads_or_all(), static_cast<int>(shards_.size()));
+  run_jobs(shards_.size(), threads, [&](std::size_t s) {
+    Score& sum = scores[s];
+    for (auto i = static_cast<long>(s); i < count; i += static_cast<long>(shards_.size())) {
+      const Score score = job(shards_[s], i);
+      sum.loss += score.loss;
+      sum.answers += score.answers;
+      sum.right += score.right;
+      sum.complete += score.complete;
+    }
+  });
+  Score total;
+  total.examples = count;
+  for (const Score& score : scores) {
+    total.loss += score.loss / static_cast<double>(count);
+    total.answers += score.answers;
+    total.right += score.right;
+    total.complete += score.complete;
+  }
+  return total;
+}
+
+Score Trainer::run_with_gradient(long count, const Job& job) {
+  for (Shard& shard : shards_) set_zero(*shard.gradient);
+  const Score score = run(count, job);
+  for (std::size_t s = 1; s < shards_.size(); ++s) add(gradient(), *shards_[s].gradient);
+  return score;
+}
+
+void Trainer::step(double learning_rate) { optimiser_.step(model_, gradient(), learning_rate); }

@@ -1,0 +1,5 @@
+#include <models/task_model_of.hpp>
+
+template class LanguageModel<double>;
+template std::unique_ptr<SequenceModel> make_task_model<double>(const std::string&,
+                                                                TaskModelOptions);

@@ -1,0 +1,65 @@
+#include <models/task_model.hpp>
+#include <tasks/code_execution_task.hpp>
+#include <training/sequence_trainer.hpp>
+
+#include "examples/gradient.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+// Sequences first, first + 1, … of a seed.
+auto programs(std::uint64_t seed, long first) {
+  return [seed, first](long i) {
+    return draw_program({.variables = 2, .statements = 8}, seed,
+                        static_cast<std::uint64_t>(first + i));
+  };
+}
+
+const TaskModelOptions tiny{
+    .symbols = code_answers, .layers = 1, .width = 8, .heads = 2, .hidden = 8};
+
+}  // namespace
+
+TEST_CASE("Tasks: the gradient of every model", "[examples]") {
+  TaskModelOptions convolved = tiny;
+  convolved.convolution = 3;
+  for (const Kind& kind : task_model_kinds) {
+    INFO(kind.title);
+    const auto model = make_task_model<double>(kind.key, convolved);
+    fw::Random random(2);
+    model->initialise(random);
+    SequenceTrainer trainer(*model);
+    const auto loss = [&] { return trainer.compute_gradient(5, programs(1, 0)).loss; };
+    loss();
+    const auto gradient = trainer.gradient().clone();
+    check_gradient(*model, *gradient, loss);
+  }
+}
+
+TEST_CASE("Tasks: shards add up, and evaluation scores what training does", "[examples]") {
+  const auto model = make_task_model("delta", tiny);
+  fw::Random random(2);
+  model->initialise(random);
+  SequenceTrainer one(*model, {}, 1), four(*model, {}, 4);
+  const Score whole = one.compute_gradient(9, programs(1, 3));
+  const Score sharded = four.compute_gradient(9, programs(1, 3));
+  CHECK(whole.loss == Catch::Approx(sharded.loss));
+  CHECK(whole.accuracy() == sharded.accuracy());
+  const std::array gradients{one.gradient().parameters(), four.gradient().parameters()};
+  fw::detail::visit_leaves(gradients.data(), gradients.size(),
+                           [](const fw::detail::Leaf* leaves, const fw::detail::LeafPath& path) {
+                             if (!leaves->is_array || leaves->size() == 0) return;
+                             const auto a = leaves[0].entries<float>().matrix(),
+                                        b = leaves[1].entries<float>().matrix();
+                             INFO(path.text());
+                             CHECK((a - b).norm() <= 1e-5f * (1 + b.norm()));
+                           });
+  const Score held_out = four.evaluate(3, programs(1, 0));
+  const Score trained = four.compute_gradient(3, programs(1, 0));
+  CHECK(held_out.loss == Catch::Approx(trained.loss));
+  CHECK(held_out.complete_share() == trained.complete_share());
+  TaskModelOptions odd = tiny;
+  odd.heads = 3;
+  CHECK_THROWS_WITH(make_task_model("sum", odd),
+                    "the width is 8, expected a multiple of the 3 heads");
+}
