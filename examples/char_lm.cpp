@@ -95,7 +95,7 @@ void save_checkpoint(const Settings& s, const std::string& run, const Checkpoint
   add_parameters(writer, model, "model");
   add_parameters(writer, *optimiser.first, "first");
   add_parameters(writer, *optimiser.second, "second");
-  writer.write(checkpoint_path(s, info.kind));
+  write_checkpoint(writer, checkpoint_path(s, info.kind));
 }
 
 // Continues from a checkpoint of the same run, and refuses one of another.

@@ -20,7 +20,7 @@ template <class Map> AnyMap<float> map_or_normalised(Map map, bool normalised) {
 
 AnyMap<float> capacity_map(const std::string& name, fw::Index d_key, bool normalised) {
   if (name == "linear") return map_or_normalised(fw::EluPlusOne(), normalised);
-  if (name == "tanh") return map_or_normalised(fw::TanhMap(), normalised);
+  if (name == "tanh" && !normalised) return fw::TanhMap();
   if (name == "dpfp1") return map_or_normalised(fw::Dpfp<1>(), normalised);
   if (name == "dpfp2") return map_or_normalised(fw::Dpfp<2>(), normalised);
   if (name == "dpfp3") return map_or_normalised(fw::Dpfp<3>(), normalised);

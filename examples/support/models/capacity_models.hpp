@@ -7,11 +7,11 @@
 #include "training/capacity_trainer.hpp"
 
 /// \file
-/// The models of both settings by the names that the authors' logs give them.
+/// The models of both settings, with the names of the authors' logs.
 
 struct CapacityModel {
   std::string key, title;
-  bool large = true;  ///< in setting 2, whether beyond the first S unless told
+  bool large = true;  ///< in setting 2: by default at all S, otherwise at the first
 };
 
 /// Setting 1: the sum rule with every feature map, and softmax attention.
@@ -24,10 +24,10 @@ inline const std::array<CapacityModel, 8> capacity_models{{{"linear_sum", "ELU+1
                                                            {"favor512_sum", "FAVOR+, m = 512"},
                                                            {"softmax_cat", "softmax"}}};
 
-/// Setting 2: update rules. Those of the authors' figures are run at every S, and the gated rule,
-/// which is in the text of the paper alone; other pairs of rule and map at the first S. The fast
-/// weight memory is brought into the unit ball by its first write too, which the authors leave out.
-/// With tanh it trains for tens of thousands of steps of 128, hours beyond the first S.
+/// Setting 2: update rules. The rules of the authors' figures run at every S, and so does the gated
+/// rule, which only the text of the paper has; other pairs of rule and map run at the first S. The
+/// fast weight memory is scaled into the unit ball after its first write too, unlike the authors'.
+/// With tanh it trains for tens of thousands of steps of 128, which takes hours beyond the first S.
 inline const std::array<CapacityModel, 23> update_models{
     {{"linear_sum", "sum, ELU+1"},
      {"dpfp1_sum", "sum, DPFP-1"},
@@ -53,7 +53,7 @@ inline const std::array<CapacityModel, 23> update_models{
      {"dpfp1_fwm", "fast weight memory, DPFP-1"},
      {"tanh_fwm", "fast weight memory, tanh", false}}};
 
-/// The sizes of setting 2 unless told.
+/// The default sizes of setting 2.
 inline std::vector<int> update_sizes(const CapacityModel& model) {
   return model.large ? std::vector{20, 60, 100} : std::vector{20};
 }

@@ -9,7 +9,7 @@
 /// \file
 /// The memories of the capacity tasks, behind feature maps.
 
-/// Keys and queries through a feature map and back.
+/// Applies a feature map to keys and queries, and computes its gradients.
 template <class S> class MappedKeys {
  public:
   explicit MappedKeys(AnyMap<S> m) : map(std::move(m)) {}
@@ -29,9 +29,9 @@ template <class S> class MappedKeys {
   Eigen::MatrixX<S> keys, queries, dkeys, dqueries;
 };
 
-/// The sum rule, y = Σ_t v_t φ(k_t)·φ(q) / (Σ_t φ(k_t)·φ(q) + ε), by the weights of the pairs: with
-/// a few queries at the end and values that are numbers this costs a fraction of S×features
-/// matrices. It is LinearAttention with AttentionNormaliser, up to rounding.
+/// The sum rule, y = Σ_t v_t φ(k_t)·φ(q) / (Σ_t φ(k_t)·φ(q) + ε), in parallel form. With few
+/// queries and one-hot values this costs a fraction of S×features states. It equals LinearAttention
+/// with AttentionNormaliser up to rounding.
 template <class S> class SumRule final : public RecallRule<S> {
  public:
   explicit SumRule(AnyMap<S> map) : mapped_(std::move(map)) {}
@@ -63,7 +63,7 @@ template <class S> class SumRule final : public RecallRule<S> {
   Eigen::Array<S, 1, Eigen::Dynamic> inverse_;
 };
 
-/// Softmax attention, by the weights of the pairs as well.
+/// Softmax attention, in parallel form as well.
 template <class S> class SoftmaxRule final : public RecallRule<S> {
  public:
   void forward(Recall<S>& r) override {
@@ -94,7 +94,7 @@ template <class S> class SoftmaxRule final : public RecallRule<S> {
   Eigen::MatrixX<S> weights_;
 };
 
-/// Any memory of the library that takes a key, a value and β.
+/// Any memory of the library with a key, a value and β as inputs.
 template <class M> class MemoryRule final : public RecallRule<typename M::Scalar> {
  public:
   using S = typename M::Scalar;

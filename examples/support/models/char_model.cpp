@@ -37,7 +37,7 @@ std::unique_ptr<LanguageModel<float>> make_char_model(const std::string& kind,
 }
 
 void describe(fw::io::SafeTensorsWriter& writer, const CheckpointInfo& info) {
-  std::string bytes;  // numbers, since metadata is UTF-8 and a text need not be
+  std::string bytes;  // as numbers: metadata is UTF-8, and a text may have other bytes
   for (const char c : info.alphabet) bytes += std::to_string(static_cast<unsigned char>(c)) + " ";
   writer.metadata("model", info.kind);
   writer.metadata("alphabet", bytes);
@@ -71,6 +71,10 @@ CheckpointInfo checkpoint_info(const fw::io::SafeTensors& file) {
 void add_parameters(fw::io::SafeTensorsWriter& writer, TrainedModel& model,
                     const std::string& prefix) {
   fw::io::detail::add(writer, model.parameters(), fw::io::detail::Scope::parameters, prefix);
+}
+
+void write_checkpoint(const fw::io::SafeTensorsWriter& writer, const std::filesystem::path& path) {
+  writer.write(path);
 }
 
 void load_parameters(TrainedModel& model, const fw::io::SafeTensors& file,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/io/safetensors.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -46,6 +47,8 @@ const std::string& noted(const fw::io::SafeTensors& file, const std::string& key
 /// Adds the parameters of a model, or of a moment of AdamW, to a file to be written.
 void add_parameters(fw::io::SafeTensorsWriter& writer, TrainedModel& model,
                     const std::string& prefix);
+/// Writes the file.
+void write_checkpoint(const fw::io::SafeTensorsWriter& writer, const std::filesystem::path& path);
 /// Sets them from a file. Throws fw::io::SafeTensorsError where names or shapes differ.
 void load_parameters(TrainedModel& model, const fw::io::SafeTensors& file,
                      const std::string& prefix);

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-/// A layer behind a short causal convolution: a memory by itself does not know the order of tokens,
-/// and what belongs together is often side by side. Yang et al. 2024, arXiv 2406.06484, section
-/// 3.3, has one behind every projection. Over 0 tokens it is the layer alone.
+/// A layer behind a short causal convolution. A memory by itself does not know the order of tokens;
+/// the convolution joins neighbouring tokens. Yang et al. 2024, arXiv 2406.06484, section 3.3, has
+/// one behind every projection. Over 0 tokens it is the layer alone.
 template <fw::Layer Mixer> struct Convolved {
   using Scalar = typename Mixer::Scalar;
   using Conv = fw::CausalConv<Scalar>;

@@ -7,13 +7,14 @@
 
 #include "models/sequence_classifier.hpp"
 
-/// The delta rule with as many units: what is written and read at a token is made of it and the one
-/// before by a short convolution, as a memory by itself does not know the order of tokens.
+/// A memory with the delta rule, with as many units as the recurrent layers. A short convolution
+/// over a token and the one before makes the inputs of the memory, which does not know the order of
+/// tokens by itself.
 ///
 ///     u_t = ReLU(conv(W x)_t)        y_t = u_t + delta(u)_t
 ///
 /// The memory is R×R, with keys of length 1. Yang et al. 2024, arXiv 2406.06484, section 3.3, has
-/// the convolution; there behind the projections of each head.
+/// the convolution behind the projections of each head.
 template <class S> struct DeltaLayer {
   using Scalar = S;
   using Matrix = Eigen::MatrixX<S>;
@@ -50,7 +51,7 @@ template <class S> struct DeltaLayer {
   void forward(State& state, fw::Input<S> x, fw::Output<S> y, Trace& trace,
                fw::Pass pass = fw::Pass::infer) const {
     fw::Nothing none;
-    for (Matrix* room : {&trace.projected, &trace.units}) room->resize(outputs(), x.cols());
+    for (Matrix* buffer : {&trace.projected, &trace.units}) buffer->resize(outputs(), x.cols());
     input.forward(none, x, trace.projected, none);
     conv.forward(state.conv, trace.projected, trace.units, trace.conv, pass);
     rectify(trace.units);
@@ -61,7 +62,7 @@ template <class S> struct DeltaLayer {
   void backward(fw::Input<S> x, Trace& trace, fw::Input<S> dy, fw::Output<S> dx,
                 DeltaLayer& grad) const {
     fw::Nothing none;
-    for (Matrix* room : {&trace.dprojected, &trace.dunits}) room->resize(outputs(), x.cols());
+    for (Matrix* buffer : {&trace.dprojected, &trace.dunits}) buffer->resize(outputs(), x.cols());
     memory.backward(trace.units, trace.memory, dy, trace.dunits, grad.memory);
     trace.dunits += dy;
     rectify_backward(trace.units, trace.dunits);

@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-/// What models are called, on the command line and in tables.
+/// The name of a kind of model, on the command line and in tables.
 struct Kind {
   std::string key, title;
 };
 using Kinds = std::vector<Kind>;
 
-/// The title of a key, or the key where it is of none.
+/// The title of a key, or the key itself where there is none.
 inline std::string title_of(const Kinds& kinds, const std::string& key) {
   for (const Kind& kind : kinds)
     if (kind.key == key) return kind.title;

@@ -63,7 +63,7 @@ template <class S> class LanguageModel final : public SequenceModel {
     return {std::move(mixer), fw::FeedForward<S>(width, hidden)};
   }
 
-  // Copies the logits where an answer is asked for.
+  // Copies the logits of the tokens with an answer.
   static void gather(Buffers& b, const TaskSequence& sequence) {
     b.targets.clear();
     b.columns.clear();

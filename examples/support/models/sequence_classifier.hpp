@@ -15,14 +15,14 @@
 /// recurrent layer reads them, and 100 ReLU after its last token choose a class. Everything but the
 /// recurrent layer takes the tokens of a whole batch in one product.
 
-/// ReLU of every entry, in place, and its gradient by the result.
+/// ReLU of every entry, in place, and its gradient from the result.
 template <class S> void rectify(Eigen::MatrixX<S>& x) { x = x.cwiseMax(S(0)); }
 template <class S> void rectify_backward(const Eigen::MatrixX<S>& y, Eigen::MatrixX<S>& dy) {
   dy.array() *= (y.array() > 0).template cast<S>();
 }
 
-/// Symbols by an embedding and a layer of ReLU. A vector depends on its symbol alone: one is made
-/// for every symbol, not for every token.
+/// Encodes symbols by an embedding and a layer of ReLU. A vector depends on its symbol alone, so
+/// that it is computed once a symbol, not once a token.
 template <class S = float> struct SymbolEncoder {
   using Scalar = S;
   using Matrix = Eigen::MatrixX<S>;
@@ -67,7 +67,7 @@ template <class S = float> struct SymbolEncoder {
   }
 };
 
-/// Vectors, one a column, by a layer of ReLU.
+/// Encodes vectors, one a column, by a layer of ReLU.
 struct VectorEncoder {
   using Scalar = float;
   using Matrix = Eigen::MatrixXf;

@@ -11,8 +11,8 @@
 /// \file
 /// The models of the sorting task: the same transformer around four memories.
 
-/// What a model reads of a sequence, and its answers: the outputs so far have embeddings of their
-/// own.
+/// The tokens that a model reads of a sequence, and the answers. Previous outputs have embeddings
+/// of their own.
 inline TaskSequence sorting_sequence(const SortSequence& sequence) {
   TaskSequence read{sequence.input, std::vector<int>(sequence.input.size(), no_answer)};
   for (std::size_t i = read.input.size() - sort_symbols + 1; i < read.input.size(); ++i)
@@ -39,14 +39,14 @@ struct SortingOptions {
   fw::Index chunk = 64;       ///< tokens that enter the long-term memory together
   fw::Index functions = 128;  ///< N, or slots of the compressive memory
   fw::Index samples = 1024;   ///< M, taken evenly: as dense as tokens are in the longer sequences
-  fw::Index sticky = 256;     ///< M, taken where it was attended to: these cost a write
+  fw::Index sticky = 256;     ///< M, taken where the past was attended to; a write costs more
   fw::Index rate = 4;         ///< tokens to a slot of the compressive memory
   std::vector<double> widths = {0.01, 0.05};
   double ridge = 0.5;
-  double tau = 0;  ///< 0: the past weighs evenly
+  double tau = 0;  ///< 0: all tokens of the past have the same weight
 
-  /// How many tokens back the short-term memories of all layers see together: a layer's window
-  /// holds what the layer below made of its own.
+  /// The number of tokens that the short-term memories of all layers see together: a layer's window
+  /// holds outputs of the layer below, which depend on the window of that.
   fw::Index reach() const { return layers * window; }
 };
 

@@ -29,13 +29,12 @@ AnyLayer<typename Memory::Scalar> long_term_mixer(const SortingOptions& o, Memor
 
 template <class S, class Sampling> AnyLayer<S> continuous_mixer(const SortingOptions& o) {
   using Memory = Continuous<S, Sampling>;
-  typename Memory::Options m;
-  m.d = o.width;
-  m.heads = o.heads;
-  m.chunk = o.chunk;
-  m.samples = Memory::sticky ? o.sticky : o.samples;
-  m.regression.ridge = o.ridge;
-  m.contraction = {o.tau};
+  const typename Memory::Options m{.d = o.width,
+                                   .heads = o.heads,
+                                   .chunk = o.chunk,
+                                   .samples = Memory::sticky ? o.sticky : o.samples,
+                                   .contraction = {o.tau},
+                                   .regression = {.ridge = o.ridge}};
   return long_term_mixer(o, Memory(m, fw::GaussianBasis<S>(o.functions, o.widths),
                                    Density<S>{fw::LearnedLocation<S>(o.functions)}));
 }

@@ -12,8 +12,8 @@
 #include "models/language_model.hpp"
 #include "models/sorting_model.hpp"
 
-/// Blocks over a stream of symbols whose end is answered. Tokens have no positions; the separator
-/// and the outputs so far do, and the outputs have embeddings of their own.
+/// Blocks over a sequence of symbols with answers at its end. Tokens have no positions; the
+/// separator and the outputs so far do. Outputs have embeddings of their own.
 template <class S> struct SortingNetwork {
   using Scalar = S;
   using Block = AnyBlock<S>;
@@ -54,13 +54,13 @@ template <class S> struct SortingNetwork {
     return state;
   }
 
-  /// Reads on; nothing is answered yet.
+  /// Reads tokens without answers.
   void read(State& state, fw::Symbols ids, Trace& trace) const {
     embed(ids, trace);
     run(state, trace, fw::Pass::infer);
   }
 
-  /// Reads the rest, whose last 20 symbols are answered: logits 20×20.
+  /// Reads the rest, and answers at its last 20 symbols: logits 20×20.
   void answer(State& state, fw::Symbols ids, Matrix& logits, Trace& trace, fw::Pass pass) const {
     embed(ids, trace);
     auto& x = trace.x[0];
@@ -74,7 +74,7 @@ template <class S> struct SortingNetwork {
     head.forward(none, trace.normed.rightCols(outputs), logits, none);
   }
 
-  /// Gradients of the last answer; what was read before it counts as constant. grad accumulates.
+  /// Gradients of the last answer(); the state before it counts as constant. grad accumulates.
   void backward(fw::Symbols ids, const Matrix& dlogits, Trace& trace, SortingNetwork& grad) const {
     const auto& x = trace.x.back();
     trace.dnormed.setZero(x.rows(), x.cols());

@@ -8,7 +8,7 @@
 #include "models/task_model.hpp"
 
 /// \file
-/// The mixers of the task models: what a source that instantiates them includes.
+/// Defines the mixers of the task models, for the sources that instantiate them.
 
 template <class S, class M, class Map>
 AnyLayer<S> task_layer(const TaskModelOptions& o, const M& memory, Map map) {

@@ -33,11 +33,11 @@ std::string csv_line(const CapacityRun& r);
 /// The trainings in a file that csv_line wrote; none where there is no file.
 std::vector<CapacityRun> read_runs(const std::filesystem::path& file);
 
-/// The sizes of setting 1 unless told: as the authors', every 20 up to 600, but every 100 from
-/// where their loss has risen and only rises on.
+/// The default sizes of setting 1: the authors', every 20 up to 600, but every 100 beyond the size
+/// where their memory is full.
 std::vector<int> capacity_sizes(const PublishedLosses& published, const std::string& model);
 
-/// Setting 1: the first S that is too much, of every seed.
+/// Setting 1: the first S above the capacity, for every seed.
 void print_capacity(const std::vector<CapacityRun>& runs, const PublishedLosses& published);
 
 /// Setting 2: the loss of every seed.

@@ -21,7 +21,7 @@ std::string percent(const PublishedErrors& errors, const std::string& title, fw:
   return text;
 }
 
-// A row a model, ours and the paper's error for every size; then what the paper alone has.
+// A row a model, with our error and the paper's for every size; then models of the paper alone.
 void print_errors(const Experiment& e, const std::vector<Run>& runs) {
   std::printf("| model |");
   for (const fw::Index r : e.units) std::printf(" R = %ld | paper |", long{r});
@@ -101,7 +101,7 @@ std::string tics_of(const Experiment& e) {
   return tics + ")";
 }
 
-// gnuplot's column where it is more than `low`, otherwise that.
+// gnuplot's column, at least `low`.
 std::string at_least(const std::string& low, const std::string& column) {
   return "(" + column + " > " + low + " ? " + column + " : " + low + ")";
 }
@@ -169,7 +169,7 @@ void draw(const Experiment& e, const std::vector<Run>& runs, double floor) {
        1500, 700);
 }
 
-// The exit code: 0 where the error of that model is at most `limit` % at every size, and says so.
+// Compares the error of a model with `limit` % at every size and prints it. Returns the exit code.
 int assert_error(const Experiment& e, const std::vector<Run>& runs, const std::string& kind,
                  double limit) {
   bool all = true;
@@ -197,7 +197,7 @@ int run_experiment(const Experiment& e, const MakeClassifier& make,
   check_split("train on", data.train);
   check_split("validate", data.validation);
   check_split("test", data.test);
-  Eigen::setNbThreads(1);  // the runs are what is parallel
+  Eigen::setNbThreads(1);  // the runs are parallel
   make_folder(e.output);
   const auto start = std::chrono::steady_clock::now();
   const auto runs = train_all(e, make, data);

@@ -5,10 +5,10 @@
 #include "training/classifier_experiment.hpp"
 
 /// \file
-/// Sets the errors of an experiment beside those of Ba et al. 2016: tables, CSV and picture.
+/// The errors of an experiment beside those of Ba et al. 2016: tables, CSV and picture.
 
-/// Trains all models, prints `heading` and the tables below it, and leaves CSV and picture. The
-/// exit code: 1 where the fast weights' error is above `target` %, if that is not 0.
+/// Trains all models, prints `heading` and the tables below it, and leaves CSV and picture.
+/// Returns the exit code: 1 if `target` is not 0 and the fast weights' error is above `target` %.
 int run_experiment(const Experiment& e, const MakeClassifier& make,
                    const Splits<ClassifiedSequences>& data, const std::string& heading,
                    double target);

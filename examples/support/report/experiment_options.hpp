@@ -5,7 +5,7 @@
 #include "training/classifier_experiment.hpp"
 #include "training/threads.hpp"
 
-/// The options that experiments have in common, with the values they have as defaults.
+/// The options that experiments have in common; their current values are the defaults.
 inline void add_experiment_options(CommandLine& app, Experiment& e) {
   app.add_option("--output", e.output, "folder of tables and picture").show_default();
   app.add_models(e.models, recurrent_kinds);

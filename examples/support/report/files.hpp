@@ -4,8 +4,7 @@
 #include <fstream>
 #include <stdexcept>
 
-/// A file to write into. Throws where it cannot be opened, and the stream where it cannot be
-/// written.
+/// Opens a file to write. Throws if it cannot be opened; the stream throws if it cannot be written.
 inline std::ofstream open_to_write(const std::filesystem::path& path,
                                    std::ios::openmode mode = std::ios::trunc) {
   std::ofstream file(path, std::ios::out | mode);
@@ -14,8 +13,8 @@ inline std::ofstream open_to_write(const std::filesystem::path& path,
   return file;
 }
 
-/// Makes a folder for results where there is none. Throws where nothing can be written into it: at
-/// the start, and not after hours of training.
+/// Makes a folder for results if there is none. Throws if it is not writable: before the training,
+/// not hours later.
 inline void make_folder(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const auto trial = folder / ".trial";

@@ -10,7 +10,7 @@
 
 namespace {
 
-// One feature of what the first block remembers, before and after.
+// One feature of the tokens that the first block remembers, and of the signal.
 template <class Mixer>
 void write_signal(const SortingNetwork<float>& network, const Mixer& mixer, fw::Symbols ids,
                   fw::Index written, const Eigen::MatrixXf& coefficients,
@@ -70,7 +70,7 @@ void write_densities(const Layer& layer, const Trace& trace, const Eigen::Matrix
   }
 }
 
-// Both, where the mixer of the first block is a Mixer.
+// Writes both files if the mixer of the first block is a Mixer.
 template <class Mixer>
 bool write_memory(const SortingNetwork<float>& network, fw::Symbols ids,
                   const std::filesystem::path& folder) {

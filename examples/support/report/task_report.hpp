@@ -34,8 +34,8 @@ inline void add_task_options(CommandLine& app, TaskSettings& s) {
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
 }
 
-/// Whether the share of right answers of every model with fast weights is at least that: what a
-/// quick run must reach, and says.
+/// Whether the share of right answers of every model with fast weights is at least `least`. Prints
+/// each comparison.
 inline bool learned(const std::vector<TaskResult>& results, double least) {
   bool all = true;
   for (const TaskResult& r : results) {
@@ -49,8 +49,8 @@ inline bool learned(const std::vector<TaskResult>& results, double least) {
   return all;
 }
 
-/// A picture of the validation accuracy: of answers, or of sequences all of whose answers are
-/// right, and of `lines`, name by height in %.
+/// A picture of the validation accuracy: of answers, or of whole sequences, with horizontal
+/// `lines`, name by height in %.
 struct TaskPanel {
   std::string ylabel;
   bool of_sequences;

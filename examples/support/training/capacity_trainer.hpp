@@ -10,8 +10,8 @@
 #include "training/trainer.hpp"
 
 /// The slow weights of the capacity tasks: k = W_K [onehot(v); e(k)] + b, q = W_Q e(q) + b and
-/// β = σ(w [onehot(v); e(k)] + b), of learned embeddings of the keys. The width of an embedding and
-/// how weights start are the authors'.
+/// β = σ(w [onehot(v); e(k)] + b), with learned embeddings e of the keys. The width of an embedding
+/// and the initial weights are the authors'.
 template <class S> struct CapacityNet {
   using Matrix = Eigen::MatrixX<S>;
   Matrix embedding;                    // e×S
@@ -22,8 +22,8 @@ template <class S> struct CapacityNet {
       fw::names("embedding", "key", "key_of_value", "query", "strength", "strength_of_value",
                 "key_bias", "query_bias", "strength_bias");
 
-  /// `fan`: W_K and W_Q start by what goes into them and comes out (Glorot, Bengio 2010), as the
-  /// authors' softmax model does, otherwise by d_key alone.
+  /// `fan`: the initial scale of W_K and W_Q depends on their inputs and outputs (Glorot, Bengio
+  /// 2010), as in the authors' softmax model; otherwise on d_key alone.
   CapacityNet(fw::Index symbols, fw::Index d_key, std::uint64_t seed, bool fan = false) {
     const fw::Index width = 22 * symbols / 10;
     embedding.resize(width, symbols);
@@ -47,7 +47,7 @@ template <class S> struct CapacityNet {
   }
 };
 
-/// The same as its trainer sees it.
+/// A CapacityNet as its trainer sees it.
 template <class S> struct TrainedCapacityNet final : TrainedModel {
   explicit TrainedCapacityNet(CapacityNet<S> n) : net(std::move(n)) {}
   std::unique_ptr<TrainedModel> clone() const override {
@@ -62,16 +62,16 @@ template <class S> struct TrainedCapacityNet final : TrainedModel {
 struct CapacityOptions {
   int symbols = 20;
   bool repeats = false;  // setting 2
-  bool fan = false;      // how the slow weights start
+  bool fan = false;      // the initial scale of the slow weights
   long d_key = 64, batch = 32, steps = 100000, every = 100, patience = 10, test = 20;
   double rate = 1e-3, enough = 1e-3;
   std::uint64_t seed = 1;
-  std::function<void(long, double)> evaluated = [](long, double) {};  // is told step and loss
+  std::function<void(long, double)> evaluated = [](long, double) {};  // called with step and loss
 };
 
 struct CapacityResult {
-  double loss = std::numeric_limits<double>::infinity();  // the best of all evaluations
-  long best = 0, last = 0;                                // the steps of it and of the last
+  double loss = std::numeric_limits<double>::infinity();  // the lowest of all evaluations
+  long best = 0, last = 0;  // the step of that evaluation, and the last step
   bool diverged = false;
 };
 

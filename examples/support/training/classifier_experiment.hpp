@@ -9,9 +9,9 @@
 #include "training/classifier_trainer.hpp"
 
 /// \file
-/// Trains several models of several sizes on one task, each in a thread of its own. Every model is
-/// trained at every learning rate (the fast weights at every η too), and the run that is best on
-/// the validation set counts.
+/// Trains several models of several sizes on one task, each in one thread. Every model is trained
+/// at every learning rate (the fast weights also at every η). The run with the best validation
+/// error counts.
 
 /// Error in % of a model by its title and units.
 using PublishedErrors = std::map<std::string, std::map<fw::Index, double>>;
@@ -22,7 +22,7 @@ struct Experiment {
   std::vector<fw::Index> units;
   std::vector<double> rates = {3e-3, 1e-3};
   TrainingPlan plan;
-  std::map<fw::Index, long> steps;   ///< of nets of so many units, where other than the plan's
+  std::map<fw::Index, long> steps;   ///< by units, where other than the plan's
   std::vector<double> etas = {0.5};  ///< of the fast weights, to choose from
   int threads = 0;
   PublishedErrors published;
@@ -51,5 +51,5 @@ using MakeClassifier =
 std::vector<Run> train_all(const Experiment& e, const MakeClassifier& make,
                            const Splits<ClassifiedSequences>& data);
 
-/// Of every model and size the run that is best on the validation set.
+/// The run of a model and size with the best validation error.
 const Run& best_run(const std::vector<Run>& runs, const std::string& kind, fw::Index units);

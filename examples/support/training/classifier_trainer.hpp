@@ -18,13 +18,13 @@ struct TrainingPlan {
 
 struct CurvePoint {
   long step = 0;
-  double loss = 0, validation = 0;  ///< in nats, averaged since the last point; wrong of 1
+  double loss = 0, validation = 0;  ///< in nats, mean since the last point; share of errors
 };
 
 struct TrainingResult {
   long parameters = 0;
   long steps = 0;                   ///< fewer than planned where it diverged
-  double validation = 1, test = 1;  ///< errors, wrong of 1, at the best validation error
+  double validation = 1, test = 1;  ///< shares of errors at the best validation error
   double seconds = 0;               ///< in training steps
   std::vector<CurvePoint> curve;
 };

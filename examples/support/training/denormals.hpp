@@ -4,9 +4,9 @@
 #include <xmmintrin.h>
 #endif
 
-/// Numbers below the smallest normal one become 0 in this thread from here on, where the processor
-/// can: x86 computes with them a hundred times slower, and gradients that fade over many tokens end
-/// there.
+/// From here on denormal numbers become 0 in this thread, if the processor can do that. x86
+/// computes with them a hundred times slower, and gradients that fade over many tokens become
+/// denormal.
 inline void flush_denormals() {
 #ifdef __SSE2__
   _mm_setcsr(_mm_getcsr() | 0x8040);  // flush results to zero, take operands as zero

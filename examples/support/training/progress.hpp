@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-/// A progress bar on the terminal; a line now and then where the output goes elsewhere.
+/// A progress bar on a terminal; in other outputs a line every ten seconds.
 class Progress {
  public:
   Progress(std::string title, long total)
       : title_(std::move(title)), total_(total), live_(isatty(fileno(stderr)) != 0) {}
 
-  /// Shows that `done` of the total is done, and a word on how it goes.
+  /// Shows that `done` of the total is done, and a note.
   void show(long done, const std::string& note) {
     const bool last = done >= total_;
     const auto now = Clock::now();

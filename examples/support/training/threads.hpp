@@ -7,17 +7,17 @@
 #include <omp.h>
 #endif
 
-/// As many threads as asked for, by less than 1 as many as OpenMP would take; one without it.
-inline int threads_or_all([[maybe_unused]] int asked = 0) {
+/// The requested number of threads; OpenMP's own number for less than 1; one without OpenMP.
+inline int threads_or_all([[maybe_unused]] int requested = 0) {
 #ifdef _OPENMP
-  return asked < 1 ? omp_get_max_threads() : asked;
+  return requested < 1 ? omp_get_max_threads() : requested;
 #else
   return 1;
 #endif
 }
 
-/// Calls f(0) … f(count − 1), the next one in whichever thread is free. What one of them throws is
-/// thrown here, after all have ended: an exception must not leave OpenMP's threads.
+/// Calls f(0) … f(count − 1), each in the next free thread. An exception of one of them is rethrown
+/// after all have ended, as it must not leave OpenMP's threads.
 template <class F> void run_jobs(std::size_t count, [[maybe_unused]] int threads, const F& f) {
   std::exception_ptr thrown;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)

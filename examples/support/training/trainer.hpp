@@ -11,7 +11,7 @@
 struct Score {
   double loss = 0;  ///< in nats; of a whole batch the mean over its examples
   long examples = 0;
-  long answers = 0;   ///< asked for
+  long answers = 0;   ///< expected
   long right = 0;     ///< of these
   long complete = 0;  ///< examples all of whose answers are right
 
@@ -21,12 +21,12 @@ struct Score {
   }
 };
 
-/// Computes the gradients of a batch and steps along them by AdamW, for every example. The batch is
-/// split into shards that may run at the same time. Each has a gradient of its own, and these are
-/// added in order: the result is the same for any number of threads.
+/// The trainer of all examples: computes the gradient of a batch, and steps along it by AdamW. The
+/// batch is split into shards that may run at the same time. Each shard has its own gradient, and
+/// these are added in order: the result is the same for any number of threads.
 class Trainer {
  public:
-  /// What a thread works with.
+  /// The gradient and buffers of one thread.
   struct Shard {
     std::unique_ptr<TrainedModel> gradient;
     std::any buffers;
