@@ -73,9 +73,38 @@ template <class S> class FavorPlus {
   }
 
   template <class X, class Y> void map(const X& x, Y& y) const {
+    detail::with_views([&](const auto& in, auto& out) { map_view(in, out); }, x, y);
+  }
+
+  template <class X, class Y, class Dy, class Dx>
+  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+    detail::with_views([&](const auto& in, const auto& out, const auto& dout,
+                           auto& din) { vjp_view(in, out, dout, din); },
+                       x, y, dy, dx);
+  }
+
+  /// dΩ += the gradient of Ω, where y = φ(x).
+  template <class X, class Y, class Dy, class DOmega>
+  void projection_vjp(const X& x, const Y& y, const Dy& dy, DOmega& domega) const {
+    with_score_gradient(y, dy, [&](const auto& dscores) {
+      if constexpr (is_sequence_in_memory<X> && detail::has_contiguous_columns<DOmega>)
+        detail::add_product(domega, x, dscores.transpose(), detail::all_at_once);
+      else
+        domega.noalias() += x * dscores.transpose();
+    });
+  }
+
+ private:
+  // Products with a sequence use the kernels of core/products.hpp, which fastweights::compiled
+  // holds. Products with a token are Eigen's, which cost less for a single vector.
+  template <class X>
+  static constexpr bool is_sequence_in_memory =
+      detail::has_contiguous_columns<X>&& X::ColsAtCompileTime != 1;
+
+  template <class X, class Y> void map_view(const X& x, Y& y) const {
     const Index m = omega_.cols();
     auto scores = y.topRows(m);
-    if constexpr (detail::has_contiguous_columns<const X> && detail::has_contiguous_columns<Y>)
+    if constexpr (is_sequence_in_memory<X> && is_sequence_in_memory<Y>)
       detail::set_product(scores, omega_.transpose(), x, detail::all_at_once);
     else
       scores.noalias() = omega_.transpose() * x;
@@ -85,9 +114,9 @@ template <class S> class FavorPlus {
   }
 
   template <class X, class Y, class Dy, class Dx>
-  void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
+  void vjp_view(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
     with_score_gradient(y, dy, [&](const auto& dscores) {
-      if constexpr (detail::has_contiguous_columns<Dx>)
+      if constexpr (is_sequence_in_memory<Dx>)
         detail::add_product(dx, omega_, dscores, detail::all_at_once);
       else
         dx.noalias() += omega_ * dscores;
@@ -100,19 +129,6 @@ template <class S> class FavorPlus {
         x, y, dy, dx);
   }
 
-  /// dΩ += the gradient of Ω, where y = φ(x).
-  template <class X, class Y, class Dy, class DOmega>
-  void projection_vjp(const X& x, const Y& y, const Dy& dy, DOmega& domega) const {
-    with_score_gradient(y, dy, [&](const auto& dscores) {
-      if constexpr (detail::has_contiguous_columns<const X> &&
-                    detail::has_contiguous_columns<DOmega>)
-        detail::add_product(domega, x, dscores.transpose(), detail::all_at_once);
-      else
-        domega.noalias() += x * dscores.transpose();
-    });
-  }
-
- private:
   // From Ωᵀx in the first m rows of y to the features.
   template <class X, class Y> static void exponentials(const X& x, Y& y, const S& log_scale) {
     const S shift = log_scale - S(0.5) * x.cwiseProduct(x).sum();
