@@ -40,7 +40,7 @@ TEST_CASE("fixed and dynamic sizes behind a feature map agree", "[laws][feature_
   laws::fixed_is_dynamic(dpfp, FeatureMapped<Delta, DpfpSum>(Delta(3, 16), 4), false);
 }
 
-// The same bits, since the same map runs on the same columns.
+// Equal to the last bit: the same map runs on the same columns.
 template <class M, class Map> void is_the_map_by_hand(const M& memory, Index d_key, Map map) {
   const fw::FeatureMapped<M, Map> m(memory, d_key, map);
   fw::Random random(2);

@@ -9,19 +9,20 @@
 
 namespace fw {
 
-/// A memory behind a feature map, as one memory: takes keys and queries as they are and maps them
-/// on the way in. For streaming without a layer; a FastWeightLayer has a feature map of its own.
+/// A memory behind a feature map, as one memory. It maps keys and queries before it passes them to
+/// the memory. For streaming without a layer: a FastWeightLayer has its own feature map.
 ///
 ///     memory.write(φ(k), v, …)      y = memory.read(φ(q))
 ///
-/// Whatever the signature's roles call a key goes through φ, everything else passes as the memory
-/// takes it: one decay a key row is one a feature. State and gradients are the memory's, and so are
-/// scans, token by token; a memory that brings a backward pass over sequences only (KeyValueCache)
-/// has none here.
+/// φ maps every member whose role in the signature is Role::key. All other members pass unchanged:
+/// a decay per key row is a decay per feature. The state is the memory's. Scans and gradients run
+/// token by token with the memory's steps. A memory whose backward pass takes sequences only
+/// (KeyValueCache) has no gradients here.
 ///
-/// Shapes: k and q d_key, the memory's d_k = φ's features for d_key; D is d_key where it is fixed.
-/// Cost a token: the memory's and that of φ, on the stack. Throws std::invalid_argument when the
-/// features are not as many as the memory expects.
+/// Shapes: k and q have d_key rows, and the memory's d_k is the number of features of φ for d_key.
+/// D is d_key at compile time, or Dynamic. Cost per token: the memory's and that of φ, on the
+/// stack. Throws std::invalid_argument when φ has a number of features that the memory does not
+/// expect.
 template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
  public:
   using Scalar = typename M::Scalar;
@@ -93,7 +94,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   static constexpr int Features = Map::template fixed_features<D>;
   Index features() const { return memory_.signature().dk; }
 
-  // How many members of R before member `end` are keys.
+  // The number of keys among the members of R before member `end`.
   template <class R> static constexpr int keys_before(std::size_t end) {
     detail::assert_roles<R>();
     return static_cast<int>(std::count(R::roles.begin(), R::roles.begin() + end, Role::key));
@@ -134,7 +135,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     });
   }
 
-  // Calls f(features of every key of t, room for their gradients) and takes those on to the keys.
+  // Calls f(features, their gradients) for the keys of t, then adds the gradients of the keys.
   template <class R, class DR, class F>
   void through_features(const R& t, DR& dt, const F& f) const {
     with_features(t, [&](const auto& mapped) {
