@@ -27,12 +27,12 @@ inline constexpr auto chain_name = [] {
 
 }  // namespace detail
 
-/// Feature maps one after the other, first to last, as one feature map.
+/// The composition of feature maps, applied first to last, as one feature map.
 ///
 ///     Chain<Dpfp<2>, SumNormalise>:  φ(x) = SumNormalise(Dpfp<2>(x))
 ///
-/// Shapes: those of the maps in turn. What is between two maps is kept for a tile of columns at a
-/// time, on the stack, and computed again in the backward pass. Throws what the maps throw.
+/// Shapes: those of the maps in turn. The features between two maps stay on the stack, for one tile
+/// of columns at a time, and the backward pass computes them again. Throws what the maps throw.
 template <class First, class Second, class... More> struct Chain {
   using Tail = typename detail::ChainTail<Second, More...>::type;
   static constexpr std::string_view name{detail::chain_name<First, Tail>.data(),
@@ -91,8 +91,8 @@ template <class First, class Second, class... More> struct Chain {
   // columns.
   static constexpr Index tile_entries = 4096;
 
-  // Calls f(t, count, between...) for `count` columns from t on, tile after tile, with Count
-  // matrices for what is between `first` and `rest`.
+  // Calls f(t, count, between...) for each tile of `count` columns from column t on, with Count
+  // matrices for the features between `first` and `rest`.
   template <int Count, class X, class F> void for_each_tile(const X& x, const F& f) const {
     constexpr int cols = X::ColsAtCompileTime == 1 ? 1 : Dynamic;
     constexpr int rows = First::template fixed_features<X::RowsAtCompileTime>;

@@ -7,7 +7,7 @@
 namespace fw {
 
 /// Deterministic parameter-free projection: products of neighbouring rectified entries, sparse and
-/// 2ν times as many as the input has, so that a memory can keep more keys apart.
+/// 2ν times as many as the input has, so that a memory can tell more keys apart.
 ///
 ///     r = [max(x, 0); max(−x, 0)]      2d entries
 ///     φ(x) = [b_1; …; b_ν],  b_j[i] = r[i] r[(i−j) mod 2d]
@@ -18,7 +18,7 @@ namespace fw {
 ///
 /// Degenerate: φ(x) = 0 wherever no two entries of r at most ν apart are positive, which takes zero
 /// entries in x, or ν = 1, odd d and signs that alternate (+−+). Such a key writes nothing, such
-/// a query reads 0, and SumNormalise and L2Normalise leave it 0.
+/// a query reads 0, and SumNormalise and L2Normalise map it to 0.
 ///
 /// Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 37 and Listing 1. The index i−j is that of
 /// the listing; eq. 37 has i+j, which orders the same products differently within a block.
@@ -72,7 +72,7 @@ template <int Nu = 1> struct Dpfp {
     dx += half(dring, x, 0) - half(dring, x, 1);
   }
 
-  // The ring is r with its last ν entries once more in front, so that r rolled by j ≤ ν is a
+  // The ring is r with a copy of its last ν entries in front, so that r rolled by j ≤ ν is a
   // segment.
   template <class X>
   static constexpr int ring_rows = [] {

@@ -16,7 +16,7 @@ struct EluPlusOne : detail::ElementwiseMap<EluPlusOne> {
 
   template <class X, class Y> static void map_vector(const X& x, Y& y) {
     using S = typename X::Scalar;
-    if constexpr (detail::is_real<X>)  // SIMD, where Eigen's select is not
+    if constexpr (detail::is_real<X>)  // SIMD, unlike Eigen's select
       y.array() = x.cwiseMax(S(0)).array() + x.cwiseMin(S(0)).array().exp();
     else
       y = x.unaryExpr([](const S& entry) { return value(entry); });

@@ -9,21 +9,22 @@
 
 namespace fw {
 
-/// Positive orthogonal random features, by which linear attention estimates softmax attention
+/// Positive orthogonal random features. Linear attention with them estimates softmax attention
 /// without bias: E[φ(x)·φ(y)] = exp(x·y) over the draws of Ω.
 ///
 ///     φ(x) = exp(−‖x‖²/2) / √(2m) · [exp(Ωᵀx); exp(−Ωᵀx)]
 ///
 /// Shapes: Ω d×m, d → 2m. Cost a token: 2dm flops and 2m exponentials; a redraw O(d² max(d, m)). To
-/// estimate exp(x·y/√d), scale x and y by d^−1/4 first: that is the caller's. Redraw every batch
-/// while training and keep Ω for evaluation.
+/// estimate exp(x·y/√d), the caller scales x and y by d^−1/4 first. Redraw every batch in training
+/// and keep Ω for evaluation.
 ///
 /// Overflow: a feature is at most exp(‖ω‖²/2)/√(2m), reached at x = ±ω, and ‖ω‖² is about d: float
 /// is safe up to d of about 100, double up to 1000, whatever x is (while ‖x‖² does not exceed the
-/// range, the exponent is formed before the exponential). For x far from every ω all features
+/// range: the exponential is taken of the whole exponent). For x far from every ω all features
 /// underflow to 0.
 ///
-/// Ω is no parameter: saving a layer does not save it. Who redraws keeps projection(), or the seed.
+/// Ω is not a parameter: saving a layer does not save it. After a redraw, save projection() or the
+/// seed.
 ///
 /// Throws std::invalid_argument for sizes below 1 and for x without the d rows of Ω.
 /// Choromanski et al. 2021, arXiv 2009.14794, lemma 1 (hyperbolic cosine form) and section 2.4.
@@ -36,21 +37,21 @@ template <class S> class FavorPlus {
   FavorPlus(Index d, Index m, std::uint64_t seed) : omega_(checked("d", d), checked("m", m)) {
     redraw(seed);
   }
-  /// Takes Ω as it is given.
+  /// Uses the given Ω.
   explicit FavorPlus(Projection omega) : omega_(std::move(omega)) {
     checked("d", omega_.rows());
     checked("m", omega_.cols());
   }
 
-  /// A new Ω: in every block of d columns directions that are orthogonal to each other, each of the
-  /// length of a Gaussian vector. One seed gives one Ω, drawn in double for every S.
+  /// Draws a new Ω. The columns of each block of d are orthogonal to each other and have the
+  /// lengths of Gaussian vectors. One seed gives one Ω, drawn in double for every S.
   void redraw(std::uint64_t seed) {
     Random random(seed);
     const Index d = omega_.rows();
     Eigen::MatrixXd gaussian(d, d);
     for (Index first = 0; first < omega_.cols(); first += d) {
       random.fill(gaussian);
-      // The signs that QR leaves open do not matter: φ has ω and −ω alike.
+      // The signs that QR leaves open do not matter: φ contains both ω and −ω.
       const Eigen::MatrixXd directions =
           Eigen::HouseholderQR<Eigen::MatrixXd>(gaussian).householderQ();
       random.fill(gaussian);

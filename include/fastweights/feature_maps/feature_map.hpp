@@ -5,10 +5,11 @@
 #include <fastweights/core/check.hpp>
 
 /// \file
-/// Feature maps: what is done to keys and queries before a memory meets them. A map takes each
-/// column of x by itself, so that one column (a token) and D×T (a sequence) share the code, for
-/// float, double, complex (complex step: branches go by the real part, nothing is conjugated) and
-/// automatic differentiation scalars, fixed and dynamic sizes. A token takes no heap.
+/// Feature maps of keys and queries, applied before a memory reads or writes. A map treats each
+/// column of x by itself: one column (a token) and D×T (a sequence) share the code. Scalars are
+/// float, double, complex and those of automatic differentiation. For the complex step, branches
+/// depend on the real part and nothing is conjugated. Sizes are fixed or dynamic. A token takes no
+/// heap.
 ///
 ///     struct Square {
 ///       static constexpr std::string_view name = "Square";
@@ -18,10 +19,9 @@
 ///       void vjp(const X& x, const Y& y, const Dy& dy, Dx& dx) const;  // dx += J(x)ᵀ dy
 ///     };
 ///
-/// `map` and `vjp` are templates on Eigen matrices, maps and blocks, and bare: they check nothing.
-/// `vjp` is given y = φ(x) along with x. x, y, dy and dx must not overlap. `features` throws
-/// std::invalid_argument for a d that the map cannot take. fw::apply and fw::apply_vjp are the
-/// checked boundary.
+/// `map` and `vjp` are templates on Eigen matrices, maps and blocks. They check nothing: fw::apply
+/// and fw::apply_vjp check sizes and call them. `vjp` takes both x and y = φ(x). x, y, dy and dx
+/// must not overlap. `features` throws std::invalid_argument for a d that the map cannot take.
 
 namespace fw {
 
@@ -39,7 +39,7 @@ namespace detail {
 // float or double, for which Eigen has SIMD minima, maxima and exponentials.
 template <class X> inline constexpr bool is_real = std::is_floating_point_v<typename X::Scalar>;
 
-// What a map has that gives as many rows as it takes.
+// The sizes of a map with as many features as input rows.
 struct KeepsRows {
   template <int D> static constexpr int fixed_features = D;
   Index features(Index d) const { return d; }
@@ -69,15 +69,16 @@ template <class M> MatrixSize mapped_size(const M& map, MatrixSize x) {
 
 }  // namespace detail
 
-/// y = φ(x), column by column. Throws std::invalid_argument when y has not φ's rows for x, or not
-/// the columns of x; y is unchanged then.
+/// y = φ(x), column by column. Throws std::invalid_argument and leaves y unchanged when y does not
+/// have the size of φ(x).
 template <FeatureMap M, class X, class Y> void apply(const M& map, const X& x, Y&& y) {
   const detail::MatrixSize expected = detail::mapped_size(map, detail::size_of(x));
   detail::check_mapped(M::name, "y", detail::size_of(y), expected, "the feature map");
   map.map(x, y);
 }
 
-/// dx += J(x)ᵀ dy, where y = φ(x). Throws as fw::apply does; dx is unchanged then.
+/// dx += J(x)ᵀ dy, where y = φ(x). Throws std::invalid_argument and leaves dx unchanged when a size
+/// is wrong.
 template <FeatureMap M, class X, class Y, class Dy, class Dx>
 void apply_vjp(const M& map, const X& x, const Y& y, const Dy& dy, Dx&& dx) {
   const detail::MatrixSize expected = detail::mapped_size(map, detail::size_of(x));
@@ -87,7 +88,7 @@ void apply_vjp(const M& map, const X& x, const Y& y, const Dy& dy, Dx&& dx) {
   map.vjp(x, y, dy, dx);
 }
 
-/// The same map for scalar T: maps with parameters bring a cast<T>(), others take any scalar.
+/// The same map for scalar T. A map with parameters has a cast<T>(), other maps take any scalar.
 template <class T, FeatureMap M> auto cast_feature_map(const M& map) {
   if constexpr (requires { map.template cast<T>(); })
     return map.template cast<T>();

@@ -4,7 +4,7 @@
 
 namespace fw {
 
-/// No feature map: keys and queries meet the memory as they are.
+/// No feature map: the memory gets keys and queries unchanged.
 ///
 ///     φ(x) = x
 ///

@@ -3,11 +3,11 @@
 #include <fastweights/feature_maps/columns.hpp>
 
 /// \file
-/// Normalisation of mapped keys and queries, by which a delta rule stays stable.
+/// Normalisation of mapped keys and queries, which keeps a delta rule stable.
 
 namespace fw {
 
-/// Divides each column by its sum, so that what is read is a weighted mean.
+/// Divides each column by its sum, so that a read returns a weighted mean.
 ///
 ///     φ(x) = x / Σ_j x_j
 ///
@@ -41,9 +41,9 @@ struct SumNormalise : detail::ColumnwiseMap<SumNormalise> {
 ///     φ(x) = x / √(Σ_j x_j²)
 ///
 /// Shapes: d → d. Throws nothing. Accurate for entries of any size whose length is finite: they are
-/// divided by the largest before they are squared. Degenerate: a zero column stays 0, with gradient
-/// 0. For complex x the sum is that of the squares, not of the absolute squares, which keeps the
-/// map analytic.
+/// divided by the largest entry before they are squared. Degenerate: a zero column stays 0, with
+/// gradient 0. For complex x the sum is that of the squares, not of the absolute squares, which
+/// keeps the map analytic.
 struct L2Normalise : detail::ColumnwiseMap<L2Normalise> {
   static constexpr std::string_view name = "L2Normalise";
 

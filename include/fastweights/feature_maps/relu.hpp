@@ -15,8 +15,8 @@ template <class X> auto rectified(const X& x) {
     return x.unaryExpr([](const S& entry) { return Relu{}.value(entry); });
 }
 
-// 0 where y ≤ 0, else dy: the gradient through y = max(x, 0). Both arguments are loaded in any
-// case, without which compilers could not make it SIMD.
+// 0 where y ≤ 0, else dy: the gradient through y = max(x, 0). Compilers vectorise the selection
+// because both arguments are always loaded.
 template <class Y, class Dy> auto rectified_vjp(const Y& y, const Dy& dy) {
   using S = typename Y::Scalar;
   return y.binaryExpr(dy, [](const S& entry, const S& gradient) {
@@ -30,8 +30,8 @@ template <class Y, class Dy> auto rectified_vjp(const Y& y, const Dy& dy) {
 ///
 ///     φ(x) = max(x, 0), with derivative 0 at 0
 ///
-/// Shapes: d → d. Throws nothing. A column without a positive entry is mapped to zero: whatever
-/// divides by a sum of features must expect it.
+/// Shapes: d → d. Throws nothing. A column without a positive entry is mapped to zero: code
+/// that divides by a sum of features must expect a zero.
 struct ReluMap : detail::ElementwiseMap<ReluMap> {
   static constexpr std::string_view name = "ReluMap";
 

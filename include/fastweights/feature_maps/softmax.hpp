@@ -11,7 +11,7 @@ namespace fw {
 ///
 /// Shapes: d → d. Cost: one exponential an entry forwards, none backwards. Throws nothing. Entries
 /// of any finite size are fine: the largest becomes exp(0). In place too: y may be x, and vjp does
-/// not look at x.
+/// not read x.
 struct SoftmaxMap : detail::ColumnwiseMap<SoftmaxMap> {
   static constexpr std::string_view name = "SoftmaxMap";
 
