@@ -5,7 +5,7 @@
 namespace {
 
 template <template <int, int> class Memory, class Map, int D> void check_behind(Index d, Map map) {
-  using M = Memory<D, Map::template fixed_features<D>>;
+  using M = Memory<Map::template fixed_features<D>, D>;
   check(fw::FeatureMapped<M, Map, D>(M({.key_size = map.features(d), .value_size = d}), d, map));
 }
 

@@ -107,9 +107,9 @@ TEST_CASE("FastWeightLayer, SummedHeads: a memory that writes chunks is refused"
 }
 
 TEST_CASE("FastWeightLayer: a user's memory with two keys per token", "[layers]") {
-  check_layer(Pair<double>({.d_model = 6, .heads = 2}, {3, 4}),
-              Pair<Complex>({.d_model = 6, .heads = 2}, {3, 4}), {1, 9});
-  const Pair<double> layer({.d_model = 6, .heads = 2}, {3, 4});
+  check_layer(Pair<double>({.d_model = 6, .heads = 2}, {.dk = 4, .dv = 3}),
+              Pair<Complex>({.d_model = 6, .heads = 2}, {.dk = 4, .dv = 3}), {1, 9});
+  const Pair<double> layer({.d_model = 6, .heads = 2}, {.dk = 4, .dv = 3});
   CHECK(parameter_names(layer) ==
         "write.value.weight\nwrite.key.weight\nwrite.strength.weight\nread.query.weight\n"
         "output.weight\n");

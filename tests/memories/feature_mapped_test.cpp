@@ -21,7 +21,7 @@ using DpfpSum = fw::SumNormalised<fw::Dpfp<2>>;
 using L2 = fw::L2Normalised<fw::IdentityMap>;
 using Gated = fw::GatedLinearAttention<double>;
 using GatedDelta = fw::GatedDeltaRule<double, -1, -1, fw::KeyValueBetaVectorDecay>;
-template <int Dk> using FixedDelta = fw::DeltaRule<double, 3, Dk>;
+template <int Dk> using FixedDelta = fw::DeltaRule<double, Dk, 3>;
 
 static_assert(fw::Differentiable<fw::FeatureMapped<Delta, L2>>);
 static_assert(!fw::Differentiable<fw::FeatureMapped<fw::KeyValueCache<double>, L2>>);

@@ -45,7 +45,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
 
   Signature signature() const {
     const auto inner = memory_.signature();
-    return {{inner.dv, d_key_, inner.features}};
+    return {{.dk = d_key_, .dv = inner.dv, .features = inner.features}};
   }
   State<Extents> state_extents() const { return memory_.state_extents(); }
   OwnedState initial_state() const { return fw::initial_state(memory_); }
