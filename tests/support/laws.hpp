@@ -117,7 +117,8 @@ void fixed_is_dynamic(const Fixed& fixed, const Dyn& dynamic, bool positive) {
   }
 }
 
-/// All laws of a single memory in double.
+/// All laws of a single memory in double, except gradients, automatic differentiation and fixed
+/// sizes.
 template <class M> void all(const M& m, bool positive = false) {
   static_assert(fw::assert_memory<M>());
   const MakeRun make = runs_of(m, positive);

@@ -8,10 +8,11 @@
 
 /// \file
 /// Gradients through a sequence of any length. The forward pass stores a checkpoint of the state
-/// every C tokens. The backward pass replays the C states of one chunk at a time, from the last
-/// chunk to the first. This takes T/C + C states of memory instead of T, and one more forward pass
-/// of writes. C = √T by default. Rules with their own backward pass may store something else: the
-/// sum rule stores the first state, the delta rule also 2 d_v numbers per token.
+/// every C tokens. The backward pass recomputes the C states of one segment (the tokens between two
+/// checkpoints) at a time, from the last segment to the first. This takes T/C + C states of memory
+/// instead of T, and one more forward pass of writes. C = √T by default. Rules with their own
+/// backward pass may store something else: linear attention stores the first state; the delta rule
+/// also its errors, d_v numbers per token, and needs a buffer of the same size.
 ///
 ///     fw::Checkpoints<M> checkpoints;
 ///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, checkpoints);

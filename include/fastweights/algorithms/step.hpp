@@ -4,11 +4,10 @@
 #include <fastweights/core/state.hpp>
 
 /// \file
-/// One token at a time. None of these functions allocates or locks after construction, with three
-/// exceptions:
-/// - Temporaries of a dynamic rule above Eigen's EIGEN_STACK_ALLOCATION_LIMIT (128 KiB together)
-/// are
-///   on the heap. A matrix of fixed size must not exceed this limit.
+/// One token at a time. None of these functions locks, and none allocates except here:
+/// - Temporaries of a dynamic rule above EIGEN_STACK_ALLOCATION_LIMIT (128 KiB) are on the heap. A
+///   matrix of fixed size must not exceed this limit.
+/// - A write to a ContinuousMemory that needs a new ridge operator computes it on the heap.
 /// - Where Eigen has no alloca (bare metal, clang for Thumb), temporaries of dynamic rules are on
 ///   the heap. Define EIGEN_ALLOCA or use fixed sizes there.
 /// - With OpenMP, Eigen starts threads and allocates for larger products, such as those of a memory

@@ -50,8 +50,8 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
       Shape::add(basis, domain, mixture.share[c], mixture.mean[c], mixture.variance[c], r);
   }
 
-  /// Computes the gradient of the scores (overwritten; it must not be dr) and of the parameters
-  /// (accumulated), given dr and an additional gradient `d` of the mixture, which is overwritten.
+  /// Given dr and a further gradient `d` of the mixture: overwrites dscores, which must not overlap
+  /// dr, overwrites d, and adds to the gradient of the parameters.
   template <class Basis, class Scores, class Dr, class DScores>
   void vjp(const Basis& basis, const Scores& scores, const Mixture& mixture, const Dr& dr,
            Mixture& d, DScores&& dscores, LocatedDensity& grad) const {

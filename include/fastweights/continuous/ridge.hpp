@@ -12,7 +12,7 @@
 
 namespace fw {
 
-/// The positions of new tokens and past samples on [0, 1], and the ridge penalty.
+/// Options of the regression: the ridge penalty, and where its targets lie.
 struct Regression {
   double ridge = 1;      ///< λ of the penalty λ‖B‖²
   double padding = 0.5;  ///< length of the zero targets beyond each end of [0, 1]; 0 for none
@@ -96,9 +96,9 @@ Eigen::MatrixXd basis_at(const Basis& basis, const std::vector<double>& position
 ///
 ///     G = Ψᵀ (ΨΨᵀ + λI)⁻¹,   Ψ the basis at the positions of all targets, including zero targets
 ///
-/// Computed in double by Cholesky and applied in S; in float the published sizes have errors of 5
-/// to 11 %. A memory with constant sample positions has B ← B (Ψ_samples G_past) + X_new G_new, and
-/// stores the product in brackets in `past`.
+/// Computed in double by Cholesky and applied in S. Computed in float, it would have errors of 5 to
+/// 11 % at the published sizes. A memory with constant sample positions has B ← B (Ψ_samples
+/// G_past) + X_new G_new, and stores the product in brackets in `past`.
 template <class S> struct RidgeOperator {
   Eigen::Matrix<S, Dynamic, Dynamic> past;        ///< M×N, or N×N
   Eigen::Matrix<S, Dynamic, Dynamic> new_tokens;  ///< L×N

@@ -101,9 +101,9 @@ concept KeepsSlowWeights = Memory<M> && requires(StateOf<M>& s) {
 };
 
 /// Has the vector-Jacobian products of one write and one read. `ds` is the gradient of the state
-/// after the action on entry and of the state before it on return; dw and dr accumulate. A rule
-/// whose read changes the state, and which reads after it writes, gets the state after the read:
-/// the entries that a read changes must not affect its own output.
+/// after the action on entry and of the state before it on return; dw and dr accumulate. If a
+/// rule reads after it writes, read_vjp gets the state after the read. So a read may change only
+/// entries that do not affect its own output.
 template <class M>
 concept StepDifferentiable = Memory<M> &&
     requires(const M& m, const StateOf<M>& s, StateOf<M>& ds, WriteToken<M> w, WriteGradToken<M> dw,
@@ -150,7 +150,7 @@ concept Mergeable = Memory<M> &&
              WriteToken<M> w) {
   { m.empty_segment() } -> std::same_as<typename M::Segment>;
   m.extend(g, w);  // one more write at the end of g
-  m.merge(g, h);   // g becomes: first g, then h
+  m.merge(g, h);   // g becomes: first g, then h; parallel_scan does not call it
   m.apply(h, s);   // s becomes the state after the writes of h
 };
 

@@ -13,11 +13,11 @@ namespace fw {
 ///     φ(x) = [b_1; …; b_ν],  b_j[i] = r[i] r[(i−j) mod 2d]
 ///
 /// Shapes: d → 2dν. Cost: 2dν products a token. ν lies in 1…2d−1, otherwise `features` throws
-/// std::invalid_argument. The features are squares of the scale of x: in float they overflow from
-/// 1e19 on and vanish below 1e−23.
+/// std::invalid_argument. Features are quadratic in x: in float they overflow for entries above
+/// 1e19 and vanish below 1e−23.
 ///
-/// Degenerate: φ(x) = 0 wherever no two entries of r at most ν apart are positive, which takes zero
-/// entries in x, or ν = 1, odd d and signs that alternate (+−+). Such a key writes nothing, such
+/// Degenerate: φ(x) = 0 if no two positive entries of r are at most ν apart. This needs zeros in x,
+/// or ν = 1, odd d and alternating signs (+−+). Such a key writes nothing, such
 /// a query reads 0, and SumNormalise and L2Normalise map it to 0.
 ///
 /// Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 37 and Listing 1. The index i−j is that of

@@ -8,7 +8,7 @@ namespace fw {
 ///
 ///     φ(x) = x + 1 for x > 0, exp(x) otherwise
 ///
-/// Shapes: d → d. Cost: one exponential an entry forwards, none backwards (φ' = min(φ, 1)). Throws
+/// Shapes: d → d. Cost: one exponential per entry forward, none backward (φ' = min(φ, 1)). Throws
 /// nothing. Positive, but can underflow to 0 for very negative x.
 /// Katharopoulos, Vyas, Pappas, Fleuret 2020, arXiv 2006.16236, eq. 7.
 struct EluPlusOne : detail::ElementwiseMap<EluPlusOne> {

@@ -18,13 +18,11 @@ namespace fw {
 /// estimate exp(x·y/√d), the caller scales x and y by d^−1/4 first. Redraw every batch in training
 /// and keep Ω for evaluation.
 ///
-/// Overflow: a feature is at most exp(‖ω‖²/2)/√(2m), reached at x = ±ω, and ‖ω‖² is about d: float
-/// is safe up to d of about 100, double up to 1000, whatever x is (while ‖x‖² does not exceed the
-/// range: the exponential is taken of the whole exponent). For x far from every ω all features
-/// underflow to 0.
+/// Overflow: a feature is at most exp(‖ω‖²/2)/√(2m), reached at x = ±ω, and ‖ω‖² is about d. So
+/// float is safe up to d of about 100 and double up to 1000, for any x whose ‖x‖² does not
+/// overflow. For x far from every ω all features underflow to 0.
 ///
-/// Ω is not a parameter: saving a layer does not save it. After a redraw, save projection() or the
-/// seed.
+/// Ω is not a parameter and is not saved with a layer. Save projection(), or the seed of redraw.
 ///
 /// Throws std::invalid_argument for sizes below 1 and for x without the d rows of Ω.
 /// Choromanski et al. 2021, arXiv 2009.14794, lemma 1 (hyperbolic cosine form) and section 2.4.

@@ -5,7 +5,7 @@
 #include <fastweights/core/check.hpp>
 
 /// \file
-/// Feature maps of keys and queries, applied before a memory reads or writes. A map treats each
+/// Feature maps: functions applied to keys and queries before a memory uses them. A map treats each
 /// column of x by itself: one column (a token) and D×T (a sequence) share the code. Scalars are
 /// float, double, complex and those of automatic differentiation. For the complex step, branches
 /// depend on the real part and nothing is conjugated. Sizes are fixed or dynamic. A token takes no

@@ -9,9 +9,8 @@ namespace fw {
 ///
 ///     φ(x)_i = exp(x_i − max x) / Σ_j exp(x_j − max x)
 ///
-/// Shapes: d → d. Cost: one exponential an entry forwards, none backwards. Throws nothing. Entries
-/// of any finite size are fine: the largest becomes exp(0). In place too: y may be x, and vjp does
-/// not read x.
+/// Shapes: d → d. Cost: one exponential per entry forward, none backward. Throws nothing. Entries
+/// of any finite size are fine: the largest becomes exp(0).
 struct SoftmaxMap : detail::ColumnwiseMap<SoftmaxMap> {
   static constexpr std::string_view name = "SoftmaxMap";
 

@@ -51,8 +51,8 @@ template <Record Model> double gradient_norm(const Model& grad) {
 ///     m = β₁ m + (1 − β₁) g        v = β₂ v + (1 − β₂) g²
 ///     p ← p − r λ p − r (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)
 ///
-/// For vectors (biases, the weights of norms) λ is 0. The two moments are models themselves. A
-/// checkpoint has to save them and the step count.
+/// For vectors (biases, the weights of norms) λ is 0. The two moments are models themselves. To
+/// resume training, save `first`, `second` and the step count, as examples/char_lm.cpp does.
 /// Loshchilov, Hutter 2017, arXiv 1711.05101, algorithm 2 with λ scaled by the learning rate, as
 /// PyTorch does; clipping: Pascanu, Mikolov, Bengio 2012, arXiv 1211.5063, algorithm 1.
 template <Record Model> struct AdamW {

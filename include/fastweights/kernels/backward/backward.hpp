@@ -13,11 +13,13 @@
 ///     backward:  G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   c_t = G_t k_t,   Ḡ_t = G_t − β_t c_t k_tᵀ
 ///     forward:   W_t = W̄_t + e_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ c_t
 ///     backward:  dk_t += β_t G_tᵀ u_t
-///     and        dv_t = β_t c_t,   dβ_t = c_t·u_t
+///     and        dv_t += β_t c_t,   dβ_t += c_t·u_t
 ///
-/// The second and third pass use the transposed matrix, so that their products run along SIMD lanes
-/// as well. Sum rules have e = β v and no c in G and dk. A pass divides by a decay only where it
-/// multiplies by the decay again. Cost: three times the scan, four times with one decay per column.
+/// The two backward passes run first and alternate, batch by batch. The second and third pass use
+/// the transposed matrix, so that their products run along SIMD lanes as well. Rules without a
+/// delta term have e = β v and no c in G and dk. The passes divide only by `total_decay`, which
+/// stays between 2^−20 and 2^20 (can_defer_decay). Cost: three times the scan, four times with one
+/// decay per column.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

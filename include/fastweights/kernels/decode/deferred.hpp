@@ -93,7 +93,7 @@ template <class Column, class S> class DeferredFlush {
 /// changed, because another panel has processed them.
 template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRows {
  public:
-  /// W += first.
+  /// Processes a token for rows `first` … of W; W points to the whole matrix.
   template <class T>
   static EIGEN_DONT_INLINE void step(T* W, Index stride, Index columns, const DeferredToken<S>& t,
                                      const PendingWrites<S>& w, Index first, Index skipped) {

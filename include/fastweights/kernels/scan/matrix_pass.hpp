@@ -6,7 +6,7 @@
 /// One pass over a panel, which is some rows of a matrix W. It applies the pending rank-1 updates
 /// of the previous tokens and computes the products with the vectors of the next tokens, so that W
 /// is loaded and stored once for both. SIMD lanes run along the rows and entries of column vectors
-/// are broadcast: no sum runs across lanes.
+/// are broadcast: no product with W is summed across lanes.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

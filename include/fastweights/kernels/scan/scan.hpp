@@ -81,12 +81,13 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
       dot_products({p.one.key, k1, p.one.key, k2}, {k2, q1, q2, q2}, columns_, key_products);
     else
       dot_products({k1, p.one.key, k2}, {q1, q2, q2}, columns_, key_products + 1);
-    const S before = total_decay_ * a.decay, after = before * b.decay;  // W̄ / W for each token
+    // The factors from the stored matrix to W̄ of the first and of the second token.
+    const S first = total_decay_ * a.decay, second = first * b.decay;
     p.key_key = b.retrieved * b.decay * key_products[0];
     p.cross_key_query = b.read * b.decay * key_products[2];
-    set_coefficients(p.one, a, before, key_products[1]);
-    set_coefficients(p.two, b, after, key_products[3]);
-    set_decay(p, b.decay, after);
+    set_coefficients(p.one, a, first, key_products[1]);
+    set_coefficients(p.two, b, second, key_products[3]);
+    set_decay(p, b.decay, second);
   }
 
   static void set_coefficients(typename Pair<S>::One& one, const TokenCoefficients<S>& w,

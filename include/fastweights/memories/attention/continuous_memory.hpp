@@ -44,14 +44,16 @@ struct StickySampling {
 /// Each write contracts the past signal to [0, τ], puts the new tokens on [τ, 1] and solves a
 /// regression of both on the basis; G is the ridge operator (continuous/ridge.hpp). The M samples
 /// of the past signal are evenly spaced or, with StickySampling, where the reads since the last
-/// write attended to. Even samples have constant positions, so the operator includes their Ψ, and M
-/// affects only the cost of computing the operator. With Contraction::even(), samples should be
-/// about as dense on [0, 1] as the tokens; with fewer samples new tokens outweigh the past.
+/// write attended to. Even samples have constant positions, so the operator includes their Ψ: a
+/// larger M makes a new operator more expensive, but not a write. With Contraction::even(), samples
+/// should be about as dense on [0, 1] as the tokens; with fewer samples new tokens outweigh the
+/// past.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
 /// of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N (L + 2 M)
 /// flops and N M exponentials. A new operator costs N² (P + M + N/3) more flops for P targets, and
-/// heap: for a fixed τ at the first two writes of a chunk length, else see Contraction::even().
+/// allocates. With a fixed τ there are two per chunk length: one for the first write to an empty
+/// memory, and one for all later writes.
 /// Cost of a read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty
 /// memory gives 0. A NaN or infinity stays in the signal forever. Martins, Marinho, Martins 2022,
 /// arXiv 2109.00301, eq. 4–12.
