@@ -22,7 +22,7 @@ void AdamW::step(TrainedModel& model, TrainedModel& gradient, double learning_ra
       .beta2 = options_.beta2,
       .bias1 = 1 - std::pow(options_.beta1, t),
       .bias2 = 1 - std::pow(options_.beta2, t),
-      .shrink = options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1,
+      .clip_scale = options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1,
       .rate = learning_rate,
       .weight_decay = options_.weight_decay,
       .epsilon = options_.epsilon};
