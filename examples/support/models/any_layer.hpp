@@ -20,8 +20,9 @@ template <class S> class AnyLayer {
   static constexpr std::string_view name = "AnyLayer";
   static constexpr auto names = fw::names();  // a record; parameters() visits the layer inside
 
-  template <fw::Layer L>
-  requires(!std::same_as<L, AnyLayer>) AnyLayer(L layer)  // NOLINT: implicit by design
+  // AnyLayer is refused first: whether it is a Layer depends on this constructor.
+  template <class L>
+  requires(!std::same_as<L, AnyLayer> && fw::Layer<L>) AnyLayer(L layer)  // NOLINT: implicit
       : layer_(std::make_unique<Holder<L>>(std::move(layer))) {}
   AnyLayer(const AnyLayer& other) : layer_(other.layer_->clone()) {}
   AnyLayer(AnyLayer&&) noexcept = default;
