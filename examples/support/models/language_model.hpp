@@ -16,19 +16,17 @@
 template <class S>
 using AnyBlock = fw::PreNormBlock<fw::LayerNorm<S>, AnyLayer<S>, fw::FeedForward<S>>;
 
-template <class S> class LanguageModel final : public SequenceModel {
+template <class S>
+class LanguageModel final
+    : public RecordModel<LanguageModel<S>, SequenceModel, fw::LanguageModel<AnyBlock<S>>> {
  public:
   using Network = fw::LanguageModel<AnyBlock<S>>;
+  using Base = RecordModel<LanguageModel, SequenceModel, Network>;
+  using Base::network;
   using Matrix = Eigen::MatrixX<S>;
 
   LanguageModel(fw::Index symbols, fw::Index layers, AnyLayer<S> mixer, fw::Index hidden)
-      : network(symbols, layers, block(std::move(mixer), hidden)) {}
-
-  std::unique_ptr<TrainedModel> clone() const override {
-    return std::make_unique<LanguageModel>(*this);
-  }
-  fw::detail::Object parameters() override { return fw::detail::object(network); }
-  void initialise(fw::Random& random) override { fw::initialise(network, random); }
+      : Base(Network(symbols, layers, block(std::move(mixer), hidden))) {}
 
   Score run(const TaskSequence& sequence, long batch, fw::Pass pass, std::any& buffers,
             TrainedModel& gradient) const override {
@@ -38,7 +36,10 @@ template <class S> class LanguageModel final : public SequenceModel {
     auto state = network.initial_state();
     network.forward(state, sequence.input, b.logits, b.trace, pass);
     gather(b, sequence);
-    Score score = count_right(b);
+    Score score;
+    score.answers = static_cast<long>(b.targets.size());
+    score.right = count_right(b.answers, b.targets);
+    score.complete = score.right == score.answers;
     score.loss = static_cast<double>(fw::cross_entropy(b.answers, b.targets, b.answers));
     if (pass == fw::Pass::infer) return score;
     b.logits.setZero();
@@ -48,8 +49,6 @@ template <class S> class LanguageModel final : public SequenceModel {
                      static_cast<LanguageModel&>(gradient).network);
     return score;
   }
-
-  Network network;
 
  private:
   struct Buffers {
@@ -75,18 +74,6 @@ template <class S> class LanguageModel final : public SequenceModel {
     b.answers.resize(b.logits.rows(), static_cast<fw::Index>(b.columns.size()));
     for (std::size_t i = 0; i < b.columns.size(); ++i)
       b.answers.col(static_cast<fw::Index>(i)) = b.logits.col(b.columns[i]);
-  }
-
-  static Score count_right(const Buffers& b) {
-    Score score;
-    score.answers = static_cast<long>(b.targets.size());
-    for (std::size_t i = 0; i < b.targets.size(); ++i) {
-      int best = 0;
-      b.answers.col(static_cast<fw::Index>(i)).maxCoeff(&best);
-      score.right += best == b.targets[i];
-    }
-    score.complete = score.right == score.answers;
-    return score;
   }
 };
 

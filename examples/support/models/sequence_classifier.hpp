@@ -191,17 +191,13 @@ template <class Encoder> struct SequenceClassifier {
 };
 
 /// A SequenceClassifier as its trainer sees it.
-template <class Encoder> class TrainedClassifier final : public ClassifierModel {
+template <class Encoder>
+class TrainedClassifier final
+    : public RecordModel<TrainedClassifier<Encoder>, ClassifierModel, SequenceClassifier<Encoder>> {
  public:
   using Network = SequenceClassifier<Encoder>;
-
-  explicit TrainedClassifier(Network n) : network(std::move(n)) {}
-
-  std::unique_ptr<TrainedModel> clone() const override {
-    return std::make_unique<TrainedClassifier>(*this);
-  }
-  fw::detail::Object parameters() override { return fw::detail::object(network); }
-  void initialise(fw::Random& random) override { fw::initialise(network, random); }
+  using Base = RecordModel<TrainedClassifier, ClassifierModel, Network>;
+  using Base::Base, Base::network;
 
   Score run(const SequenceBatch& batch, std::span<const int> targets, fw::Pass pass,
             std::any& buffers, TrainedModel& gradient) const override {
@@ -211,18 +207,12 @@ template <class Encoder> class TrainedClassifier final : public ClassifierModel 
     network.forward(batch, count, logits, trace, pass);
     Score score;
     score.answers = static_cast<long>(count);
-    for (fw::Index i = 0; i < count; ++i) {
-      fw::Index chosen = 0;
-      logits.col(i).maxCoeff(&chosen);
-      score.right += chosen == targets[static_cast<std::size_t>(i)];
-    }
+    score.right = count_right(logits, targets);
     score.loss = static_cast<double>(fw::cross_entropy(logits, targets, logits));
     if (pass == fw::Pass::train)
       network.backward(batch, logits, trace, static_cast<TrainedClassifier&>(gradient).network);
     return score;
   }
-
-  Network network;
 
  private:
   struct Buffers {

@@ -109,17 +109,13 @@ template <class S> struct SortingNetwork {
 };
 
 /// A SortingNetwork as its trainer sees it.
-template <class S> class TrainedSorting final : public SortingModel {
+template <class S>
+class TrainedSorting final
+    : public RecordModel<TrainedSorting<S>, SortingModel, SortingNetwork<S>> {
  public:
   using Network = SortingNetwork<S>;
-
-  explicit TrainedSorting(Network n) : network(std::move(n)) {}
-
-  std::unique_ptr<TrainedModel> clone() const override {
-    return std::make_unique<TrainedSorting>(*this);
-  }
-  fw::detail::Object parameters() override { return fw::detail::object(network); }
-  void initialise(fw::Random& random) override { fw::initialise(network, random); }
+  using Base = RecordModel<TrainedSorting, SortingModel, Network>;
+  using Base::Base, Base::network, Base::reading;
 
   Score run(const TaskSequence& sequence, long batch, fw::Pass pass, std::any& buffers,
             TrainedModel& gradient) const override {
@@ -136,19 +132,13 @@ template <class S> class TrainedSorting final : public SortingModel {
     const fw::Symbols targets = fw::Symbols(sequence.targets).last(sort_symbols);
     Score score;
     score.answers = long{sort_symbols};
-    for (std::size_t i = 0; i < sort_symbols; ++i) {
-      int best = 0;
-      logits.col(static_cast<fw::Index>(i)).maxCoeff(&best);
-      score.right += best == targets[i];
-    }
+    score.right = count_right(logits, targets);
     score.loss = static_cast<double>(fw::cross_entropy(logits, targets, logits));
     if (pass == fw::Pass::infer) return score;
     logits /= static_cast<S>(batch);
     network.backward(tail, logits, answering, static_cast<TrainedSorting&>(gradient).network);
     return score;
   }
-
-  Network network;
 
  private:
   struct Buffers {

@@ -14,7 +14,7 @@ class AdamW {
   void step(TrainedModel& model, TrainedModel& gradient, double learning_rate);
 
   std::unique_ptr<TrainedModel> first, second;  ///< the two moments
-  long steps = 0;
+  long long steps = 0;
 
  private:
   fw::AdamWOptions options_;

@@ -47,16 +47,10 @@ template <class S> struct CapacityNet {
   }
 };
 
-/// A CapacityNet as its trainer sees it.
-template <class S> struct TrainedCapacityNet final : TrainedModel {
-  explicit TrainedCapacityNet(CapacityNet<S> n) : net(std::move(n)) {}
-  std::unique_ptr<TrainedModel> clone() const override {
-    return std::make_unique<TrainedCapacityNet>(*this);
-  }
-  fw::detail::Object parameters() override { return fw::detail::object(net); }
-  void initialise(fw::Random&) override {}  // the constructor of the net does
-
-  CapacityNet<S> net;
+/// A CapacityNet as its trainer sees it. The constructor of the net draws its parameters.
+template <class S>
+struct TrainedCapacityNet final : RecordModel<TrainedCapacityNet<S>, TrainedModel, CapacityNet<S>> {
+  using RecordModel<TrainedCapacityNet, TrainedModel, CapacityNet<S>>::RecordModel;
 };
 
 struct CapacityOptions {
@@ -128,7 +122,7 @@ template <class S> class CapacityTrainer {
   /// The mean of ½‖v* − v̂‖² over all queries; leaves its gradient in gradient().
   double loss(const std::vector<RecallSequence>& sequences, bool with_gradient) {
     const auto job = [&](Trainer::Shard& shard, long) {
-      auto& gradient = static_cast<TrainedCapacityNet<S>&>(*shard.gradient).net;
+      auto& gradient = static_cast<TrainedCapacityNet<S>&>(*shard.gradient).network;
       return Score{.loss = run(sequences, with_gradient ? &gradient : nullptr)};
     };
     // The whole batch as one example: projections are shared by all of its sequences.
@@ -163,16 +157,16 @@ template <class S> class CapacityTrainer {
   // The part of keys and strengths that depends on the key alone, once for all sequences of a
   // batch.
   void project() {
-    keys_.noalias() = model_.net.key * model_.net.embedding;
-    keys_.colwise() += model_.net.key_bias;
-    logits_.noalias() = model_.net.strength * model_.net.embedding;
-    logits_.array() += model_.net.strength_bias[0];
+    keys_.noalias() = model_.network.key * model_.network.embedding;
+    keys_.colwise() += model_.network.key_bias;
+    logits_.noalias() = model_.network.strength * model_.network.embedding;
+    logits_.array() += model_.network.strength_bias[0];
   }
   void project_backward(Net& gradient) {
-    gradient.key.noalias() += dkeys_ * model_.net.embedding.transpose();
-    gradient.strength.noalias() += dlogits_ * model_.net.embedding.transpose();
-    gradient.embedding.noalias() += model_.net.key.transpose() * dkeys_;
-    gradient.embedding.noalias() += model_.net.strength.transpose() * dlogits_;
+    gradient.key.noalias() += dkeys_ * model_.network.embedding.transpose();
+    gradient.strength.noalias() += dlogits_ * model_.network.embedding.transpose();
+    gradient.embedding.noalias() += model_.network.key.transpose() * dkeys_;
+    gradient.embedding.noalias() += model_.network.strength.transpose() * dlogits_;
     gradient.key_bias += dkeys_.rowwise().sum();
     gradient.strength_bias[0] += dlogits_.sum();
   }
@@ -186,15 +180,15 @@ template <class S> class CapacityTrainer {
     for (fw::Index t = 0; t < length; ++t) {
       const int key = s.keys[static_cast<std::size_t>(t)];
       const int value = s.values[static_cast<std::size_t>(t)];
-      recall_.keys.col(t) = keys_.col(key) + model_.net.key_of_value.col(value);
-      recall_.beta[t] = logits_[key] + model_.net.strength_of_value(0, value);
+      recall_.keys.col(t) = keys_.col(key) + model_.network.key_of_value.col(value);
+      recall_.beta[t] = logits_[key] + model_.network.strength_of_value(0, value);
     }
     recall_.beta = (1 + (-recall_.beta.array()).exp()).inverse();
-    queried_.resize(model_.net.embedding.rows(), queries);
+    queried_.resize(model_.network.embedding.rows(), queries);
     for (fw::Index i = 0; i < queries; ++i)
-      queried_.col(i) = model_.net.embedding.col(s.queries[static_cast<std::size_t>(i)]);
-    recall_.queries.noalias() = model_.net.query * queried_;
-    recall_.queries.colwise() += model_.net.query_bias;
+      queried_.col(i) = model_.network.embedding.col(s.queries[static_cast<std::size_t>(i)]);
+    recall_.queries.noalias() = model_.network.query * queried_;
+    recall_.queries.colwise() += model_.network.query_bias;
   }
   void recall_backward(const RecallSequence& s, Net& gradient) {
     for (std::size_t i = 0; i < s.keys.size(); ++i) {
@@ -207,7 +201,7 @@ template <class S> class CapacityTrainer {
     }
     gradient.query.noalias() += recall_.dqueries * queried_.transpose();
     gradient.query_bias += recall_.dqueries.rowwise().sum();
-    queried_.noalias() = model_.net.query.transpose() * recall_.dqueries;
+    queried_.noalias() = model_.network.query.transpose() * recall_.dqueries;
     for (std::size_t i = 0; i < s.queries.size(); ++i)
       gradient.embedding.col(s.queries[i]) += queried_.col(static_cast<fw::Index>(i));
   }

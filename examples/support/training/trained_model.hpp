@@ -2,6 +2,7 @@
 
 #include <fastweights/core/leaves.hpp>
 #include <fastweights/core/random.hpp>
+#include <fastweights/layers/parameters.hpp>
 #include <memory>
 
 /// A model as its trainer sees it: parameters, whatever its type is. A gradient and a moment of
@@ -19,6 +20,21 @@ class TrainedModel {
   TrainedModel() = default;
   TrainedModel(const TrainedModel&) = default;
   TrainedModel& operator=(const TrainedModel&) = default;
+};
+
+/// Implements the interface of a model, which derives from TrainedModel, by a record. `Self` is the
+/// class that derives from this one.
+template <class Self, class Interface, class Network> class RecordModel : public Interface {
+ public:
+  explicit RecordModel(Network n) : network(std::move(n)) {}
+
+  std::unique_ptr<TrainedModel> clone() const override {
+    return std::make_unique<Self>(static_cast<const Self&>(*this));
+  }
+  fw::detail::Object parameters() override { return fw::detail::object(network); }
+  void initialise(fw::Random& random) override { fw::initialise(network, random); }
+
+  Network network;
 };
 
 /// How many numbers a model learns.

@@ -13,23 +13,15 @@ Score Trainer::run(long count, const Job& job) {
   std::vector<Score> scores(shards_.size());
   const int threads = std::min(threads_or_all(), static_cast<int>(shards_.size()));
   run_jobs(shards_.size(), threads, [&](std::size_t s) {
-    Score& sum = scores[s];
-    for (auto i = static_cast<long>(s); i < count; i += static_cast<long>(shards_.size())) {
-      const Score score = job(shards_[s], i);
-      sum.loss += score.loss;
-      sum.answers += score.answers;
-      sum.right += score.right;
-      sum.complete += score.complete;
-    }
+    for (auto i = static_cast<long>(s); i < count; i += static_cast<long>(shards_.size()))
+      scores[s] += job(shards_[s], i);
   });
   Score total;
-  total.examples = count;
-  for (const Score& score : scores) {
-    total.loss += score.loss / static_cast<double>(count);
-    total.answers += score.answers;
-    total.right += score.right;
-    total.complete += score.complete;
+  for (Score& score : scores) {
+    score.loss /= static_cast<double>(count);
+    total += score;
   }
+  total.examples = count;
   return total;
 }
 

@@ -3,6 +3,7 @@
 #include <any>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "training/adamw.hpp"
@@ -19,7 +20,26 @@ struct Score {
   double complete_share() const {
     return static_cast<double>(complete) / static_cast<double>(examples);
   }
+  Score& operator+=(const Score& other) {
+    loss += other.loss;
+    examples += other.examples;
+    answers += other.answers;
+    right += other.right;
+    complete += other.complete;
+    return *this;
+  }
 };
+
+/// How many columns of the logits have their largest entry at the target.
+template <class Logits> long count_right(const Logits& logits, std::span<const int> targets) {
+  long right = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    int best = 0;
+    logits.col(static_cast<Eigen::Index>(i)).maxCoeff(&best);
+    right += best == targets[i];
+  }
+  return right;
+}
 
 /// The trainer of all examples: computes the gradient of a batch, and steps along it by AdamW. The
 /// batch is split into shards that may run at the same time. Each shard has its own gradient, and

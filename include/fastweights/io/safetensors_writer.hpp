@@ -102,7 +102,9 @@ class SafeTensorsWriter {
   /// file cannot be written; an existing file is unchanged then.
   void write(const std::filesystem::path& path) const {
     std::filesystem::path temporary = path;
-    temporary += "." + std::to_string(std::random_device{}()) + ".tmp";
+    temporary += '.';
+    temporary += std::to_string(std::random_device{}());
+    temporary += ".tmp";
     try {
       write_directly(temporary);
       std::filesystem::rename(temporary, path);
@@ -188,15 +190,23 @@ class SafeTensorsWriter {
   // {"name":value, …}; the values are JSON already.
   static std::string object_text(const std::map<std::string, std::string>& values) {
     std::string text = "{";
-    for (const auto& [name, value] : values)
-      text += (text.size() > 1 ? "," : "") + detail::json_quote(name) + ":" + value;
-    return text + "}";
+    for (const auto& [name, value] : values) {
+      if (text.size() > 1) text += ',';
+      text += detail::json_quote(name);
+      text += ':';
+      text += value;
+    }
+    text += '}';
+    return text;
   }
   static std::string shape_text(const Shape& shape) {
     std::string text = "[";
-    for (const Eigen::Index axis : shape)
-      text += (text.size() > 1 ? "," : "") + std::to_string(axis);
-    return text + "]";
+    for (const Eigen::Index axis : shape) {
+      if (text.size() > 1) text += ',';
+      text += std::to_string(axis);
+    }
+    text += ']';
+    return text;
   }
   std::string metadata_text() const {
     std::map<std::string, std::string> quoted;

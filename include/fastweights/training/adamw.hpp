@@ -24,19 +24,33 @@ template <class S> double gradient_norm(const Object& grad) {
   return std::sqrt(sum);
 }
 
-// One step of AdamW on a parameter, its gradient and its two moments.
-struct AdamWStep {
-  double beta1, beta2, bias1, bias2, clip_scale, rate, weight_decay, epsilon;
-
-  template <class S> void update(const Leaf* leaves) const {
-    auto p = leaves[0].entries<S>(), g = leaves[1].entries<S>();
-    auto m = leaves[2].entries<S>(), v = leaves[3].entries<S>();
-    m = S(beta1) * m + S((1 - beta1) * clip_scale) * g;
-    v = S(beta2) * v + S((1 - beta2) * clip_scale * clip_scale) * g.square();
-    if (!leaves[0].is_vector()) p *= S(1 - rate * weight_decay);
-    p -= S(rate / bias1) * m / ((v * S(1 / bias2)).sqrt() + S(epsilon));
-  }
+// The models of one step of AdamW, with the same parameters.
+struct AdamWModels {
+  Object model, grad, first, second;
 };
+
+// One step of AdamW; see there. `steps` counts this step unless it throws.
+template <class S>
+double adamw_step(const AdamWModels& m, const AdamWOptions& o, long long& steps, double rate) {
+  check_same_shapes("AdamW", m.first, "model", m.model);
+  check_same_shapes("AdamW", m.first, "grad", m.grad);
+  const double norm = gradient_norm<S>(m.grad);
+  if (!std::isfinite(norm))
+    throw std::runtime_error("AdamW: the gradient's norm is " + std::to_string(norm) + " at step " +
+                             std::to_string(steps + 1));
+  const auto t = static_cast<double>(++steps);
+  const double bias1 = 1 - std::pow(o.beta1, t), bias2 = 1 - std::pow(o.beta2, t);
+  const double clip_scale = o.clip > 0 && norm > o.clip ? o.clip / norm : 1;
+  visit_parameters<S>(std::array{m.model, m.grad, m.first, m.second}, [&](const Leaf* leaves) {
+    auto p = leaves[0].entries<S>(), g = leaves[1].entries<S>();
+    auto first = leaves[2].entries<S>(), second = leaves[3].entries<S>();
+    first = S(o.beta1) * first + S((1 - o.beta1) * clip_scale) * g;
+    second = S(o.beta2) * second + S((1 - o.beta2) * clip_scale * clip_scale) * g.square();
+    if (!leaves[0].is_vector()) p *= S(1 - rate * o.weight_decay);
+    p -= S(rate / bias1) * first / ((second * S(1 / bias2)).sqrt() + S(o.epsilon));
+  });
+  return norm;
+}
 
 }  // namespace detail
 
@@ -71,34 +85,10 @@ template <Record Model> struct AdamW {
   /// One step. Returns the norm of the gradient before clipping. Throws std::runtime_error if that
   /// norm is not finite, and std::invalid_argument if shapes differ; nothing is changed then.
   double step(Model& model, const Model& grad, double learning_rate) {
-    detail::check_same_shapes("AdamW", first, "model", model);
-    detail::check_same_shapes("AdamW", first, "grad", grad);
-    const double norm = gradient_norm(grad);
-    if (!std::isfinite(norm))
-      throw std::runtime_error("AdamW: the gradient's norm is " + std::to_string(norm) +
-                               " at step " + std::to_string(steps + 1));
-    ++steps;
-    const double clip_scale = options.clip > 0 && norm > options.clip ? options.clip / norm : 1;
-    update({detail::object(model), detail::object(grad), detail::object(first),
-            detail::object(second)},
-           clip_scale, learning_rate);
-    return norm;
-  }
-
- private:
-  void update(const std::array<detail::Object, 4>& records, double clip_scale, double rate) const {
-    const auto t = static_cast<double>(steps);
-    const detail::AdamWStep step{options.beta1,
-                                 options.beta2,
-                                 1 - std::pow(options.beta1, t),
-                                 1 - std::pow(options.beta2, t),
-                                 clip_scale,
-                                 rate,
-                                 options.weight_decay,
-                                 options.epsilon};
-    using S = detail::ParameterScalar<Model>;
-    detail::visit_parameters<S>(records,
-                                [&](const detail::Leaf* leaves) { step.update<S>(leaves); });
+    return detail::adamw_step<detail::ParameterScalar<Model>>(
+        {detail::object(model), detail::object(grad), detail::object(first),
+         detail::object(second)},
+        options, steps, learning_rate);
   }
 };
 
