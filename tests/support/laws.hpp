@@ -117,6 +117,18 @@ void fixed_is_dynamic(const Fixed& fixed, const Dyn& dynamic, bool positive) {
   }
 }
 
+/// The largest difference between the outputs of `all`, from another memory, and those of m for
+/// `inputs` and the same queries.
+template <class All, class M>
+double output_difference(const All& all, const M& m, fw::WriteSequence<M> inputs) {
+  Eigen::MatrixXd y = all.outputs.output;
+  const Eigen::MatrixXd expected = y;
+  auto state = fw::initial_state(m);
+  y.setConstant(std::nan(""));
+  fw::scan(m, state, inputs, {all.queries.query}, {y});
+  return largest_entry(y - expected);
+}
+
 /// All laws of a single memory in double, except gradients, automatic differentiation and fixed
 /// sizes.
 template <class M> void all(const M& m, bool positive = false) {
