@@ -104,7 +104,8 @@ template <class S> struct RidgeOperator {
   Eigen::Matrix<S, Dynamic, Dynamic> new_tokens;  ///< L×N
 };
 
-/// The operator in double. Cost: N² (P + N/3) multiplications for P targets.
+/// The operator in double. Cost: N² (P + 2 (M + L) + N/3) flops for P targets, zero targets
+/// included.
 template <class Basis>
 RidgeOperator<double> ridge_operator(const Basis& basis, const detail::Targets& targets,
                                      double ridge) {

@@ -52,13 +52,13 @@ template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasDeltaTerm, decay_kind);       \
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, HasDeltaTerm, decay_kind)
 /// Explicit instances, or with `extern` their declarations.
-#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                          \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::none);    \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::none);     \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::scalar);  \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::scalar);   \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::per_key); \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::per_key)
+#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                              \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::none);        \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::none);         \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::scalar);      \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::scalar);       \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::per_channel); \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::per_channel)
 #define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)                \
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::none); \
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::scalar)
@@ -135,7 +135,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
   using Decays = PairDecays<S, decay_kind>;
   static constexpr Index batch = Decays::batch;  // pairs at a time
   // One decay per column needs one more register for every packet.
-  static constexpr int packets = tall_panel(HasDeltaTerm && decay_kind != DecayKind::per_key);
+  static constexpr int packets = tall_panel(HasDeltaTerm && decay_kind != DecayKind::per_channel);
 
   // Four updates for two products make loads and stores expensive, so tall panels must fit in the
   // first-level cache together with the tokens.

@@ -53,7 +53,7 @@ template <class S> class PairDecays<S, DecayKind::scalar> {
 
 /// One decay per column. Vectors that are multiplied by the matrix before its decay include the
 /// decays.
-template <class S> class PairDecays<S, DecayKind::per_key> {
+template <class S> class PairDecays<S, DecayKind::per_channel> {
  public:
   static constexpr Index batch = 16;  // so that the decayed vectors stay in the cache
 
@@ -129,7 +129,7 @@ template <class S, int R> struct RowDecays<Rows<S, R>, DecayKind::scalar> {
     pending.decay = pair.decay;
   }
 };
-template <class Column> struct RowDecays<Column, DecayKind::per_key> {
+template <class Column> struct RowDecays<Column, DecayKind::per_channel> {
   Column one, two;
 
   template <class S>

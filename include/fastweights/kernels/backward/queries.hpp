@@ -15,7 +15,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.columns.prefetch(panel.first, panel.rows);
-    prefetches.rows.prefetch(panel.first_column, panel.columns);
+    prefetches.rows.prefetch(panel.prefetch_first, panel.prefetch_count);
   }
 
   static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const BackwardPair<S>& p) {

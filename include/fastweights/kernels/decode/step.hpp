@@ -61,7 +61,7 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
       S* const w_j = W + j * stride;
       Column w = Column::load(w_j);
       if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);
-      if constexpr (decay_kind == DecayKind::per_key) w.scale(row_decays(decays[j], skipped));
+      if constexpr (decay_kind == DecayKind::per_channel) w.scale(row_decays(decays[j], skipped));
       w.add(e, key[j]);
       w.store(w_j);
       if constexpr (Reads) sum.add(w, query[j]);
@@ -161,13 +161,13 @@ EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepT
   FASTWEIGHTS_STEP_PANEL(keyword, S, 4, decay_kind, HasDeltaTerm);    \
   FASTWEIGHTS_STEP_PANEL(keyword, S, 8, decay_kind, HasDeltaTerm)
 /// Explicit instances, or with `extern` their declarations.
-#define FASTWEIGHTS_STEP_KERNELS(keyword, S)                      \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, false);    \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, true);     \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, false);  \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, true);   \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_key, false); \
-  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_key, true)
+#define FASTWEIGHTS_STEP_KERNELS(keyword, S)                          \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, false);        \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, true);         \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, false);      \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, true);       \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_channel, false); \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_channel, true)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_STEP_KERNELS(extern, float);
@@ -212,7 +212,7 @@ EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
                  tokens.output(0),
                  coefficients,
                  HasDeltaTerm ? (key * query).sum() : S(0)};
-  if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_key) {
+  if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_channel) {
     const Vector decay(decays, W.cols());
     scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
       decayed_key = decay * key;

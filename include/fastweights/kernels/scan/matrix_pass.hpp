@@ -71,14 +71,14 @@ template <class S, int R, int U> struct Pending {
 
 /// How a rule decays W before a write: not at all, by one number, or by one number per key row
 /// (a column of W).
-enum class DecayKind { none, scalar, per_key };
+enum class DecayKind { none, scalar, per_channel };
 
 /// What a pass writes to W: nothing, updates W += Σ e vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W.
 enum class Writes { nothing, updates, decay_all, decay_columns, decay_rows };
 
 /// What the passes of a rule write if the matrix decays. `per_key_writes` is for
-/// DecayKind::per_key.
+/// DecayKind::per_channel.
 constexpr Writes writes_of(DecayKind decay_kind, Writes per_key_writes) {
   if (decay_kind == DecayKind::none) return Writes::updates;
   return decay_kind == DecayKind::scalar ? Writes::decay_all : per_key_writes;
@@ -87,7 +87,7 @@ constexpr Writes writes_of(DecayKind decay_kind, Writes per_key_writes) {
 template <DecayKind decay_kind, class S, int R, int U>
 EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
   if constexpr (decay_kind == DecayKind::scalar) return pending.decay != S(1);
-  return decay_kind == DecayKind::per_key;
+  return decay_kind == DecayKind::per_channel;
 }
 
 /// W is R·lanes × columns, contiguous.

@@ -34,12 +34,12 @@ template <class S> struct Tokens {
   Columns<S> errors = {};
 };
 
-/// Two tokens with coefficients for products with the state W before both tokens. With P x = W x:
+/// Two tokens with coefficients for products with the state W before both tokens:
 ///
-///     e_1 = β_1 ∘ (value_1 v_1 − retrieved_1 P k_1)
-///     e_2 = β_2 ∘ (value_2 v_2 − retrieved_2 P k_2 − key_key e_1)
-///     y_1 = read_1 P q_1 + key_query_1 e_1
-///     y_2 = read_2 P q_2 + key_query_2 e_2 + cross_key_query e_1
+///     e_1 = β_1 ∘ (value_1 v_1 − retrieved_1 W k_1)
+///     e_2 = β_2 ∘ (value_2 v_2 − retrieved_2 W k_2 − key_key e_1)
+///     y_1 = read_1 W q_1 + key_query_1 e_1
+///     y_2 = read_2 W q_2 + key_query_2 e_2 + cross_key_query e_1
 ///     W ← decay W + write_scale_1 e_1 k_1ᵀ + write_scale_2 e_2 k_2ᵀ
 ///
 /// With one decay per column, keys and queries include the decays.

@@ -7,13 +7,13 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Rows first … first + rows − 1 of a matrix, contiguous. Its passes prefetch the entries from
-/// `first_column` on, `columns` in number, of vectors with one entry per column.
+/// Rows first … first + rows − 1 of a matrix, contiguous. Each panel also prefetches its share of
+/// the vectors with one entry per column: `prefetch_count` entries from `prefetch_first` on.
 template <class S> struct Panel {
   S* data;
   int packets;  // per column, with padding
   Index first, rows;
-  Index first_column, columns;
+  Index prefetch_first, prefetch_count;
 };
 
 /// The number of packets of the tallest panels. With a delta term and 32 registers there are four,

@@ -10,10 +10,10 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// decays so far, `total_decay`, and is scaled only when `total_decay` gets small.
 template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
  public:
-  static constexpr Index batch = decay_kind == DecayKind::per_key ? 8 : 32;
+  static constexpr Index batch = decay_kind == DecayKind::per_channel ? 8 : 32;
 
   Pairs(const Tokens<S>& tokens, Index columns) : tokens_(tokens), columns_(columns) {
-    if constexpr (decay_kind == DecayKind::per_key)
+    if constexpr (decay_kind == DecayKind::per_channel)
       buffer_ = thread_buffer<S, Pairs>(batch * vectors * columns);
   }
 
@@ -74,7 +74,7 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     };
     p.one = pointers(t1, k1, q1);
     p.two = pointers(t2, k2, q2);
-    if constexpr (decay_kind == DecayKind::per_key)
+    if constexpr (decay_kind == DecayKind::per_channel)
       decay_vectors(p, tokens_.decays(t1), t1 == t2 ? nullptr : tokens_.decays(t2), i);
     S key_products[4] = {};  // k_1·k_2 (delta term only), k_1·q_1, k_1·q_2, k_2·q_2
     if constexpr (HasDeltaTerm)
@@ -165,11 +165,11 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Coefficie
 #define FASTWEIGHTS_SCAN_KERNELS(keyword, S)              \
   FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::none);   \
   FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::scalar); \
-  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::per_key)
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::per_channel)
 #define FASTWEIGHTS_TALL_SCAN_KERNELS(keyword, S)                 \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::none);   \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::scalar); \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::per_key)
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::per_channel)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_SCAN_KERNELS(extern, float);

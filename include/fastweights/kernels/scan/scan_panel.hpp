@@ -16,7 +16,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelSc
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);
-    prefetches.columns.prefetch(panel.first_column, panel.columns);
+    prefetches.columns.prefetch(panel.prefetch_first, panel.prefetch_count);
   }
 
   static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const Pair<S>& p) {

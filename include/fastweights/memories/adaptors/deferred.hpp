@@ -82,7 +82,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   using S = Scalar;
   using Matrix = decltype(StateOf<M>::W);
   static constexpr int Dv = Matrix::RowsAtCompileTime, Dk = Matrix::ColsAtCompileTime;
-  static constexpr bool by_column = M::decay_kind == detail::DecayKind::per_key;
+  static constexpr bool by_column = M::decay_kind == detail::DecayKind::per_channel;
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
 

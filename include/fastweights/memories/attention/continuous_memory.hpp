@@ -51,12 +51,12 @@ struct StickySampling {
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
 /// of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N (L + 2 M)
-/// flops and N M exponentials. A new operator costs N² (P + M + N/3) more flops for P targets, and
-/// allocates. With a fixed τ there are two per chunk length: one for the first write to an empty
-/// memory, and one for all later writes.
-/// Cost of a read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty
-/// memory gives 0. A NaN or infinity stays in the signal forever. Martins, Marinho, Martins 2022,
-/// arXiv 2109.00301, eq. 4–12.
+/// flops and N M exponentials. A new operator costs N² (P + 2 (M + L) + N/3) more flops for P
+/// targets, 2 N² M more with EvenSampling, and allocates. With a fixed τ there are two per chunk
+/// length: one for the first write to an empty memory, and one for all later writes. Cost of a
+/// read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty memory
+/// gives 0. A NaN or infinity stays in the signal forever. Martins, Marinho, Martins 2022, arXiv
+/// 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {

@@ -32,7 +32,7 @@ class GatedDeltaRule {
   static constexpr std::string_view name = "GatedDeltaRule";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
-      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_key;
+      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = true;
 
   template <class C> struct State {

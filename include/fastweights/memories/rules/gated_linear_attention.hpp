@@ -31,7 +31,7 @@ class GatedLinearAttention {
   static constexpr std::string_view name = "GatedLinearAttention";
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
-      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_key;
+      one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = false;
 
   template <class C> struct State {
