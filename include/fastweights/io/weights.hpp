@@ -6,11 +6,10 @@
 #include <string>
 
 /// \file
-/// Weights and states on disk. The parameters of a layer or model are saved under their dotted
-/// names
-/// ("blocks.0.mixer.output.weight"), the members of a state under theirs, counters included. A
-/// matrix is written as [rows, cols], as in PyTorch. So a state_dict that safetensors.torch saved
-/// loads by name.
+/// Weights and states on disk. Parameters of a layer or model are saved under their dotted names
+/// ("blocks.0.mixer.output.weight"), and members of a state under theirs, counters included. A
+/// matrix is written as [rows, cols], as in PyTorch. A state_dict saved by safetensors.torch loads
+/// if it has the same names.
 ///
 ///     fw::io::save(model, "model.safetensors");
 ///     fw::io::load(model, "model.safetensors");

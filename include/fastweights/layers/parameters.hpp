@@ -10,8 +10,7 @@
 /// parameters of several values in lockstep.
 ///
 ///     fw::for_each_parameter([](const std::string& path, auto& p) { ... }, model);
-///     fw::for_each_parameter([](const std::string& path, auto& p, const auto& g) { ... }, model,
-///     grad);
+///     fw::for_each_parameter([](const std::string& path, auto& p, auto& g) { ... }, model, grad);
 
 namespace fw {
 
