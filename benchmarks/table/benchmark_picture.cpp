@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "report/plot.hpp"
 #include "results.hpp"
-#include "support/plot.hpp"
 
 namespace {
 
