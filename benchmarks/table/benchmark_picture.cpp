@@ -4,6 +4,7 @@
 //     benchmark_picture results.json results.png
 
 #include <functional>
+#include <iostream>
 
 #include "report/plot.hpp"
 #include "results.hpp"
