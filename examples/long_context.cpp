@@ -15,8 +15,8 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include <fastweights/core/products.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::detail {
 

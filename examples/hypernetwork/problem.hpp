@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/random.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/math/random.hpp>
 #include <string>
 #include <vector>
 

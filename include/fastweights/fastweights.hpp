@@ -9,21 +9,23 @@
 /// fastweights/memories/adaptors/amx_scan.hpp (the delta rule with Intel's matrix unit).
 
 // Core: the sizes, inputs, outputs and state of a memory.
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/memory.hpp>
-#include <fastweights/core/normal.hpp>
 #include <fastweights/core/owned.hpp>
-#include <fastweights/core/products.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/views.hpp>
+
+// Numerical functions: activations, normal densities, products, random numbers.
+#include <fastweights/math/activations.hpp>
+#include <fastweights/math/normal.hpp>
+#include <fastweights/math/products.hpp>
+#include <fastweights/math/random.hpp>
 
 // Algorithms for every memory: one token, a sequence, gradients.
 #include <fastweights/algorithms/backward.hpp>

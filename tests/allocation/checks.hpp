@@ -4,8 +4,8 @@
 
 #include <cstdio>
 #include <fastweights/algorithms/step.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/testing/sequences.hpp>
 #include <string>
 #include <tuple>

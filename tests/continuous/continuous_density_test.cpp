@@ -1,6 +1,6 @@
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"

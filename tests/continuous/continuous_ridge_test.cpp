@@ -1,6 +1,6 @@
 #include <Eigen/LU>
 #include <fastweights/continuous/ridge.hpp>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"

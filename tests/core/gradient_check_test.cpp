@@ -1,5 +1,5 @@
 #include <cmath>
-#include <fastweights/core/activations.hpp>
+#include <fastweights/math/activations.hpp>
 #include <fastweights/testing/gradient_check.hpp>
 #include <limits>
 

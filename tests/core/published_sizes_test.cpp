@@ -3,7 +3,7 @@
 
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/continuous/density.hpp>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 #include <Eigen/Core>
 #include <array>
 #include <cmath>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 #include <complex>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/schedule.hpp>

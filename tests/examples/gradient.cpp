@@ -1,7 +1,7 @@
 #include "examples/gradient.hpp"
 
 #include <array>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <string>
 
 #include "support/catch.hpp"

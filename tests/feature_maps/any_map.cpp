@@ -1,7 +1,7 @@
 #include "feature_maps/any_map.hpp"
 
 #include <cmath>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <limits>
 
 #include "support/largest_entry.hpp"

@@ -1,6 +1,6 @@
 #include <complex>
-#include <fastweights/core/random.hpp>
 #include <fastweights/kernels/simd/outer_product.hpp>
+#include <fastweights/math/random.hpp>
 #include <limits>
 
 #include "support/catch.hpp"

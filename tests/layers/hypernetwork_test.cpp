@@ -1,8 +1,8 @@
-#include <fastweights/core/random.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
 #include <fastweights/layers/models/hypernetwork.hpp>
 #include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>

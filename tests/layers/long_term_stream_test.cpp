@@ -1,5 +1,5 @@
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 

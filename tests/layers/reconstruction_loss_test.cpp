@@ -1,6 +1,6 @@
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/attention/reconstruction_loss.hpp>
 #include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 
 #include "support/catch.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <complex>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <fastweights/math/random.hpp>
 #include <limits>
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <any>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <fastweights/math/random.hpp>
 #include <memory>
 #include <string_view>
 #include <utility>

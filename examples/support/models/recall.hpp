@@ -2,7 +2,7 @@
 
 #include <Eigen/Core>
 #include <concepts>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <memory>
 #include <utility>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <numeric>
 #include <stdexcept>
 #include <utility>

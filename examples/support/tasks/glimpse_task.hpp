@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <filesystem>
 #include <fstream>
 #include <numeric>

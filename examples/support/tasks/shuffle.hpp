@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <utility>
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <functional>
 #include <numeric>
 #include <span>

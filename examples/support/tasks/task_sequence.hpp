@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <string_view>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/core/random.hpp>
+#include <fastweights/math/random.hpp>
 #include <functional>
 #include <stdexcept>
 

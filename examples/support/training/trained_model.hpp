@@ -1,8 +1,8 @@
 #pragma once
 
 #include <fastweights/core/leaves.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/parameters.hpp>
+#include <fastweights/math/random.hpp>
 #include <memory>
 
 /// A model as its trainer sees it: parameters, whatever its type is. A gradient and a moment of

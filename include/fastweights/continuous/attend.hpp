@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <fastweights/continuous/density.hpp>
-#include <fastweights/core/products.hpp>
 #include <fastweights/core/scratch.hpp>
+#include <fastweights/math/products.hpp>
 
 /// \file
 /// One head of attention over the coefficients of a continuous signal, or over slots:

@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <fastweights/continuous/basis.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/core/record.hpp>
-#include <fastweights/core/softmax.hpp>
+#include <fastweights/math/random.hpp>
+#include <fastweights/math/softmax.hpp>
 #include <stdexcept>
 #include <string>
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <array>
-#include <fastweights/core/activations.hpp>
-#include <fastweights/core/normal.hpp>
+#include <fastweights/math/activations.hpp>
+#include <fastweights/math/normal.hpp>
 
 /// \file
 /// The integrals of the continuous memory: moments of a function about a centre,

@@ -2,7 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <fastweights/core/activations.hpp>
+#include <fastweights/math/activations.hpp>
 
 /// \file
 /// The positions at which a write samples the past signal: evenly spaced, or where reads attended

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <Eigen/QR>
-#include <fastweights/core/products.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/feature_maps/columns.hpp>
+#include <fastweights/math/products.hpp>
+#include <fastweights/math/random.hpp>
 
 namespace fw {
 
@@ -94,7 +94,7 @@ template <class S> class FavorPlus {
   }
 
  private:
-  // Products with a sequence use the kernels of core/products.hpp, which fastweights::compiled
+  // Products with a sequence use the kernels of math/products.hpp, which fastweights::compiled
   // holds. Products with a token are Eigen's, which cost less for a single vector.
   template <class X>
   static constexpr bool is_sequence_in_memory =

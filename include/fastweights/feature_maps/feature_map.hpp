@@ -1,8 +1,8 @@
 #pragma once
 
 #include <concepts>
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/check.hpp>
+#include <fastweights/math/activations.hpp>
 
 /// \file
 /// Feature maps: functions applied to keys and queries before a memory uses them. A map treats each

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/core/softmax.hpp>
 #include <fastweights/feature_maps/columns.hpp>
+#include <fastweights/math/softmax.hpp>
 
 namespace fw {
 

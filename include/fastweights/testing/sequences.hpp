@@ -3,8 +3,8 @@
 #include <cmath>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/owned.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/math/random.hpp>
 #include <limits>
 
 /// \file

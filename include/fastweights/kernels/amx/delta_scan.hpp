@@ -1,10 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/core/products.hpp>
 #include <fastweights/kernels/amx/solve_chunk.hpp>
 #include <fastweights/kernels/amx/tile_product.hpp>
 #include <fastweights/kernels/scan/pair.hpp>
+#include <fastweights/math/products.hpp>
 #include <utility>
 
 /// \file

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fastweights/core/check.hpp>
-#include <fastweights/core/decay.hpp>
 #include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/math/decay.hpp>
 #include <vector>
 
 /// \file

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <fastweights/core/products.hpp>
 #include <fastweights/kernels/backward/pair.hpp>
 #include <fastweights/kernels/scan/matrix_pass.hpp>
+#include <fastweights/math/products.hpp>
 
 /// \file
 /// Decays in the backward passes: sets the decays of pairs, in the order of the pass.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/core/products.hpp>
 #include <fastweights/kernels/simd/packet.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>
 #include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/math/random.hpp>
 
 namespace fw {
 

@@ -3,8 +3,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <fastweights/core/products.hpp>
-#include <fastweights/core/softmax.hpp>
+#include <fastweights/math/products.hpp>
+#include <fastweights/math/softmax.hpp>
 
 /// \file
 /// The parts of relative attention: the encoding of distances, and attention of a block of queries

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
-#include <fastweights/core/products.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <fastweights/math/activations.hpp>
+#include <fastweights/math/products.hpp>
+#include <fastweights/math/random.hpp>
 
 /// \file
 /// Gates x ⊙ g(x), with g in (0, 1), that a chunk passes before it is written to a long-term

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <fastweights/math/random.hpp>
 
 namespace fw {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/views.hpp>
+#include <fastweights/math/activations.hpp>
 #include <string_view>
 
 /// \file
@@ -54,7 +54,7 @@ template <class Y> auto logistic_root_derivative(const Y& y) {
 
 }  // namespace detail
 
-/// Applies an activation of core/activations.hpp (Tanh, Relu) or a user's own.
+/// Applies an activation of math/activations.hpp (Tanh, Relu) or a user's own.
 template <class F> struct Elementwise {
   static constexpr std::string_view name = "Elementwise";
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/core/normal.hpp>
 #include <fastweights/layers/projections/elementwise.hpp>
+#include <fastweights/math/normal.hpp>
 
 namespace fw {
 

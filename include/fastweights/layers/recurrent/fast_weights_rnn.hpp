@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/activations.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/norms/layer_norm.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/layers/recurrent/hebbian_forms.hpp>
 #include <fastweights/layers/recurrent/recurrent_weights.hpp>
+#include <fastweights/math/activations.hpp>
+#include <fastweights/math/random.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,7 +42,7 @@ struct FastWeightsRnnOptions {
 ///     A(t) = λ A(t−1) + η h(t) h(t)ᵀ
 ///
 /// A(t) includes h(t); LN has one gain and bias for all s. f is any elementwise activation
-/// (core/activations.hpp). There are two forms, equal up to rounding. The matrix form updates A.
+/// (math/activations.hpp). There are two forms, equal up to rounding. The matrix form updates A.
 /// The attention form reads A(t) x = η Σ_τ λ^{t−τ} h(τ) (h(τ)·x), attention without softmax to the
 /// hidden states of the call, plus λᵗ times the matrix of earlier calls. The attention form is
 /// faster for sequences shorter than about R (1 + 1/S), in training R (1.4 + 1.1/S). This length

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fastweights/core/products.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/views.hpp>
 #include <fastweights/kernels/simd/outer_product.hpp>
+#include <fastweights/math/products.hpp>
 #include <vector>
 
 /// \file

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/products.hpp>
-#include <fastweights/core/random.hpp>
 #include <fastweights/layers/layer.hpp>
+#include <fastweights/math/products.hpp>
+#include <fastweights/math/random.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
 #include <fastweights/layers/recurrent/recurrent_weights.hpp>
+#include <fastweights/math/activations.hpp>
 
 namespace fw {
 

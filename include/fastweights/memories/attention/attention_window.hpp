@@ -2,9 +2,9 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <fastweights/core/activations.hpp>
-#include <fastweights/core/products.hpp>
-#include <fastweights/core/softmax.hpp>
+#include <fastweights/math/activations.hpp>
+#include <fastweights/math/products.hpp>
+#include <fastweights/math/softmax.hpp>
 
 /// \file
 /// Causal softmax attention over a window, in matrix products of 64 queries: the key-value cache's

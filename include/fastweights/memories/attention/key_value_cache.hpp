@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/math/activations.hpp>
 #include <fastweights/memories/attention/attention_window.hpp>
 #include <stdexcept>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/math/activations.hpp>
 #include <fastweights/memories/recurrent/delta_step.hpp>
 
 namespace fw {

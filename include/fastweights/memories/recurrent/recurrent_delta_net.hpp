@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/math/activations.hpp>
 #include <fastweights/memories/recurrent/delta_step.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/math/activations.hpp>
 
 namespace fw {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <fastweights/core/products.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::detail {
 

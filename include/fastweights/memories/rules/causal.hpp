@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/core/products.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::detail {
 

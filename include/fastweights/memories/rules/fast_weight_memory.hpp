@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/activations.hpp>
+#include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <stdexcept>
 

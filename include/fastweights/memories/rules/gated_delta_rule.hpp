@@ -1,8 +1,8 @@
 #pragma once
 
-#include <fastweights/core/decay.hpp>
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>

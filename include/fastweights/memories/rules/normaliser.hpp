@@ -1,9 +1,9 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/math/activations.hpp>
 
 /// \file
 /// The attention normaliser: a policy of the sum rule and the delta rule. It stores z = Σ φ(k) and

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
+#include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
 namespace fw {
@@ -10,7 +10,7 @@ namespace fw {
 ///
 ///     W_t = σ(W_{t−1} + a_t b_tᵀ)      y_t = W_t x_t
 ///
-/// with value = a, key = b, query = x. σ is any elementwise activation, see core/activations.hpp;
+/// with value = a, key = b, query = x. σ is any elementwise activation, see math/activations.hpp;
 /// the identity gives linear attention. Shapes: W d_v×d_k, b and x d_k, a and y d_v. Cost per
 /// token: 4 d_v d_k flops and d_v d_k activations. Throws std::invalid_argument when a size does
 /// not fit. Schmidhuber 1991, TR FKI-147-91; 1992, Neural Computation 4(1); as restated in Schlag,

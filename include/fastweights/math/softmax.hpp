@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/core/activations.hpp>
+#include <fastweights/math/activations.hpp>
 #include <type_traits>
 
 /// \file
