@@ -1,4 +1,4 @@
-#include "support/long_term_checks.hpp"
+#include "layers/attention/long_term_checks.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "support/joined_layers.hpp"
+#include "layers/attention/joined_layers.hpp"
 
 namespace {
 
