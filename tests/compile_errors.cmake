@@ -1,6 +1,6 @@
 # A user's mistake gives a readable error. The files in compile_errors/ must not compile, and the
 # compiler must print the sentence in the file's first line. control.cpp has none and must compile.
-file(GLOB sources CONFIGURE_DEPENDS compile_errors/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS compile_errors/*.cpp compile_errors/*/*.cpp)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
   add_test(NAME compile_error.${name}

@@ -3,7 +3,7 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
-/// Valid arguments and a valid rule, shared by the files of this folder.
+/// Valid arguments and a valid rule, shared by the programs of these folders.
 
 inline fw::DeltaRule<float> delta({.key_size = 3, .value_size = 4});
 inline auto state = fw::initial_state(delta);
