@@ -12,7 +12,7 @@
 
 #include <iostream>
 
-#include "models/classifiers.hpp"
+#include "models/classifiers/classifiers.hpp"
 #include "report/classifier_report.hpp"
 #include "report/experiment_options.hpp"
 #include "tasks/associative_retrieval_task.hpp"

@@ -17,8 +17,8 @@
 #include <numbers>
 #include <sstream>
 
-#include "models/char_model.hpp"
-#include "models/generation.hpp"
+#include "models/characters/char_model.hpp"
+#include "models/characters/generation.hpp"
 #include "report/command_line.hpp"
 #include "report/files.hpp"
 #include "report/plot.hpp"

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
-#include "models/char_model.hpp"
-#include "models/generation.hpp"
+#include "models/characters/char_model.hpp"
+#include "models/characters/generation.hpp"
 #include "report/command_line.hpp"
 #include "tasks/text.hpp"
 

@@ -17,7 +17,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "models/classifiers.hpp"
+#include "models/classifiers/classifiers.hpp"
 #include "report/classifier_report.hpp"
 #include "report/experiment_options.hpp"
 #include "tasks/glimpse_task.hpp"

@@ -1,8 +1,8 @@
-#include "training/capacity_trainer.hpp"
+#include "training/experiments/capacity_trainer.hpp"
 
 #include <fastweights/fastweights.hpp>
-#include <models/capacity_models.hpp>
-#include <models/capacity_rules.hpp>
+#include <models/capacity/capacity_models.hpp>
+#include <models/capacity/capacity_rules.hpp>
 
 #include "examples/gradient.hpp"
 #include "support/catch.hpp"

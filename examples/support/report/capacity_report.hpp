@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "models/capacity_models.hpp"
+#include "models/capacity/capacity_models.hpp"
 
 /// \file
 /// Tables and pictures of the capacity tasks, beside the authors' numbers.

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "models/recurrent_kinds.hpp"
+#include "models/classifiers/recurrent_kinds.hpp"
 #include "report/files.hpp"
 #include "report/plot.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "training/classifier_experiment.hpp"
+#include "training/experiments/classifier_experiment.hpp"
 
 /// \file
 /// The errors of an experiment beside those of Ba et al. 2016: tables, CSV and picture.

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "models/recurrent_kinds.hpp"
+#include "models/classifiers/recurrent_kinds.hpp"
 #include "report/command_line.hpp"
-#include "training/classifier_experiment.hpp"
+#include "training/experiments/classifier_experiment.hpp"
 #include "training/threads.hpp"
 
 /// The options that experiments have in common; their current values are the defaults.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "models/sorting_model_of.hpp"
+#include "models/sorting/sorting_model_of.hpp"
 #include "report/files.hpp"
 #include "report/plot.hpp"
 #include "report/signal_place.hpp"

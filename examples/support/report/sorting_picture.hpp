@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "models/sorting_model.hpp"
+#include "models/sorting/sorting_model.hpp"
 
 /// Draws what the continuous memory of a trained model attends to in one sequence: the densities of
 /// a few outputs over [0, 1], and the signal it keeps beside the tokens it was made from. Draws

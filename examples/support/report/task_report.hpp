@@ -6,7 +6,7 @@
 
 #include "report/command_line.hpp"
 #include "report/plot.hpp"
-#include "training/task_run.hpp"
+#include "training/experiments/task_run.hpp"
 
 /// \file
 /// The command line and the picture of code_execution and listops.

@@ -1,4 +1,4 @@
-#include <models/recurrent_layers_of.hpp>
+#include <models/classifiers/recurrent_layers_of.hpp>
 
 template AnyLayer<double> recurrent_layer<double>(const std::string&, fw::Index, fw::Index, double);
 template void adjust_start<double>(const std::string&, AnyLayer<double>&);

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <models/classifiers.hpp>
+#include <models/classifiers/classifiers.hpp>
 #include <numeric>
 #include <tasks/associative_retrieval_task.hpp>
-#include <training/classifier_experiment.hpp>
+#include <training/experiments/classifier_experiment.hpp>
 
 #include "examples/gradient.hpp"
 #include "support/catch.hpp"

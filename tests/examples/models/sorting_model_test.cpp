@@ -1,4 +1,4 @@
-#include <models/sorting_model.hpp>
+#include <models/sorting/sorting_model.hpp>
 #include <training/sequence_trainer.hpp>
 
 #include "examples/gradient.hpp"

@@ -1,4 +1,4 @@
-#include <models/task_model_of.hpp>
+#include <models/algorithmic/task_model_of.hpp>
 
 template class LanguageModel<double>;
 template std::unique_ptr<SequenceModel> make_task_model<double>(const std::string&,

@@ -1,4 +1,4 @@
-#include <models/task_model.hpp>
+#include <models/algorithmic/task_model.hpp>
 #include <tasks/code_execution_task.hpp>
 #include <training/sequence_trainer.hpp>
 

@@ -1,3 +1,3 @@
-#include <models/task_mixers.hpp>
+#include <models/algorithmic/task_mixers.hpp>
 
 template AnyLayer<double> recurrent_mixer<double>(const std::string&, const TaskModelOptions&);

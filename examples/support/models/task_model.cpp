@@ -1,4 +1,0 @@
-#include "models/task_model_of.hpp"
-
-template std::unique_ptr<SequenceModel> make_task_model<float>(const std::string&,
-                                                               TaskModelOptions);

@@ -1,3 +1,0 @@
-#include "training/capacity_trainer.hpp"
-
-template class CapacityTrainer<float>;

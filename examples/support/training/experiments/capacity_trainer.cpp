@@ -1,0 +1,3 @@
+#include "training/experiments/capacity_trainer.hpp"
+
+template class CapacityTrainer<float>;
