@@ -13,8 +13,8 @@
 #include <iostream>
 
 #include "models/classifiers/classifiers.hpp"
-#include "report/classifier_report.hpp"
 #include "report/experiment_options.hpp"
+#include "report/experiments/classifier_report.hpp"
 #include "tasks/associative_retrieval_task.hpp"
 
 namespace {

@@ -29,8 +29,8 @@
 #include <iostream>
 #include <mutex>
 
-#include "report/capacity_report.hpp"
 #include "report/command_line.hpp"
+#include "report/experiments/capacity_report.hpp"
 #include "report/files.hpp"
 #include "training/denormals.hpp"
 #include "training/progress.hpp"

@@ -9,7 +9,7 @@
 // times; ours see 48,000 programs once and have a convolution over four tokens before each memory,
 // without which they learn far more slowly. The paper's sum rule has no normaliser.
 
-#include "report/task_report.hpp"
+#include "report/experiments/task_report.hpp"
 #include "tasks/code_execution_task.hpp"
 
 namespace {

@@ -18,8 +18,8 @@
 #include <iostream>
 
 #include "models/classifiers/classifiers.hpp"
-#include "report/classifier_report.hpp"
 #include "report/experiment_options.hpp"
+#include "report/experiments/classifier_report.hpp"
 #include "tasks/glimpse_task.hpp"
 
 namespace {

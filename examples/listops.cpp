@@ -5,7 +5,7 @@
 //
 //   build/release/examples/listops [--quick] [--depth 15] [--seed 2]
 
-#include "report/task_report.hpp"
+#include "report/experiments/task_report.hpp"
 #include "tasks/listops_task.hpp"
 
 namespace {

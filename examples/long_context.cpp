@@ -24,9 +24,9 @@
 #include <sstream>
 
 #include "report/command_line.hpp"
+#include "report/experiments/signal_place.hpp"
 #include "report/files.hpp"
 #include "report/plot.hpp"
-#include "report/signal_place.hpp"
 #include "tasks/text.hpp"
 #include "training/progress.hpp"
 

@@ -19,9 +19,9 @@
 #include <iostream>
 
 #include "report/command_line.hpp"
+#include "report/experiments/sorting_picture.hpp"
 #include "report/files.hpp"
 #include "report/plot.hpp"
-#include "report/sorting_picture.hpp"
 #include "training/progress.hpp"
 #include "training/sequence_trainer.hpp"
 

@@ -1,6 +1,6 @@
 #include <fastweights/algorithms/step.hpp>
 #include <numbers>
-#include <report/signal_place.hpp>
+#include <report/experiments/signal_place.hpp>
 
 #include "support/catch.hpp"
 

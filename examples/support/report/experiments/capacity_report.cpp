@@ -1,4 +1,4 @@
-#include "report/capacity_report.hpp"
+#include "report/experiments/capacity_report.hpp"
 
 #include <algorithm>
 #include <cstdio>

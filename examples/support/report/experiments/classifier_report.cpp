@@ -1,4 +1,4 @@
-#include "report/classifier_report.hpp"
+#include "report/experiments/classifier_report.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,12 +1,12 @@
-#include "report/sorting_picture.hpp"
+#include "report/experiments/sorting_picture.hpp"
 
 #include <cmath>
 #include <fstream>
 
 #include "models/sorting/sorting_model_of.hpp"
+#include "report/experiments/signal_place.hpp"
 #include "report/files.hpp"
 #include "report/plot.hpp"
-#include "report/signal_place.hpp"
 
 namespace {
 
