@@ -10,8 +10,8 @@
 #include "rules.hpp"
 
 /// \file
-/// `Heads` of a memory type. These templates take long to compile, so every source of memories/
-/// instantiates only a few.
+/// `Heads` of a memory type. These templates take long to compile, so CMakeLists.txt generates
+/// sources that instantiate only a few each.
 
 namespace measure {
 

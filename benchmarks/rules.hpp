@@ -25,7 +25,7 @@
 
 namespace measure {
 
-/// Makes heads of a rule's memory. heads_of.hpp defines it; memories/ instantiates it.
+/// Makes heads of a rule's memory. heads_of.hpp defines it.
 template <class Rule, class S, int D> struct HeadsOf {
   static HeadsPointer make(Index d, Index steps, Index count);
 };

@@ -1,7 +1,0 @@
-#include "../heads_of.hpp"
-
-namespace measure {
-
-template struct HeadsOf<Sum, double, Dynamic>;
-
-}  // namespace measure
