@@ -1,4 +1,4 @@
 // error: WriteToken<fw::DeltaRule<float
-#include "../example.hpp"
+#include "example.hpp"
 
 void test() { fw::step(delta, state, {key, value}, {query}, {output}); }

@@ -1,5 +1,5 @@
 // error: m.chunk(s, w, r, y)
-#include "../example.hpp"
+#include "example.hpp"
 
 Rule<> rule;
 void test(Eigen::MatrixXf& K, Eigen::MatrixXf& V, Eigen::MatrixXf& Y) {

@@ -1,4 +1,4 @@
 // error: fastweights: pass an Eigen matrix, map or block here
-#include "../example.hpp"
+#include "example.hpp"
 
 void test() { fw::step(delta, state, {key, 1.0f, beta}, {query}, {output}); }

@@ -1,5 +1,5 @@
 // error: only 1 name
-#include "../example.hpp"
+#include "example.hpp"
 
 struct Record {
   int a, b;

@@ -1,5 +1,5 @@
 // error: memory rule: `extend` exists, but not all of Segment, empty_segment()
-#include "../example.hpp"
+#include "example.hpp"
 
 struct HalfMergeable : Rule<> {
   using Segment = OwnedState;

@@ -1,5 +1,5 @@
 // error: memory rule: `scan` takes a Trace, but
-#include "../example.hpp"
+#include "example.hpp"
 
 struct HalfTraced : Rule<> {
   struct Trace {};

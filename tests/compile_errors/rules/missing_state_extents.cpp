@@ -1,5 +1,5 @@
 // error: memory rule: `State<fw::Extents> state_extents() const` is missing
-#include "../example.hpp"
+#include "example.hpp"
 
 struct NoExtents : Rule<> {
  private:

@@ -1,5 +1,5 @@
 // error: memory rule: `void write(StateOf<M>&, WriteToken<M>) const` is missing
-#include "../example.hpp"
+#include "example.hpp"
 
 struct NoWrite : Rule<> {
  private:

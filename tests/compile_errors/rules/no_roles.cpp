@@ -1,7 +1,7 @@
 // error: signature: Write and Read must list the `roles` of all their members
 #include <fastweights/testing/sequences.hpp>
 
-#include "../example.hpp"
+#include "example.hpp"
 
 struct Roleless : fw::KeyValue<3, 4> {
   template <class C> struct Write {

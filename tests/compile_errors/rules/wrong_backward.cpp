@@ -1,5 +1,5 @@
 // error: memory rule: `backward` exists, but does not take
-#include "../example.hpp"
+#include "example.hpp"
 
 struct WrongBackward : Rule<> {
   void backward(const OwnedState&, OwnedState&) const {}

@@ -1,5 +1,5 @@
 // error: memory rule: `scan` exists, but does not take
-#include "../example.hpp"
+#include "example.hpp"
 
 struct WrongScan : Rule<> {
   void scan(OwnedState&, const fw::WriteToken<Rule>&, fw::OutToken<Rule>) const {}
