@@ -12,7 +12,7 @@
 /// sum of W_{t−1} ∘ Ḡ_t, but no pass has both the state and its gradient. The passes do have the
 /// terms of a recurrence for r_t = α_t dα_t = Σ_rows W̄_t ∘ Ḡ_t:
 ///
-///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ e_t + β_t W̄_tᵀ c_t)
+///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ u_t + β_t W̄_tᵀ du_t)
 ///
 /// The sequence is split into segments. At the end of a segment r is computed from the state and
 /// its gradient. Then the recurrence gives r at earlier tokens, and dα = r / α. One decay per token
@@ -26,7 +26,7 @@ namespace fw::detail {
 
 /// Results of the forward pass, and buffers of the backward pass.
 template <class S, class State> struct DecayTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, corrections, decay_terms;
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, update_gradients, decay_terms;
   std::vector<State> states;          // before tokens 0, C, 2C, … and after the last token
   std::vector<State> segment_states;  // the first states of the segments within C tokens
 };
@@ -68,9 +68,9 @@ template <class M, class Trace> class DecayBackward {
     trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : in.key.rows(),
                              std::min(decay_interval, in.key.cols()));
     if constexpr (M::has_delta_term) {
-      trace.corrections.resize(in.value.rows(), in.key.cols());
-      tokens_.u = columns_of(trace.errors);
-      tokens_.c = columns_of(trace.corrections);
+      trace.update_gradients.resize(in.value.rows(), in.key.cols());
+      tokens_.e = columns_of(trace.errors);
+      tokens_.du = columns_of(trace.update_gradients);
     }
   }
 

@@ -7,7 +7,7 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// Converts a rule's sequence and gradients for the passes. For a rule with a delta term the caller
-/// must set `u`, the errors of the forward pass, and `c`, a buffer of the same size.
+/// must set `e`, the errors of the forward pass, and `du`, a buffer of the same size.
 template <class M>
 BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& in,
                                                    const ReadSequence<M>& reads,
@@ -19,14 +19,13 @@ BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence
   t.q = columns_of(reads.query);
   t.dy = columns_of(dy.output);
   t.dk = columns_of(dw.key);
+  t.dv = columns_of(dw.value);
   t.dq = columns_of(dr.query);
   if constexpr (M::has_delta_term) {
-    t.dv = columns_of(dw.value);
     t.beta = columns_of(in.beta);
     t.dbeta = columns_of(dw.beta);
   } else {
-    t.u = columns_of(in.value);
-    t.c = columns_of(dw.value);
+    t.e = columns_of(in.value);
   }
   if constexpr (requires { in.decay; }) t.decays = columns_of(in.decay);
   return t;

@@ -20,15 +20,15 @@ template <class T> struct Group<T, 1> { T only; };
 template <class S, int N> using Vectors = Group<const S*, N>;
 
 template <class S, int R>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, 1>& e,
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, 1>& u,
                                 const Vectors<S, 1>& vectors, Index j) {
-  w.add(e.only, vectors.only[j]);
+  w.add(u.only, vectors.only[j]);
 }
 template <class S, int R, int N>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, N>& e,
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, N>& u,
                                 const Vectors<S, N>& vectors, Index j) {
-  update<S, R>(w, e.first, vectors.first, j);
-  update<S, R>(w, e.second, vectors.second, j);
+  update<S, R>(w, u.first, vectors.first, j);
+  update<S, R>(w, u.second, vectors.second, j);
 }
 
 template <class S, int R>
@@ -73,7 +73,7 @@ template <class S, int R, int U> struct Pending {
 /// (a column of W).
 enum class DecayKind { none, scalar, per_channel };
 
-/// What a pass writes to W: nothing, updates W += Σ e vᵀ, or updates after a decay W ← decay W,
+/// What a pass writes to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W.
 enum class Writes { nothing, updates, decay_all, decay_columns, decay_rows };
 

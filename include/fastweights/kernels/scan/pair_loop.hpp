@@ -119,11 +119,11 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
                                                        const S* previous_products,
                                                        Group<Column, 2>& sums) {
     if constexpr (decay_kind == DecayKind::scalar) scale(sums, pending.decay);
-    const auto &e1 = pending.updates.first.only, &e2 = pending.updates.second.only;
-    sums.first.only.add(e1, previous_products[0]);
-    sums.first.only.add(e2, previous_products[1]);
-    sums.second.only.add(e1, previous_products[2]);
-    sums.second.only.add(e2, previous_products[3]);
+    const auto &u1 = pending.updates.first.only, &u2 = pending.updates.second.only;
+    sums.first.only.add(u1, previous_products[0]);
+    sums.first.only.add(u2, previous_products[1]);
+    sums.second.only.add(u1, previous_products[2]);
+    sums.second.only.add(u2, previous_products[3]);
   }
   static EIGEN_ALWAYS_INLINE void scale(Group<Column, 2>& x, S factor) {
     x.first.only.scale(factor);

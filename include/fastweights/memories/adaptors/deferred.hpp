@@ -45,13 +45,13 @@ inline constexpr auto deferred_name = [] {
 }  // namespace detail
 
 /// A rule that applies its writes to the matrix W only once in N tokens. Until this flush, pending
-/// writes are stored as keys k_i and updates e_i. P is the product of all decays since the last
+/// writes are stored as keys k_i and updates u_i. P is the product of all decays since the last
 /// flush, and c_i the product of all decays since token i:
 ///
-///     W̄ x = W P x + Σ_i c_i e_i (k_i·x)
-///     e_t = β_t ∘ (v_t − W̄ k_t)
-///     y_t = W̄ q_t + e_t (k_t·q_t)
-///     every N tokens: W ← W P + Σ_i c_i e_i k_iᵀ
+///     W̄ x = W P x + Σ_i c_i u_i (k_i·x)
+///     u_t = β_t ∘ (v_t − W̄ k_t)
+///     y_t = W̄ q_t + u_t (k_t·q_t)
+///     every N tokens: W ← W P + Σ_i c_i u_i k_iᵀ
 ///
 /// Equal to M up to rounding; N = 1 writes W at every token. W may be stored as Eigen::bfloat16 or
 /// Eigen::half, in half the memory of float; all other numbers are M's Scalar. W is rounded to
@@ -126,8 +126,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   void read(const OwnedState& s, const ReadToken<Deferred>& t, OutToken<Deferred> y) const {
     detail::DeferredToken<S> token;
     token.output = y.output.data();
-    if constexpr (requires { memory_.read_coefficient(s, t); })
-      token.coefficients.read = memory_.read_coefficient(s, t);
+    if constexpr (requires { memory_.read_scale(s, t); })
+      token.coefficients.read_scale = memory_.read_scale(s, t);
     const Index count = count_of(s);
     const auto w = pending_writes(s, count, count > 0);
     with_products(s, w, count, t.query, t.query, token,
@@ -203,7 +203,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
                    S* output) const {
     detail::DeferredToken<S> token;
     token.coefficients = memory_.coefficients(s, t, reads);
-    token.values = t.value.data();
+    token.value = t.value.data();
     if constexpr (requires { t.beta.data(); }) token.betas = t.beta.data();
     token.output = output;
     const Index count = count_of(s);

@@ -80,13 +80,14 @@ class DeltaRule {
       error = t.value - gain.read * retrieved;
       add_beta_vjp(gain.write, error, dupdate, dt.beta);
       const S dwrite = times_beta(t.beta, error).cwiseProduct(dupdate).sum();
-      error = gain.write * times_beta(t.beta, error);  // the update u
-      dt.key.noalias() += ds.W.transpose() * error;
-      error = gain.write * times_beta(t.beta, dupdate);  // the gradient of the error
-      dt.value += error;
-      const S dread = -error.cwiseProduct(retrieved).sum();
-      error *= -gain.read;  // the gradient of W k
-      detail::product_vjp(s.W, t.key, error, ds.W, dt.key);
+      auto &update = error, &derror = error, &dretrieved = error;  // reuse the error's storage
+      update = gain.write * times_beta(t.beta, error);
+      dt.key.noalias() += ds.W.transpose() * update;
+      derror = gain.write * times_beta(t.beta, dupdate);
+      dt.value += derror;
+      const S dread = -derror.cwiseProduct(retrieved).sum();
+      dretrieved *= -gain.read;
+      detail::product_vjp(s.W, t.key, dretrieved, ds.W, dt.key);
       gain_vjp(s, t.key, gain, dwrite, dread, ds, dt.key);
     });
   }
@@ -106,9 +107,9 @@ class DeltaRule {
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel(*this, s, in, reads, out);
   }
-  /// The errors v_t − W_{t−1} k_t of the forward pass, d_v×T, and a buffer of the same size.
+  /// The errors v_t − W_{t−1} k_t of the forward pass, and the gradients of the updates, d_v×T.
   struct Trace {
-    Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
+    Eigen::Matrix<S, Dynamic, Dynamic> errors, update_gradients;
   };
   static constexpr bool own_gradient = detail::KernelScalar<S> && !Normaliser::active &&
                                        std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
@@ -121,10 +122,10 @@ class DeltaRule {
                 const ReadSequence<DeltaRule>& reads, const OutGradSequence<DeltaRule>& dy,
                 OwnedState& ds, WriteGradSequence<DeltaRule> dw,
                 ReadGradSequence<DeltaRule> dr) const requires own_gradient {
-    trace.corrections.resize(dv(), in.key.cols());
+    trace.update_gradients.resize(dv(), in.key.cols());
     auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
-    tokens.u = detail::columns_of(trace.errors);
-    tokens.c = detail::columns_of(trace.corrections);
+    tokens.e = detail::columns_of(trace.errors);
+    tokens.du = detail::columns_of(trace.update_gradients);
     detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
   }
   /// The kernels' coefficients of a token. Updates the normaliser.
@@ -133,15 +134,15 @@ class DeltaRule {
                                             const ReadToken<DeltaRule>& reads) const {
     const Gain gain = gain_of(s, t.key);
     detail::TokenCoefficients<S> c;
-    c.value = gain.write;
-    c.retrieved = gain.write * gain.read;
+    c.value_scale = gain.write;
+    c.retrieved_scale = gain.write * gain.read;
     if constexpr (!detail::is_per_row<decltype(t.beta)>) c.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
-    c.read = read_coefficient(s, reads);
+    c.read_scale = read_scale(s, reads);
     return c;
   }
   template <class AnyState>
-  S read_coefficient(const AnyState& s, const ReadToken<DeltaRule>& reads) const {
+  S read_scale(const AnyState& s, const ReadToken<DeltaRule>& reads) const {
     if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
     return S(1);
   }

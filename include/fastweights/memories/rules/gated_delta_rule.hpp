@@ -76,13 +76,14 @@ class GatedDeltaRule {
         error = t.value - error;
         dupdate.noalias() = ds.W * t.key;
         dt.beta += error.cwiseProduct(dupdate).sum();
-        error *= t.beta;  // the update u
-        dt.key.noalias() += ds.W.transpose() * error;
-        dupdate *= t.beta;  // the gradient of the error
-        dt.value += dupdate;
-        along_keys.noalias() = s.W.transpose() * dupdate;
+        auto &update = error, &derror = dupdate;  // reuse the storage
+        update *= t.beta;
+        dt.key.noalias() += ds.W.transpose() * update;
+        derror *= t.beta;
+        dt.value += derror;
+        along_keys.noalias() = s.W.transpose() * derror;
         dt.key -= detail::decayed(t.decay, along_keys);
-        ds.W.noalias() -= dupdate * t.key.transpose();  // the gradient of W̄
+        ds.W.noalias() -= derror * t.key.transpose();  // the gradient of W̄
         detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
       });
     });

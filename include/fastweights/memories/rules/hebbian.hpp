@@ -95,7 +95,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<HebbianMemory>&,
                                             const ReadToken<HebbianMemory>&) const {
     detail::TokenCoefficients<S> c;
-    c.value = rates_.rate;
+    c.value_scale = rates_.rate;
     c.decay = rates_.decay;
     return c;
   }

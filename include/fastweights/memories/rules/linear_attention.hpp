@@ -94,11 +94,11 @@ class LinearAttention {
                                             const ReadToken<LinearAttention>& reads) const {
     detail::TokenCoefficients<S> c;
     normaliser_.write(s.normaliser, t.key);
-    c.read = read_coefficient(s, reads);
+    c.read_scale = read_scale(s, reads);
     return c;
   }
   template <class AnyState>
-  S read_coefficient(const AnyState& s, const ReadToken<LinearAttention>& reads) const {
+  S read_scale(const AnyState& s, const ReadToken<LinearAttention>& reads) const {
     if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
     return S(1);
   }
