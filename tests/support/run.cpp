@@ -105,9 +105,9 @@ void merged_is_recurrent(const MakeRun& make) {
   if (!start->is_mergeable()) return;
   const auto recurrent = start->copy();
   recurrent->scan();
-  for (const Index pieces : {1, 2, 3, 7, 23, 40}) {
+  for (const Index segments : {1, 2, 3, 7, 23, 40}) {
     const auto parallel = start->copy();
-    parallel->parallel_scan(pieces);
+    parallel->parallel_scan(segments);
     CHECK(difference(parallel->outputs(), recurrent->outputs()) <= 1e-12);
     CHECK(difference(parallel->state(), recurrent->state()) <= 1e-12);
   }

@@ -62,9 +62,9 @@ template <class M> class RunOf final : public Run {
       fw::chunked_scan(m_, state_, inputs(), queries(), targets(), chunk);
   }
   bool is_mergeable() const override { return fw::Mergeable<M>; }
-  void parallel_scan([[maybe_unused]] Index pieces) override {
+  void parallel_scan([[maybe_unused]] Index segments) override {
     if constexpr (fw::Mergeable<M>)
-      fw::parallel_scan(m_, state_, inputs(), queries(), targets(), pieces);
+      fw::parallel_scan(m_, state_, inputs(), queries(), targets(), segments);
   }
   void apply_segments([[maybe_unused]] Index first) override {
     if constexpr (fw::Mergeable<M>) {
