@@ -108,14 +108,16 @@ static_assert(in_all_scalars_and_sizes<Mapped>({}));
 static_assert(in_all_scalars_and_sizes<MappedGated>({}));
 
 // Memories of chunks have only one size. A sticky memory changes its state when it is read.
-template <class S> using Located = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using LearnedDensity = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S, int D>
-using Continuous = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::EvenSampling, D>;
+using Continuous =
+    fw::ContinuousMemory<S, LearnedDensity<S>, fw::GaussianBasis<S>, fw::EvenSampling, D>;
 template <class S, int D>
 using Slotted =
     fw::ContinuousMemory<S, fw::GibbsDensity<S>, fw::RectangularBasis<S>, fw::EvenSampling, D>;
 template <class S, int D>
-using Sticky = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::StickySampling, D>;
+using Sticky =
+    fw::ContinuousMemory<S, LearnedDensity<S>, fw::GaussianBasis<S>, fw::StickySampling, D>;
 template <class S, int D> using Compressive = fw::CompressiveMemory<S, D>;
 template <template <class, int> class M> constexpr bool in_all_scalars() {
   return has<M<float, Dynamic>>({}) && has<M<double, Dynamic>>({}) && has<M<float, 4>>({}) &&
@@ -333,7 +335,8 @@ struct VjpOfConstGradients : WriteVjp {
 };
 static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
 static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
-// Rules whose reads change the state are differentiable too: the backward pass recomputes their reads.
+// Rules whose reads change the state are differentiable too: the backward pass recomputes their
+// reads.
 static_assert(!fw::Differentiable<VjpOfConstGradients>);
 static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::PureRead<VjpsOfAnImpureRead>);
 

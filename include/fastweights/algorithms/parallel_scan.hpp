@@ -7,11 +7,11 @@
 
 namespace fw {
 
-/// A prefix scan over one sequence in `segments` segments, in parallel with OpenMP. First the writes
-/// of each segment are composed into a Segment, in parallel. Then these give each segment its
-/// initial state. Then all segments are scanned in parallel. For long sequences of one stream; with
-/// several heads or streams, one thread for each is faster. Every write is done twice, and each
-/// segment needs memory for a Segment and a state. For the delta rule a Segment has d_k² more
+/// A prefix scan over one sequence in `segments` segments, in parallel with OpenMP. First the
+/// writes of each segment are composed into a Segment, in parallel. Then these give each segment
+/// its initial state. Then all segments are scanned in parallel. For long sequences of one stream;
+/// with several heads or streams, one thread for each is faster. Every write is done twice, and
+/// each segment needs memory for a Segment and a state. For the delta rule a Segment has d_k² more
 /// entries than a state and costs 4 d_k² more flops per token, and its application 2 d_v d_k²
 /// flops.
 ///
