@@ -95,7 +95,7 @@ TEST_CASE("Backpropagate::chunk truncates the gradients at each chunk", "[contin
                  dy = random_matrix(4, 6, random);
   auto all = fw::testing::random_sequences(chunk, 2, random);
   MatrixXd y(4, 6), dx = MatrixXd::Zero(4, 6), dq = dx, cut_dx = dx, cut_dq = dx, full_dx = dx;
-  const auto initial = fw::testing::used_state(past, 2, random);
+  const auto initial = fw::testing::random_state(past, 2, random);
   auto ds = fw::zero_gradient(past), cut_ds = ds, full_ds = ds;
   fw::backward(chunk, initial, {x}, {q}, {dy}, ds, {dx}, {dq});
   dq.setZero();
@@ -403,7 +403,7 @@ TEST_CASE("continuous memory: the error names the option that is out of range", 
 TEST_CASE("chunks of wrong sizes throw and leave the state unchanged", "[continuous]") {
   const auto m = memory<StickySampling>(4, 2, 3, 5, 6);
   fw::Random random(8);
-  auto state = fw::testing::used_state(m, 3, random);
+  auto state = fw::testing::random_state(m, 3, random);
   const auto before = state;
   const MatrixXd x = random_matrix(4, 3, random), tall = random_matrix(5, 3, random);
   const MatrixXd u = MatrixXd::Zero(1, 5), few = MatrixXd::Zero(1, 4), none(4, 0);

@@ -71,7 +71,7 @@ void step_is_write_and_read(const MakeRun& make) {
   CHECK(difference(stepped->state(), separate->state()) <= 1e-14);
 }
 
-/// scan = steps, for every split of the sequence in two, from a used state.
+/// scan = steps, for every split of the sequence in two, from a random state.
 void scan_is_steps(const MakeRun& make) {
   constexpr Index length = 13;
   const auto start = make(length, 6, 4), by_steps = start->copy();

@@ -127,7 +127,7 @@ template <class M> MakeRun runs_of(const M& m, bool positive) {
   return [m, positive](Index steps, Index used, std::uint64_t seed) -> std::unique_ptr<Run> {
     fw::Random random(seed);
     auto all = fw::testing::random_sequences(m, steps, random, positive);
-    auto state = fw::testing::used_state(m, used, random, positive);
+    auto state = fw::testing::random_state(m, used, random, positive);
     return std::make_unique<RunOf<M>>(m, std::move(all), std::move(state));
   };
 }

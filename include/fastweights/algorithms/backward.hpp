@@ -73,14 +73,14 @@ void recompute_read(const M& m, StateOf<M>& state, const ReadToken<M>& query,
   auto extents = m.signature().out();
   bool fits = true;  // the output may have the sizes of another memory
   for_each_member(
-      [&](std::string_view, const auto& array, const Extent& e) {
+      [&](std::string_view, const auto& array, const MemberExtent& e) {
         fits = fits && array.rows() == e.rows && array.cols() == e.width;
       },
       output, extents);
   if (!fits) output = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
   const Index columns = check_chunks(M::name, query, m.signature().read());
   for_each_member(
-      [&](std::string_view, Extent& e) {
+      [&](std::string_view, MemberExtent& e) {
         if (e.chunks) e.width = columns;
       },
       extents);

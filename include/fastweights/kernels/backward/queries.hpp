@@ -11,7 +11,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = HasDeltaTerm ? 4 : 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_rows);
+  static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.columns.prefetch(panel.first, panel.rows);

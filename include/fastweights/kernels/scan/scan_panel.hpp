@@ -12,7 +12,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelSc
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = HasDeltaTerm ? 4 : 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_columns);
+  static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_columns);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);

@@ -105,7 +105,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   Signature signature() const { return memory_.signature(); }
   State<Extents> state_extents() const {
     const auto inner = memory_.state_extents();
-    const Extent W = inner.W;
+    const MemberExtent W = inner.W;
     State<Extents> extents{W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, {}, {}};
     if constexpr (requires { inner.normaliser; }) extents.normaliser = inner.normaliser;
     return extents;
