@@ -30,9 +30,9 @@ struct Sizes {
 };
 
 template <class S, class Sampling> struct Subject {
-  using Location = fw::LearnedLocation<S>;
+  using Components = fw::LearnedComponents<S>;
   using Memory =
-      fw::ContinuousMemory<S, fw::LocatedDensity<S, Location>, fw::GaussianBasis<S>, Sampling>;
+      fw::ContinuousMemory<S, fw::MixtureDensity<S, Components>, fw::GaussianBasis<S>, Sampling>;
   using Layer = fw::LongTermLayer<Memory>;
   using Matrix = Eigen::Matrix<S, fw::Dynamic, fw::Dynamic>;
 
@@ -67,13 +67,13 @@ template <class S, class Sampling> struct Subject {
     o.samples = s.samples;
     o.contraction = fw::Contraction::fixed(0.75);
     fw::Random random(1);
-    Location location(s.functions);
-    location.initialise(random);
+    Components components(s.functions);
+    components.initialise(random);
     const fw::GaussianBasis<S> basis(s.functions, {0.005, 0.01});
-    Layer layer(
-        {.heads = o.heads},
-        known.try_emplace(key, o, basis, fw::LocatedDensity<S, Location>{location}).first->second,
-        {});
+    Layer layer({.heads = o.heads},
+                known.try_emplace(key, o, basis, fw::MixtureDensity<S, Components>{components})
+                    .first->second,
+                {});
     fw::initialise(layer, random);
     return layer;
   }

@@ -34,8 +34,8 @@ namespace {
 
 using fw::Index;
 using Matrix = Eigen::MatrixXf;
-using Location = fw::LearnedLocation<float>;
-using Memory = fw::ContinuousMemory<float, fw::LocatedDensity<float, Location>>;
+using Components = fw::LearnedComponents<float>;
+using Memory = fw::ContinuousMemory<float, fw::MixtureDensity<float, Components>>;
 using Layer = fw::LongTermLayer<Memory>;
 
 struct Settings {
@@ -56,7 +56,8 @@ Layer make_layer(const Settings& s) {
                           .samples = s.samples,
                           .contraction = {s.tau},
                           .regression = {.ridge = s.ridge}};
-  const Memory memory(o, fw::GaussianBasis<float>(s.functions, s.widths), {Location(s.functions)});
+  const Memory memory(o, fw::GaussianBasis<float>(s.functions, s.widths),
+                      {Components(s.functions)});
   Layer layer({.heads = s.heads}, memory, {});
   fw::Random random(s.seed);
   fw::initialise(layer, random);

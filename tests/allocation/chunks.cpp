@@ -67,14 +67,14 @@ void check_tiles(fw::AmxPrecision precision) {
 
 template <class S, class Sampling>
 auto continuous(Index d, Index heads, Index functions, Index length) {
-  using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+  using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
   using M = fw::ContinuousMemory<S, Density, fw::GaussianBasis<S>, Sampling>;
   typename M::Options o;
   o.d = d;
   o.heads = heads;
   o.chunk = o.samples = length;
   o.contraction = fw::Contraction::fixed(0.5);
-  return M(o, {functions, {0.01, 0.05}}, Density{fw::LearnedLocation<S>(functions)});
+  return M(o, {functions, {0.01, 0.05}}, Density{fw::LearnedComponents<S>(functions)});
 }
 
 template <class S> void check_continuous(const char* scalar) {

@@ -24,7 +24,7 @@ struct Run {
 
   template <class Scan> Run(const Memory& m, Index steps, const Scan& scan) {
     fw::Random random(3);
-    state = fw::testing::used_state(m, 20, random);
+    state = fw::testing::random_state(m, 20, random);
     all = fw::testing::random_sequences(m, steps, random);
     scan(m, state, fw::view<fw::WriteSequence<Memory>>(all.inputs),
          fw::view<fw::ReadSequence<Memory>>(all.queries),

@@ -15,9 +15,9 @@ using Complex = std::complex<double>;
 using Vector = Eigen::VectorXd;
 template <class S> using Gaussians = fw::GaussianBasis<S>;
 template <class S> using Slots = fw::RectangularBasis<S>;
-template <class S> using Learned = fw::LearnedLocation<S>;
+template <class S> using Learned = fw::LearnedComponents<S>;
 template <class S, class Shape = GaussianShape>
-using Density = fw::LocatedDensity<S, Learned<S>, Shape>;
+using Density = fw::MixtureDensity<S, Learned<S>, Shape>;
 
 // Calls f(t, weight of t) for quadrature nodes of [lo, hi]. Splits the interval at `cuts`, and into
 // pieces whose length grows with the distance from μ.
@@ -180,12 +180,13 @@ TEST_CASE("a density of tiny variance has no cancellation", "[continuous][densit
   }
 }
 
-Learned<double> random_location(Index functions, Index components, bool bias, fw::Random& random) {
-  Learned<double> location(functions, components, bias, 1e-3);
-  location.initialise(random);
-  for (auto* each : {&location.mean_bias, &location.variance_bias, &location.share_bias})
+Learned<double> random_components(Index functions, Index components, bool bias,
+                                  fw::Random& random) {
+  Learned<double> learned(functions, components, bias, 1e-3);
+  learned.initialise(random);
+  for (auto* each : {&learned.mean_bias, &learned.variance_bias, &learned.mixing_bias})
     random.fill(*each);
-  return location;
+  return learned;
 }
 
 TEST_CASE("a mixture is the weighted sum of its parts", "[continuous][density]") {
@@ -193,16 +194,17 @@ TEST_CASE("a mixture is the weighted sum of its parts", "[continuous][density]")
   const Gaussians<double> basis(9, {0.05, 0.3});
   for (const Index components : {2, 3, 8})
     for (const Domain domain : {Domain::line, Domain::unit}) {
-      const Density<double> mixture{random_location(9, components, components != 3, random),
+      const Density<double> mixture{random_components(9, components, components != 3, random),
                                     domain};
       Vector scores(9), r(9), expected = Vector::Zero(9);
       random.fill(scores);
-      const auto at = mixture.locate(basis, scores);
-      CHECK(std::abs(at.share.sum() - 1) <= 1e-15);
-      CHECK((at.share > 0).all());
+      const auto at = mixture.mixture_of(basis, scores);
+      CHECK(std::abs(at.weight.sum() - 1) <= 1e-15);
+      CHECK((at.weight > 0).all());
       mixture.expect(basis, scores, at, r);
       for (Index c = 0; c < components; ++c)
-        expected += at.share[c] * weights<GaussianShape>(basis, domain, at.mean[c], at.variance[c]);
+        expected +=
+            at.weight[c] * weights<GaussianShape>(basis, domain, at.mean[c], at.variance[c]);
       CHECK(largest_entry(r - expected) <= 1e-14);
     }
 }
@@ -221,7 +223,7 @@ void gradients_are_exact(const D& density, Z twin, const Basis& basis) {
         if constexpr (requires { leaf.setZero(); }) leaf.setZero();
       },
       grad);
-  const auto at = density.locate(basis, scores);
+  const auto at = density.mixture_of(basis, scores);
   auto d = density.zero_gradient(at), up = d;
   random.fill(up.mean);
   random.fill(up.variance);
@@ -229,7 +231,7 @@ void gradients_are_exact(const D& density, Z twin, const Basis& basis) {
   density.vjp(basis, scores, at, dr, d, ds, grad);
   Eigen::VectorXcd zscores = scores.cast<Complex>();
   const auto loss = [&]() -> Complex {
-    const auto mixture = twin.locate(zbasis, zscores);
+    const auto mixture = twin.mixture_of(zbasis, zscores);
     Eigen::VectorXcd r(basis.size());
     twin.expect(zbasis, zscores, mixture, r);
     return (r.array() * dr.array()).sum() + (mixture.mean * up.mean).sum() +
@@ -259,56 +261,56 @@ TEST_CASE("gradients of scores and parameters are exact", "[continuous][density]
   for (const Domain domain : {Domain::line, Domain::unit}) {
     for (const Index components : {1, 3})
       for (const bool bias : {true, false}) {
-        const auto location = random_location(6, components, bias, random);
-        const Density<double> normal{location, domain};
-        const Density<double, ParabolaShape> parabola{location, domain};
+        const auto learned = random_components(6, components, bias, random);
+        const Density<double> normal{learned, domain};
+        const Density<double, ParabolaShape> parabola{learned, domain};
         gradients_are_exact(normal, normal.cast<Complex>(), gaussians);
         gradients_are_exact(normal, normal.cast<Complex>(), slots);
         gradients_are_exact(parabola, parabola.cast<Complex>(), gaussians);
         gradients_are_exact(parabola, parabola.cast<Complex>(), slots);
       }
-    const fw::LocatedDensity<double, fw::DiscreteMoments<double>> moments{{}, domain};
+    const fw::MixtureDensity<double, fw::MatchedComponent<double>> moments{{}, domain};
     gradients_are_exact(moments, moments.cast<Complex>(), gaussians);
     gradients_are_exact(moments, moments.cast<Complex>(), slots);
   }
 }
 
-TEST_CASE("a location stays within (0, 1), a floored variance has no gradient",
+TEST_CASE("the mean of a learned component stays within (0, 1), a floored variance has no gradient",
           "[continuous][density]") {
   const Gaussians<double> basis(4, {0.1});
   Density<double> density{Learned<double>(4, 1, true, 0.01)};
-  auto& location = density.location;
-  location.mean_weight.setConstant(1);
-  location.variance_weight.setConstant(1);
+  auto& learned = density.components;
+  learned.mean_weight.setConstant(1);
+  learned.variance_weight.setConstant(1);
   Vector scores(4), r(4), dr = Vector::Ones(4), ds(4);
   for (const double each : {-30.0, -1e-3, 8.0}) {
     scores.setConstant(each);
-    const auto at = density.locate(basis, scores);
+    const auto at = density.mixture_of(basis, scores);
     CHECK((at.mean[0] >= 0 && at.mean[0] <= 1));
     CHECK(at.mean[0] == Catch::Approx(1 / (1 + std::exp(-4 * each))));
     CHECK(at.variance[0] == Catch::Approx(std::max(0.01, std::log1p(std::exp(4 * each)))));
-    CHECK(at.share[0] == 1);
+    CHECK(at.weight[0] == 1);
   }
   scores.setConstant(-2);  // softplus(−8) = 0.0003
-  const auto at = density.locate(basis, scores);
+  const auto at = density.mixture_of(basis, scores);
   auto d = density.zero_gradient(at);
   Density<double> grad{Learned<double>(4, 1, true, 0.01)};
   density.vjp(basis, scores, at, dr, d, ds, grad);
-  CHECK(grad.location.variance_weight.isZero(0));
-  CHECK(grad.location.variance_bias[0] == 0);
-  CHECK(!grad.location.mean_weight.isZero(0));
+  CHECK(grad.components.variance_weight.isZero(0));
+  CHECK(grad.components.variance_bias[0] == 0);
+  CHECK(!grad.components.mean_weight.isZero(0));
 }
 
 TEST_CASE("small variances are accurate in float", "[continuous][density]") {
-  Learned<double> location(1, 1, true);
+  Learned<double> learned(1, 1, true);
   const Gaussians<double> basis(1, {0.1});
   const Vector none = Vector::Zero(1);
   for (const double bias : {-12.0, -9.3, -5.1, 0.2, 3.0}) {
-    location.variance_bias[0] = bias;
-    const double v = location.locate(basis, none).variance[0];
+    learned.variance_bias[0] = bias;
+    const double v = learned.mixture_of(basis, none).variance[0];
     CHECK(v == Catch::Approx(std::log1p(std::exp(bias))).epsilon(1e-13));
-    const auto narrow = location.cast<float>();
-    const float w = narrow.locate(basis.cast<float>(), none.cast<float>().eval()).variance[0];
+    const auto narrow = learned.cast<float>();
+    const float w = narrow.mixture_of(basis.cast<float>(), none.cast<float>().eval()).variance[0];
     CHECK(w == Catch::Approx(v).epsilon(2e-6));
   }
 }
@@ -329,13 +331,13 @@ TEST_CASE("discrete moments are the moments of the weighted mixture", "[continuo
     first += p * t;
     second += p * t * t;
   });
-  const auto at = fw::DiscreteMoments<double>{}.locate(basis, scores);
+  const auto at = fw::MatchedComponent<double>{}.mixture_of(basis, scores);
   CHECK(std::abs(mass - 1) <= 1e-12);
   CHECK(std::abs(at.mean[0] - first) <= 1e-12);
   CHECK(std::abs(at.variance[0] - (second - first * first)) <= 1e-12);
-  CHECK(fw::DiscreteMoments<double>{7}.locate(basis, scores).variance[0] == 7);
+  CHECK(fw::MatchedComponent<double>{7}.mixture_of(basis, scores).variance[0] == 7);
   scores.array() += 1e4;  // no overflow
-  CHECK(fw::DiscreteMoments<double>{}.locate(basis, scores).mean[0] ==
+  CHECK(fw::MatchedComponent<double>{}.mixture_of(basis, scores).mean[0] ==
         Catch::Approx(at.mean[0]).epsilon(1e-10));
 }
 
@@ -421,7 +423,7 @@ template <class Shape> void histogram_is_the_mass() {
     for (const double v : {1e-4, 3e-3, 0.7})
       for (const double mu : {0.0, 0.03, 0.41, 1.0}) {
         Density<double, Shape> density{Learned<double>(4), domain};
-        auto at = density.locate(basis, none);
+        auto at = density.mixture_of(basis, none);
         at.mean[0] = mu;
         at.variance[0] = v;
         Vector histogram = Vector::Zero(bins), mass(bins);
@@ -445,9 +447,9 @@ TEST_CASE("the histogram has the mass of a density in every bin", "[continuous][
   histogram_is_the_mass<ParabolaShape>();
 }
 
-TEST_CASE("locations and mixtures with invalid sizes throw", "[continuous][density]") {
+TEST_CASE("components and mixtures with invalid sizes throw", "[continuous][density]") {
   CHECK_THROWS_WITH(Learned<double>(3, 9),
-                    Catch::Matchers::ContainsSubstring("LearnedLocation: 3 functions, 9 comp"));
+                    Catch::Matchers::ContainsSubstring("LearnedComponents: 3 functions, 9 comp"));
   CHECK_THROWS_AS(Learned<double>(0), std::invalid_argument);
   CHECK_THROWS_AS(Learned<double>(3, 0), std::invalid_argument);
   CHECK_THROWS_AS(Learned<double>(3, 1, true, -1), std::invalid_argument);

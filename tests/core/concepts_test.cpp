@@ -32,7 +32,7 @@ using fw::Dynamic;
 // ---- Every memory has the forms that its header documents, for every scalar and size.
 
 struct Forms {
-  bool step_vjp = true, own_backward = false, chunks = false, merges = false;
+  bool step_vjp = true, custom_backward = false, chunks = false, merges = false;
   // For real scalars only: step and scan, a backward pass, and a backward pass with a trace.
   bool kernels = false, kernel_backward = false, traced = false;
 };
@@ -40,9 +40,9 @@ struct Forms {
 template <class M> constexpr bool has(Forms f) {
   constexpr bool real = std::is_floating_point_v<typename M::Scalar>;
   return fw::assert_memory<M>() && fw::PureRead<M> && fw::Differentiable<M> &&
-         fw::StepDifferentiable<M> == f.step_vjp && fw::OwnScan<M> == (f.kernels && real) &&
+         fw::StepDifferentiable<M> == f.step_vjp && fw::CustomScan<M> == (f.kernels && real) &&
          fw::FusedStep<M> == (f.kernels && real) &&
-         fw::OwnBackward<M> == (f.own_backward || (f.kernel_backward && real)) &&
+         fw::CustomBackward<M> == (f.custom_backward || (f.kernel_backward && real)) &&
          fw::TracedBackward<M> == (f.traced && real) && fw::Chunkable<M> == f.chunks &&
          fw::Mergeable<M> == f.merges;
 }
@@ -103,19 +103,21 @@ static_assert(in_all_scalars_and_sizes<fw::SelfReferentialMatrix>({}));
 static_assert(fw::KeepsSlowWeights<fw::RecurrentDeltaNet<float>>);
 static_assert(!fw::KeepsSlowWeights<fw::DeltaRnn<float>>);
 static_assert(
-    in_all_scalars_and_sizes<Cache>({.step_vjp = false, .own_backward = true, .chunks = true}));
+    in_all_scalars_and_sizes<Cache>({.step_vjp = false, .custom_backward = true, .chunks = true}));
 static_assert(in_all_scalars_and_sizes<Mapped>({}));
 static_assert(in_all_scalars_and_sizes<MappedGated>({}));
 
 // Memories of chunks have only one size. A sticky memory changes its state when it is read.
-template <class S> using Located = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using LearnedDensity = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S, int D>
-using Continuous = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::EvenSampling, D>;
+using Continuous =
+    fw::ContinuousMemory<S, LearnedDensity<S>, fw::GaussianBasis<S>, fw::EvenSampling, D>;
 template <class S, int D>
 using Slotted =
     fw::ContinuousMemory<S, fw::GibbsDensity<S>, fw::RectangularBasis<S>, fw::EvenSampling, D>;
 template <class S, int D>
-using Sticky = fw::ContinuousMemory<S, Located<S>, fw::GaussianBasis<S>, fw::StickySampling, D>;
+using Sticky =
+    fw::ContinuousMemory<S, LearnedDensity<S>, fw::GaussianBasis<S>, fw::StickySampling, D>;
 template <class S, int D> using Compressive = fw::CompressiveMemory<S, D>;
 template <template <class, int> class M> constexpr bool in_all_scalars() {
   return has<M<float, Dynamic>>({}) && has<M<double, Dynamic>>({}) && has<M<float, 4>>({}) &&
@@ -125,7 +127,7 @@ static_assert(in_all_scalars<Continuous>() && in_all_scalars<Slotted>());
 static_assert(in_all_scalars<Compressive>());
 template <class M> constexpr bool is_sticky() {
   return fw::assert_memory<M>() && !fw::PureRead<M> && fw::StepDifferentiable<M> &&
-         !fw::OwnScan<M> && !fw::OwnBackward<M> && !fw::Chunkable<M> && !fw::Mergeable<M>;
+         !fw::CustomScan<M> && !fw::CustomBackward<M> && !fw::Chunkable<M> && !fw::Mergeable<M>;
 }
 static_assert(is_sticky<Sticky<float, Dynamic>>() && is_sticky<Sticky<double, 4>>());
 
@@ -191,29 +193,29 @@ static_assert(!std::is_convertible_v<Read, Out>, "inputs are const");
 static_assert(!std::is_convertible_v<Gradient, fw::WriteGradToken<Delta<float, Dynamic, Dynamic>>>);
 
 template <class M>
-concept Scans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> w,
-                         fw::ReadSequence<M> r, fw::OutSequence<M> y) {
-  fw::scan(m, s, w, r, y);
+concept Scans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> inputs,
+                         fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
+  fw::scan(m, s, inputs, queries, y);
 };
 template <class M, class Other>
-concept ScansWithInputsOf = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<Other> w,
-                                     fw::ReadSequence<M> r, fw::OutSequence<M> y) {
-  fw::scan(m, s, w, r, y);
+concept ScansWithInputsOf = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<Other> inputs,
+                                     fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
+  fw::scan(m, s, inputs, queries, y);
 };
 template <class M, class Other>
-concept TakesStateOf = requires(const M& m, fw::StateOf<Other>& s, fw::WriteSequence<M> w,
-                                fw::ReadSequence<M> r, fw::OutSequence<M> y) {
-  fw::scan(m, s, w, r, y);
+concept TakesStateOf = requires(const M& m, fw::StateOf<Other>& s, fw::WriteSequence<M> inputs,
+                                fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
+  fw::scan(m, s, inputs, queries, y);
 };
 template <class M>
-concept ChunkedScans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> w,
-                                fw::ReadSequence<M> r, fw::OutSequence<M> y) {
-  fw::chunked_scan(m, s, w, r, y);
+concept ChunkedScans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> inputs,
+                                fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
+  fw::chunked_scan(m, s, inputs, queries, y);
 };
 template <class M>
-concept ScansInParallel = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> w,
-                                   fw::ReadSequence<M> r, fw::OutSequence<M> y) {
-  fw::parallel_scan(m, s, w, r, y, 2);
+concept ScansInParallel = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> inputs,
+                                   fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
+  fw::parallel_scan(m, s, inputs, queries, y, 2);
 };
 using DeltaD = Delta<double, Dynamic, Dynamic>;
 static_assert(Scans<DeltaD> && ScansWithInputsOf<DeltaD, DeltaD> && TakesStateOf<DeltaD, DeltaD>);
@@ -253,7 +255,7 @@ struct Rule {
   void read(const OwnedState&, const R&, Y) const {}
 };
 static_assert(fw::assert_memory<Rule>() && fw::PureRead<Rule> && !fw::Differentiable<Rule>);
-static_assert(!fw::OwnScan<Rule> && !fw::Chunkable<Rule> && !fw::Mergeable<Rule>);
+static_assert(!fw::CustomScan<Rule> && !fw::Chunkable<Rule> && !fw::Mergeable<Rule>);
 
 // Making a member private in a derived rule hides it from the concepts.
 struct NoScalar : Rule {
@@ -296,7 +298,7 @@ struct OtherSignatureValue : Rule {
   fw::KeyValue<4, 3> signature() const { return {}; }
 };
 struct OtherExtents : Rule {
-  fw::Extent state_extents() const { return {}; }
+  fw::MemberExtent state_extents() const { return {}; }
 };
 struct WriteThatChangesTheRule : Rule {
   void write(OwnedState&, const W&) {}
@@ -333,11 +335,12 @@ struct VjpOfConstGradients : WriteVjp {
 };
 static_assert(fw::StepDifferentiable<BothVjps> && fw::Differentiable<BothVjps>);
 static_assert(fw::Memory<WriteVjp> && !fw::Differentiable<WriteVjp>);
-// Rules whose reads change the state are differentiable too: the backward pass replays their reads.
+// Rules whose reads change the state are differentiable too: the backward pass recomputes their
+// reads.
 static_assert(!fw::Differentiable<VjpOfConstGradients>);
 static_assert(fw::Differentiable<VjpsOfAnImpureRead> && !fw::PureRead<VjpsOfAnImpureRead>);
 
-struct OwnForms : Rule {
+struct CustomForms : Rule {
   void step(OwnedState&, const W&, const R&, Y) const {}
   void scan(OwnedState&, const Ws&, const Rs&, Ys) const {}
   void chunk(OwnedState&, const Ws&, const Rs&, Ys) const {}
@@ -347,11 +350,12 @@ struct FormsThatTakeSomethingElse : Rule {
   void scan(OwnedState&, const W&, const R&, Y) const {}
   void chunk(OwnedState&, const Ws&, Ys) const {}
 };
-static_assert(fw::assert_memory<OwnForms>());
-static_assert(fw::FusedStep<OwnForms> && fw::OwnScan<OwnForms> && fw::Chunkable<OwnForms>);
+static_assert(fw::assert_memory<CustomForms>());
+static_assert(fw::FusedStep<CustomForms> && fw::CustomScan<CustomForms> &&
+              fw::Chunkable<CustomForms>);
 static_assert(fw::Memory<FormsThatTakeSomethingElse>);
 static_assert(!fw::FusedStep<FormsThatTakeSomethingElse>);
-static_assert(!fw::OwnScan<FormsThatTakeSomethingElse>);
+static_assert(!fw::CustomScan<FormsThatTakeSomethingElse>);
 static_assert(!fw::Chunkable<FormsThatTakeSomethingElse>);
 
 struct ReadsFirst : Rule {

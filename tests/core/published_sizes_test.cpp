@@ -14,7 +14,7 @@ using Eigen::MatrixXd;
 using Eigen::MatrixXf;
 using fw::Index;
 using Basis = fw::GaussianBasis<double>;
-template <class S> using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S> using Memory = fw::ContinuousMemory<S, Density<S>>;
 
 #ifdef NDEBUG
@@ -28,7 +28,7 @@ Memory<double> published(Index functions, const std::vector<double>& widths, Ind
   o.d = 8;
   o.chunk = o.samples = length;
   o.contraction = fw::Contraction::fixed(0.5);
-  return {o, Basis(functions, widths), Density<double>{fw::LearnedLocation<double>(functions)}};
+  return {o, Basis(functions, widths), Density<double>{fw::LearnedComponents<double>(functions)}};
 }
 
 // The relative error of the operator in a few of its rows. The exact rows of G (ΨΨᵀ + λI) = Ψᵀ come

@@ -50,7 +50,7 @@ TEST_CASE("signal_place: where a token has come to lie", "[long_context]") {
 }
 
 TEST_CASE("signal_place: there the memory's signal is the token", "[long_context]") {
-  using Density = fw::LocatedDensity<double, fw::DiscreteMoments<double>>;
+  using Density = fw::MixtureDensity<double, fw::MatchedComponent<double>>;
   constexpr Index length = 64, chunks = 3;
   const fw::GaussianBasis<double> basis(128, {0.01});
   for (const auto& contraction : {fw::Contraction::even(), fw::Contraction::fixed(0.6)}) {

@@ -10,20 +10,20 @@
 
 namespace fw {
 
-using Learned = LocatedDensity<float, LearnedLocation<float>>;
-using Parabola = LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
-using Moments = LocatedDensity<double, DiscreteMoments<double>>;
+using Learned = MixtureDensity<float, LearnedComponents<float>>;
+using Parabola = MixtureDensity<double, LearnedComponents<double>, ParabolaShape>;
+using Moments = MixtureDensity<double, MatchedComponent<double>>;
 using Rectangles = RectangularBasis<float>;
 using Gaussians = GaussianBasis<double>;
 
 template class GaussianBasis<float>;
 template class RectangularBasis<float>;
 template class GibbsDensity<float>;
-template struct LearnedLocation<float>;
-template struct DiscreteMoments<float>;
-template struct LocatedDensity<float, LearnedLocation<float>>;
-template struct LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
-template struct LocatedDensity<double, DiscreteMoments<double>>;
+template struct LearnedComponents<float>;
+template struct MatchedComponent<float>;
+template struct MixtureDensity<float, LearnedComponents<float>>;
+template struct MixtureDensity<double, LearnedComponents<double>, ParabolaShape>;
+template struct MixtureDensity<double, MatchedComponent<double>>;
 template class detail::OperatorCache<float>;
 
 #ifndef __clang__  // version 14 instantiates members whose constraints do not hold

@@ -9,8 +9,8 @@
 
 namespace fw {
 
-using Learned = LocatedDensity<float, LearnedLocation<float>>;
-using Parabola = LocatedDensity<double, LearnedLocation<double>, ParabolaShape>;
+using Learned = MixtureDensity<float, LearnedComponents<float>>;
+using Parabola = MixtureDensity<double, LearnedComponents<double>, ParabolaShape>;
 using Even = ContinuousMemory<float, Learned>;
 using Sticky = ContinuousMemory<double, Parabola, GaussianBasis<double>, StickySampling>;
 using Slotted = LongTermLayer<CompressiveMemory<float>, StridedConv<float>>;

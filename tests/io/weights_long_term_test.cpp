@@ -16,14 +16,14 @@ using fw::io::SafeTensorsWriter;
 SafeTensors written(const SafeTensorsWriter& writer) { return SafeTensors::parse(writer.bytes()); }
 
 template <class S, class Sampling> auto continuous_memory() {
-  using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+  using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
   using M = fw::ContinuousMemory<S, Density, fw::GaussianBasis<S>, Sampling>;
   typename M::Options o;
   o.d = 4;
   o.heads = 2;
   o.chunk = 3;
   o.samples = 5;
-  return M(o, {6, {0.1, 0.3}}, Density{fw::LearnedLocation<S>(6)});
+  return M(o, {6, {0.1, 0.3}}, Density{fw::LearnedComponents<S>(6)});
 }
 
 TEST_CASE("save then load is the identity for the states of long-term memories", "[weights]") {

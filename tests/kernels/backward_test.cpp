@@ -54,12 +54,12 @@ template <class M> struct Run {
     fw::Checkpoints<M> checkpoints;
     fw::scan(m, state, in(), queries(), fw::view<fw::OutSequence<M>>(all.outputs), checkpoints);
     const auto dy = fw::view<fw::OutGradSequence<M>>(all.outputs);
-    const auto dw = fw::view<fw::WriteGradSequence<M>>(gradients.inputs);
-    const auto dr = fw::view<fw::ReadGradSequence<M>>(gradients.queries);
+    const auto dinputs = fw::view<fw::WriteGradSequence<M>>(gradients.inputs);
+    const auto dqueries = fw::view<fw::ReadGradSequence<M>>(gradients.queries);
     if (with_checkpoints)
-      fw::backward(m, checkpoints, in(), queries(), dy, dstate, dw, dr);
+      fw::backward(m, checkpoints, in(), queries(), dy, dstate, dinputs, dqueries);
     else
-      fw::backward(m, initial, in(), queries(), dy, dstate, dw, dr);
+      fw::backward(m, initial, in(), queries(), dy, dstate, dinputs, dqueries);
   }
 };
 

@@ -38,9 +38,9 @@ TEST_CASE("continuous memory supports automatic differentiation", "[laws][contin
 
 TEST_CASE("continuous memory with sticky sampling obeys the laws", "[laws][continuous]") {
   using M = Memory<double, StickySampling>;
-  for (const Draws draws : {Draws::stratified, Draws::published}) {
+  for (const SamplingScheme scheme : {SamplingScheme::stratified, SamplingScheme::published}) {
     auto o = options<M>(4, 2, 3, 5);
-    o.sampling = {16, draws};
+    o.sampling = {16, scheme};
     obeys(M(o, {6, {0.1, 0.3}}, density(6)));
   }
 }

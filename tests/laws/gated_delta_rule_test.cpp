@@ -76,7 +76,7 @@ TEST_CASE("chunks of the gated delta rule do not divide by decays", "[gated_delt
   for (const Index t : {11, 12, 13, 14}) a.inputs.decay[t] = 1e-200;
   auto b = a;
   const auto& in = b.inputs;
-  auto s = fw::testing::used_state(m, 6, random);
+  auto s = fw::testing::random_state(m, 6, random);
   auto chunked = s;
   laws::scan(m, s, a);
   fw::chunked_scan(m, chunked, {in.key, in.value, in.beta, in.decay}, {b.queries.query},

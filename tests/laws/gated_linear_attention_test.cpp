@@ -84,7 +84,7 @@ TEST_CASE("chunks of gated linear attention do not divide by decays", "[gated_li
   for (const Index t : {0, 7, 8, 39}) a.inputs.decay[t] = 0;
   for (const Index t : {11, 12, 13, 14}) a.inputs.decay[t] = 1e-200;
   auto b = a;
-  auto s = fw::testing::used_state(m, 6, random);
+  auto s = fw::testing::random_state(m, 6, random);
   auto chunked = s;
   laws::scan(m, s, a);
   fw::chunked_scan(m, chunked, {b.inputs.key, b.inputs.value, b.inputs.decay}, {b.queries.query},

@@ -53,7 +53,7 @@ template <class M> void check_definition(const M& m, const std::vector<Index>& l
       for (Index h = 0; h < o.d; h += rows) {
         const Eigen::VectorXd s =
             b.middleRows(h, rows).transpose() * q.col(i).segment(h, rows) / std::sqrt(double(rows));
-        m.density().expect(m.basis(), s, m.density().locate(m.basis(), s), r);
+        m.density().expect(m.basis(), s, m.density().mixture_of(m.basis(), s), r);
         expected.col(i).segment(h, rows) = b.middleRows(h, rows) * r;
       }
     CHECK(apart(y, expected) <= 1e-10);
@@ -95,7 +95,7 @@ TEST_CASE("Backpropagate::chunk truncates the gradients at each chunk", "[contin
                  dy = random_matrix(4, 6, random);
   auto all = fw::testing::random_sequences(chunk, 2, random);
   MatrixXd y(4, 6), dx = MatrixXd::Zero(4, 6), dq = dx, cut_dx = dx, cut_dq = dx, full_dx = dx;
-  const auto initial = fw::testing::used_state(past, 2, random);
+  const auto initial = fw::testing::random_state(past, 2, random);
   auto ds = fw::zero_gradient(past), cut_ds = ds, full_ds = ds;
   fw::backward(chunk, initial, {x}, {q}, {dy}, ds, {dx}, {dq});
   dq.setZero();
@@ -206,16 +206,16 @@ TEST_CASE("a constant signal stays constant over thousands of writes", "[continu
 
 TEST_CASE("an operator is computed once, for a memory and its copies", "[continuous]") {
   const auto m = memory(4, 2, 3, 5, 6);
-  const auto* first = &m.operator_for(3, 0);
-  const auto* later = &m.operator_for(3, 6);
+  const auto* first = &m.ridge_operator_for(3, 0);
+  const auto* later = &m.ridge_operator_for(3, 6);
   CHECK(first != later);
-  CHECK(&m.operator_for(3, 0) == first);
+  CHECK(&m.ridge_operator_for(3, 0) == first);
   const auto copy = m;
-  CHECK(&copy.operator_for(3, 6) == later);
-  const auto* new_one = &copy.operator_for(4, 6);
-  CHECK(&m.operator_for(4, 6) == new_one);
+  CHECK(&copy.ridge_operator_for(3, 6) == later);
+  const auto* new_one = &copy.ridge_operator_for(4, 6);
+  CHECK(&m.ridge_operator_for(4, 6) == new_one);
   const auto fixed = memory(4, 2, 3, 5, 6, Contraction::fixed(0.5));
-  CHECK(&fixed.operator_for(3, 6) == &fixed.operator_for(3, 600));
+  CHECK(&fixed.ridge_operator_for(3, 6) == &fixed.ridge_operator_for(3, 600));
   CHECK(first->past.size() == 0);
   CHECK((later->past.rows() == 6 && later->past.cols() == 6));  // N×N, includes the samples
   CHECK((later->new_tokens.rows() == 3 && later->new_tokens.cols() == 6));
@@ -267,7 +267,7 @@ TEST_CASE("threads that share a memory compute the same as one thread", "[contin
 using Positions = Eigen::VectorXd;
 
 Positions positions(const Eigen::RowVectorXd& histogram, const Eigen::RowVectorXd& draws,
-                    Draws scheme) {
+                    SamplingScheme scheme) {
   Positions to(draws.size());
   fw::detail::sticky_positions(histogram, draws, scheme, to);
   return to;
@@ -280,17 +280,17 @@ TEST_CASE("sticky positions invert the histogram", "[continuous][sticky]") {
   Positions expected(4);
   // 1/8, 3/8, 5/8 and 7/8 of the mass: the first three are in bin 1, the last in bin 3.
   expected << 0.25 + 0.25 / 6, 0.25 + 0.25 * 3 / 6, 0.25 + 0.25 * 5 / 6, 0.75 + 0.25 * 0.5;
-  CHECK(largest_entry(positions(histogram, draws, Draws::stratified) - expected) <= 1e-15);
+  CHECK(largest_entry(positions(histogram, draws, SamplingScheme::stratified) - expected) <= 1e-15);
   draws << 0.9, 0.1, 0.76, 0.5;  // left edges, ascending
   expected << 0.25, 0.25, 0.75, 0.75;
-  CHECK(positions(histogram, draws, Draws::published) == expected);
+  CHECK(positions(histogram, draws, SamplingScheme::published) == expected);
 }
 
 TEST_CASE("an empty histogram gives evenly spaced positions", "[continuous][sticky]") {
   const Eigen::RowVectorXd draws = Eigen::RowVectorXd::Constant(5, 0.9);
   Positions expected(5);
   expected << 0.1, 0.3, 0.5, 0.7, 0.9;
-  for (const Draws scheme : {Draws::stratified, Draws::published})
+  for (const SamplingScheme scheme : {SamplingScheme::stratified, SamplingScheme::published})
     for (const double each : {0.0, double(NAN)})
       CHECK(largest_entry(positions(Eigen::RowVectorXd::Constant(7, each), draws, scheme) -
                           expected) <= 1e-15);
@@ -299,7 +299,7 @@ TEST_CASE("an empty histogram gives evenly spaced positions", "[continuous][stic
 TEST_CASE("sticky positions are ascending, in [0, 1] and in bins with mass",
           "[continuous][sticky]") {
   fw::Random random(6);
-  for (const Draws scheme : {Draws::stratified, Draws::published})
+  for (const SamplingScheme scheme : {SamplingScheme::stratified, SamplingScheme::published})
     for (const Index bins : {1, 2, 37})
       for (const Index count : {1, 5, 200}) {
         Eigen::RowVectorXd histogram(bins), draws(count);
@@ -322,7 +322,7 @@ TEST_CASE("sticky positions are ascending, in [0, 1] and in bins with mass",
   Eigen::RowVectorXd histogram(10), draws(count);
   for (Index b = 0; b < 10; ++b) histogram[b] = double(b * b);
   for (Index m = 0; m < count; ++m) draws[m] = random.uniform();
-  const Positions at = positions(histogram, draws, Draws::stratified);
+  const Positions at = positions(histogram, draws, SamplingScheme::stratified);
   for (Index b = 0; b < 10; ++b) {
     const auto within = (at.array() >= double(b) / 10 && at.array() < double(b + 1) / 10).count();
     CHECK(std::abs(double(within) - histogram[b] / histogram.sum() * count) <= 2);
@@ -333,8 +333,8 @@ TEST_CASE("a draw that is rounded to 1 gives a bin with mass", "[continuous][sti
   Eigen::RowVectorXd histogram(4), draws(1);
   histogram << 1, 2, 0, 0;
   draws[0] = 1;
-  CHECK(positions(histogram, draws, Draws::stratified)[0] == 0.5);
-  CHECK(positions(histogram, draws, Draws::published)[0] == 0.25);
+  CHECK(positions(histogram, draws, SamplingScheme::stratified)[0] == 0.5);
+  CHECK(positions(histogram, draws, SamplingScheme::published)[0] == 0.25);
 }
 
 TEST_CASE("a sticky memory samples where reads attended to, and a write clears the histogram",
@@ -342,9 +342,9 @@ TEST_CASE("a sticky memory samples where reads attended to, and a write clears t
   using M = Memory<double, StickySampling>;
   auto o = options<M>(1, 1, 4, 6);
   o.sampling.bins = 16;
-  Learned<double> narrow{fw::LearnedLocation<double>(5)};
-  narrow.location.mean_bias[0] = std::log(0.8 / 0.2);
-  narrow.location.variance_bias[0] = -9;  // N(0.8, 0.011²)
+  Learned<double> narrow{fw::LearnedComponents<double>(5)};
+  narrow.components.mean_bias[0] = std::log(0.8 / 0.2);
+  narrow.components.variance_bias[0] = -9;  // N(0.8, 0.011²)
   const M m(o, {5, {0.2}}, narrow);
   fw::Random random(7);
   const MatrixXd x = random_matrix(1, 4, random), q = random_matrix(1, 4, random);
@@ -360,7 +360,7 @@ TEST_CASE("a sticky memory samples where reads attended to, and a write clears t
   CHECK(largest_entry(at.array() - 0.8) <= 1.0 / 16);
 
   // The write uses exactly these positions.
-  const auto& g = m.operator_for(4, 4);
+  const auto& g = m.ridge_operator_for(4, 4);
   const std::vector<double> list(at.data(), at.data() + 6);
   const MatrixXd expected =
       state.coefficients * fw::detail::basis_at(m.basis(), list) * g.past + x * g.new_tokens;
@@ -403,7 +403,7 @@ TEST_CASE("continuous memory: the error names the option that is out of range", 
 TEST_CASE("chunks of wrong sizes throw and leave the state unchanged", "[continuous]") {
   const auto m = memory<StickySampling>(4, 2, 3, 5, 6);
   fw::Random random(8);
-  auto state = fw::testing::used_state(m, 3, random);
+  auto state = fw::testing::random_state(m, 3, random);
   const auto before = state;
   const MatrixXd x = random_matrix(4, 3, random), tall = random_matrix(5, 3, random);
   const MatrixXd u = MatrixXd::Zero(1, 5), few = MatrixXd::Zero(1, 4), none(4, 0);

@@ -9,8 +9,8 @@ namespace reference {
 namespace {
 
 using Basis = fw::GaussianBasis<double>;
-using Learned = fw::LearnedLocation<double>;
-using Moments = fw::DiscreteMoments<double>;
+using Learned = fw::LearnedComponents<double>;
+using Moments = fw::MatchedComponent<double>;
 
 // The vectors were checked by an independent implementation, with differences up to 4e-12
 // (coefficients), and by central differences. The source loses digits by cancellation in continuous
@@ -69,7 +69,8 @@ template <class Density, class Gate, class Sampling> class Scenario {
     o.contraction = fw::Contraction::fixed(json_of(file, "tau"));
     o.regression.ridge = json_of(file, "ridge");
     o.regression.parity = true;
-    if constexpr (Memory::sticky) o.sampling = {json_of(file, "nb_bins"), fw::Draws::published};
+    if constexpr (Memory::sticky)
+      o.sampling = {json_of(file, "nb_bins"), fw::SamplingScheme::published};
     fw::LongTermOptions lo{.heads = o.heads, .outputs = file["w_attn_out_weight"].axis(0)};
     if (json_of(file, "kl")) {
       // The loss is also averaged over the batch, whose items are processed one by one here.
@@ -101,7 +102,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
     const Index length = json_of(file_, "L");
     check_positions("positions_first", fw::detail::published_positions(0, length, 0));
     Array first = file_.like("G_first");
-    first.matrix() = layer_.memory.operator_for(length, 0).new_tokens;
+    first.matrix() = layer_.memory.ridge_operator_for(length, 0).new_tokens;
     file_.forward("G_first", first);
     if (std::find(used_past.begin(), used_past.end(), true) == used_past.end()) return;
     Array later = file_.like("G_inf"), psi = file_.like("psi_samples");
@@ -207,10 +208,10 @@ template <class Density, class Gate, class Sampling> class Scenario {
       for (Index i = 0; i < queries.cols(); ++i) {
         const Eigen::VectorXd scores =
             key.transpose() * queries.col(i).segment(h * rows, rows) / std::sqrt(double(rows));
-        const auto place = layer_.density.locate(layer_.memory.basis(), scores);
-        layer_.density.expect(layer_.memory.basis(), scores, place, r.col(i));
-        mean.at(b, h, i) = place.mean[0];
-        variance.at(b, h, i) = place.variance[0];
+        const auto mixture = layer_.density.mixture_of(layer_.memory.basis(), scores);
+        layer_.density.expect(layer_.memory.basis(), scores, mixture, r.col(i));
+        mean.at(b, h, i) = mixture.mean[0];
+        variance.at(b, h, i) = mixture.variance[0];
       }
     }
   }
@@ -227,9 +228,9 @@ template <class Density, class Gate, class Sampling> class Scenario {
     check(step + "grad_proj_key_weight", grad.key.weight);
     check(step + "grad_proj_value_weight", grad.value.weight);
     check(step + "grad_attn_out_weight", grad.output.weight);
-    if constexpr (requires { grad.density.location.mean_weight; }) {
-      check(step + "grad_mu_weight", grad.density.location.mean_weight);
-      check(step + "grad_sigma_weight", grad.density.location.variance_weight);
+    if constexpr (requires { grad.density.components.mean_weight; }) {
+      check(step + "grad_mu_weight", grad.density.components.mean_weight);
+      check(step + "grad_sigma_weight", grad.density.components.variance_weight);
     }
     if constexpr (requires { grad.gate.weight; }) {
       check(step + "grad_mask_net_weight", grad.gate.weight);
@@ -266,11 +267,11 @@ template <class Density> void with_gate(Case& file, const Density& density) {
     with_sampling(file, density, fw::NoGate<double>());
 }
 
-Learned learned_location(const Case& file) {
-  Learned location(file["basis_mu"].axis(0), 1, false, json_of(file, "sigma_sq_clamp_min"));
-  location.mean_weight = file["w_mu_weight"].matrix();
-  location.variance_weight = file["w_sigma_weight"].matrix();
-  return location;
+Learned learned_components(const Case& file) {
+  Learned learned(file["basis_mu"].axis(0), 1, false, json_of(file, "sigma_sq_clamp_min"));
+  learned.mean_weight = file["w_mu_weight"].matrix();
+  learned.variance_weight = file["w_sigma_weight"].matrix();
+  return learned;
 }
 
 void scenario(Case& file) {
@@ -286,11 +287,12 @@ void scenario(Case& file) {
 
   if (file.setting("density") == "sparsemax") {
     file.allow(cancelling_limit, cancelling_limit);
-    with_gate(file, fw::LocatedDensity<double, Learned, fw::ParabolaShape>{learned_location(file)});
+    with_gate(file,
+              fw::MixtureDensity<double, Learned, fw::ParabolaShape>{learned_components(file)});
   } else if (!json_of(file, "affine_mu_sigma")) {
-    with_gate(file, fw::LocatedDensity<double, Moments>{});
+    with_gate(file, fw::MixtureDensity<double, Moments>{});
   } else {
-    with_gate(file, fw::LocatedDensity<double, Learned>{learned_location(file)});
+    with_gate(file, fw::MixtureDensity<double, Learned>{learned_components(file)});
   }
 }
 

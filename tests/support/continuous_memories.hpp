@@ -14,23 +14,23 @@ namespace continuous_memories {
 
 using fw::Backpropagate;
 using fw::Contraction;
-using fw::Draws;
 using fw::Dynamic;
 using fw::EvenSampling;
 using fw::Index;
+using fw::SamplingScheme;
 using fw::StickySampling;
 template <class S> using Gaussians = fw::GaussianBasis<S>;
 template <class S> using Slots = fw::RectangularBasis<S>;
-template <class S> using Learned = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using Learned = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S, class Sampling = EvenSampling, int D = Dynamic>
 using Memory = fw::ContinuousMemory<S, Learned<S>, Gaussians<S>, Sampling, D>;
 template <class S> using Gibbs = fw::ContinuousMemory<S, fw::GibbsDensity<S>, Slots<S>>;
 
 inline Learned<double> density(Index functions, Index components = 1) {
   fw::Random random(5);
-  Learned<double> d{fw::LearnedLocation<double>(functions, components, true, 1e-3)};
-  d.location.initialise(random);
-  d.location.variance_bias.setConstant(-3);  // narrow enough to distinguish positions
+  Learned<double> d{fw::LearnedComponents<double>(functions, components, true, 1e-3)};
+  d.components.initialise(random);
+  d.components.variance_bias.setConstant(-3);  // narrow enough to distinguish positions
   return d;
 }
 

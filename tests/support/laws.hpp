@@ -73,7 +73,7 @@ template <class M> auto random_gradients(const M& m, Index steps, bool positive)
   auto all = fw::testing::random_sequences(m, steps, random, positive);
   auto gradients = fw::testing::random_sequences(m, steps, random, positive);
   fw::for_each_leaf([&](auto& array) { random.fill(array, 1.0); }, gradients.outputs);
-  auto state = fw::initial_state(m), dstate = fw::testing::used_state(m, 5, random, positive);
+  auto state = fw::initial_state(m), dstate = fw::testing::random_state(m, 5, random, positive);
   fw::Checkpoints<M> checkpoints;
   fw::scan(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
            fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs),

@@ -71,7 +71,7 @@ void step_is_write_and_read(const MakeRun& make) {
   CHECK(difference(stepped->state(), separate->state()) <= 1e-14);
 }
 
-/// scan = steps, for every split of the sequence in two, from a used state.
+/// scan = steps, for every split of the sequence in two, from a random state.
 void scan_is_steps(const MakeRun& make) {
   constexpr Index length = 13;
   const auto start = make(length, 6, 4), by_steps = start->copy();
@@ -105,9 +105,9 @@ void merged_is_recurrent(const MakeRun& make) {
   if (!start->is_mergeable()) return;
   const auto recurrent = start->copy();
   recurrent->scan();
-  for (const Index pieces : {1, 2, 3, 7, 23, 40}) {
+  for (const Index segments : {1, 2, 3, 7, 23, 40}) {
     const auto parallel = start->copy();
-    parallel->parallel_scan(pieces);
+    parallel->parallel_scan(segments);
     CHECK(difference(parallel->outputs(), recurrent->outputs()) <= 1e-12);
     CHECK(difference(parallel->state(), recurrent->state()) <= 1e-12);
   }

@@ -53,7 +53,7 @@ class Run {
   virtual bool is_chunkable() const = 0;
   virtual void chunked_scan(Index chunk) = 0;
   virtual bool is_mergeable() const = 0;
-  virtual void parallel_scan(Index pieces) = 0;
+  virtual void parallel_scan(Index segments) = 0;
   /// Extends one segment by the first tokens and another by the rest, then merges and applies them.
   virtual void apply_segments(Index first) = 0;
 

@@ -62,9 +62,9 @@ template <class M> class RunOf final : public Run {
       fw::chunked_scan(m_, state_, inputs(), queries(), targets(), chunk);
   }
   bool is_mergeable() const override { return fw::Mergeable<M>; }
-  void parallel_scan([[maybe_unused]] Index pieces) override {
+  void parallel_scan([[maybe_unused]] Index segments) override {
     if constexpr (fw::Mergeable<M>)
-      fw::parallel_scan(m_, state_, inputs(), queries(), targets(), pieces);
+      fw::parallel_scan(m_, state_, inputs(), queries(), targets(), segments);
   }
   void apply_segments([[maybe_unused]] Index first) override {
     if constexpr (fw::Mergeable<M>) {
@@ -127,7 +127,7 @@ template <class M> MakeRun runs_of(const M& m, bool positive) {
   return [m, positive](Index steps, Index used, std::uint64_t seed) -> std::unique_ptr<Run> {
     fw::Random random(seed);
     auto all = fw::testing::random_sequences(m, steps, random, positive);
-    auto state = fw::testing::used_state(m, used, random, positive);
+    auto state = fw::testing::random_state(m, used, random, positive);
     return std::make_unique<RunOf<M>>(m, std::move(all), std::move(state));
   };
 }

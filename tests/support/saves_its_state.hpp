@@ -9,7 +9,7 @@
 /// Checks that a saved and loaded stream continues with the same bits.
 template <class M> void saves_its_state(const M& m) {
   fw::Random random(3);
-  auto state = fw::testing::used_state(m, 7, random, true);
+  auto state = fw::testing::random_state(m, 7, random, true);
   fw::io::SafeTensorsWriter writer;
   fw::io::add_state(writer, state, "stream");
   auto loaded = fw::initial_state(m);

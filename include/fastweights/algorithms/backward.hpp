@@ -12,7 +12,8 @@
 /// checkpoints) at a time, from the last segment to the first. This takes T/C + C states of memory
 /// instead of T, and one more forward pass of writes. C = √T by default. Rules with their own
 /// backward pass may store something else: linear attention stores the first state; the delta rule
-/// also its errors, d_v numbers per token, and needs a buffer of the same size.
+/// also its errors, d_v numbers per token, and needs the gradients of the updates, of the same
+/// size.
 ///
 ///     fw::Checkpoints<M> checkpoints;
 ///     fw::scan(m, state, {K, V, beta}, {Q}, {Y}, checkpoints);
@@ -43,8 +44,8 @@ template <Memory M> struct Checkpoints {
   Index interval = 0;              ///< C in the last forward pass
   Index steps = 0;                 ///< tokens of the last forward pass
   std::vector<StateOf<M>> states;  ///< the states before tokens 0, C, 2C, …
-  std::vector<StateOf<M>> replay;  ///< the states of one chunk
-  OwnedOuts<M> buffer;             ///< outputs of replayed reads
+  std::vector<StateOf<M>> segment_states;   ///< the recomputed states of one segment
+  OwnedOuts<M> recomputed_output;           ///< of a read
   typename detail::TraceOf<M>::type trace;  ///< for a rule with a Trace
 };
 
@@ -52,7 +53,7 @@ namespace detail {
 
 // A rule with its own backward pass needs only the initial state.
 template <Memory M> Index checkpoint_interval(Index requested, Index steps) {
-  if constexpr (OwnBackward<M> || TracedBackward<M>) return std::max<Index>(1, steps);
+  if constexpr (CustomBackward<M> || TracedBackward<M>) return std::max<Index>(1, steps);
   if (requested > 0) return requested;
   return std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(steps))));
 }
@@ -65,33 +66,34 @@ void store_state(std::vector<StateOf<M>>& states, std::size_t i, const StateOf<M
     states.push_back(state);
 }
 
-// A read that changes the state is replayed as well; its output goes to `buffer`.
+// A read that changes the state is recomputed as well; its output goes to `output`.
 template <Memory M>
-void replay_read(const M& m, StateOf<M>& state, const ReadToken<M>& query, OwnedOuts<M>& buffer) {
+void recompute_read(const M& m, StateOf<M>& state, const ReadToken<M>& query,
+                    OwnedOuts<M>& output) {
   auto extents = m.signature().out();
-  bool fits = true;  // the buffer may have the sizes of another memory
+  bool fits = true;  // the output may have the sizes of another memory
   for_each_member(
-      [&](std::string_view, const auto& array, const Extent& e) {
+      [&](std::string_view, const auto& array, const MemberExtent& e) {
         fits = fits && array.rows() == e.rows && array.cols() == e.width;
       },
-      buffer, extents);
-  if (!fits) buffer = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
+      output, extents);
+  if (!fits) output = owned_sequence<OwnedOuts<M>>(extents, 1, typename M::Scalar(0));
   const Index columns = check_chunks(M::name, query, m.signature().read());
   for_each_member(
-      [&](std::string_view, Extent& e) {
+      [&](std::string_view, MemberExtent& e) {
         if (e.chunks) e.width = columns;
       },
       extents);
-  m.read(state, query, token_at<OutToken<M>>(view<OutSequence<M>>(buffer), extents, 0));
+  m.read(state, query, token_at<OutToken<M>>(view<OutSequence<M>>(output), extents, 0));
 }
 
-// Replays step t of the forward pass without its outputs.
+// Recomputes step t of the forward pass without its outputs.
 template <Memory M>
-void replay_step(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
-                 const ReadSequence<M>& queries, Index t, OwnedOuts<M>& buffer) {
+void recompute_step(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+                    const ReadSequence<M>& queries, Index t, OwnedOuts<M>& output) {
   const auto read = [&] {
     if constexpr (!PureRead<M>)
-      replay_read(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), buffer);
+      recompute_read(m, state, token_at<ReadToken<M>>(queries, m.signature().read(), t), output);
   };
   if constexpr (reads_first<M>()) read();
   m.write(state, token_at<WriteToken<M>>(inputs, m.signature().write(), t));
@@ -99,20 +101,20 @@ void replay_step(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
 }
 
 template <StepDifferentiable M>
-void chunk_backward(const M& m, Checkpoints<M>& checkpoints, Index first, Index count,
-                    const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
-                    const OutGradSequence<M>& dy, StateOf<M>& ds, const WriteGradSequence<M>& dw,
-                    const ReadGradSequence<M>& dr) {
+void segment_backward(const M& m, Checkpoints<M>& checkpoints, Index first, Index count,
+                      const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                      const OutGradSequence<M>& dy, StateOf<M>& ds,
+                      const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
   const auto write_extents = m.signature().write();
   const auto read_extents = m.signature().read();
   const auto output_extents = m.signature().out();
-  auto& states = checkpoints.replay;
+  auto& states = checkpoints.segment_states;
   store_state<M>(states, 0,
                  checkpoints.states[static_cast<std::size_t>(first / checkpoints.interval)]);
   for (Index i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     store_state<M>(states, at + 1, states[at]);
-    replay_step(m, states[at + 1], inputs, queries, first + i, checkpoints.buffer);
+    recompute_step(m, states[at + 1], inputs, queries, first + i, checkpoints.recomputed_output);
   }
   for (Index i = count - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
@@ -120,23 +122,23 @@ void chunk_backward(const M& m, Checkpoints<M>& checkpoints, Index first, Index 
     const auto read = [&](const StateOf<M>& s) {
       m.read_vjp(s, token_at<ReadToken<M>>(queries, read_extents, t),
                  token_at<OutGradToken<M>>(dy, output_extents, t), ds,
-                 token_at<ReadGradToken<M>>(dr, read_extents, t));
+                 token_at<ReadGradToken<M>>(dqueries, read_extents, t));
     };
     if constexpr (!reads_first<M>()) read(states[at + 1]);
     m.write_vjp(states[at], token_at<WriteToken<M>>(inputs, write_extents, t), ds,
-                token_at<WriteGradToken<M>>(dw, write_extents, t));
+                token_at<WriteGradToken<M>>(dinputs, write_extents, t));
     if constexpr (reads_first<M>()) read(states[at]);
   }
 }
 
 template <Memory M>
-void scan_between_states(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
-                         const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index total,
-                         Checkpoints<M>& checkpoints) {
+void scan_segments(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+                   const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index total,
+                   Checkpoints<M>& checkpoints) {
   const auto signature = m.signature();
-  std::size_t chunk = 0;
-  for (Index t = 0; t < total || chunk == 0; t += checkpoints.interval, ++chunk) {
-    store_state<M>(checkpoints.states, chunk, state);
+  std::size_t segment = 0;
+  for (Index t = 0; t < total || segment == 0; t += checkpoints.interval, ++segment) {
+    store_state<M>(checkpoints.states, segment, state);
     const Index count = std::min(checkpoints.interval, total - t);
     fw::scan(m, state, steps(inputs, signature.write(), t, count),
              steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count));
@@ -160,7 +162,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
     detail::store_state<M>(checkpoints.states, 0, state);
     m.scan(state, inputs, queries, outputs, checkpoints.trace);
   } else {
-    detail::scan_between_states(m, state, inputs, queries, outputs, total, checkpoints);
+    detail::scan_segments(m, state, inputs, queries, outputs, total, checkpoints);
   }
   checkpoints.steps = total;
 }
@@ -169,7 +171,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
 template <Differentiable M>
 void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
               ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
-              WriteGradSequence<M> dw, ReadGradSequence<M> dr) {
+              WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   if (checkpoints.states.empty() || checkpoints.steps != total)
@@ -179,22 +181,23 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
   detail::check_scan(m, checkpoints.states[0], inputs, queries, total);
   detail::check_state(M::name, ds, m.state_extents());
   detail::check_outputs(m, queries, dy, total);
-  detail::check_sequence(M::name, dw, signature.write(), total);
-  detail::check_sequence(M::name, dr, signature.read(), total);
-  detail::check_chunks(M::name, dw, signature.write(),
+  detail::check_sequence(M::name, dinputs, signature.write(), total);
+  detail::check_sequence(M::name, dqueries, signature.read(), total);
+  detail::check_chunks(M::name, dinputs, signature.write(),
                        detail::check_chunks(M::name, inputs, signature.write()));
-  detail::check_chunks(M::name, dr, signature.read(),
+  detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
   if constexpr (TracedBackward<M>) {
-    m.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dw, dr);
-  } else if constexpr (OwnBackward<M>) {
-    m.backward(checkpoints.states[0], inputs, queries, dy, ds, dw, dr);
+    m.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,
+               dqueries);
+  } else if constexpr (CustomBackward<M>) {
+    m.backward(checkpoints.states[0], inputs, queries, dy, ds, dinputs, dqueries);
   } else {
-    const Index chunks = (total + checkpoints.interval - 1) / checkpoints.interval;
-    for (Index c = chunks - 1; c >= 0; --c) {
-      const Index first = c * checkpoints.interval;
-      detail::chunk_backward(m, checkpoints, first, std::min(checkpoints.interval, total - first),
-                             inputs, queries, dy, ds, dw, dr);
+    const Index segments = (total + checkpoints.interval - 1) / checkpoints.interval;
+    for (Index i = segments - 1; i >= 0; --i) {
+      const Index first = i * checkpoints.interval;
+      detail::segment_backward(m, checkpoints, first, std::min(checkpoints.interval, total - first),
+                               inputs, queries, dy, ds, dinputs, dqueries);
     }
   }
 }
@@ -203,7 +206,7 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
 template <Differentiable M>
 void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
               ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
-              WriteGradSequence<M> dw, ReadGradSequence<M> dr) {
+              WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
   const auto write_extents = m.signature().write();
   const Index total = detail::steps_of(inputs, write_extents);
   detail::check_scan(m, initial, inputs, queries, total);
@@ -220,11 +223,11 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
     checkpoints.states.push_back(initial);
     const Index last_checkpoint = (total - 1) / checkpoints.interval * checkpoints.interval;
     for (Index t = 1; t <= last_checkpoint; ++t) {
-      detail::replay_step(m, state, inputs, queries, t - 1, checkpoints.buffer);
+      detail::recompute_step(m, state, inputs, queries, t - 1, checkpoints.recomputed_output);
       if (t % checkpoints.interval == 0) checkpoints.states.push_back(state);
     }
   }
-  backward(m, checkpoints, inputs, queries, dy, ds, dw, dr);
+  backward(m, checkpoints, inputs, queries, dy, ds, dinputs, dqueries);
 }
 
 }  // namespace fw

@@ -61,7 +61,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
   detail::check_outputs(m, queries, outputs, steps);
-  if constexpr (OwnScan<M>)
+  if constexpr (CustomScan<M>)
     if (steps > 1) return m.scan(state, inputs, queries, outputs);
   detail::run_steps(m, state, inputs, queries, outputs, steps);
 }

@@ -39,16 +39,16 @@ EIGEN_ALWAYS_INLINE void check_read(const M& m, const ReadToken<M>& query,
 }
 
 template <Memory M>
-EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r,
-                                  OutToken<M> y) {
+EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& state, WriteToken<M> input,
+                                  ReadToken<M> query, OutToken<M> output) {
   if constexpr (FusedStep<M>) {
-    m.step(s, w, r, y);
+    m.step(state, input, query, output);
   } else if constexpr (reads_first<M>()) {
-    m.read(s, r, y);
-    m.write(s, w);
+    m.read(state, query, output);
+    m.write(state, input);
   } else {
-    m.write(s, w);
-    m.read(s, r, y);
+    m.write(state, input);
+    m.read(state, query, output);
   }
 }
 

@@ -20,8 +20,8 @@ template <class S> using StackMatrix = Eigen::Map<Eigen::Matrix<S, Dynamic, Dyna
 
 // The number of queries per block, each with `Buffers` columns of n numbers.
 template <class S, int Buffers> constexpr Index queries_per_block(Index n) {
-  constexpr Index buffer = EIGEN_STACK_ALLOCATION_LIMIT / (Buffers * Index(sizeof(S)));
-  return std::clamp<Index>(buffer / n, 1, 16);
+  constexpr Index budget = EIGEN_STACK_ALLOCATION_LIMIT / (Buffers * Index(sizeof(S)));
+  return std::clamp<Index>(budget / n, 1, 16);
 }
 
 // Calls f(first query, number of queries, scores, further buffers of the same size) for each block.
@@ -52,7 +52,7 @@ void attend(const Density& density, const Basis& basis, const K& keys, const V& 
   if (keys.cols() == 0) return;
   for_score_blocks<S, 2>(keys, queries, [&](Index first, Index count, auto& scores, auto weights) {
     for (Index i = 0; i < count; ++i) {
-      const auto mixture = density.locate(basis, scores.col(i));
+      const auto mixture = density.mixture_of(basis, scores.col(i));
       density.expect(basis, scores.col(i), mixture, weights.col(i));
       visit(first + i, scores.col(i), mixture);
     }
@@ -79,7 +79,7 @@ void attend_vjp(const Density& density, const Basis& basis, const K& keys, const
         dweights.setZero();
         add_product(dweights, values.transpose(), dout);
         for (Index i = 0; i < count; ++i) {
-          const auto mixture = density.locate(basis, scores.col(i));
+          const auto mixture = density.mixture_of(basis, scores.col(i));
           density.expect(basis, scores.col(i), mixture, weights.col(i));
           auto d = dmixture(first + i, mixture);
           density.vjp(basis, scores.col(i), mixture, dweights.col(i), d, dscores.col(i), grad);

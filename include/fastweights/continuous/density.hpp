@@ -12,34 +12,34 @@ namespace fw {
 
 /// A mixture of at most 8 densities of one shape, each with its own mean and variance.
 ///
-///     p(t) = Σ_c share_c p(t; μ_c, v_c)
+///     p(t) = Σ_c weight_c p(t; μ_c, v_c)
 ///
-/// One component of GaussianShape with learned location is the ∞-former's density.
+/// One component of GaussianShape with LearnedComponents is the ∞-former's density.
 /// Cost per query and component: O(N) flops and N exponentials.
-template <class S, class Location, class Shape = GaussianShape> struct LocatedDensity {
+template <class S, class Components, class Shape = GaussianShape> struct MixtureDensity {
   using Scalar = S;
   using Mixture = fw::Mixture<S>;
 
-  Location location;
+  Components components;
   Domain domain = Domain::line;
-  static constexpr auto names = fw::names("location", "domain");
+  static constexpr auto names = fw::names("components", "domain");
 
-  /// The size of the basis, or Dynamic if the location accepts any basis.
+  /// The size of the basis, or Dynamic if the components accept any basis.
   Index functions() const {
-    if constexpr (requires { location.functions(); })
-      return location.functions();
+    if constexpr (requires { components.functions(); })
+      return components.functions();
     else
       return Dynamic;
   }
 
   template <class T> auto cast() const {
-    const auto to = location.template cast<T>();
-    return LocatedDensity<T, std::remove_const_t<decltype(to)>, Shape>{to, domain};
+    const auto to = components.template cast<T>();
+    return MixtureDensity<T, std::remove_const_t<decltype(to)>, Shape>{to, domain};
   }
 
   template <class Basis, class Scores>
-  Mixture locate(const Basis& basis, const Scores& scores) const {
-    return location.locate(basis, scores);
+  Mixture mixture_of(const Basis& basis, const Scores& scores) const {
+    return components.mixture_of(basis, scores);
   }
 
   /// r ← E_p[ψ]
@@ -47,21 +47,21 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   void expect(const Basis& basis, const Scores&, const Mixture& mixture, R&& r) const {
     r.setZero();
     for (Index c = 0; c < mixture.mean.size(); ++c)
-      Shape::add(basis, domain, mixture.share[c], mixture.mean[c], mixture.variance[c], r);
+      Shape::add(basis, domain, mixture.weight[c], mixture.mean[c], mixture.variance[c], r);
   }
 
   /// Given dr and a further gradient `d` of the mixture: overwrites dscores, which must not overlap
   /// dr, overwrites d, and adds to the gradient of the parameters.
   template <class Basis, class Scores, class Dr, class DScores>
   void vjp(const Basis& basis, const Scores& scores, const Mixture& mixture, const Dr& dr,
-           Mixture& d, DScores&& dscores, LocatedDensity& grad) const {
+           Mixture& d, DScores&& dscores, MixtureDensity& grad) const {
     for (Index c = 0; c < mixture.mean.size(); ++c) {
       const auto sums = Shape::sums(basis, domain, mixture.mean[c], mixture.variance[c], dr);
-      d.share[c] += sums.value;
-      d.mean[c] += mixture.share[c] * sums.dmean;
-      d.variance[c] += mixture.share[c] * sums.dvariance;
+      d.weight[c] += sums.value;
+      d.mean[c] += mixture.weight[c] * sums.dmean;
+      d.variance[c] += mixture.weight[c] * sums.dvariance;
     }
-    location.vjp(basis, scores, mixture, d, dscores, grad.location);
+    components.vjp(basis, scores, mixture, d, dscores, grad.components);
   }
 
   /// Adds the mass of p in each of the equal bins of [0, 1].
@@ -78,7 +78,7 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
         Shape::cdf(mixture.mean[c], mixture.variance[c], below, buffer);
         const S inside = domain == Domain::unit ? S(below[bins] - below[0]) : S(1);
         histogram +=
-            S(mixture.share[c] / inside) * (below.tail(bins) - below.head(bins)).transpose();
+            S(mixture.weight[c] / inside) * (below.tail(bins) - below.head(bins)).transpose();
       }
     });
   }
@@ -86,7 +86,7 @@ template <class S, class Location, class Shape = GaussianShape> struct LocatedDe
   /// A zero gradient for a mixture.
   Mixture zero_gradient(const Mixture& mixture) const {
     Mixture d(mixture.mean.size());
-    d.share.setZero();
+    d.weight.setZero();
     return d;
   }
 };

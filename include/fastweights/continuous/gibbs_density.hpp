@@ -55,7 +55,7 @@ template <class S> class GibbsDensity {
     return to;
   }
 
-  template <class Basis, class Scores> Mixture locate(const Basis&, const Scores&) const {
+  template <class Basis, class Scores> Mixture mixture_of(const Basis&, const Scores&) const {
     return {};
   }
 

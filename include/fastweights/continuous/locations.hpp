@@ -9,9 +9,9 @@
 #include <string>
 
 /// \file
-/// A location computes the density of one query from its scores s_n = K_n·q/√d: a mixture of C
-/// components, each with a share, a mean and a variance. A location is a record; its Eigen members
-/// are parameters.
+/// The components of a density are computed from the scores s_n = K_n·q/√d of one query: a mixture
+/// of C components, each with a weight, a mean and a variance. LearnedComponents and
+/// MatchedComponent compute them. Both are records; their Eigen members are parameters.
 
 namespace fw {
 
@@ -19,11 +19,11 @@ namespace fw {
 template <class S> struct Mixture {
   static constexpr int max_components = 8;
   using Array = Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, max_components, 1>;
-  Array share, mean, variance;  ///< one entry per component; the shares sum to 1
-  static constexpr auto names = fw::names("share", "mean", "variance");
+  Array weight, mean, variance;  ///< one entry per component; the weights sum to 1
+  static constexpr auto names = fw::names("weight", "mean", "variance");
 
   explicit Mixture(Index components = 1)
-      : share(Array::Constant(components, S(1))),
+      : weight(Array::Constant(components, S(1))),
         mean(Array::Zero(components)),
         variance(Array::Zero(components)) {}
 };
@@ -47,12 +47,12 @@ template <class S> S softplus(const S& x) {
 /// Learned affine maps, which all heads and queries share.
 ///
 ///     μ = sigmoid(w_μ·s + b_μ),   v = max(softplus(w_v·s + b_v), floor)
-///     share = softmax(W s + b)
+///     weight = softmax(W s + b)
 ///
-/// One row per component. With one component the share is 1 and has no weights. A variance at the
-/// floor has no gradient. Martins et al. 2022, arXiv 2109.00301, section 3.2 (without biases
+/// One row per component. With one component the weight is 1 and has no parameters. A variance at
+/// the floor has no gradient. Martins et al. 2022, arXiv 2109.00301, section 3.2 (without biases
 /// there).
-template <class S> struct LearnedLocation {
+template <class S> struct LearnedComponents {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
@@ -61,53 +61,54 @@ template <class S> struct LearnedLocation {
   Vector mean_bias;
   Matrix variance_weight;
   Vector variance_bias;
-  Matrix share_weight;
-  Vector share_bias;
+  Matrix mixing_weight;
+  Vector mixing_bias;
   double floor;
   static constexpr auto names = fw::names("mean_weight", "mean_bias", "variance_weight",
-                                          "variance_bias", "share_weight", "share_bias", "floor");
+                                          "variance_bias", "mixing_weight", "mixing_bias", "floor");
 
   /// Parameters are zero until initialised or loaded. A floor of 0 is valid only for GaussianShape
   /// on Domain::line; other densities divide by a mass that is 0 for a variance of 0. Throws
   /// std::invalid_argument for sizes out of range.
-  explicit LearnedLocation(Index functions, Index components = 1, bool bias = true,
-                           double variance_floor = 1e-6);
+  explicit LearnedComponents(Index functions, Index components = 1, bool bias = true,
+                             double variance_floor = 1e-6);
 
-  Index components() const { return mean_weight.rows(); }
+  Index size() const { return mean_weight.rows(); }
   Index functions() const { return mean_weight.cols(); }
-  template <class T> LearnedLocation<T> cast() const;
+  template <class T> LearnedComponents<T> cast() const;
 
   /// Weights are uniform in ±1/√N, as in PyTorch. Biases spread the means of the components evenly
   /// and give variances near 1, so that every query initially attends to the whole signal.
   template <class Generator> void initialise(Generator& random);
 
-  template <class Basis, class Scores> Mixture<S> locate(const Basis&, const Scores& scores) const {
-    Mixture<S> mixture(components());
-    for (Index c = 0; c < components(); ++c) {
+  template <class Basis, class Scores>
+  Mixture<S> mixture_of(const Basis&, const Scores& scores) const {
+    Mixture<S> mixture(size());
+    for (Index c = 0; c < size(); ++c) {
       mixture.mean[c] = Sigmoid{}.value(S(logit(mean_weight, mean_bias, c, scores)));
       mixture.variance[c] = detail::larger(
           detail::softplus(S(logit(variance_weight, variance_bias, c, scores))), S(floor));
-      if (components() > 1) mixture.share[c] = logit(share_weight, share_bias, c, scores);
+      if (size() > 1) mixture.weight[c] = logit(mixing_weight, mixing_bias, c, scores);
     }
-    if (components() > 1) detail::softmax_in_place(mixture.share);
+    if (size() > 1) detail::softmax_in_place(mixture.weight);
     return mixture;
   }
 
   /// Overwrites dscores and `d`, accumulates grad.
   template <class Basis, class Scores, class DScores>
   void vjp(const Basis&, const Scores& scores, const Mixture<S>& mixture, Mixture<S>& d,
-           DScores&& dscores, LearnedLocation& grad) const {
+           DScores&& dscores, LearnedComponents& grad) const {
     dscores.setZero();
-    if (components() > 1) detail::softmax_vjp_in_place(mixture.share, d.share);
-    for (Index c = 0; c < components(); ++c) {
+    if (size() > 1) detail::softmax_vjp_in_place(mixture.weight, d.weight);
+    for (Index c = 0; c < size(); ++c) {
       const S raw = logit(variance_weight, variance_bias, c, scores);
       const bool floored = !(detail::real_part(detail::softplus(raw)) > floor);
       const S dmean = d.mean[c] * mixture.mean[c] * (S(1) - mixture.mean[c]);
       const S dvariance = floored ? S(0) : S(d.variance[c] * Sigmoid{}.value(raw));
       add(mean_weight, c, dmean, scores, dscores, grad.mean_weight, grad.mean_bias);
       add(variance_weight, c, dvariance, scores, dscores, grad.variance_weight, grad.variance_bias);
-      if (components() > 1)
-        add(share_weight, c, d.share[c], scores, dscores, grad.share_weight, grad.share_bias);
+      if (size() > 1)
+        add(mixing_weight, c, d.weight[c], scores, dscores, grad.mixing_weight, grad.mixing_bias);
     }
   }
 
@@ -142,17 +143,17 @@ template <class S> struct LearnedLocation {
 ///     a = softmax(s),   μ = Σ_n a_n μ_n,   v = max(Σ_n a_n (μ_n² + σ_n²) − μ², floor)
 ///
 /// Martins et al. 2020, arXiv 2006.07214, section 4.
-template <class S> struct DiscreteMoments {
+template <class S> struct MatchedComponent {
   using Scalar = S;
   using Array = Eigen::Array<S, Dynamic, 1>;
 
   double floor = 0;
   static constexpr auto names = fw::names("floor");
 
-  template <class T> DiscreteMoments<T> cast() const { return {floor}; }
+  template <class T> MatchedComponent<T> cast() const { return {floor}; }
 
   template <class Basis, class Scores>
-  Mixture<S> locate(const Basis& basis, const Scores& scores) const {
+  Mixture<S> mixture_of(const Basis& basis, const Scores& scores) const {
     using std::exp;
     S top = scores[0];
     for (Index n = 1; n < scores.size(); ++n) top = detail::larger(top, S(scores[n]));
@@ -168,7 +169,7 @@ template <class S> struct DiscreteMoments {
 
   template <class Basis, class Scores, class DScores>
   void vjp(const Basis& basis, const Scores& scores, const Mixture<S>& mixture, Mixture<S>& d,
-           DScores&& dscores, DiscreteMoments&) const {
+           DScores&& dscores, MatchedComponent&) const {
     dscores = scores;
     detail::softmax_in_place(dscores);
     const auto offset = basis.means() - mixture.mean[0];
@@ -181,42 +182,42 @@ template <class S> struct DiscreteMoments {
 };
 
 template <class S>
-LearnedLocation<S>::LearnedLocation(Index functions, Index components, bool bias,
-                                    double variance_floor)
+LearnedComponents<S>::LearnedComponents(Index functions, Index components, bool bias,
+                                        double variance_floor)
     : floor(variance_floor) {
   if (functions < 1 || components < 1 || components > Mixture<S>::max_components ||
       !(variance_floor >= 0))
-    throw std::invalid_argument("LearnedLocation: " + std::to_string(functions) + " functions, " +
+    throw std::invalid_argument("LearnedComponents: " + std::to_string(functions) + " functions, " +
                                 std::to_string(components) + " components, floor " +
                                 std::to_string(variance_floor) +
                                 ", expected at least 1, 1 to 8, at least 0");
-  const Index shares = components > 1 ? components : 0;
+  const Index mixing = components > 1 ? components : 0;
   mean_weight.setZero(components, functions);
   variance_weight.setZero(components, functions);
-  share_weight.setZero(shares, functions);
+  mixing_weight.setZero(mixing, functions);
   mean_bias.setZero(bias ? components : 0);
   variance_bias.setZero(bias ? components : 0);
-  share_bias.setZero(bias ? shares : 0);
+  mixing_bias.setZero(bias ? mixing : 0);
 }
 
-template <class S> template <class T> LearnedLocation<T> LearnedLocation<S>::cast() const {
-  LearnedLocation<T> to(mean_weight.cols(), components(), mean_bias.size() > 0, floor);
+template <class S> template <class T> LearnedComponents<T> LearnedComponents<S>::cast() const {
+  LearnedComponents<T> to(mean_weight.cols(), size(), mean_bias.size() > 0, floor);
   to.mean_weight = mean_weight.template cast<T>();
   to.mean_bias = mean_bias.template cast<T>();
   to.variance_weight = variance_weight.template cast<T>();
   to.variance_bias = variance_bias.template cast<T>();
-  to.share_weight = share_weight.template cast<T>();
-  to.share_bias = share_bias.template cast<T>();
+  to.mixing_weight = mixing_weight.template cast<T>();
+  to.mixing_bias = mixing_bias.template cast<T>();
   return to;
 }
 
 template <class S>
 template <class Generator>
-void LearnedLocation<S>::initialise(Generator& random) {
+void LearnedComponents<S>::initialise(Generator& random) {
   const double bound = 1 / std::sqrt(static_cast<double>(mean_weight.cols()));
-  fill_uniform(random, bound, mean_weight, variance_weight, share_weight);
+  fill_uniform(random, bound, mean_weight, variance_weight, mixing_weight);
   for (Index c = 0; c < mean_bias.size(); ++c) {
-    const double mean = (static_cast<double>(c) + 0.5) / static_cast<double>(components());
+    const double mean = (static_cast<double>(c) + 0.5) / static_cast<double>(size());
     mean_bias[c] = S(std::log(mean / (1 - mean)));
     variance_bias[c] = S(0.5413248546129181);  // softplus⁻¹(1)
   }

@@ -40,11 +40,11 @@ Integral<S> weighted_integrals(const Basis& basis, Domain domain, const S& mean,
 }
 
 template <class Shape, class Basis, class S, class R>
-void add_integrals(const Basis& basis, Domain domain, const S& share, const S& mean,
+void add_integrals(const Basis& basis, Domain domain, const S& weight, const S& mean,
                    const S& variance, R& r) {
   const Integral<S> mass = Shape::mass(mean, variance, domain);
   for (Index n = 0; n < basis.size(); ++n)
-    r[n] += share * Shape::integral(basis, n, mean, variance, domain).value / mass.value;
+    r[n] += weight * Shape::integral(basis, n, mean, variance, domain).value / mass.value;
 }
 
 }  // namespace detail
@@ -70,19 +70,19 @@ struct GaussianShape {
     detail::normal_cdf_in_place(t, buffer);
   }
 
-  /// r += share · E_p[ψ]
+  /// r += weight · E_p[ψ]
   template <class Basis, class S, class R>
-  static void add(const Basis& basis, Domain domain, const S& share, const S& mean,
+  static void add(const Basis& basis, Domain domain, const S& weight, const S& mean,
                   const S& variance, R& r) {
-    detail::add_integrals<GaussianShape>(basis, domain, share, mean, variance, r);
+    detail::add_integrals<GaussianShape>(basis, domain, weight, mean, variance, r);
   }
   template <class S, class R>
-  static void add(const GaussianBasis<S>& basis, Domain domain, const S& share, const S& mean,
+  static void add(const GaussianBasis<S>& basis, Domain domain, const S& weight, const S& mean,
                   const S& variance, R& r) {
     if (domain == Domain::unit)
-      return detail::add_integrals<GaussianShape>(basis, domain, share, mean, variance, r);
+      return detail::add_integrals<GaussianShape>(basis, domain, weight, mean, variance, r);
     const auto total = basis.variances() + variance;
-    r.array() += share * S(0.39894228040143267794) *
+    r.array() += weight * S(0.39894228040143267794) *
                  ((basis.means() - mean).square() / total * S(-0.5)).exp() * total.rsqrt();
   }
 
@@ -139,9 +139,9 @@ struct ParabolaShape {
   }
 
   template <class Basis, class S, class R>
-  static void add(const Basis& basis, Domain domain, const S& share, const S& mean,
+  static void add(const Basis& basis, Domain domain, const S& weight, const S& mean,
                   const S& variance, R& r) {
-    detail::add_integrals<ParabolaShape>(basis, domain, share, mean, variance, r);
+    detail::add_integrals<ParabolaShape>(basis, domain, weight, mean, variance, r);
   }
   template <class Basis, class S, class Dr>
   static detail::Integral<S> sums(const Basis& basis, Domain domain, const S& mean,

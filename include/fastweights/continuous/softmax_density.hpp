@@ -19,7 +19,7 @@ struct SoftmaxDensity {
 
   template <class T> SoftmaxDensity cast() const { return {}; }
 
-  template <class Basis, class Scores> Mixture locate(const Basis&, const Scores&) const {
+  template <class Basis, class Scores> Mixture mixture_of(const Basis&, const Scores&) const {
     return {};
   }
   template <class Basis, class Scores, class R>

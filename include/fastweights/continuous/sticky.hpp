@@ -14,18 +14,19 @@ using Eigen::Index;
 
 /// How uniform random numbers u in [0, 1) give sticky positions; F is the histogram's distribution
 /// function.
-enum class Draws {
+enum class SamplingScheme {
   stratified,  ///< F⁻¹((m + u_m)/M), linear within a bin: one sample per M-th of the mass
   published    ///< the left edge of the bin of F⁻¹(u_m): independent samples, sorted
 };
 
 namespace detail {
 
-/// The positions for draws u and a histogram of D equal bins over [0, 1], in ascending order. For
+/// The positions for draws u and a histogram of equal bins over [0, 1], in ascending order. For
 /// an empty histogram, the centres of M equal cells.
 template <class Histogram, class U, class Positions>
-void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, Positions& to) {
-  const Index count = to.size(), bins = histogram.size();
+void sticky_positions(const Histogram& histogram, const U& draws, SamplingScheme scheme,
+                      Positions& positions) {
+  const Index count = positions.size(), bins = histogram.size();
   // Rounding in float may give an outer bin a small negative mass.
   const auto mass = [&](Index b) {
     return std::max(0.0, static_cast<double>(real_part(histogram[b])));
@@ -38,23 +39,23 @@ void sticky_positions(const Histogram& histogram, const U& draws, Draws scheme, 
   }
   if (!(total > 0)) {
     for (Index m = 0; m < count; ++m)
-      to[m] = (static_cast<double>(m) + 0.5) / static_cast<double>(count);
+      positions[m] = (static_cast<double>(m) + 0.5) / static_cast<double>(count);
     return;
   }
-  const bool strata = scheme == Draws::stratified;
+  const bool strata = scheme == SamplingScheme::stratified;
   for (Index m = 0; m < count; ++m) {
     const auto drawn = static_cast<double>(real_part(draws[m]));
     const double u = drawn >= 0 ? std::min(drawn, 1.0) : 0.0;  // NaN cannot be sorted
-    to[m] = strata ? (static_cast<double>(m) + u) / static_cast<double>(count) : u;
+    positions[m] = strata ? (static_cast<double>(m) + u) / static_cast<double>(count) : u;
   }
-  std::sort(to.data(), to.data() + count);
+  std::sort(positions.data(), positions.data() + count);
   Index bin = 0;
   double below = 0;  // the mass of all bins before `bin`
   for (Index m = 0; m < count; ++m) {
-    const double wanted = to[m] * total;
+    const double wanted = positions[m] * total;
     while (bin < last && below + mass(bin) <= wanted) below += mass(bin++);
     const double inside = mass(bin) > 0 ? std::clamp((wanted - below) / mass(bin), 0.0, 1.0) : 0.0;
-    to[m] = (static_cast<double>(bin) + (strata ? inside : 0.0)) / static_cast<double>(bins);
+    positions[m] = (static_cast<double>(bin) + (strata ? inside : 0.0)) / static_cast<double>(bins);
   }
 }
 

@@ -24,9 +24,9 @@
 namespace fw {
 
 struct Extents {
-  template <int Rows, int Width> using array = Extent;
-  using scalar = Extent;
-  using count = Extent;
+  template <int Rows, int Width> using array = MemberExtent;
+  using scalar = MemberExtent;
+  using count = MemberExtent;
 };
 
 template <class S> struct Owned {

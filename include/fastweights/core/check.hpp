@@ -22,21 +22,23 @@ namespace fw::detail {
 }
 
 // The number of steps in `columns` columns; the last step may have fewer columns.
-inline Index steps_in(Index columns, const Extent& step) {
+inline Index steps_in(Index columns, const MemberExtent& step) {
   return (columns + step.width - 1) / step.width;
 }
 
 // The columns that one token adds to a sequence; a member for chunks grows by one column.
-inline Extent per_token(const Extent& step) { return {step.rows, step.chunks ? 1 : step.width}; }
+inline MemberExtent per_token(const MemberExtent& step) {
+  return {step.rows, step.chunks ? 1 : step.width};
+}
 
 template <class View> inline constexpr bool has_extent = requires(const View& v) { v.given(); };
 
 template <class R, class E>
 EIGEN_ALWAYS_INLINE void check_token(std::string_view rule, const R& token, const E& extents) {
   for_each_member(
-      [&](std::string_view name, const auto& view, const Extent& expected) {
+      [&](std::string_view name, const auto& view, const MemberExtent& expected) {
         if constexpr (has_extent<decltype(view)>) {
-          const Extent& given = view.given();
+          const MemberExtent& given = view.given();
           if (given.rows != expected.rows)
             throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
           if (given.width != expected.width && (!expected.chunks || given.width < 1))
@@ -49,8 +51,8 @@ EIGEN_ALWAYS_INLINE void check_token(std::string_view rule, const R& token, cons
 template <class R, class E>
 void check_sequence(std::string_view rule, const R& sequence, const E& extents, Index steps) {
   for_each_member(
-      [&](std::string_view name, const auto& view, const Extent& expected) {
-        const Extent& given = view.given();
+      [&](std::string_view name, const auto& view, const MemberExtent& expected) {
+        const MemberExtent& given = view.given();
         if (given.rows != expected.rows)
           throw_mismatch(rule, name, given.rows, "rows", expected.rows, "the memory");
         if (steps_in(given.width, expected) != steps ||
@@ -68,7 +70,7 @@ template <class R, class E>
 EIGEN_ALWAYS_INLINE Index check_chunks(std::string_view rule, const R& record, const E& extents,
                                        Index columns = -1) {
   for_each_member(
-      [&](std::string_view name, const auto& view, const Extent& expected) {
+      [&](std::string_view name, const auto& view, const MemberExtent& expected) {
         if constexpr (has_extent<decltype(view)>) {
           if (!expected.chunks) return;
           const Index given = view.given().width;
@@ -115,7 +117,7 @@ EIGEN_ALWAYS_INLINE TokenRecord token_at(const R& sequence, const E& extents, In
 }
 
 template <class View>
-View columns_of(const View& sequence, const Extent& step, Index first, Index count) {
+View columns_of(const View& sequence, const MemberExtent& step, Index first, Index count) {
   const Index left = sequence.given().width - first * step.width;
   return sequence.columns(first * step.width, std::min(left, count * step.width));
 }

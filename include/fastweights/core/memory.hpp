@@ -55,42 +55,42 @@ using ReadGradSequence = typename M::Signature::template Read<Sequence<typename 
 
 /// Hyperparameters with write and read on a separate state.
 template <class M>
-concept Memory = requires(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r,
+concept Memory = requires(const M& m, StateOf<M>& s, WriteToken<M> input, ReadToken<M> query,
                           OutToken<M> y) {
   { M::name } -> std::convertible_to<std::string_view>;
   { m.signature() } -> std::same_as<typename M::Signature>;
   { m.state_extents() } -> std::same_as<typename M::template State<Extents>>;
-  m.write(s, w);
-  m.read(s, r, y);
+  m.write(s, input);
+  m.read(s, query, y);
 }
 &&std::copyable<StateOf<M>>&& Record<StateOf<M>>;
 
 /// Reads leave the state unchanged, which allows several reads per token.
 template <class M>
 concept PureRead = Memory<M> &&
-    requires(const M& m, const StateOf<M>& s, ReadToken<M> r, OutToken<M> y) {
-  m.read(s, r, y);
+    requires(const M& m, const StateOf<M>& s, ReadToken<M> query, OutToken<M> y) {
+  m.read(s, query, y);
 };
 
 /// Has its own step, equal to write then read up to rounding.
 template <class M>
 concept FusedStep = Memory<M> &&
-    requires(const M& m, StateOf<M>& s, WriteToken<M> w, ReadToken<M> r, OutToken<M> y) {
-  m.step(s, w, r, y);
+    requires(const M& m, StateOf<M>& s, WriteToken<M> input, ReadToken<M> query, OutToken<M> y) {
+  m.step(s, input, query, y);
 };
 
 /// Has its own scan, equal to step after step up to rounding, for finite inputs.
 template <class M>
-concept OwnScan = Memory<M> &&
-    requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {
-  m.scan(s, w, r, y);
+concept CustomScan = Memory<M> && requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs,
+                                           ReadSequence<M> queries, OutSequence<M> y) {
+  m.scan(s, inputs, queries, y);
 };
 
 /// Has a chunkwise form in matrix products, equal to step after step for finite inputs.
 template <class M>
-concept Chunkable = Memory<M> &&
-    requires(const M& m, StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r, OutSequence<M> y) {
-  m.chunk(s, w, r, y);
+concept Chunkable = Memory<M> && requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs,
+                                          ReadSequence<M> queries, OutSequence<M> y) {
+  m.chunk(s, inputs, queries, y);
 };
 
 /// Its state has slow weights: a record `slow` that no write changes, so that its gradient is the
@@ -101,57 +101,58 @@ concept KeepsSlowWeights = Memory<M> && requires(StateOf<M>& s) {
 };
 
 /// Has the vector-Jacobian products of one write and one read. `ds` is the gradient of the state
-/// after the action on entry and of the state before it on return; dw and dr accumulate. If a
-/// rule reads after it writes, read_vjp gets the state after the read. So a read may change only
+/// after the action on entry and of the state before it on return; dinput and dquery accumulate. If
+/// a rule reads after it writes, read_vjp gets the state after the read. So a read may change only
 /// entries that do not affect its own output.
 template <class M>
 concept StepDifferentiable = Memory<M> &&
-    requires(const M& m, const StateOf<M>& s, StateOf<M>& ds, WriteToken<M> w, WriteGradToken<M> dw,
-             ReadToken<M> r, OutGradToken<M> dy, ReadGradToken<M> dr) {
-  m.write_vjp(s, w, ds, dw);
-  m.read_vjp(s, r, dy, ds, dr);
+    requires(const M& m, const StateOf<M>& s, StateOf<M>& ds, WriteToken<M> input,
+             WriteGradToken<M> dinput, ReadToken<M> query, OutGradToken<M> dy,
+             ReadGradToken<M> dquery) {
+  m.write_vjp(s, input, ds, dinput);
+  m.read_vjp(s, query, dy, ds, dquery);
 };
 
 /// Has its own backward pass over a whole sequence.
 template <class M>
-concept OwnBackward = Memory<M> &&
-    requires(const M& m, const StateOf<M>& s, WriteSequence<M> w, ReadSequence<M> r,
-             OutGradSequence<M> dy, StateOf<M>& ds, WriteGradSequence<M> dw,
-             ReadGradSequence<M> dr) {
-  m.backward(s, w, r, dy, ds, dw, dr);
+concept CustomBackward = Memory<M> &&
+    requires(const M& m, const StateOf<M>& s, WriteSequence<M> inputs, ReadSequence<M> queries,
+             OutGradSequence<M> dy, StateOf<M>& ds, WriteGradSequence<M> dinputs,
+             ReadGradSequence<M> dqueries) {
+  m.backward(s, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
 /// Has a scan that stores intermediate results in a Trace.
 template <class M>
 concept TracedScan = Memory<M> &&
-    requires(const M& m, StateOf<M>& s, typename M::Trace& trace, WriteSequence<M> w,
-             ReadSequence<M> r, OutSequence<M> y) {
-  m.scan(s, w, r, y, trace);
+    requires(const M& m, StateOf<M>& s, typename M::Trace& trace, WriteSequence<M> inputs,
+             ReadSequence<M> queries, OutSequence<M> y) {
+  m.scan(s, inputs, queries, y, trace);
 };
 
 /// Has its own backward pass, which uses the Trace of the forward pass.
 template <class M>
-concept TracedBackward = OwnScan<M> && TracedScan<M> &&
+concept TracedBackward = CustomScan<M> && TracedScan<M> &&
     requires(const M& m, const StateOf<M>& initial, StateOf<M>& ds, typename M::Trace& trace,
-             WriteSequence<M> w, ReadSequence<M> r, OutGradSequence<M> dy, WriteGradSequence<M> dw,
-             ReadGradSequence<M> dr) {
-  m.backward(initial, trace, w, r, dy, ds, dw, dr);
+             WriteSequence<M> inputs, ReadSequence<M> queries, OutGradSequence<M> dy,
+             WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
+  m.backward(initial, trace, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
 /// Has gradients of every input and the initial state, over sequences of any length.
 template <class M>
-concept Differentiable = StepDifferentiable<M> || OwnBackward<M> || TracedBackward<M>;
+concept Differentiable = StepDifferentiable<M> || CustomBackward<M> || TracedBackward<M>;
 
 /// Consecutive writes compose into a Segment, which can be applied to any state later. Segments
 /// form a monoid.
 template <class M>
 concept Mergeable = Memory<M> &&
     requires(const M& m, typename M::Segment& g, const typename M::Segment& h, StateOf<M>& s,
-             WriteToken<M> w) {
+             WriteToken<M> input) {
   { m.empty_segment() } -> std::same_as<typename M::Segment>;
-  m.extend(g, w);  // one more write at the end of g
-  m.merge(g, h);   // g becomes: first g, then h; parallel_scan does not call it
-  m.apply(h, s);   // s becomes the state after the writes of h
+  m.extend(g, input);  // one more write at the end of g
+  m.merge(g, h);       // g becomes: first g, then h; parallel_scan does not call it
+  m.apply(h, s);       // s becomes the state after the writes of h
 };
 
 /// Both can be used by the same layer.
@@ -199,10 +200,12 @@ template <class M> constexpr bool assert_memory() {
       requires(const M& m) { m.state_extents(); },
       "memory rule: `State<fw::Extents> state_extents() const` is missing");
   static_assert(
-      requires(const M& m, StateOf<M>& s, WriteToken<M> w) { m.write(s, w); },
+      requires(const M& m, StateOf<M>& s, WriteToken<M> input) { m.write(s, input); },
       "memory rule: `void write(StateOf<M>&, WriteToken<M>) const` is missing");
   static_assert(
-      requires(const M& m, StateOf<M>& s, ReadToken<M> r, OutToken<M> y) { m.read(s, r, y); },
+      requires(const M& m, StateOf<M>& s, ReadToken<M> query, OutToken<M> y) {
+        m.read(s, query, y);
+      },
       "memory rule: `void read([const] StateOf<M>&, ReadToken<M>, OutToken<M>) const` "
       "is missing");
   static_assert(Memory<M>, "memory rule: a member has the wrong type; see fw::Memory");
@@ -211,7 +214,7 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `step` exists, but does not take (StateOf<M>&, WriteToken<M>, "
       "ReadToken<M>, OutToken<M>)");
   static_assert(
-      !requires(const M& m) { &M::scan; } || OwnScan<M>,
+      !requires(const M& m) { &M::scan; } || CustomScan<M>,
       "memory rule: `scan` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
@@ -219,7 +222,7 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `chunk` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
-      !requires(const M& m) { &M::backward; } || OwnBackward<M> || TracedBackward<M>,
+      !requires(const M& m) { &M::backward; } || CustomBackward<M> || TracedBackward<M>,
       "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");
@@ -235,8 +238,8 @@ template <class M> constexpr bool assert_memory() {
   static_assert(!(
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,
-                "memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must "
-                "both exist");
+                "memory rule: write_vjp(before, input, ds, dinput) and "
+                "read_vjp(s, query, dy, ds, dquery) must both exist");
   return true;
 }
 

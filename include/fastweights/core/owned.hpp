@@ -17,7 +17,7 @@ using OwnedOuts = typename M::Signature::template Out<OwnedSequence<typename M::
 /// A record of matrices for `steps` steps of the given extents, every entry `fill`.
 template <Record R, Record E, class S>
 R owned_sequence(const E& extents, Index steps, const S& fill) {
-  return make_record<R>(extents, [&]<class Array>(const Extent& e) {
+  return make_record<R>(extents, [&]<class Array>(const MemberExtent& e) {
     return Array(Array::Constant(e.rows, e.width * steps, fill));
   });
 }

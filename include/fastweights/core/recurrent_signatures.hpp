@@ -64,7 +64,7 @@ struct RecurrentKeyValueBeta : detail::RecurrentOutput<Dk, Dv> {
   };
 
   Write<Extents> write() const {
-    const Extent keys{this->dk, Nets}, values{this->dv, Nets}, strengths{Nets, 1};
+    const MemberExtent keys{this->dk, Nets}, values{this->dv, Nets}, strengths{Nets, 1};
     return {keys, values, strengths, keys, values, values, strengths};
   }
 };

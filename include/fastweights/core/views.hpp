@@ -27,7 +27,7 @@ using Eigen::Index;
 /// The size of a record's member: rows, and columns per step. A step of a member for chunks may
 /// have any number of columns, at least one. A sequence of chunks is split every `width` columns,
 /// and the last step has the remaining columns.
-struct Extent {
+struct MemberExtent {
   Index rows = 1;
   Index width = 1;
   bool chunks = false;
@@ -113,7 +113,7 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
   }
 
   /// The size of the matrix that was passed, which the checks compare with the expected size.
-  const Extent& given() const { return given_; }
+  const MemberExtent& given() const { return given_; }
 
  private:
   template <class X> static EIGEN_ALWAYS_INLINE TokenView from(X& x) {
@@ -126,7 +126,7 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
     }
   }
 
-  Extent given_;
+  MemberExtent given_;
 };
 
 /// A sequence of a member: `Rows` × (Width·T), one step every `Width` columns. An Eigen map.
@@ -151,10 +151,10 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
     detail::check_view_source<S, X>();
   }
 
-  const Extent& given() const { return given_; }
+  const MemberExtent& given() const { return given_; }
 
   /// Step t, for a member of the given extent.
-  EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> token(Index t, const Extent& step) const {
+  EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> token(Index t, const MemberExtent& step) const {
     Index width = step.width;
     if constexpr (Width == Dynamic)
       if (step.chunks) width = std::min(width, given_.width - t * width);
@@ -183,7 +183,7 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
   }
 
  private:
-  Extent given_;
+  MemberExtent given_;
 };
 
 /// A sequence of numbers, one per step: a vector of T entries, or one row of an H×T matrix.
@@ -193,7 +193,7 @@ template <class S> class ScalarSequence : public SequenceView<S, 1> {
   using SequenceView<S, 1>::operator=;
   ScalarSequence(const SequenceView<S, 1>& other) : SequenceView<S, 1>(other) {}
 
-  EIGEN_ALWAYS_INLINE S& token(Index t, const Extent&) const {
+  EIGEN_ALWAYS_INLINE S& token(Index t, const MemberExtent&) const {
     return const_cast<S*>(this->data())[t * this->colStride()];
   }
 };

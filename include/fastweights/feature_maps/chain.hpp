@@ -69,21 +69,21 @@ template <class First, class Second, class... More> struct Chain {
 
  private:
   template <class X, class Y> void map_tiles(const X& x, Y& y) const {
-    for_each_tile<1>(x, [&](Index t, Index count, auto between) {
+    for_each_tile<1>(x, [&](Index t, Index count, auto first_features) {
       auto out = columns(y, t, count);
-      first.map(columns(x, t, count), between);
-      rest.map(between, out);
+      first.map(columns(x, t, count), first_features);
+      rest.map(first_features, out);
     });
   }
   template <class X, class Y, class Dy, class Dx>
   void vjp_tiles(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
-    for_each_tile<2>(x, [&](Index t, Index count, auto between, auto gradient) {
+    for_each_tile<2>(x, [&](Index t, Index count, auto first_features, auto dfirst_features) {
       const auto in = columns(x, t, count);
       auto din = columns(dx, t, count);
-      first.map(in, between);
-      gradient.setZero();
-      rest.vjp(between, columns(y, t, count), columns(dy, t, count), gradient);
-      first.vjp(in, between, gradient, din);
+      first.map(in, first_features);
+      dfirst_features.setZero();
+      rest.vjp(first_features, columns(y, t, count), columns(dy, t, count), dfirst_features);
+      first.vjp(in, first_features, dfirst_features, din);
     });
   }
 
@@ -91,19 +91,19 @@ template <class First, class Second, class... More> struct Chain {
   // columns.
   static constexpr Index tile_entries = 4096;
 
-  // Calls f(t, count, between...) for each tile of `count` columns from column t on, with Count
-  // matrices for the features between `first` and `rest`.
+  // Calls f(t, count, first_features...) for each tile of `count` columns from column t on, with
+  // Count matrices for the features between `first` and `rest`.
   template <int Count, class X, class F> void for_each_tile(const X& x, const F& f) const {
     constexpr int cols = X::ColsAtCompileTime == 1 ? 1 : Dynamic;
     constexpr int rows = First::template fixed_features<X::RowsAtCompileTime>;
     using S = typename X::Scalar;
-    using Between = Eigen::Map<detail::PlainArray<S, rows, cols>>;
+    using Features = Eigen::Map<detail::PlainArray<S, rows, cols>>;
     const Index features = first.features(x.rows());
     const Index width = std::min(x.cols(), std::max<Index>(1, tile_entries / features));
     scratch<S, cols == 1 ? rows : Dynamic, Count>(features * width, [&](auto&... buffers) {
       for (Index t = 0; t < x.cols(); t += width) {
         const Index count = std::min(width, x.cols() - t);
-        f(t, count, Between(buffers.data(), features, count)...);
+        f(t, count, Features(buffers.data(), features, count)...);
       }
     });
   }

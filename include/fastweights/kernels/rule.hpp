@@ -42,36 +42,38 @@ template <class View> auto columns_of(const View& view) {
 /// Converts a token or a sequence for the kernels. β or a decay with one number per token is part
 /// of the coefficients instead.
 template <class M, class Write, class Read, class Out>
-Tokens<typename M::Scalar> tokens_of(const Write& in, const Read& reads, const Out& out) {
-  Tokens<typename M::Scalar> tokens{columns_of(in.key), columns_of(in.value),
-                                    columns_of(reads.query), columns_of(out.output)};
+Tokens<typename M::Scalar> tokens_of(const Write& inputs, const Read& queries, const Out& out) {
+  Tokens<typename M::Scalar> tokens{columns_of(inputs.key), columns_of(inputs.value),
+                                    columns_of(queries.query), columns_of(out.output)};
   using Given = WriteToken<M>;
-  if constexpr (requires(const Given& t) { t.beta.data(); }) tokens.beta = columns_of(in.beta);
-  if constexpr (requires(const Given& t) { t.decay.data(); }) tokens.decays = columns_of(in.decay);
+  if constexpr (requires(const Given& t) { t.beta.data(); }) tokens.beta = columns_of(inputs.beta);
+  if constexpr (requires(const Given& t) { t.decay.data(); })
+    tokens.decays = columns_of(inputs.decay);
   return tokens;
 }
 
 template <class M>
-EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& in,
-                                        const ReadToken<M>& reads, OutToken<M>& out) {
+EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& input,
+                                        const ReadToken<M>& query, OutToken<M>& out) {
   if (has_step<typename M::Scalar>(s.W.rows())) {
-    step_token<M::decay_kind, M::has_delta_term>(s.W, tokens_of<M>(in, reads, out),
-                                                 m.coefficients(s, in, reads));
+    step_token<M::decay_kind, M::has_delta_term>(s.W, tokens_of<M>(input, query, out),
+                                                 m.coefficients(s, input, query));
   } else {
-    m.write(s, in);
-    m.read(s, reads, out);
+    m.write(s, input);
+    m.read(s, query, out);
   }
 }
 
 template <class M, class State>
-void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& in, const ReadSequence<M>& reads,
-                    OutSequence<M>& out, Columns<typename M::Scalar> errors = {}) {
+void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
+                    const ReadSequence<M>& queries, OutSequence<M>& out,
+                    Columns<typename M::Scalar> errors = {}) {
   const auto signature = m.signature();
-  auto tokens = tokens_of<M>(in, reads, out);
+  auto tokens = tokens_of<M>(inputs, queries, out);
   tokens.errors = errors;
-  scan_pairs<M::decay_kind, M::has_delta_term>(s.W, tokens, in.key.cols(), [&](Index t) {
-    return m.coefficients(s, token_at<WriteToken<M>>(in, signature.write(), t),
-                          token_at<ReadToken<M>>(reads, signature.read(), t));
+  scan_pairs<M::decay_kind, M::has_delta_term>(s.W, tokens, inputs.key.cols(), [&](Index t) {
+    return m.coefficients(s, token_at<WriteToken<M>>(inputs, signature.write(), t),
+                          token_at<ReadToken<M>>(queries, signature.read(), t));
   });
 }
 

@@ -142,8 +142,8 @@ gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = 
 
   auto sequences = random_sequences(m, steps, random, positive);
   auto gradients = random_sequences(m, steps, random, positive);
-  const StateOf<M> initial = used_state(m, 3, random, positive);
-  const StateOf<M> dfinal = used_state(m, 5, random, positive);
+  const StateOf<M> initial = random_state(m, 3, random, positive);
+  const StateOf<M> dfinal = random_state(m, 5, random, positive);
   detail::fill_normal(fw::detail::object(gradients.outputs), random);
 
   StateOf<M> state = initial, ds = dfinal;

@@ -37,7 +37,7 @@ template <class R, class E> void draw(R& record, const E& extents, Random& rando
   fw::detail::assert_roles<R>();
   std::size_t i = 0;
   for_each_member(
-      [&](std::string_view, auto& array, const Extent& extent) {
+      [&](std::string_view, auto& array, const MemberExtent& extent) {
         using S = typename std::remove_cvref_t<decltype(array)>::Scalar;
         const Role role = R::roles[i++];
         for (Index entry = 0; entry < array.size(); ++entry)
@@ -66,7 +66,7 @@ Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool posi
 
 /// The state of m after `steps` random tokens.
 template <Memory M>
-StateOf<M> used_state(const M& m, Index steps, Random& random, bool positive = false) {
+StateOf<M> random_state(const M& m, Index steps, Random& random, bool positive = false) {
   auto sequences = random_sequences(m, steps, random, positive);
   StateOf<M> state = initial_state(m);
   scan(m, state, view<WriteSequence<M>>(sequences.inputs), view<ReadSequence<M>>(sequences.queries),

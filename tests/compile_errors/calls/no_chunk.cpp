@@ -1,4 +1,4 @@
-// error: m.chunk(s, w, r, y)
+// error: m.chunk(s, inputs, queries, y)
 #include "example.hpp"
 
 Rule<> rule;

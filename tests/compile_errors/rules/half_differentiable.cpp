@@ -1,5 +1,5 @@
-// error: memory rule: write_vjp(before, w, ds, dw) and read_vjp(s, r, dy, ds, dr) must both
-// exist
+// error: memory rule: write_vjp(before, input, ds, dinput) and read_vjp(s, query, dy, ds, dquery)
+// must both exist
 #include "example.hpp"
 
 struct OneVjp : Rule<> {

@@ -24,7 +24,7 @@ TEST_CASE("JoinedAttention: the KL is a mean over all queries", "[layers][joined
     fw::set_zero_parameters(grad);
     layer.forward(state, x, y, trace, fw::Pass::train);
     layer.backward(x, trace, x, dx, grad);
-    return grad.long_term.density.location.variance_bias[0];
+    return grad.long_term.density.components.variance_bias[0];
   };
   CHECK(std::abs(kl_gradient(1)) > 1e-3);
   for (const Index steps : {2, 7, 23})

@@ -22,7 +22,7 @@ using layer_checks::Complex;
 using layer_checks::Matrix;
 using layer_checks::random_matrix;
 using layer_checks::relative_difference;
-template <class S> using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S, class Sampling>
 using Continuous = fw::ContinuousMemory<S, Density<S>, fw::GaussianBasis<S>, Sampling>;
 template <class S> using Even = fw::LongTermLayer<Continuous<S, fw::EvenSampling>>;
@@ -46,7 +46,7 @@ template <class L> L long_term() {
     o.samples = 5;
     o.regression.ridge = 0.1;
     o.backpropagate = fw::Backpropagate::past;
-    M m(o, {5, {0.1, 0.3}}, Density<S>{fw::LearnedLocation<S>(5, 1, true, 1e-3)});
+    M m(o, {5, {0.1, 0.3}}, Density<S>{fw::LearnedComponents<S>(5, 1, true, 1e-3)});
     if constexpr (M::sticky)
       return L({.heads = 2}, m, fw::ConvGate<S>(d));
     else

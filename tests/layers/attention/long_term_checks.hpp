@@ -20,7 +20,7 @@ using layer_checks::gradient_error;
 using layer_checks::Matrix;
 using layer_checks::random_matrix;
 using layer_checks::relative_difference;
-template <class S> using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S, class Sampling = fw::EvenSampling>
 using Memory = fw::ContinuousMemory<S, Density<S>, fw::GaussianBasis<S>, Sampling>;
 template <class S> using Slots = fw::CompressiveMemory<S>;
@@ -33,7 +33,7 @@ Memory<S, Sampling> memory(Index d = 6, Index components = 1) {
   o.samples = 5;
   o.regression.ridge = 0.1;
   o.backpropagate = fw::Backpropagate::past;
-  return {o, {7, {0.1, 0.3}}, Density<S>{fw::LearnedLocation<S>(7, components, true, 1e-3)}};
+  return {o, {7, {0.1, 0.3}}, Density<S>{fw::LearnedComponents<S>(7, components, true, 1e-3)}};
 }
 
 // A layer that writes the two halves of x as chunks and then reads. Each write has its own trace

@@ -31,18 +31,17 @@ template <class L, class Z> void check_gradients(L layer, Z twin, Index length, 
   const auto loss = [&]() -> Complex {
     Run<Z> again(twin, zx, zq, draws);
     Complex kl = 0;  // by its definition, because the trace has only the real part
-    if constexpr (requires { twin.density.location; }) {
+    if constexpr (requires { twin.density.components; }) {
       const double s = layer.kl.sigma0 * layer.kl.sigma0;
-      const Index rows = q.rows() / layer.heads, components = twin.density.location.components();
+      const Index rows = q.rows() / layer.heads, components = twin.density.components.size();
       for (Index h = 0; h < layer.heads; ++h)
         for (Index i = 0; i < queries; ++i) {
           const Eigen::VectorXcd scores = again.reads.keys.middleRows(h * rows, rows).transpose() *
                                           zq.col(i).segment(h * rows, rows) /
                                           std::sqrt(static_cast<double>(rows));
-          const auto location = twin.density.locate(twin.memory.basis(), scores);
+          const auto mixture = twin.density.mixture_of(twin.memory.basis(), scores);
           for (Index c = 0; c < components; ++c) {
-            const Complex ratio = location.variance[c] / s,
-                          offset = location.mean[c] - layer.kl.mu0;
+            const Complex ratio = mixture.variance[c] / s, offset = mixture.mean[c] - layer.kl.mu0;
             kl += 0.5 * (ratio - std::log(ratio) - 1.0);
             if (layer.kl.mean) kl += 0.5 * offset * offset / s;
           }

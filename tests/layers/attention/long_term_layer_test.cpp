@@ -20,15 +20,15 @@ TEST_CASE("LongTermLayer: keys and values are projections of the coefficients",
     for (Index i = 0; i < 3; ++i) {
       const Eigen::VectorXd s =
           k.middleRows(h, 3).transpose() * q.col(i).segment(h, 3) / std::sqrt(3.0);
-      layer.density.expect(layer.memory.basis(), s, layer.density.locate(layer.memory.basis(), s),
-                           r);
+      layer.density.expect(layer.memory.basis(), s,
+                           layer.density.mixture_of(layer.memory.basis(), s), r);
       context.col(i).segment(h, 3) = v.middleRows(h, 3) * r;
     }
   CHECK(relative_difference(run.out, layer.output.weight * context) <= 1e-13);
   CHECK(layer_checks::parameter_names(layer) ==
         "key.weight\nvalue.weight\noutput.weight\n"
-        "density.location.mean_weight\ndensity.location.mean_bias\n"
-        "density.location.variance_weight\ndensity.location.variance_bias\n");
+        "density.components.mean_weight\ndensity.components.mean_bias\n"
+        "density.components.variance_weight\ndensity.components.variance_bias\n");
 }
 
 TEST_CASE("LongTermLayer: the random draws determine the sampled positions",

@@ -9,7 +9,7 @@ namespace {
 
 using fw::Index;
 
-fw::ContinuousMemory<float, fw::LocatedDensity<float, fw::DiscreteMoments<float>>> continuous() {
+fw::ContinuousMemory<float, fw::MixtureDensity<float, fw::MatchedComponent<float>>> continuous() {
   return {{.d = 4, .heads = 2, .chunk = 3, .samples = 8}, {8, {0.1}}, {}};
 }
 

@@ -8,7 +8,7 @@
 /// \file
 /// Defines make_sorting_model, for the sources that instantiate it.
 
-template <class S> using Density = fw::LocatedDensity<S, fw::LearnedLocation<S>>;
+template <class S> using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
 template <class S, class Sampling>
 using Continuous = fw::ContinuousMemory<S, Density<S>, fw::GaussianBasis<S>, Sampling>;
 /// The mixer around a long-term memory.
@@ -36,7 +36,7 @@ template <class S, class Sampling> AnyLayer<S> continuous_mixer(const SortingOpt
                                    .contraction = {o.tau},
                                    .regression = {.ridge = o.ridge}};
   return long_term_mixer(o, Memory(m, fw::GaussianBasis<S>(o.functions, o.widths),
-                                   Density<S>{fw::LearnedLocation<S>(o.functions)}));
+                                   Density<S>{fw::LearnedComponents<S>(o.functions)}));
 }
 
 extern template AnyLayer<float> short_term_mixer<float>(const SortingOptions&);

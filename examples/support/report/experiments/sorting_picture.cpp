@@ -47,23 +47,23 @@ void write_densities(const Layer& layer, const Trace& trace, const Eigen::Matrix
   const fw::Index rows = trace.keys.rows() / layer.heads;
   std::ofstream csv = open_to_write(file);
   csv << "t";
-  std::vector<fw::Mixture<float>> places;
+  std::vector<fw::Mixture<float>> mixtures;
   for (const fw::Index output : {0, 9, 19})
     for (fw::Index h = 0; h < layer.heads; ++h) {
       const fw::Index column = queries.cols() - static_cast<fw::Index>(sort_symbols) + output;
       const Eigen::VectorXf scores = trace.keys.middleRows(h * rows, rows).transpose() *
                                      queries.col(column).segment(h * rows, rows) /
                                      std::sqrt(static_cast<float>(rows));
-      places.push_back(layer.density.locate(layer.memory.basis(), scores));
+      mixtures.push_back(layer.density.mixture_of(layer.memory.basis(), scores));
       csv << ",output " << output + 1 << " head " << h + 1;
     }
   csv << "\n";
   for (int i = 0; i <= 200; ++i) {
     const double t = i / 200.0;
     csv << t;
-    for (const auto& place : places) {
-      const double z = t - static_cast<double>(place.mean[0]);
-      const auto v = static_cast<double>(place.variance[0]);
+    for (const auto& mixture : mixtures) {
+      const double z = t - static_cast<double>(mixture.mean[0]);
+      const auto v = static_cast<double>(mixture.variance[0]);
       csv << "," << std::exp(-0.5 * z * z / v) / std::sqrt(6.283185307179586 * v);
     }
     csv << "\n";

@@ -13,7 +13,7 @@
 ///
 ///     L = strictly lower triangle of diag(β) K Kᵀ,   M = lower triangle of Q Kᵀ
 ///     N = (I + L)⁻¹ − I
-///     R = diag(β) (V − K S),   E = R + N R,   Y = Q S + M E,   S ← S + Kᵀ E
+///     R = diag(β) (V − K S),   U = R + N R,   Y = Q S + M U,   S ← S + Kᵀ U
 ///
 /// L, M and N are computed once per chunk. The other equations run for 32 values at a time: they
 /// are independent of the other values, and their part of S stays in the cache. Tokens, keys and
@@ -33,14 +33,14 @@ template <class Tiles, int planes> class TileDelta {
     const auto take = [&](Index n) { return std::exchange(floats, floats + n); };
     state_ = take(padded_dk_ * panels * side), tokens_ = take(padded_dk_ * chunk);
     products_ = take(chunk * chunk), inverse_ = take(chunk * chunk);
-    errors_ = take(chunk * side), outputs_ = take(chunk * side);
+    updates_ = take(chunk * side), outputs_ = take(chunk * side);
     const Index entries = padded_dk_ * (4 * chunk + side) + 2 * chunk * chunk + chunk * side;
     pairs_ = thread_buffer<Bf16Pair, Use>(planes * entries / 2);
     keys_ = factor(chunk, padded_dk_ / 2), queries_ = factor(chunk, padded_dk_ / 2);
     keys_transposed_ = factor(padded_dk_ / 2, chunk),
     keys_transposed_left_ = factor(padded_dk_, chunk / 2);
-    corrections_ = factor(chunk, chunk / 2), weights_ = factor(chunk, chunk / 2);
-    state_pairs_ = factor(padded_dk_ / 2, side), errors_pairs_ = factor(chunk / 2, side);
+    inverse_pairs_ = factor(chunk, chunk / 2), weights_ = factor(chunk, chunk / 2);
+    state_pairs_ = factor(padded_dk_ / 2, side), update_pairs_ = factor(chunk / 2, side);
   }
 
   /// Processes `steps` tokens. W is d_v×d_k with contiguous columns.
@@ -104,7 +104,7 @@ template <class Tiles, int planes> class TileDelta {
       std::fill(products_ + i * chunk + previous, products_ + (i + 1) * chunk, 0.0f);
     }
     solve_chunk(products_, inverse_);
-    make_left<planes>(inverse_, chunk, rows_, rows_, corrections_);
+    make_left<planes>(inverse_, chunk, rows_, rows_, inverse_pairs_);
     multiply_by_keys(product, queries_);
     for (Index i = 0; i < rows_; ++i)
       std::fill(products_ + i * chunk + i + 1, products_ + (i + 1) * chunk, 0.0f);
@@ -128,51 +128,51 @@ template <class Tiles, int planes> class TileDelta {
     for (Index i = 0; i < rows_; i += side) {
       product.clear();
       product.template add<planes>(keys_.from(i, 0), state_pairs_, padded_dk_);
-      product.store(errors_ + i * side, side);
+      product.store(updates_ + i * side, side);
     }
     subtract(t, value, rows);
-    make_right<planes>(errors_, side, rows_, side, errors_pairs_);
+    make_right<planes>(updates_, side, rows_, side, update_pairs_);
     for (Index i = 0; i < rows_; i += side) {
-      product.load(errors_ + i * side, side);
-      product.template add<planes>(corrections_.from(i, 0), errors_pairs_, i + side);
-      product.store(errors_ + i * side, side);
+      product.load(updates_ + i * side, side);
+      product.template add<planes>(inverse_pairs_.from(i, 0), update_pairs_, i + side);
+      product.store(updates_ + i * side, side);
     }
-    make_right<planes>(errors_, side, rows_, side, errors_pairs_);
+    make_right<planes>(updates_, side, rows_, side, update_pairs_);
     for (Index i = 0; i < rows_; i += side) {
       product.clear();
       product.template add<planes>(queries_.from(i, 0), state_pairs_, padded_dk_);
-      product.template add<planes>(weights_.from(i, 0), errors_pairs_, i + side);
+      product.template add<planes>(weights_.from(i, 0), update_pairs_, i + side);
       product.store(outputs_ + i * side, side);
     }
     for (Index i = 0; i < count_; ++i)
       std::copy_n(outputs_ + i * side, rows, t.output(first_ + i) + value);
     for (Index k = 0; k < padded_dk_; k += side) {
       product.load(state + k * side, side);
-      product.template add<planes>(keys_transposed_left_.from(k, 0), errors_pairs_, rows_);
+      product.template add<planes>(keys_transposed_left_.from(k, 0), update_pairs_, rows_);
       product.store(state + k * side, side);
     }
   }
 
-  // errors ← R, given errors = K S.
+  // updates ← R, given updates = K S.
   void subtract(const Tokens<float>& t, Index value, Index rows) {
     for (Index i = 0; i < rows_; ++i) {
-      float* const error = errors_ + i * side;
+      float* const update = updates_ + i * side;
       const Index valid = i < count_ ? rows : 0;
       if (valid > 0) {
         const float* const v = t.value(first_ + i) + value;
         const float beta = *t.beta(first_ + i);
-        for (Index j = 0; j < valid; ++j) error[j] = beta * (v[j] - error[j]);
+        for (Index j = 0; j < valid; ++j) update[j] = beta * (v[j] - update[j]);
       }
-      std::fill(error + valid, error + side, 0.0f);
+      std::fill(update + valid, update + side, 0.0f);
     }
   }
 
   Index dv_, dk_, padded_dk_;   // padded_dk: d_k rounded up to a multiple of 32
   Index first_, count_, rows_;  // first token, tokens and padded tokens of the chunk
-  float *state_, *tokens_, *products_, *inverse_, *errors_, *outputs_;
+  float *state_, *tokens_, *products_, *inverse_, *updates_, *outputs_;
   Bf16Pair* pairs_;
-  Bf16Matrix keys_, keys_transposed_, keys_transposed_left_, queries_, corrections_, weights_;
-  Bf16Matrix state_pairs_, errors_pairs_;
+  Bf16Matrix keys_, keys_transposed_, keys_transposed_left_, queries_, inverse_pairs_, weights_;
+  Bf16Matrix state_pairs_, update_pairs_;
 };
 
 }  // namespace FASTWEIGHTS_KERNELS

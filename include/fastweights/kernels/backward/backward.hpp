@@ -1,41 +1,41 @@
 #pragma once
 
-#include <fastweights/kernels/backward/errors.hpp>
 #include <fastweights/kernels/backward/keys.hpp>
 #include <fastweights/kernels/backward/queries.hpp>
+#include <fastweights/kernels/backward/update_gradients.hpp>
 
 /// \file
 /// Gradients of a kernel rule over a whole sequence. Inputs are the first state and, for a rule
-/// with a delta term, the errors u_t = v_t − W̄_t k_t of the forward pass. With W̄_t = W_{t−1} α_t,
-/// e_t = β_t u_t and the gradient G_t of W_t, there are three passes over the tokens, each with one
+/// with a delta term, the errors e_t = v_t − W̄_t k_t of the forward pass. With W̄_t = W_{t−1} α_t,
+/// u_t = β_t e_t and the gradient G_t of W_t, there are three passes over the tokens, each with one
 /// matrix:
 ///
-///     backward:  G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   c_t = G_t k_t,   Ḡ_t = G_t − β_t c_t k_tᵀ
-///     forward:   W_t = W̄_t + e_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ c_t
-///     backward:  dk_t += β_t G_tᵀ u_t
-///     and        dv_t += β_t c_t,   dβ_t += c_t·u_t
+///     backward:  G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   du_t = G_t k_t,   Ḡ_t = G_t − β_t du_t k_tᵀ
+///     forward:   W_t = W̄_t + u_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ du_t
+///     backward:  dk_t += β_t G_tᵀ e_t
+///     and        dv_t += β_t du_t,   dβ_t += du_t·e_t
 ///
 /// The two backward passes run first and alternate, batch by batch. The second and third pass use
 /// the transposed matrix, so that their products run along SIMD lanes as well. Rules without a
-/// delta term have e = β v and no c in G and dk. The passes divide only by `total_decay`, which
+/// delta term have u = β v and no du in G and dk. The passes divide only by `total_decay`, which
 /// stays between 2^−20 and 2^20 (can_defer_decay). Cost: three times the scan, four times with one
 /// decay per column.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// Computes u·dy and u·c of a pair for the other passes, and adds c·u to dβ.
+/// Computes e·dy and e·du of a pair for the other passes, and adds du·e to dβ.
 template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p, Index dv) {
   const auto &one = p.one, &two = p.two;
   if constexpr (HasDeltaTerm) {
     S sums[6];
-    dot_products({one.u, one.u, two.u, one.u, one.u, two.u},
-                 {one.dy, two.dy, two.dy, two.c, one.c, two.c}, dv, sums);
+    dot_products({one.e, one.e, two.e, one.e, one.e, two.e},
+                 {one.dy, two.dy, two.dy, two.du, one.du, two.du}, dv, sums);
     std::copy_n(sums, 4, p.error_products);
     *one.dbeta += sums[4];
     if (!p.single) *two.dbeta += sums[5];
   } else {
-    dot_products({one.u, one.u, two.u}, {one.dy, two.dy, two.dy}, dv, p.error_products);
+    dot_products({one.e, one.e, two.e}, {one.dy, two.dy, two.dy}, dv, p.error_products);
     p.error_products[3] = S(0);
   }
 }
@@ -44,9 +44,9 @@ template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p
   keyword template void                                                                 \
   PairLoop<Visit<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, decay_kind>::run( \
       const Panel<S>&, Index, const BackwardPair<S>*, Index)
-#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasDeltaTerm, decay_kind)         \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelErrors, S, R, HasDeltaTerm, decay_kind);  \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, HasDeltaTerm, decay_kind); \
+#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasDeltaTerm, decay_kind)                 \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelUpdateGradients, S, R, HasDeltaTerm, decay_kind); \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, HasDeltaTerm, decay_kind);         \
   FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, HasDeltaTerm, decay_kind)
 #define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, HasDeltaTerm, decay_kind) \
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasDeltaTerm, decay_kind);       \
@@ -83,13 +83,13 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
         transposed_(dk, dv, is_low(dv)) {}
 
   template <class Matrix> void run_backward(Matrix& G) {
-    Panels<S, Errors, packets> errors(dv_, dk_, is_low(dk_));
-    errors.copy_in(G.data(), G.colStride());
+    Panels<S, Gradient, packets> gradient(dv_, dk_, is_low(dk_));
+    gradient.copy_in(G.data(), G.colStride());
     transposed_.copy_in_transposed(G.data(), G.colStride());
     Decays decays(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
       list_prefetches(p.prefetches, at - 2 * batch, [&](const auto& token) {
-        p.prefetches.rows.add(token.dy, token.u, token.c, token.dv);
+        p.prefetches.rows.add(token.dy, token.e, token.du, token.dv);
         p.prefetches.columns.add(token.k, token.q, token.dk);
       });
       decays.set_decays(p, at);
@@ -100,14 +100,14 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
       set_backward_products(p, i);
     };
     for_pairs<batch>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
-      run<PanelErrors>(errors, pairs, count);
+      run<PanelUpdateGradients>(gradient, pairs, count);
       for (Index i = 0; i < count; ++i) {
         set_error_products<HasDeltaTerm>(pairs[i], dv_);
         std::copy_n(pairs[i].error_products, 4, error_products_ + 4 * (first + count - 1 - i));
       }
       run<PanelKeys>(transposed_, pairs, count);
     });
-    errors.copy_out(G.data(), G.colStride(), decays.total_decay());
+    gradient.copy_out(G.data(), G.colStride(), decays.total_decay());
   }
 
   template <class Matrix> void run_forward(const Matrix& W) {
@@ -115,7 +115,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
     Decays decays(tokens_, dk_);
     const auto prepare = [&](Pair& p, Index at, Index i) {
       list_prefetches(p.prefetches, at + 2 * batch, [&](const auto& token) {
-        p.prefetches.rows.add(token.dy, token.u, token.c);
+        p.prefetches.rows.add(token.dy, token.e, token.du);
         p.prefetches.columns.add(token.k, token.q, token.dk, token.dq);
       });
       decays.set_decays(p, at);
@@ -128,7 +128,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
   }
 
  private:
-  struct Errors;
+  struct Gradient;
   struct Transposed;
   struct ErrorProducts;
   using Pair = BackwardPair<S>;
@@ -140,8 +140,8 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
   // Four updates for two products make loads and stores expensive, so tall panels must fit in the
   // first-level cache together with the tokens.
   static bool is_low(Index columns) {
-    constexpr Index buffer = 16384 / sizeof(S);
-    return packets * lanes<S> * columns > buffer;
+    constexpr Index budget = 16384 / sizeof(S);
+    return packets * lanes<S> * columns > budget;
   }
 
   // Calls add(token) for the tokens of the pair at `at`, if it exists.
@@ -167,13 +167,13 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
     const Pair& before = *(&p - 1);
     set_previous_products(p.one.k, p.two.k, before.one.q, before.two.q, dk_,
                           p.previous_key_products);
-    set_previous_products(p.one.u, p.two.u, before.one.dy, before.two.dy, dv_,
+    set_previous_products(p.one.e, p.two.e, before.one.dy, before.two.dy, dv_,
                           p.previous_error_products);
   }
   void set_forward_products(Pair& p, Index i) const {
     if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
-    set_previous_products(p.one.dy, p.two.dy, before.one.u, before.two.u, dv_,
+    set_previous_products(p.one.dy, p.two.dy, before.one.e, before.two.e, dv_,
                           p.previous_error_products);
   }
 

@@ -12,7 +12,7 @@
 /// sum of W_{t−1} ∘ Ḡ_t, but no pass has both the state and its gradient. The passes do have the
 /// terms of a recurrence for r_t = α_t dα_t = Σ_rows W̄_t ∘ Ḡ_t:
 ///
-///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ e_t + β_t W̄_tᵀ c_t)
+///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ u_t + β_t W̄_tᵀ du_t)
 ///
 /// The sequence is split into segments. At the end of a segment r is computed from the state and
 /// its gradient. Then the recurrence gives r at earlier tokens, and dα = r / α. One decay per token
@@ -26,7 +26,7 @@ namespace fw::detail {
 
 /// Results of the forward pass, and buffers of the backward pass.
 template <class S, class State> struct DecayTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, corrections, decay_terms;
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, update_gradients, decay_terms;
   std::vector<State> states;          // before tokens 0, C, 2C, … and after the last token
   std::vector<State> segment_states;  // the first states of the segments within C tokens
 };
@@ -36,11 +36,11 @@ inline constexpr Index decay_interval = 512;  // C
 inline namespace FASTWEIGHTS_KERNELS {
 
 template <class M, class Trace>
-void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
-                      const ReadSequence<M>& reads, OutSequence<M>& out, Trace& trace) {
+void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
+                      const ReadSequence<M>& queries, OutSequence<M>& out, Trace& trace) {
   const auto signature = m.signature();
-  const Index total = in.key.cols();
-  if constexpr (M::has_delta_term) trace.errors.resize(in.value.rows(), total);
+  const Index total = inputs.key.cols();
+  if constexpr (M::has_delta_term) trace.errors.resize(inputs.value.rows(), total);
   trace.states.resize(static_cast<std::size_t>((total + decay_interval - 1) / decay_interval + 1),
                       s);
   auto stored = trace.states.begin();
@@ -49,8 +49,8 @@ void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& in,
     const Index count = std::min(decay_interval, total - t);
     auto outputs = steps(out, signature.out(), t, count);
     scan_by_kernel(
-        m, s, steps(in, signature.write(), t, count), steps(reads, signature.read(), t, count),
-        outputs,
+        m, s, steps(inputs, signature.write(), t, count),
+        steps(queries, signature.read(), t, count), outputs,
         M::has_delta_term ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
   }
   *stored = s;
@@ -63,20 +63,20 @@ template <class M, class Trace> class DecayBackward {
   using State = StateOf<M>;
 
   DecayBackward(const M& m, Trace& trace, const BackwardTokens<S>& tokens,
-                const WriteSequence<M>& in, const WriteGradSequence<M>& dw)
-      : m_(m), trace_(trace), tokens_(tokens), in_(in), dw_(dw) {
-    trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : in.key.rows(),
-                             std::min(decay_interval, in.key.cols()));
+                const WriteSequence<M>& inputs, const WriteGradSequence<M>& dinputs)
+      : m_(m), trace_(trace), tokens_(tokens), inputs_(inputs), dinputs_(dinputs) {
+    trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : inputs.key.rows(),
+                             std::min(decay_interval, inputs.key.cols()));
     if constexpr (M::has_delta_term) {
-      trace.corrections.resize(in.value.rows(), in.key.cols());
-      tokens_.u = columns_of(trace.errors);
-      tokens_.c = columns_of(trace.corrections);
+      trace.update_gradients.resize(inputs.value.rows(), inputs.key.cols());
+      tokens_.e = columns_of(trace.errors);
+      tokens_.du = columns_of(trace.update_gradients);
     }
   }
 
   /// ds is the gradient of the final state on entry and of the initial state on return.
   void run(State& ds) {
-    const Index total = in_.key.cols();
+    const Index total = inputs_.key.cols();
     for (std::size_t i = trace_.states.size() - 1; i-- > 0;) {
       const Index first = static_cast<Index>(i) * decay_interval;
       Index end = std::min(total, first + decay_interval);
@@ -96,7 +96,7 @@ template <class M, class Trace> class DecayBackward {
   using Vector = Eigen::Matrix<S, Eigen::Dynamic, 1>;
 
   WriteToken<M> token(Index t) const {
-    return token_at<WriteToken<M>>(in_, m_.signature().write(), t);
+    return token_at<WriteToken<M>>(inputs_, m_.signature().write(), t);
   }
   static bool near_zero(const S& decay) { return !(std::abs(decay) >= S(1) / S(64)); }
   template <class D> static bool near_zero(const Eigen::MatrixBase<D>& decay) {
@@ -107,11 +107,11 @@ template <class M, class Trace> class DecayBackward {
   // their number.
   std::size_t begin_segments(const State& state, Index first, Index end) {
     std::size_t count = 0;
-    Index replayed = first;
+    Index written = first;
     for (Index t = first; t < end; ++t) {
       if (t > first && !near_zero(token(t).decay)) continue;
       begin_segment(count, count == 0 ? state : trace_.segment_states[count - 1], t);
-      for (; replayed < t; ++replayed) m_.write(trace_.segment_states[count], token(replayed));
+      for (; written < t; ++written) m_.write(trace_.segment_states[count], token(written));
       ++count;
     }
     return count;
@@ -136,7 +136,7 @@ template <class M, class Trace> class DecayBackward {
     tokens.decay_terms = columns_of(trace_.decay_terms);
     backward_pairs<M::has_delta_term, M::decay_kind>(decayed_.W, ds.W, tokens, count);
     const auto gradient = [&](Index t) {
-      return token_at<WriteGradToken<M>>(dw_, m_.signature().write(), t);
+      return token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
     };
     for (Index t = count - 1; t > 0; --t) {
       r_ += trace_.decay_terms.col(t);
@@ -158,8 +158,8 @@ template <class M, class Trace> class DecayBackward {
   const M& m_;
   Trace& trace_;
   BackwardTokens<S> tokens_;
-  const WriteSequence<M>& in_;
-  const WriteGradSequence<M>& dw_;
+  const WriteSequence<M>& inputs_;
+  const WriteGradSequence<M>& dinputs_;
   Vector r_;
   State decayed_;
   Index begins_[decay_interval];
@@ -168,10 +168,12 @@ template <class M, class Trace> class DecayBackward {
 /// Accumulates the gradients of the tokens. ds is the gradient of the final state on entry and of
 /// the initial state on return.
 template <class M, class Trace>
-void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& in,
-                    const ReadSequence<M>& reads, const OutGradSequence<M>& dy, StateOf<M>& ds,
-                    const WriteGradSequence<M>& dw, const ReadGradSequence<M>& dr) {
-  DecayBackward(m, trace, backward_tokens(m, in, reads, dy, dw, dr), in, dw).run(ds);
+void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
+                    const ReadSequence<M>& queries, const OutGradSequence<M>& dy, StateOf<M>& ds,
+                    const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
+  DecayBackward(m, trace, backward_tokens(m, inputs, queries, dy, dinputs, dqueries), inputs,
+                dinputs)
+      .run(ds);
 }
 
 }  // namespace FASTWEIGHTS_KERNELS

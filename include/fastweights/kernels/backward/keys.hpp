@@ -6,19 +6,19 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// One pair of the second backward pass, the later token first: updates Gᵀ and adds dk_t += β_t
-/// G_tᵀ u_t.
+/// G_tᵀ e_t.
 template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKeys {
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = HasDeltaTerm ? 4 : 2, products = 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_rows);
+  static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.columns.prefetch(panel.first, panel.rows);
   }
 
   static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const BackwardPair<S>& p) {
-    return {{p.one.u}, {p.two.u}};
+    return {{p.one.e}, {p.two.e}};
   }
   static EIGEN_ALWAYS_INLINE const S* previous_products(const BackwardPair<S>& p) {
     return p.previous_error_products;
@@ -50,7 +50,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKe
     decays.scale_backward_updates(q1, q2);
     if constexpr (HasDeltaTerm) {
       decays.scale_backward_updates(k1, k2);
-      pending = {{{{q1}, {k1}}, {{q2}, {k2}}}, {{{one.dy}, {one.c}}, {{two.dy}, {two.c}}}};
+      pending = {{{{q1}, {k1}}, {{q2}, {k2}}}, {{{one.dy}, {one.du}}, {{two.dy}, {two.du}}}};
     } else {
       pending = {{{q1}, {q2}}, {{one.dy}, {two.dy}}};
     }

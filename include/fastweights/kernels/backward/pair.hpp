@@ -11,8 +11,8 @@ inline namespace FASTWEIGHTS_KERNELS {
 /// is stored divided by `total_decay`.
 template <class S> struct BackwardPair {
   struct One {
-    const S *k, *q, *dy, *u;
-    S *c, *dk, *dq, *dv, *dbeta;
+    const S *k, *q, *dy, *e;
+    S *du, *dk, *dq, *dv, *dbeta;
     S beta;
     // q ∘ (Wᵀdy) − k ∘ (…), for the gradient of decays; for one decay per token its sum
     S* decay_terms = nullptr;
@@ -29,30 +29,30 @@ template <class S> struct BackwardPair {
   S decay = S(1);                // factor of the stored matrix
   S inverse_total_decay = S(1);  // 1 / total_decay after the pair
   S key_products[4];             // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
-  S error_products[4];           // u_1·dy_1, u_1·dy_2, u_2·dy_2, u_1·c_2
+  S error_products[4];           // e_1·dy_1, e_1·dy_2, e_2·dy_2, e_1·du_2
   // With two pairs per pass, products with the pair that is processed before this pair:
   S previous_key_products[4];    // k_1 and k_2 with its q
-  S previous_error_products[4];  // u_1 and u_2 with its dy, or dy_1 and dy_2 with its u
+  S previous_error_products[4];  // e_1 and e_2 with its dy, or dy_1 and dy_2 with its e
   Prefetches<S> prefetches;
 };
 
-/// A sequence and its gradients. For sum rules u are the values, c is added to dv, and β may be a
-/// rate shared by all tokens. There is one decay per token, or one per column and token. The decay
-/// of the first token has been applied already.
+/// A sequence and its gradients. e are the errors; for sum rules they are the values, du is null,
+/// and β may be a rate shared by all tokens. There is one decay per token, or one per column and
+/// token. The decay of the first token has been applied already.
 template <class S> struct BackwardTokens {
-  Columns<const S> k = {}, q = {}, dy = {}, u = {}, beta = {}, decays = {};
-  Columns<S> c = {}, dk = {}, dq = {}, dv = {}, dbeta = {}, decay_terms = {};
+  Columns<const S> k = {}, q = {}, dy = {}, e = {}, beta = {}, decays = {};
+  Columns<S> du = {}, dk = {}, dq = {}, dv = {}, dbeta = {}, decay_terms = {};
 
   BackwardTokens from(Index t) const {
     BackwardTokens rest = *this;
-    for (auto* columns : {&rest.k, &rest.q, &rest.dy, &rest.u, &rest.beta, &rest.decays})
+    for (auto* columns : {&rest.k, &rest.q, &rest.dy, &rest.e, &rest.beta, &rest.decays})
       *columns = columns->from(t);
-    for (auto* columns : {&rest.c, &rest.dk, &rest.dq, &rest.dv, &rest.dbeta, &rest.decay_terms})
+    for (auto* columns : {&rest.du, &rest.dk, &rest.dq, &rest.dv, &rest.dbeta, &rest.decay_terms})
       *columns = columns->from(t);
     return rest;
   }
   typename BackwardPair<S>::One token(Index t) const {
-    return {k(t),           q(t),  dy(t), u(t),     c(t),
+    return {k(t),           q(t),  dy(t), e(t),     du(t),
             dk(t),          dq(t), dv(t), dbeta(t), beta.data != nullptr ? *beta(t) : S(1),
             decay_terms(t), k(t),  q(t)};
   }

@@ -4,9 +4,9 @@
 #include <fastweights/kernels/scan/pair_loop.hpp>
 
 /// \file
-/// Functions shared by the passes of backward.hpp. PanelErrors, PanelQueries and PanelKeys process
-/// some rows of their matrix for a pair of tokens. In a transposed matrix, decays of columns are
-/// decays of rows.
+/// Functions shared by the passes of backward.hpp. PanelUpdateGradients, PanelQueries and PanelKeys
+/// process some rows of their matrix for a pair of tokens. In a transposed matrix, decays of
+/// columns are decays of rows.
 
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {

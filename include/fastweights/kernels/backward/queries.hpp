@@ -6,12 +6,12 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// One pair of the forward pass: updates Wᵀ, computes dq_t = W_tᵀ dy_t and adds dk_t −= β_t W̄_tᵀ
-/// c_t.
+/// du_t.
 template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQueries {
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = HasDeltaTerm ? 4 : 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_rows);
+  static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.columns.prefetch(panel.first, panel.rows);
@@ -21,7 +21,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
   static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const BackwardPair<S>& p) {
     const Vectors<S, 2> dy{{p.one.dy}, {p.two.dy}};
     if constexpr (HasDeltaTerm)
-      return {dy, {{p.one.c}, {p.two.c}}};
+      return {dy, {{p.one.du}, {p.two.du}}};
     else
       return dy;
   }
@@ -56,7 +56,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
     decays.decay_two(k1);
     decays.scale_update(k1);
     decays.scale_update(k2);
-    pending = {{{k1}, {k2}}, {{one.u}, {two.u}}};
+    pending = {{{k1}, {k2}}, {{one.e}, {two.e}}};
     decays.set_pending_decay(pending);
   }
 

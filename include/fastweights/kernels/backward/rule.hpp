@@ -7,28 +7,27 @@ namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
 /// Converts a rule's sequence and gradients for the passes. For a rule with a delta term the caller
-/// must set `u`, the errors of the forward pass, and `c`, a buffer of the same size.
+/// must set `e`, the errors of the forward pass, and `du`, a buffer of the same size.
 template <class M>
-BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& in,
-                                                   const ReadSequence<M>& reads,
+BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence<M>& inputs,
+                                                   const ReadSequence<M>& queries,
                                                    const OutGradSequence<M>& dy,
-                                                   const WriteGradSequence<M>& dw,
-                                                   const ReadGradSequence<M>& dr) {
+                                                   const WriteGradSequence<M>& dinputs,
+                                                   const ReadGradSequence<M>& dqueries) {
   BackwardTokens<typename M::Scalar> t;
-  t.k = columns_of(in.key);
-  t.q = columns_of(reads.query);
+  t.k = columns_of(inputs.key);
+  t.q = columns_of(queries.query);
   t.dy = columns_of(dy.output);
-  t.dk = columns_of(dw.key);
-  t.dq = columns_of(dr.query);
+  t.dk = columns_of(dinputs.key);
+  t.dv = columns_of(dinputs.value);
+  t.dq = columns_of(dqueries.query);
   if constexpr (M::has_delta_term) {
-    t.dv = columns_of(dw.value);
-    t.beta = columns_of(in.beta);
-    t.dbeta = columns_of(dw.beta);
+    t.beta = columns_of(inputs.beta);
+    t.dbeta = columns_of(dinputs.beta);
   } else {
-    t.u = columns_of(in.value);
-    t.c = columns_of(dw.value);
+    t.e = columns_of(inputs.value);
   }
-  if constexpr (requires { in.decay; }) t.decays = columns_of(in.decay);
+  if constexpr (requires { inputs.decay; }) t.decays = columns_of(inputs.decay);
   return t;
 }
 

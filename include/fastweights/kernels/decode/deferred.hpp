@@ -10,7 +10,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 /// The pending writes of a matrix W. Flushing them computes
 ///
-///     W ← decay W diag(decays) + Σ_{i<count} e_i k_iᵀ
+///     W ← decay W diag(decays) + Σ_{i<count} u_i k_iᵀ
 template <class S> struct PendingWrites {
   Columns<S> keys, updates;
   Index count;
@@ -22,7 +22,7 @@ template <class S> struct PendingWrites {
 template <class S> struct DeferredToken {
   const S *lookup_key = nullptr, *query = nullptr;  // k and q, times the decays of W's columns
   const S *key_products = nullptr, *query_products = nullptr;  // c_i k_i·k and c_i k_i·q
-  const S *values = nullptr, *betas = nullptr;                 // betas is null if β is one number
+  const S *value = nullptr, *betas = nullptr;                  // betas is null if β is one number
   S* output = nullptr;
   TokenCoefficients<S> coefficients = {};
   bool flush = false;  // apply all pending writes to W, including this token's
@@ -67,9 +67,9 @@ template <class Column, class S> class DeferredFlush {
 
  private:
   // The number of columns per pass. Their packets use at most half of the registers.
-  static constexpr int buffer =
+  static constexpr int budget =
       EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS / 2 / std::max(1, int(Column::size / lanes<S>));
-  static constexpr int columns_per_pass = buffer >= 4 ? 4 : buffer >= 2 ? 2 : 1;
+  static constexpr int columns_per_pass = budget >= 4 ? 4 : budget >= 2 ? 2 : 1;
 
   template <int N, class T>
   static EIGEN_ALWAYS_INLINE void flush_columns(T* W, Index stride, Index from,
@@ -81,9 +81,9 @@ template <class Column, class S> class DeferredFlush {
       c.scale(w.decays == nullptr ? w.decay : w.decays[from + j]);
     });
     for (Index i = 0; i < count; ++i) {
-      const Column e = Column::load(w.updates(i) + first);
+      const Column u = Column::load(w.updates(i) + first);
       const S* const key = w.keys(i) + from;
-      for_each_column(group, 0, [&](Column& c, Index j) { c.add(e, key[j]); });
+      for_each_column(group, 0, [&](Column& c, Index j) { c.add(u, key[j]); });
     }
     for_each_column(group, 0, [&](Column& c, Index j) { store_after(c, W + j * stride, skipped); });
   }
@@ -98,12 +98,12 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
   static EIGEN_DONT_INLINE void step(T* W, Index stride, Index columns, const DeferredToken<S>& t,
                                      const PendingWrites<S>& w, Index first, Index skipped) {
     const Sums sums = products(W + first, stride, columns, t, w, first);
-    const Column e = update_of(t, sums.key, first);
-    store_after(e, w.updates(w.count) + first, skipped);
+    const Column u = update_of(t, sums.key, first);
+    store_after(u, w.updates(w.count) + first, skipped);
     if constexpr (Reads) {
       Column y = sums.query;
-      y.add(e, t.query_products[w.count]);
-      y.scale(t.coefficients.read);
+      y.add(u, t.query_products[w.count]);
+      y.scale(t.coefficients.read_scale);
       store_after(y, t.output + first, skipped);
     }
     if (t.flush)
@@ -115,7 +115,7 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
                                      const DeferredToken<S>& t, const PendingWrites<S>& w,
                                      Index first, Index skipped) {
     Column y = products(W + first, stride, columns, t, w, first).query;
-    y.scale(t.coefficients.read);
+    y.scale(t.coefficients.read_scale);
     store_after(y, t.output + first, skipped);
   }
 
@@ -157,14 +157,14 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
 
   static EIGEN_ALWAYS_INLINE Column update_of(const DeferredToken<S>& t, const Column& retrieved,
                                               Index first) {
-    Column e = Column::load(t.values + first);
-    e.scale(t.coefficients.value);
-    if constexpr (HasDeltaTerm) e.add(retrieved, -t.coefficients.retrieved);
+    Column u = Column::load(t.value + first);
+    u.scale(t.coefficients.value_scale);
+    if constexpr (HasDeltaTerm) u.add(retrieved, -t.coefficients.retrieved_scale);
     if (t.betas != nullptr)
-      e.scale(Column::load(t.betas + first));
+      u.scale(Column::load(t.betas + first));
     else
-      e.scale(t.coefficients.beta);
-    return e;
+      u.scale(t.coefficients.beta);
+    return u;
   }
 };
 

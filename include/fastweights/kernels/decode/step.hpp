@@ -9,7 +9,7 @@ inline namespace FASTWEIGHTS_KERNELS {
 
 /// The inputs of a step; members as in Pair::One.
 template <class S> struct StepToken {
-  const S *lookup_key, *query, *key, *values, *betas, *decays;
+  const S *lookup_key, *query, *key, *value, *betas, *decays;
   S* output;
   TokenCoefficients<S> coefficients;
   S key_query;  // k·q
@@ -43,16 +43,16 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
   // Without a delta term the update does not depend on W, so that one pass suffices.
   static EIGEN_ALWAYS_INLINE void step_sum_rule(S* W, Index stride, Index columns,
                                                 const StepToken<S>& t, Index first, Index skipped) {
-    const Column e = zero_skipped(update_of(t, first), skipped);
-    Column y = write_and_read<true>(W, stride, columns, t, e, skipped);
-    y.scale(t.coefficients.read);
+    const Column u = zero_skipped(update_of(t, first), skipped);
+    Column y = write_and_read<true>(W, stride, columns, t, u, skipped);
+    y.scale(t.coefficients.read_scale);
     store_part(y, t.output + first, skipped, Column::size);
   }
 
-  // W ← decay W + e kᵀ. With Reads it returns the new W q.
+  // W ← decay W + u kᵀ. With Reads it returns the new W q.
   template <bool Reads>
   static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
-                                                   const StepToken<S>& t, const Column& e,
+                                                   const StepToken<S>& t, const Column& u,
                                                    Index skipped) {
     const S *key = t.key, *decays = t.decays, *query = t.query;
     const Column decay =
@@ -62,7 +62,7 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
       Column w = Column::load(w_j);
       if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);
       if constexpr (decay_kind == DecayKind::per_channel) w.scale(row_decays(decays[j], skipped));
-      w.add(e, key[j]);
+      w.add(u, key[j]);
       w.store(w_j);
       if constexpr (Reads) sum.add(w, query[j]);
     };
@@ -116,30 +116,30 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
   static EIGEN_ALWAYS_INLINE Column finish(const StepToken<S>& t, Sums sums, Index first,
                                            Index skipped) {
     const S total_decay = decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
-    sums.key.scale(-t.coefficients.retrieved * total_decay);
-    const Column e = update_of(t, first, sums.key);
-    sums.query.scale(t.coefficients.read * total_decay);
-    sums.query.add(e, t.coefficients.read * t.key_query);
+    sums.key.scale(-t.coefficients.retrieved_scale * total_decay);
+    const Column u = update_of(t, first, sums.key);
+    sums.query.scale(t.coefficients.read_scale * total_decay);
+    sums.query.add(u, t.coefficients.read_scale * t.key_query);
     store_part(sums.query, t.output + first, skipped, Column::size);
-    return zero_skipped(e, skipped);
+    return zero_skipped(u, skipped);
   }
 
   static EIGEN_ALWAYS_INLINE Column update_of(const StepToken<S>& t, Index first,
-                                              const Column& correction = Column::all(S(0))) {
-    Column e = correction;
-    e.add(Column::load(t.values + first), t.coefficients.value);
+                                              const Column& minus_retrieved = Column::all(S(0))) {
+    Column u = minus_retrieved;
+    u.add(Column::load(t.value + first), t.coefficients.value_scale);
     if (t.betas != nullptr)
-      e.scale(Column::load(t.betas + first));
+      u.scale(Column::load(t.betas + first));
     else
-      e.scale(t.coefficients.beta);
-    return e;
+      u.scale(t.coefficients.beta);
+    return u;
   }
 
-  // e with 0 in the skipped rows.
-  static EIGEN_ALWAYS_INLINE Column zero_skipped(const Column& e, Index skipped) {
-    if (skipped == 0) return e;
+  // u with 0 in the skipped rows.
+  static EIGEN_ALWAYS_INLINE Column zero_skipped(const Column& u, Index skipped) {
+    if (skipped == 0) return u;
     S rows[Column::size];
-    e.store(rows);
+    u.store(rows);
     return load_part<Column>(rows, skipped, Column::size);
   }
 };

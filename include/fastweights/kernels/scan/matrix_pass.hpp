@@ -20,15 +20,15 @@ template <class T> struct Group<T, 1> { T only; };
 template <class S, int N> using Vectors = Group<const S*, N>;
 
 template <class S, int R>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, 1>& e,
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, 1>& u,
                                 const Vectors<S, 1>& vectors, Index j) {
-  w.add(e.only, vectors.only[j]);
+  w.add(u.only, vectors.only[j]);
 }
 template <class S, int R, int N>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, N>& e,
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, N>& u,
                                 const Vectors<S, N>& vectors, Index j) {
-  update<S, R>(w, e.first, vectors.first, j);
-  update<S, R>(w, e.second, vectors.second, j);
+  update<S, R>(w, u.first, vectors.first, j);
+  update<S, R>(w, u.second, vectors.second, j);
 }
 
 template <class S, int R>
@@ -73,15 +73,15 @@ template <class S, int R, int U> struct Pending {
 /// (a column of W).
 enum class DecayKind { none, scalar, per_channel };
 
-/// What a pass writes to W: nothing, updates W += Σ e vᵀ, or updates after a decay W ← decay W,
+/// What a pass writes to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W.
-enum class Writes { nothing, updates, decay_all, decay_columns, decay_rows };
+enum class PassWrites { nothing, updates, decay_all, decay_columns, decay_rows };
 
-/// What the passes of a rule write if the matrix decays. `per_key_writes` is for
+/// What the passes of a rule write if the matrix decays. `per_channel_writes` is for
 /// DecayKind::per_channel.
-constexpr Writes writes_of(DecayKind decay_kind, Writes per_key_writes) {
-  if (decay_kind == DecayKind::none) return Writes::updates;
-  return decay_kind == DecayKind::scalar ? Writes::decay_all : per_key_writes;
+constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writes) {
+  if (decay_kind == DecayKind::none) return PassWrites::updates;
+  return decay_kind == DecayKind::scalar ? PassWrites::decay_all : per_channel_writes;
 }
 /// Whether the matrix decays before these pending updates.
 template <DecayKind decay_kind, class S, int R, int U>
@@ -91,7 +91,7 @@ EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
 }
 
 /// W is R·lanes × columns, contiguous.
-template <Writes writes, class S, int R, int U, int P> class MatrixPass {
+template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const Pending<S, R, U>& pending,
                                       const Vectors<S, P>& vectors, Group<Rows<S, R>, P>& sums) {
@@ -123,17 +123,18 @@ template <Writes writes, class S, int R, int U, int P> class MatrixPass {
 
   static EIGEN_ALWAYS_INLINE Column updated(const S* W, Index j, const Pending<S, R, U>& pending) {
     Column w = Column::load(W);
-    if constexpr (writes == Writes::decay_all) w.scale(pending.decay);
-    if constexpr (writes == Writes::decay_columns) w.scale(pending.decays[j]);
-    if constexpr (writes == Writes::decay_rows) w.scale(pending.row_decays);
-    if constexpr (writes != Writes::nothing) update<S, R>(w, pending.updates, pending.vectors, j);
+    if constexpr (writes == PassWrites::decay_all) w.scale(pending.decay);
+    if constexpr (writes == PassWrites::decay_columns) w.scale(pending.decays[j]);
+    if constexpr (writes == PassWrites::decay_rows) w.scale(pending.row_decays);
+    if constexpr (writes != PassWrites::nothing)
+      update<S, R>(w, pending.updates, pending.vectors, j);
     return w;
   }
 
   static EIGEN_ALWAYS_INLINE void visit(S* W, Index j, const Pending<S, R, U>& pending,
                                         const Vectors<S, P>& vectors, Group<Column, P>& sums) {
     const Column w = updated(W, j, pending);
-    if constexpr (writes != Writes::nothing) w.store(W);
+    if constexpr (writes != PassWrites::nothing) w.store(W);
     multiply<S, R>(w, sums, vectors, j);
   }
 };

@@ -6,11 +6,13 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// A rule's coefficients of a token. β is one number or one number per value row:
+/// A rule's coefficients of a token. e is its error, u its update. β is one number or one number
+/// per value row:
 ///
-///     W̄ = decay W,   e = β ∘ (value v − retrieved W̄ k),   W = W̄ + e kᵀ,   y = read W q
+///     W̄ = decay W,   e = value_scale v − retrieved_scale W̄ k,   u = β ∘ e
+///     W = W̄ + u kᵀ,   y = read_scale W q
 template <class S> struct TokenCoefficients {
-  S value = S(1), retrieved = S(1), beta = S(1), read = S(1), decay = S(1);
+  S value_scale = S(1), retrieved_scale = S(1), beta = S(1), read_scale = S(1), decay = S(1);
 };
 
 /// The columns of a sequence, one per token.
@@ -36,19 +38,19 @@ template <class S> struct Tokens {
 
 /// Two tokens with coefficients for products with the state W before both tokens:
 ///
-///     e_1 = β_1 ∘ (value_1 v_1 − retrieved_1 W k_1)
-///     e_2 = β_2 ∘ (value_2 v_2 − retrieved_2 W k_2 − key_key e_1)
-///     y_1 = read_1 W q_1 + key_query_1 e_1
-///     y_2 = read_2 W q_2 + key_query_2 e_2 + cross_key_query e_1
-///     W ← decay W + write_scale_1 e_1 k_1ᵀ + write_scale_2 e_2 k_2ᵀ
+///     e_1 = value_scale_1 v_1 − retrieved_scale_1 W k_1                   u_1 = β_1 ∘ e_1
+///     e_2 = value_scale_2 v_2 − retrieved_scale_2 W k_2 − key_key u_1     u_2 = β_2 ∘ e_2
+///     y_1 = read_scale_1 W q_1 + key_query_1 u_1
+///     y_2 = read_scale_2 W q_2 + key_query_2 u_2 + cross_key_query u_1
+///     W ← decay W + write_scale_1 u_1 k_1ᵀ + write_scale_2 u_2 k_2ᵀ
 ///
 /// With one decay per column, keys and queries include the decays.
 template <class S> struct Pair {
   struct One {
     const S *lookup_key, *query, *key;  // k for retrieval, q, k for the write
-    const S *values, *betas;            // betas is null if β is one number
-    S *output, *error;                  // null if not needed; error is v − W̄ k
-    S value = S(1), retrieved = S(1), beta = S(1), read = S(1), key_query = S(0),
+    const S *value, *betas;             // betas is null if β is one number
+    S *output, *error;                  // null if not needed; error is e
+    S value_scale = S(1), retrieved_scale = S(1), beta = S(1), read_scale = S(1), key_query = S(0),
       write_scale = S(1);
   };
   One one, two;

@@ -16,7 +16,7 @@ inline constexpr bool two_pairs_per_pass = !HasDeltaTerm && decay_kind != DecayK
 /// work for a pair:
 ///
 ///     static constexpr int updates, products;     // number per pair
-///     static constexpr Writes decay_writes;
+///     static constexpr PassWrites writes_after_decay;
 ///     static void prefetch(prefetches, panel);    // for later tokens
 ///     static Vectors<S, products> factors(pair);  // the vectors x of the products W x
 ///     // Computes outputs and pending updates from the products.
@@ -37,30 +37,30 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
       PendingUpdates<2 * updates> pending;
       PendingUpdates<updates> last;
       if (count == 1) {
-        visit<Writes::nothing>(panel, columns, pairs[0], last, last);
+        visit<PassWrites::nothing>(panel, columns, pairs[0], last, last);
         return write(panel, columns, last);
       }
-      visit_two<Writes::nothing>(panel, columns, pairs, pending);
+      visit_two<PassWrites::nothing>(panel, columns, pairs, pending);
       Index i = 2;
       for (; i + 1 < count; i += 2)
         if (has_decay<decay_kind>(pending))
-          visit_two<PanelPass::decay_writes>(panel, columns, pairs + i, pending);
+          visit_two<PanelPass::writes_after_decay>(panel, columns, pairs + i, pending);
         else
-          visit_two<Writes::updates>(panel, columns, pairs + i, pending);
+          visit_two<PassWrites::updates>(panel, columns, pairs + i, pending);
       if (i == count) return write(panel, columns, pending);
       if (has_decay<decay_kind>(pending))
-        visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, last);
+        visit<PanelPass::writes_after_decay>(panel, columns, pairs[i], pending, last);
       else
-        visit<Writes::updates>(panel, columns, pairs[i], pending, last);
+        visit<PassWrites::updates>(panel, columns, pairs[i], pending, last);
       write(panel, columns, last);
     } else {
       PendingUpdates<updates> pending;
-      visit<Writes::nothing>(panel, columns, pairs[0], pending, pending);
+      visit<PassWrites::nothing>(panel, columns, pairs[0], pending, pending);
       for (Index i = 1; i < count; ++i)
         if (has_decay<decay_kind>(pending))
-          visit<PanelPass::decay_writes>(panel, columns, pairs[i], pending, pending);
+          visit<PanelPass::writes_after_decay>(panel, columns, pairs[i], pending, pending);
         else
-          visit<Writes::updates>(panel, columns, pairs[i], pending, pending);
+          visit<PassWrites::updates>(panel, columns, pairs[i], pending, pending);
       write(panel, columns, pending);
     }
   }
@@ -70,7 +70,7 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
   template <int U> using PendingUpdates = Pending<S, R, U>;
   static constexpr int updates = PanelPass::updates, products = PanelPass::products;
 
-  template <Writes writes, int U, class Pair>
+  template <PassWrites writes, int U, class Pair>
   static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, Index columns, const Pair& p,
                                         const PendingUpdates<U>& before,
                                         PendingUpdates<updates>& pending) {
@@ -86,12 +86,13 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
   static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns,
                                         const PendingUpdates<U>& pending) {
     if (has_decay<decay_kind>(pending))
-      MatrixPass<PanelPass::decay_writes, S, R, U, products>::write(panel.data, columns, pending);
+      MatrixPass<PanelPass::writes_after_decay, S, R, U, products>::write(panel.data, columns,
+                                                                          pending);
     else
-      MatrixPass<Writes::updates, S, R, U, products>::write(panel.data, columns, pending);
+      MatrixPass<PassWrites::updates, S, R, U, products>::write(panel.data, columns, pending);
   }
 
-  template <Writes writes, class Pair>
+  template <PassWrites writes, class Pair>
   static EIGEN_ALWAYS_INLINE void visit_two(const Panel<S>& panel, Index columns, const Pair* pairs,
                                             PendingUpdates<2 * updates>& pending) {
     const Pair &p = pairs[0], &r = pairs[1];
@@ -119,11 +120,11 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
                                                        const S* previous_products,
                                                        Group<Column, 2>& sums) {
     if constexpr (decay_kind == DecayKind::scalar) scale(sums, pending.decay);
-    const auto &e1 = pending.updates.first.only, &e2 = pending.updates.second.only;
-    sums.first.only.add(e1, previous_products[0]);
-    sums.first.only.add(e2, previous_products[1]);
-    sums.second.only.add(e1, previous_products[2]);
-    sums.second.only.add(e2, previous_products[3]);
+    const auto &u1 = pending.updates.first.only, &u2 = pending.updates.second.only;
+    sums.first.only.add(u1, previous_products[0]);
+    sums.first.only.add(u2, previous_products[1]);
+    sums.second.only.add(u1, previous_products[2]);
+    sums.second.only.add(u2, previous_products[3]);
   }
   static EIGEN_ALWAYS_INLINE void scale(Group<Column, 2>& x, S factor) {
     x.first.only.scale(factor);

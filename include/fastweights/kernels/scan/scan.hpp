@@ -83,20 +83,20 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
       dot_products({k1, p.one.key, k2}, {q1, q2, q2}, columns_, key_products + 1);
     // The factors from the stored matrix to W̄ of the first and of the second token.
     const S first = total_decay_ * a.decay, second = first * b.decay;
-    p.key_key = b.retrieved * b.decay * key_products[0];
-    p.cross_key_query = b.read * b.decay * key_products[2];
+    p.key_key = b.retrieved_scale * b.decay * key_products[0];
+    p.cross_key_query = b.read_scale * b.decay * key_products[2];
     set_coefficients(p.one, a, first, key_products[1]);
     set_coefficients(p.two, b, second, key_products[3]);
     set_decay(p, b.decay, second);
   }
 
-  static void set_coefficients(typename Pair<S>::One& one, const TokenCoefficients<S>& w,
+  static void set_coefficients(typename Pair<S>::One& one, const TokenCoefficients<S>& c,
                                S total_decay, S key_query) {
-    one.value = w.value;
-    one.beta = w.beta;
-    one.retrieved = w.retrieved * total_decay;
-    one.read = w.read * total_decay;
-    one.key_query = w.read * key_query;
+    one.value_scale = c.value_scale;
+    one.beta = c.beta;
+    one.retrieved_scale = c.retrieved_scale * total_decay;
+    one.read_scale = c.read_scale * total_decay;
+    one.key_query = c.read_scale * key_query;
   }
 
   void set_decay(Pair<S>& p, S second, S total_decay) {

@@ -12,7 +12,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelSc
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = HasDeltaTerm ? 4 : 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_columns);
+  static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_columns);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);
@@ -42,31 +42,31 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelSc
   static EIGEN_ALWAYS_INLINE void finish(const Pair<S>& p, const Group<Column, 2>& query_sums,
                                          const Group<Column, 2>& retrieved,
                                          Pending<S, R, 2>& pending, Index first, Index rows) {
-    Column e1 = update_of(p.one, retrieved.first.only, first, rows);
-    apply_write_strength(e1, p.one, first, rows);
-    Column e2 = update_of(p.two, retrieved.second.only, first, rows);
-    if constexpr (HasDeltaTerm) e2.add(e1, -p.key_key);
-    apply_write_strength(e2, p.two, first, rows);
+    Column u1 = error_of(p.one, retrieved.first.only, first, rows);
+    apply_write_strength(u1, p.one, first, rows);
+    Column u2 = error_of(p.two, retrieved.second.only, first, rows);
+    if constexpr (HasDeltaTerm) u2.add(u1, -p.key_key);
+    apply_write_strength(u2, p.two, first, rows);
 
     Column y1 = query_sums.first.only, y2 = query_sums.second.only;
-    y1.scale(p.one.read);
-    y1.add(e1, p.one.key_query);
+    y1.scale(p.one.read_scale);
+    y1.add(u1, p.one.key_query);
     store_part(y1, p.one.output + first, 0, rows);
-    y2.scale(p.two.read);
-    y2.add(e1, p.cross_key_query);
-    y2.add(e2, p.two.key_query);
+    y2.scale(p.two.read_scale);
+    y2.add(u1, p.cross_key_query);
+    y2.add(u2, p.two.key_query);
     if (p.two.output != nullptr) store_part(y2, p.two.output + first, 0, rows);
 
-    if constexpr (decay_kind != DecayKind::none) e1.scale(p.one.write_scale);
-    if constexpr (decay_kind == DecayKind::scalar) e2.scale(p.two.write_scale);
-    pending = {{{e1}, {e2}}, {{p.one.key}, {p.two.key}}, p.decays, p.decay};
+    if constexpr (decay_kind != DecayKind::none) u1.scale(p.one.write_scale);
+    if constexpr (decay_kind == DecayKind::scalar) u2.scale(p.two.write_scale);
+    pending = {{{u1}, {u2}}, {{p.one.key}, {p.two.key}}, p.decays, p.decay};
   }
 
-  static EIGEN_ALWAYS_INLINE Column update_of(const typename Pair<S>::One& one,
-                                              const Column& retrieved, Index first, Index rows) {
-    Column e = load_part<Column>(one.values + first, 0, rows);
-    e.scale(one.value);
-    if constexpr (HasDeltaTerm) e.add(retrieved, -one.retrieved);
+  static EIGEN_ALWAYS_INLINE Column error_of(const typename Pair<S>::One& one,
+                                             const Column& retrieved, Index first, Index rows) {
+    Column e = load_part<Column>(one.value + first, 0, rows);
+    e.scale(one.value_scale);
+    if constexpr (HasDeltaTerm) e.add(retrieved, -one.retrieved_scale);
     return e;
   }
 

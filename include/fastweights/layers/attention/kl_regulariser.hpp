@@ -20,30 +20,30 @@ struct KlRegulariser {
   double mu0 = 0.5;
 
   /// The mean of KL over the components of one density.
-  template <class Location> double divergence([[maybe_unused]] const Location& location) const {
+  template <class Mixture> double divergence([[maybe_unused]] const Mixture& mixture) const {
     double sum = 0;
-    if constexpr (requires { location.variance; }) {
+    if constexpr (requires { mixture.variance; }) {
       const double s = sigma0 * sigma0;
-      for (Index c = 0; c < location.mean.size(); ++c) {
-        const double ratio = static_cast<double>(detail::real_part(location.variance[c])) / s;
-        const double offset = static_cast<double>(detail::real_part(location.mean[c])) - mu0;
+      for (Index c = 0; c < mixture.mean.size(); ++c) {
+        const double ratio = static_cast<double>(detail::real_part(mixture.variance[c])) / s;
+        const double offset = static_cast<double>(detail::real_part(mixture.mean[c])) - mu0;
         sum += 0.5 * (ratio - std::log(ratio) - 1) + (mean ? 0.5 * offset * offset / s : 0);
       }
-      sum /= static_cast<double>(location.mean.size());
+      sum /= static_cast<double>(mixture.mean.size());
     }
     return sum;
   }
 
-  /// Adds weight · scale · (the gradient of the divergence) to dlocation.
-  template <class Location>
-  void add_gradient([[maybe_unused]] const Location& location, [[maybe_unused]] double scale,
-                    [[maybe_unused]] Location& dlocation) const {
-    if constexpr (requires { location.variance; }) {
-      using S = typename std::remove_cvref_t<decltype(location.variance)>::Scalar;
+  /// Adds weight · scale · (the gradient of the divergence) to dmixture.
+  template <class Mixture>
+  void add_gradient([[maybe_unused]] const Mixture& mixture, [[maybe_unused]] double scale,
+                    [[maybe_unused]] Mixture& dmixture) const {
+    if constexpr (requires { mixture.variance; }) {
+      using S = typename std::remove_cvref_t<decltype(mixture.variance)>::Scalar;
       const auto s = S(sigma0 * sigma0);
-      const auto each = S(weight * scale / static_cast<double>(location.mean.size()));
-      dlocation.variance += each * S(0.5) * (S(1) / s - location.variance.inverse());
-      if (mean) dlocation.mean += each * (location.mean - S(mu0)) / s;
+      const auto each = S(weight * scale / static_cast<double>(mixture.mean.size()));
+      dmixture.variance += each * S(0.5) * (S(1) / s - mixture.variance.inverse());
+      if (mean) dmixture.mean += each * (mixture.mean - S(mu0)) / s;
     }
   }
 };

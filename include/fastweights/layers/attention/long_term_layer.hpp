@@ -123,10 +123,10 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     for (Index h = 0; h < active_heads(trace); ++h)
       detail::attend(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
                      head(queries, h), head(trace.context, h),
-                     [&](Index, const auto& scores, const auto& location) {
-                       trace.divergence += kl.divergence(location);
+                     [&](Index, const auto& scores, const auto& mixture) {
+                       trace.divergence += kl.divergence(mixture);
                        if constexpr (M::sticky)
-                         memory.add_to_histogram(state, density, scores, location);
+                         memory.add_to_histogram(state, density, scores, mixture);
                      });
     trace.divergence /= static_cast<double>(heads * queries.cols());
     Nothing none;
@@ -156,16 +156,16 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     trace.dvalues.setZero(inputs(), trace.keys.cols());
     const double scale =
         1 / static_cast<double>(heads * (total_queries > 0 ? total_queries : trace.read));
-    const auto dlocation = [&](Index, const auto& location) {
-      auto d = density.zero_gradient(location);
-      kl.add_gradient(location, scale, d);
+    const auto dmixture = [&](Index, const auto& mixture) {
+      auto d = density.zero_gradient(mixture);
+      kl.add_gradient(mixture, scale, d);
       return d;
     };
     for (Index h = 0; h < active_heads(trace); ++h)
       detail::attend_vjp(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
-                         head(queries, h), head(trace.dcontext, h), dlocation, head(trace.dkeys, h),
+                         head(queries, h), head(trace.dcontext, h), dmixture, head(trace.dkeys, h),
                          head(trace.dvalues, h), head(dqueries, h), grad.density);
-    Output<Scalar> dsignal(memory.slots_like(trace.at_read[0], dstate));
+    Output<Scalar> dsignal(memory.slots_gradient(trace.at_read[0], dstate));
     key.add_backward(trace.signal, trace.dkeys, dsignal, grad.key);
     value.add_backward(trace.signal, trace.dvalues, dsignal, grad.value);
   }

@@ -66,7 +66,7 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
     detail::attend_vjp(
         softmax, Slots(), trace.keys.middleRows(h, rows), trace.values.middleRows(h, rows),
         queries.middleRows(h, rows), trace.output.middleRows(h, rows),
-        [&](Index, const auto& location) { return softmax.zero_gradient(location); },
+        [&](Index, const auto& mixture) { return softmax.zero_gradient(mixture); },
         trace.dkeys.middleRows(h, rows), trace.dvalues.middleRows(h, rows),
         trace.dqueries.middleRows(h, rows), unused);
   trace.dcompressed.resize(d, trace.dkeys.cols());

@@ -190,7 +190,7 @@ struct FastWeightLayer {
     return detail::check_sequences(name, sequences, columns);
   }
 
-  Extent out_size() const {
+  MemberExtent out_size() const {
     const auto out = memory.signature().out();
     return detail::per_token(std::get<0>(members(out)));
   }

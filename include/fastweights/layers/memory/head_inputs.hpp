@@ -47,7 +47,7 @@ ConstMatrixMap<S> with_rows(const Eigen::Matrix<S, Dynamic, Dynamic>& m, Index r
 template <class M> void check_one_token_writes(std::string_view layer, const M& memory) {
   auto write = memory.signature().write();
   for_each_member(
-      [&](std::string_view, const Extent& e) {
+      [&](std::string_view, const MemberExtent& e) {
         if (e.chunks && e.width != 1)
           throw std::invalid_argument(std::string(layer) + ": " + std::string(M::name) +
                                       " takes chunks of " + std::to_string(e.width) +
@@ -114,7 +114,7 @@ template <class S, template <class> class Inputs> class HeadInputs {
                const Map& feature_map, const Input<S>& x) {
     for_each_index(
         [&](auto i) {
-          const Extent size = extent<i>(sizes);
+          const MemberExtent size = extent<i>(sizes);
           const Linear<S>& projection = std::get<i>(members(projections));
           Matrix& projected = std::get<i>(members(projected_));
           projected.resize(heads * rows<i>(sizes, d_key), size.width * x.cols());
@@ -208,7 +208,7 @@ template <class S, template <class> class Inputs> class HeadInputs {
   }
 
   // A layer processes single tokens, which give one column of a member for chunks.
-  template <std::size_t I> static Extent extent(const Sizes& sizes) {
+  template <std::size_t I> static MemberExtent extent(const Sizes& sizes) {
     return per_token(std::get<I>(members(sizes)));
   }
   template <std::size_t I> static Index rows(const Sizes& sizes, Index d_key) {

@@ -41,8 +41,8 @@ inline namespace FASTWEIGHTS_AMX {
 /// amx_permitted() it calls scan. No other function of the library uses this unit. For the delta
 /// rule in float, in the chunkwise form with 64 tokens per chunk:
 ///
-///     E = (I + strictly lower(diag(β) K Kᵀ))⁻¹ diag(β) (V − K Wᵀ)
-///     Y = Q Wᵀ + lower(Q Kᵀ) E,   W ← W + Eᵀ K
+///     U = (I + strictly lower(diag(β) K Kᵀ))⁻¹ diag(β) (V − K Wᵀ)
+///     Y = Q Wᵀ + lower(Q Kᵀ) U,   W ← W + Uᵀ K
 ///
 ///     fw::amx_scan(memory, state, {K, V, beta}, {Q}, {Y}, fw::AmxPrecision::split);
 ///

@@ -13,10 +13,10 @@ namespace fw {
 /// HebbianMemory, and your own rules with the members listed in kernels/rule.hpp.
 template <class M>
 concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
-    requires(const M& m, StateOf<M>& s, const WriteToken<M>& w, const ReadToken<M>& r) {
+    requires(const M& m, StateOf<M>& s, const WriteToken<M>& input, const ReadToken<M>& query) {
   { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
   { M::has_delta_term } -> std::convertible_to<bool>;
-  m.coefficients(s, w, r);
+  m.coefficients(s, input, query);
   s.W.colStride();
 };
 
@@ -45,13 +45,13 @@ inline constexpr auto deferred_name = [] {
 }  // namespace detail
 
 /// A rule that applies its writes to the matrix W only once in N tokens. Until this flush, pending
-/// writes are stored as keys k_i and updates e_i. P is the product of all decays since the last
+/// writes are stored as keys k_i and updates u_i. P is the product of all decays since the last
 /// flush, and c_i the product of all decays since token i:
 ///
-///     W̄ x = W P x + Σ_i c_i e_i (k_i·x)
-///     e_t = β_t ∘ (v_t − W̄ k_t)
-///     y_t = W̄ q_t + e_t (k_t·q_t)
-///     every N tokens: W ← W P + Σ_i c_i e_i k_iᵀ
+///     W̄ x = W P x + Σ_i c_i u_i (k_i·x)
+///     u_t = β_t ∘ (v_t − W̄ k_t)
+///     y_t = W̄ q_t + u_t (k_t·q_t)
+///     every N tokens: W ← W P + Σ_i c_i u_i k_iᵀ
 ///
 /// Equal to M up to rounding; N = 1 writes W at every token. W may be stored as Eigen::bfloat16 or
 /// Eigen::half, in half the memory of float; all other numbers are M's Scalar. W is rounded to
@@ -105,7 +105,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   Signature signature() const { return memory_.signature(); }
   State<Extents> state_extents() const {
     const auto inner = memory_.state_extents();
-    const Extent W = inner.W;
+    const MemberExtent W = inner.W;
     State<Extents> extents{W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, {}, {}};
     if constexpr (requires { inner.normaliser; }) extents.normaliser = inner.normaliser;
     return extents;
@@ -119,31 +119,31 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   void write(OwnedState& s, const WriteToken<Deferred>& t) const {
     write_token<false>(s, t, {t.key}, nullptr);  // the key is a placeholder for the unused query
   }
-  void step(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& reads,
+  void step(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
             OutToken<Deferred> out) const {
-    write_token<true>(s, t, reads, out.output.data());
+    write_token<true>(s, t, query, out.output.data());
   }
   void read(const OwnedState& s, const ReadToken<Deferred>& t, OutToken<Deferred> y) const {
     detail::DeferredToken<S> token;
     token.output = y.output.data();
-    if constexpr (requires { memory_.read_coefficient(s, t); })
-      token.coefficients.read = memory_.read_coefficient(s, t);
+    if constexpr (requires { memory_.read_scale(s, t); })
+      token.coefficients.read_scale = memory_.read_scale(s, t);
     const Index count = count_of(s);
     const auto w = pending_writes(s, count, count > 0);
     with_products(s, w, count, t.query, t.query, token,
                   [&] { detail::deferred_read(detail::stored_matrix(s.W), token, w); });
   }
-  void scan(OwnedState& s, const WriteSequence<Deferred>& in, const ReadSequence<Deferred>& reads,
-            OutSequence<Deferred> out) const {
-    const Index steps = in.key.cols();
+  void scan(OwnedState& s, const WriteSequence<Deferred>& inputs,
+            const ReadSequence<Deferred>& queries, OutSequence<Deferred> out) const {
+    const Index steps = inputs.key.cols();
     Index t = 0;
     if (std::is_same_v<Stored, S>) {
       const Index lead = std::min(steps, (N - count_of(s)) % N), whole = (steps - lead) / N * N;
-      step_range(s, in, reads, out, 0, lead);
-      if (whole > 0) scan_blocks(s, in, reads, out, lead, whole);
+      step_range(s, inputs, queries, out, 0, lead);
+      if (whole > 0) scan_blocks(s, inputs, queries, out, lead, whole);
       t = lead + whole;
     }
-    step_range(s, in, reads, out, t, steps);
+    step_range(s, inputs, queries, out, t, steps);
   }
   /// Applies all pending writes to W, as happens every N tokens.
   void flush(OwnedState& s) const {
@@ -199,11 +199,11 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   }
 
   template <bool Reads>
-  void write_token(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& reads,
+  void write_token(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
                    S* output) const {
     detail::DeferredToken<S> token;
-    token.coefficients = memory_.coefficients(s, t, reads);
-    token.values = t.value.data();
+    token.coefficients = memory_.coefficients(s, t, query);
+    token.value = t.value.data();
     if constexpr (requires { t.beta.data(); }) token.betas = t.beta.data();
     token.output = output;
     const Index count = count_of(s);
@@ -212,7 +212,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     if (token.flush) decay_updates(s, count);
     s.keys.col(count) = t.key;
     const auto w = pending_writes(s, count, true);
-    with_products(s, w, count + 1, t.key, reads.query, token, [&] {
+    with_products(s, w, count + 1, t.key, query.query, token, [&] {
       detail::deferred_step<M::has_delta_term, Reads>(detail::stored_matrix(s.W), token, w);
     });
     if (token.flush)
@@ -251,25 +251,25 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       });
   }
 
-  void step_range(OwnedState& s, const WriteSequence<Deferred>& in,
-                  const ReadSequence<Deferred>& reads, const OutSequence<Deferred>& out,
+  void step_range(OwnedState& s, const WriteSequence<Deferred>& inputs,
+                  const ReadSequence<Deferred>& queries, const OutSequence<Deferred>& out,
                   Index first, Index end) const {
     const Signature sizes = signature();
     for (Index t = first; t < end; ++t)
-      step(s, detail::token_at<WriteToken<Deferred>>(in, sizes.write(), t),
-           detail::token_at<ReadToken<Deferred>>(reads, sizes.read(), t),
+      step(s, detail::token_at<WriteToken<Deferred>>(inputs, sizes.write(), t),
+           detail::token_at<ReadToken<Deferred>>(queries, sizes.read(), t),
            detail::token_at<OutToken<Deferred>>(out, sizes.out(), t));
   }
   // Scans a multiple of N tokens. There must be no pending writes.
   void scan_blocks([[maybe_unused]] OwnedState& s,
-                   [[maybe_unused]] const WriteSequence<Deferred>& in,
-                   [[maybe_unused]] const ReadSequence<Deferred>& reads,
+                   [[maybe_unused]] const WriteSequence<Deferred>& inputs,
+                   [[maybe_unused]] const ReadSequence<Deferred>& queries,
                    const OutSequence<Deferred>& out, Index first, Index count) const {
     const Signature sizes = signature();
     [[maybe_unused]] auto outputs = detail::steps(out, sizes.out(), first, count);
     if constexpr (std::is_same_v<Stored, S>)
-      detail::scan_by_kernel(memory_, s, detail::steps(in, sizes.write(), first, count),
-                             detail::steps(reads, sizes.read(), first, count), outputs);
+      detail::scan_by_kernel(memory_, s, detail::steps(inputs, sizes.write(), first, count),
+                             detail::steps(queries, sizes.read(), first, count), outputs);
   }
 
   M memory_;

@@ -72,16 +72,16 @@ template <class S, int D = Dynamic> class CompressiveMemory {
 
   /// The filled slots, which reads attend to, and their gradient.
   auto slots(const OwnedState& s) const { return s.slots.leftCols(filled(s)); }
-  auto slots_like(const OwnedState& s, OwnedState& ds) const {
+  auto slots_gradient(const OwnedState& s, OwnedState& ds) const {
     return ds.slots.leftCols(filled(s));
   }
 
   void write(OwnedState& s, const WriteToken<CompressiveMemory>& t) const {
-    const S share = S(1) / S(static_cast<double>(options_.rate));
+    const S weight = S(1) / S(static_cast<double>(options_.rate));
     for (Index l = 0; l < t.signal.cols(); ++l) {
       s.partial_sum += t.signal.col(l);
       if (++s.tokens % options_.rate != 0) continue;
-      s.slots.col(slot_of(s.tokens - 1)) = share * s.partial_sum;
+      s.slots.col(slot_of(s.tokens - 1)) = weight * s.partial_sum;
       s.partial_sum.setZero();
     }
   }
@@ -96,14 +96,14 @@ template <class S, int D = Dynamic> class CompressiveMemory {
 
   void write_vjp(const OwnedState& before, const WriteToken<CompressiveMemory>& t, OwnedState& ds,
                  WriteGradToken<CompressiveMemory> dt) const {
-    const S share = S(1) / S(static_cast<double>(options_.rate));
+    const S weight = S(1) / S(static_cast<double>(options_.rate));
     // From the last token to the first: ds.partial_sum is the gradient of the sum that contains
     // token l.
     for (Index l = t.signal.cols() - 1; l >= 0; --l) {
       const Index token = before.tokens + l;
       if ((token + 1) % options_.rate == 0) {
         auto dslot = ds.slots.col(slot_of(token));
-        ds.partial_sum = share * dslot;  // the write cleared the sum after this token
+        ds.partial_sum = weight * dslot;  // the write cleared the sum after this token
         dslot.setZero();
       }
       dt.signal.col(l) += ds.partial_sum;
@@ -114,7 +114,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
                 OutGradToken<CompressiveMemory> dy, OwnedState& ds,
                 ReadGradToken<CompressiveMemory> dt) const {
     const auto all = slots(s);
-    auto dall = slots_like(s, ds);
+    auto dall = slots_gradient(s, ds);
     SoftmaxDensity unused;
     for (Index h = 0; h < options_.heads; ++h) {
       auto dhead = head(dall, h);

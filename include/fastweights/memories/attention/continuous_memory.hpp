@@ -31,8 +31,8 @@ enum class Backpropagate {
 struct EvenSampling {};
 /// Samples the past signal where reads attended to.
 struct StickySampling {
-  Index bins = 128;  ///< D, bins of the histogram of attention mass
-  Draws draws = Draws::stratified;
+  Index bins = 128;  ///< of the histogram of attention mass
+  SamplingScheme scheme = SamplingScheme::stratified;
 };
 
 /// The ∞-former's memory: the past as a continuous signal x̃(t) on [0, 1]. Its cost does not depend
@@ -49,12 +49,12 @@ struct StickySampling {
 /// should be about as dense on [0, 1] as the tokens; with fewer samples new tokens outweigh the
 /// past.
 ///
-/// Shapes: signal, query and output d×any; state d×N coefficients, D bins. `heads` split the rows
-/// of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N (L + 2 M)
-/// flops and N M exponentials. A new operator costs N² (P + 2 (M + L) + N/3) more flops for P
-/// targets, 2 N² M more with EvenSampling, and allocates. With a fixed τ there are two per chunk
-/// length: one for the first write to an empty memory, and one for all later writes. Cost of a
-/// read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty memory
+/// Shapes: signal, query and output d×any; state d×N coefficients and a histogram. `heads` split
+/// the rows of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N
+/// (L + 2 M) flops and N M exponentials. A new operator costs N² (P + 2 (M + L) + N/3) more flops
+/// for P targets, 2 N² M more with EvenSampling, and allocates. With a fixed τ there are two per
+/// chunk length: one for the first write to an empty memory, and one for all later writes. Cost of
+/// a read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty memory
 /// gives 0. A NaN or infinity stays in the signal forever. Martins, Marinho, Martins 2022, arXiv
 /// 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
@@ -104,24 +104,24 @@ class ContinuousMemory {
 
   /// The coefficients, which reads attend to, and their gradient.
   const auto& slots(const OwnedState& s) const { return s.coefficients; }
-  auto& slots_like(const OwnedState&, OwnedState& ds) const { return ds.coefficients; }
+  auto& slots_gradient(const OwnedState&, OwnedState& ds) const { return ds.coefficients; }
 
   /// The operator of a write of `new_tokens` tokens after `tokens` written tokens.
-  const RidgeOperator<S>& operator_for(Index new_tokens, Index tokens) const {
+  const RidgeOperator<S>& ridge_operator_for(Index new_tokens, Index tokens) const {
     const double tau = tokens == 0 ? 0 : contraction(new_tokens, tokens);
     return operators_.get({new_tokens, tau}, [&](const auto& key) { return make_operator(key); });
   }
 
   void write(OwnedState& s, const WriteToken<ContinuousMemory>& t) const {
-    const auto& to = operator_for(t.signal.cols(), s.tokens);
+    const auto& ridge = ridge_operator_for(t.signal.cols(), s.tokens);
     if (s.tokens == 0) {
       s.coefficients.setZero();
-      detail::add_product(s.coefficients, t.signal, to.new_tokens);
+      detail::add_product(s.coefficients, t.signal, ridge.new_tokens);
     } else {
       const auto past = past_of(s, t);
       s.coefficients.setZero();
-      detail::add_product(s.coefficients, past, to.past);
-      detail::add_product(s.coefficients, t.signal, to.new_tokens);
+      detail::add_product(s.coefficients, past, ridge.past);
+      detail::add_product(s.coefficients, t.signal, ridge.new_tokens);
     }
     s.histogram.setZero();
     s.tokens += t.signal.cols();
@@ -140,12 +140,12 @@ class ContinuousMemory {
 
   void write_vjp(const OwnedState& before, const WriteToken<ContinuousMemory>& t, OwnedState& ds,
                  WriteGradToken<ContinuousMemory> dt) const {
-    const auto& to = operator_for(t.signal.cols(), before.tokens);
-    detail::add_product(dt.signal, ds.coefficients, to.new_tokens.transpose());
+    const auto& ridge = ridge_operator_for(t.signal.cols(), before.tokens);
+    detail::add_product(dt.signal, ds.coefficients, ridge.new_tokens.transpose());
     if (before.tokens > 0 && options_.backpropagate == Backpropagate::past) {
-      auto dpast = buffer<struct Past, S>(options_.d, to.past.rows());
+      auto dpast = buffer<struct Past, S>(options_.d, ridge.past.rows());
       dpast.setZero();
-      detail::add_product(dpast, ds.coefficients, to.past.transpose());
+      detail::add_product(dpast, ds.coefficients, ridge.past.transpose());
       if constexpr (sticky) {
         ds.coefficients.setZero();
         detail::add_product(ds.coefficients, dpast, samples_basis(before, t).transpose());
@@ -183,8 +183,9 @@ class ContinuousMemory {
 
   /// The positions at which a write with these draws samples the past signal, ascending.
   template <class U, class Positions>
-  void sample_positions(const OwnedState& s, const U& draws, Positions& to) const requires sticky {
-    detail::sticky_positions(s.histogram, draws, options_.sampling.draws, to);
+  void sample_positions(const OwnedState& s, const U& draws,
+                        Positions& positions) const requires sticky {
+    detail::sticky_positions(s.histogram, draws, options_.sampling.scheme, positions);
   }
 
  private:

@@ -103,36 +103,37 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     if (held > 0) y.output /= total;
   }
 
-  void chunk(OwnedState& s, const WriteSequence<KeyValueCache>& in,
-             const ReadSequence<KeyValueCache>& reads, OutSequence<KeyValueCache> out) const {
-    const Index steps = in.key.cols();
-    const auto window = window_of(s, in);
+  void chunk(OwnedState& s, const WriteSequence<KeyValueCache>& inputs,
+             const ReadSequence<KeyValueCache>& queries, OutSequence<KeyValueCache> out) const {
+    const Index steps = inputs.key.cols();
+    const auto window = window_of(s, inputs);
     detail::Attention<S> attention;
     for (Index t = 0; t < steps; t += attention.block) {
-      attention.compute_weights(window, reads.query, t, options_.scale);
+      attention.compute_weights(window, queries.query, t, options_.scale);
       detail::set_product(out.output.middleCols(t, attention.count),
                           window.values.middleCols(attention.first, attention.length),
                           attention.weights, detail::all_at_once);
     }
-    append(s, in);
+    append(s, inputs);
   }
 
-  void backward(const OwnedState& initial, const WriteSequence<KeyValueCache>& in,
-                const ReadSequence<KeyValueCache>& reads, const OutGradSequence<KeyValueCache>& dy,
-                OwnedState& ds, WriteGradSequence<KeyValueCache> dw,
-                ReadGradSequence<KeyValueCache> dr) const {
-    const auto window = window_of(initial, in);
+  void backward(const OwnedState& initial, const WriteSequence<KeyValueCache>& inputs,
+                const ReadSequence<KeyValueCache>& queries,
+                const OutGradSequence<KeyValueCache>& dy, OwnedState& ds,
+                WriteGradSequence<KeyValueCache> dinputs,
+                ReadGradSequence<KeyValueCache> dqueries) const {
+    const auto window = window_of(initial, inputs);
     auto dwindow = window;
     dwindow.keys.setZero();
     dwindow.values.setZero();
-    move_final_gradient(initial, in.key.cols(), ds, dwindow);
+    move_final_gradient(initial, inputs.key.cols(), ds, dwindow);
     detail::Attention<S> attention;
-    for (Index t = 0; t < in.key.cols(); t += attention.block) {
-      attention.compute_weights(window, reads.query, t, options_.scale);
-      attention.vjp(window, reads.query, dy.output, t, options_.scale, dwindow, dr.query);
+    for (Index t = 0; t < inputs.key.cols(); t += attention.block) {
+      attention.compute_weights(window, queries.query, t, options_.scale);
+      attention.vjp(window, queries.query, dy.output, t, options_.scale, dwindow, dqueries.query);
     }
-    dw.key += dwindow.keys.rightCols(in.key.cols());
-    dw.value += dwindow.values.rightCols(in.key.cols());
+    dinputs.key += dwindow.keys.rightCols(inputs.key.cols());
+    dinputs.value += dwindow.values.rightCols(inputs.key.cols());
     for (Index i = 0; i < window.held; ++i) {
       ds.keys.col(slot(initial.length - window.held + i)) += dwindow.keys.col(i);
       ds.values.col(slot(initial.length - window.held + i)) += dwindow.values.col(i);
@@ -145,26 +146,26 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
   Index slot(Index position) const { return position % options_.capacity; }
 
   // The tokens of the cache, oldest first, followed by the new tokens.
-  Window window_of(const OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
+  Window window_of(const OwnedState& s, const WriteSequence<KeyValueCache>& inputs) const {
     Window window;
     window.held = std::min(s.length, options_.capacity);
     window.capacity = options_.capacity;
-    window.keys.resize(signature_.dk, window.held + in.key.cols());
-    window.values.resize(signature_.dv, window.held + in.key.cols());
+    window.keys.resize(signature_.dk, window.held + inputs.key.cols());
+    window.values.resize(signature_.dv, window.held + inputs.key.cols());
     for (Index i = 0; i < window.held; ++i) {
       window.keys.col(i) = s.keys.col(slot(s.length - window.held + i));
       window.values.col(i) = s.values.col(slot(s.length - window.held + i));
     }
-    window.keys.rightCols(in.key.cols()) = in.key;
-    window.values.rightCols(in.key.cols()) = in.value;
+    window.keys.rightCols(inputs.key.cols()) = inputs.key;
+    window.values.rightCols(inputs.key.cols()) = inputs.value;
     return window;
   }
 
-  void append(OwnedState& s, const WriteSequence<KeyValueCache>& in) const {
-    const Index steps = in.key.cols();
+  void append(OwnedState& s, const WriteSequence<KeyValueCache>& inputs) const {
+    const Index steps = inputs.key.cols();
     for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
-      s.keys.col(slot(s.length + t)) = in.key.col(t);
-      s.values.col(slot(s.length + t)) = in.value.col(t);
+      s.keys.col(slot(s.length + t)) = inputs.key.col(t);
+      s.values.col(slot(s.length + t)) = inputs.value.col(t);
     }
     s.length += steps;
   }

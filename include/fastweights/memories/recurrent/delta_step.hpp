@@ -51,20 +51,21 @@ template <class W, class T, class Y> void delta_output(const W& w, const T& t, Y
 template <class W, class T, class Dy, class DW, class DT>
 void delta_step_vjp(const W& w, const T& t, const Dy& dy, DW& dw, DT dt) {
   using S = typename W::Scalar;
-  scratch<S, W::RowsAtCompileTime, 2>(w.rows(), [&](auto& error, auto& derror) {
+  scratch<S, W::RowsAtCompileTime, 2>(w.rows(), [&](auto& error, auto& dupdate) {
+    auto &update = error, &dretrieved = dupdate;  // reuse the storage
     error.noalias() = w * t.key;
     error = t.value - error;
     dw.noalias() += dy * t.query.transpose();
     dt.query.noalias() += w.transpose() * dy;
     dt.query += t.key * S(t.beta * error.cwiseProduct(dy).sum());
-    derror.noalias() = dw * t.key;  // the gradient of the update
-    dt.beta += error.cwiseProduct(derror).sum();
-    error *= t.beta;  // the update
-    dt.key.noalias() += dw.transpose() * error;
-    derror *= -t.beta;  // the gradient of W k
-    dt.value -= derror;
-    dw.noalias() += derror * t.key.transpose();
-    dt.key.noalias() += w.transpose() * derror;
+    dupdate.noalias() = dw * t.key;
+    dt.beta += error.cwiseProduct(dupdate).sum();
+    update *= t.beta;
+    dt.key.noalias() += dw.transpose() * update;
+    dretrieved *= -t.beta;
+    dt.value -= dretrieved;
+    dw.noalias() += dretrieved * t.key.transpose();
+    dt.key.noalias() += w.transpose() * dretrieved;
   });
 }
 

@@ -80,13 +80,14 @@ class DeltaRule {
       error = t.value - gain.read * retrieved;
       add_beta_vjp(gain.write, error, dupdate, dt.beta);
       const S dwrite = times_beta(t.beta, error).cwiseProduct(dupdate).sum();
-      error = gain.write * times_beta(t.beta, error);  // the update u
-      dt.key.noalias() += ds.W.transpose() * error;
-      error = gain.write * times_beta(t.beta, dupdate);  // the gradient of the error
-      dt.value += error;
-      const S dread = -error.cwiseProduct(retrieved).sum();
-      error *= -gain.read;  // the gradient of W k
-      detail::product_vjp(s.W, t.key, error, ds.W, dt.key);
+      auto &update = error, &derror = error, &dretrieved = error;  // reuse the error's storage
+      update = gain.write * times_beta(t.beta, error);
+      dt.key.noalias() += ds.W.transpose() * update;
+      derror = gain.write * times_beta(t.beta, dupdate);
+      dt.value += derror;
+      const S dread = -derror.cwiseProduct(retrieved).sum();
+      dretrieved *= -gain.read;
+      detail::product_vjp(s.W, t.key, dretrieved, ds.W, dt.key);
       gain_vjp(s, t.key, gain, dwrite, dread, ds, dt.key);
     });
   }
@@ -98,78 +99,80 @@ class DeltaRule {
   }
 
   EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<DeltaRule>& t,
-                                const ReadToken<DeltaRule>& reads,
+                                const ReadToken<DeltaRule>& query,
                                 OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, reads, out);
+    detail::step_by_kernel(*this, s, t, query, out);
   }
-  void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
+  void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
+            const ReadSequence<DeltaRule>& queries,
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, reads, out);
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
   }
-  /// The errors v_t − W_{t−1} k_t of the forward pass, d_v×T, and a buffer of the same size.
+  /// The errors v_t − W_{t−1} k_t of the forward pass, and the gradients of the updates, d_v×T.
   struct Trace {
-    Eigen::Matrix<S, Dynamic, Dynamic> errors, corrections;
+    Eigen::Matrix<S, Dynamic, Dynamic> errors, update_gradients;
   };
-  static constexpr bool own_gradient = detail::KernelScalar<S> && !Normaliser::active &&
-                                       std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
-  void scan(OwnedState& s, const WriteSequence<DeltaRule>& in, const ReadSequence<DeltaRule>& reads,
-            OutSequence<DeltaRule> out, Trace& trace) const requires own_gradient {
-    trace.errors.resize(dv(), in.key.cols());
-    detail::scan_by_kernel(*this, s, in, reads, out, detail::columns_of(trace.errors));
+  static constexpr bool custom_backward = detail::KernelScalar<S> && !Normaliser::active &&
+                                          std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
+  void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
+            const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out,
+            Trace& trace) const requires custom_backward {
+    trace.errors.resize(dv(), inputs.key.cols());
+    detail::scan_by_kernel(*this, s, inputs, queries, out, detail::columns_of(trace.errors));
   }
-  void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& in,
-                const ReadSequence<DeltaRule>& reads, const OutGradSequence<DeltaRule>& dy,
-                OwnedState& ds, WriteGradSequence<DeltaRule> dw,
-                ReadGradSequence<DeltaRule> dr) const requires own_gradient {
-    trace.corrections.resize(dv(), in.key.cols());
-    auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
-    tokens.u = detail::columns_of(trace.errors);
-    tokens.c = detail::columns_of(trace.corrections);
-    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
+  void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& inputs,
+                const ReadSequence<DeltaRule>& queries, const OutGradSequence<DeltaRule>& dy,
+                OwnedState& ds, WriteGradSequence<DeltaRule> dinputs,
+                ReadGradSequence<DeltaRule> dqueries) const requires custom_backward {
+    trace.update_gradients.resize(dv(), inputs.key.cols());
+    auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
+    tokens.e = detail::columns_of(trace.errors);
+    tokens.du = detail::columns_of(trace.update_gradients);
+    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, inputs.key.cols());
   }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<DeltaRule>& t,
-                                            const ReadToken<DeltaRule>& reads) const {
+                                            const ReadToken<DeltaRule>& query) const {
     const Gain gain = gain_of(s, t.key);
     detail::TokenCoefficients<S> c;
-    c.value = gain.write;
-    c.retrieved = gain.write * gain.read;
+    c.value_scale = gain.write;
+    c.retrieved_scale = gain.write * gain.read;
     if constexpr (!detail::is_per_row<decltype(t.beta)>) c.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
-    c.read = read_coefficient(s, reads);
+    c.read_scale = read_scale(s, query);
     return c;
   }
   template <class AnyState>
-  S read_coefficient(const AnyState& s, const ReadToken<DeltaRule>& reads) const {
-    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
+  S read_scale(const AnyState& s, const ReadToken<DeltaRule>& query) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, query.query);
     return S(1);
   }
 
   /// The WY form. The updates U solve a unit triangular system,
   /// u_t = β_t (v_t − W k_t − Σ_{i<t} u_i (k_i·k_t)). Then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
-  void chunk(OwnedState& s, const WriteSequence<DeltaRule>& in,
-             const ReadSequence<DeltaRule>& reads, OutSequence<DeltaRule> out) const {
-    const Index steps = in.key.cols();
-    const auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
-    const auto weights = detail::causal_products<S>(in.key, reads.query);
+  void chunk(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
+             const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out) const {
+    const Index steps = inputs.key.cols();
+    const auto key_products = detail::causal_products<S>(inputs.key, inputs.key, /*strict=*/true);
+    const auto weights = detail::causal_products<S>(inputs.key, queries.query);
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);
-    detail::set_product(updates, s.W, in.key);
+    detail::set_product(updates, s.W, inputs.key);
     for (Index t = 0; t < steps; ++t) {
-      const Gain gain = gain_of(s, in.key.col(t));
+      const Gain gain = gain_of(s, inputs.key.col(t));
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
-      update = gain.write * times_beta(in.beta.token(t, {signature_.dv, 1}),
-                                       in.value.col(t) - gain.read * update);
-      normaliser_.write(s.normaliser, in.key.col(t));
+      update = gain.write * times_beta(inputs.beta.token(t, {signature_.dv, 1}),
+                                       inputs.value.col(t) - gain.read * update);
+      normaliser_.write(s.normaliser, inputs.key.col(t));
       if constexpr (Normaliser::active)
-        inverses[t] = normaliser_.inverse(s.normaliser, reads.query.col(t));
+        inverses[t] = normaliser_.inverse(s.normaliser, queries.query.col(t));
     }
-    detail::set_product(out.output, s.W, reads.query);
+    detail::set_product(out.output, s.W, queries.query);
     detail::add_product(out.output, updates, weights);
     if constexpr (Normaliser::active) out.output *= inverses.asDiagonal();
-    detail::add_product(s.W, updates, in.key.transpose());
+    detail::add_product(s.W, updates, inputs.key.transpose());
   }
 
   /// W_t = W_{t−1} (I − β k kᵀ) + β v kᵀ is affine in W, so that a segment of writes is W ← W A +

@@ -71,12 +71,13 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
       shrink_vjp(s, t, retrieved, error, ds, dupdate);
       dupdate.noalias() = ds.W * t.key;
       dt.beta += error.cwiseProduct(dupdate).sum();
-      error *= t.beta;  // the update u
-      dt.key.noalias() += ds.W.transpose() * error;
-      dupdate *= t.beta;  // the gradient of v − W k
-      dt.value += dupdate;
-      dupdate *= S(-1);
-      detail::product_vjp(s.W, t.key, dupdate, ds.W, dt.key);
+      auto &update = error, &derror = dupdate, &dretrieved = dupdate;  // reuse the storage
+      update *= t.beta;
+      dt.key.noalias() += ds.W.transpose() * update;
+      derror *= t.beta;
+      dt.value += derror;
+      dretrieved *= S(-1);
+      detail::product_vjp(s.W, t.key, dretrieved, ds.W, dt.key);
     });
   }
 

@@ -76,13 +76,14 @@ class GatedDeltaRule {
         error = t.value - error;
         dupdate.noalias() = ds.W * t.key;
         dt.beta += error.cwiseProduct(dupdate).sum();
-        error *= t.beta;  // the update u
-        dt.key.noalias() += ds.W.transpose() * error;
-        dupdate *= t.beta;  // the gradient of the error
-        dt.value += dupdate;
-        along_keys.noalias() = s.W.transpose() * dupdate;
+        auto &update = error, &derror = dupdate;  // reuse the storage
+        update *= t.beta;
+        dt.key.noalias() += ds.W.transpose() * update;
+        derror *= t.beta;
+        dt.value += derror;
+        along_keys.noalias() = s.W.transpose() * derror;
         dt.key -= detail::decayed(t.decay, along_keys);
-        ds.W.noalias() -= dupdate * t.key.transpose();  // the gradient of W̄
+        ds.W.noalias() -= derror * t.key.transpose();  // the gradient of W̄
         detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
       });
     });
@@ -95,27 +96,27 @@ class GatedDeltaRule {
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& reads,
+      OwnedState& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& query,
       OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, reads, out);
+    detail::step_by_kernel(*this, s, t, query, out);
   }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
-            const ReadSequence<GatedDeltaRule>& reads,
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
+            const ReadSequence<GatedDeltaRule>& queries,
             OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, reads, out);
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
   }
   using Trace = detail::DecayTrace<S, OwnedState>;
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
-            const ReadSequence<GatedDeltaRule>& reads, OutSequence<GatedDeltaRule> out,
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
+            const ReadSequence<GatedDeltaRule>& queries, OutSequence<GatedDeltaRule> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_with_states(*this, s, in, reads, out, trace);
+    detail::scan_with_states(*this, s, inputs, queries, out, trace);
   }
-  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& in,
-                const ReadSequence<GatedDeltaRule>& reads,
+  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& inputs,
+                const ReadSequence<GatedDeltaRule>& queries,
                 const OutGradSequence<GatedDeltaRule>& dy, OwnedState& ds,
-                WriteGradSequence<GatedDeltaRule> dw,
-                ReadGradSequence<GatedDeltaRule> dr) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
+                WriteGradSequence<GatedDeltaRule> dinputs,
+                ReadGradSequence<GatedDeltaRule> dqueries) const requires detail::KernelScalar<S> {
+    detail::decay_backward(*this, trace, inputs, queries, dy, ds, dinputs, dqueries);
   }
   /// The kernels' coefficients of a token.
   template <class AnyState>
@@ -130,30 +131,30 @@ class GatedDeltaRule {
   /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk:
   /// u_t = β_t (v_t − γ_t W k_t − Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)). Then Y and W follow from
   /// U as from the values of gated linear attention.
-  void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& in,
-             const ReadSequence<GatedDeltaRule>& reads,
+  void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
+             const ReadSequence<GatedDeltaRule>& queries,
              OutSequence<GatedDeltaRule> out) const requires one_decay {
-    const auto decays = detail::causal_decays<S>(in.decay);
+    const auto decays = detail::causal_decays<S>(inputs.decay);
     const Index steps = decays.cols();
-    const Eigen::Matrix<S, 1, Dynamic> decay_of_state = in.decay[0] * decays.row(0);  // γ
-    auto key_products = detail::causal_products<S>(in.key, in.key, /*strict=*/true);
+    const Eigen::Matrix<S, 1, Dynamic> decay_of_state = inputs.decay[0] * decays.row(0);  // γ
+    auto key_products = detail::causal_products<S>(inputs.key, inputs.key, /*strict=*/true);
     key_products.array() *= decays.array();
-    auto weights = detail::causal_products<S>(in.key, reads.query);
+    auto weights = detail::causal_products<S>(inputs.key, queries.query);
     weights.array() *= decays.array();
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
-    detail::set_product(updates, s.W, in.key);
+    detail::set_product(updates, s.W, inputs.key);
     updates *= decay_of_state.asDiagonal();
     for (Index t = 0; t < steps; ++t) {
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
-      update = in.beta[t] * (in.value.col(t) - update);
+      update = inputs.beta[t] * (inputs.value.col(t) - update);
     }
-    detail::set_product(out.output, s.W, reads.query);
+    detail::set_product(out.output, s.W, queries.query);
     out.output *= decay_of_state.asDiagonal();
     detail::add_product(out.output, updates, weights);
     s.W *= decay_of_state[steps - 1];
     updates *= decays.col(steps - 1).asDiagonal();
-    detail::add_product(s.W, updates, in.key.transpose());
+    detail::add_product(s.W, updates, inputs.key.transpose());
   }
 
   /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a segment is W ← W A + B.

@@ -76,27 +76,29 @@ class GatedLinearAttention {
 
   EIGEN_ALWAYS_INLINE void step(
       OwnedState& s, const WriteToken<GatedLinearAttention>& t,
-      const ReadToken<GatedLinearAttention>& reads,
+      const ReadToken<GatedLinearAttention>& query,
       OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, reads, out);
+    detail::step_by_kernel(*this, s, t, query, out);
   }
-  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
-            const ReadSequence<GatedLinearAttention>& reads,
+  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& inputs,
+            const ReadSequence<GatedLinearAttention>& queries,
             OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, reads, out);
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
   }
   using Trace = detail::DecayTrace<S, OwnedState>;
-  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
-            const ReadSequence<GatedLinearAttention>& reads, OutSequence<GatedLinearAttention> out,
+  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& inputs,
+            const ReadSequence<GatedLinearAttention>& queries,
+            OutSequence<GatedLinearAttention> out,
             Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_with_states(*this, s, in, reads, out, trace);
+    detail::scan_with_states(*this, s, inputs, queries, out, trace);
   }
-  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedLinearAttention>& in,
-                const ReadSequence<GatedLinearAttention>& reads,
-                const OutGradSequence<GatedLinearAttention>& dy, OwnedState& ds,
-                WriteGradSequence<GatedLinearAttention> dw,
-                ReadGradSequence<GatedLinearAttention> dr) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, in, reads, dy, ds, dw, dr);
+  void backward(
+      const OwnedState&, Trace& trace, const WriteSequence<GatedLinearAttention>& inputs,
+      const ReadSequence<GatedLinearAttention>& queries,
+      const OutGradSequence<GatedLinearAttention>& dy, OwnedState& ds,
+      WriteGradSequence<GatedLinearAttention> dinputs,
+      ReadGradSequence<GatedLinearAttention> dqueries) const requires detail::KernelScalar<S> {
+    detail::decay_backward(*this, trace, inputs, queries, dy, ds, dinputs, dqueries);
   }
   /// The kernels' coefficients of a token.
   template <class AnyState>
@@ -108,20 +110,20 @@ class GatedLinearAttention {
   }
 
   /// With γ_t = α_1 ⋯ α_t in the chunk: y_t = γ_t W q_t + Σ_{i≤t} (α_{i+1} ⋯ α_t) v_i (k_i·q_t).
-  void chunk(OwnedState& s, const WriteSequence<GatedLinearAttention>& in,
-             const ReadSequence<GatedLinearAttention>& reads,
+  void chunk(OwnedState& s, const WriteSequence<GatedLinearAttention>& inputs,
+             const ReadSequence<GatedLinearAttention>& queries,
              OutSequence<GatedLinearAttention> out) const requires one_decay {
-    const auto decays = detail::causal_decays<S>(in.decay);
+    const auto decays = detail::causal_decays<S>(inputs.decay);
     const Index last = decays.cols() - 1;
-    auto weights = detail::causal_products<S>(in.key, reads.query);
+    auto weights = detail::causal_products<S>(inputs.key, queries.query);
     weights.array() *= decays.array();
-    detail::set_product(out.output, s.W, reads.query);
-    out.output *= (in.decay[0] * decays.row(0)).asDiagonal();
-    detail::add_product(out.output, in.value, weights);
-    s.W *= in.decay[0] * decays(0, last);
+    detail::set_product(out.output, s.W, queries.query);
+    out.output *= (inputs.decay[0] * decays.row(0)).asDiagonal();
+    detail::add_product(out.output, inputs.value, weights);
+    s.W *= inputs.decay[0] * decays(0, last);
     const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
-        in.value * decays.col(last).asDiagonal();
-    detail::add_product(s.W, decayed_values, in.key.transpose());
+        inputs.value * decays.col(last).asDiagonal();
+    detail::add_product(s.W, decayed_values, inputs.key.transpose());
   }
 
   /// A segment of writes: W ← W diag(decay) + sum.

@@ -68,26 +68,27 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& reads,
+      OwnedState& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& query,
       OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, reads, out);
+    detail::step_by_kernel(*this, s, t, query, out);
   }
-  void scan(OwnedState& s, const WriteSequence<HebbianMemory>& in,
-            const ReadSequence<HebbianMemory>& reads,
+  void scan(OwnedState& s, const WriteSequence<HebbianMemory>& inputs,
+            const ReadSequence<HebbianMemory>& queries,
             OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, reads, out);
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
   }
-  void backward(const OwnedState& initial, const WriteSequence<HebbianMemory>& in,
-                const ReadSequence<HebbianMemory>& reads, const OutGradSequence<HebbianMemory>& dy,
-                OwnedState& ds, WriteGradSequence<HebbianMemory> dw,
-                ReadGradSequence<HebbianMemory> dr) const requires detail::KernelScalar<S> {
-    auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
+  void backward(const OwnedState& initial, const WriteSequence<HebbianMemory>& inputs,
+                const ReadSequence<HebbianMemory>& queries,
+                const OutGradSequence<HebbianMemory>& dy, OwnedState& ds,
+                WriteGradSequence<HebbianMemory> dinputs,
+                ReadGradSequence<HebbianMemory> dqueries) const requires detail::KernelScalar<S> {
+    auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
     tokens.beta = {&rates_.rate, 0};
     tokens.decays = {&rates_.decay, 0};
-    if (in.key.cols() == 0) return;
+    if (inputs.key.cols() == 0) return;
     OwnedState decayed = initial;
     decayed.W *= rates_.decay;
-    detail::backward_pairs<has_delta_term, decay_kind>(decayed.W, ds.W, tokens, in.key.cols());
+    detail::backward_pairs<has_delta_term, decay_kind>(decayed.W, ds.W, tokens, inputs.key.cols());
     ds.W *= rates_.decay;
   }
   /// The kernels' coefficients of a token.
@@ -95,29 +96,29 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<HebbianMemory>&,
                                             const ReadToken<HebbianMemory>&) const {
     detail::TokenCoefficients<S> c;
-    c.value = rates_.rate;
+    c.value_scale = rates_.rate;
     c.decay = rates_.decay;
     return c;
   }
 
   /// y_t = λᵗ W q_t + η Σ_{i≤t} λ^{t−i} v_i (k_i·q_t), with t counted from 1 in the chunk.
-  void chunk(OwnedState& s, const WriteSequence<HebbianMemory>& in,
-             const ReadSequence<HebbianMemory>& reads, OutSequence<HebbianMemory> out) const {
-    const Index steps = in.key.cols();
+  void chunk(OwnedState& s, const WriteSequence<HebbianMemory>& inputs,
+             const ReadSequence<HebbianMemory>& queries, OutSequence<HebbianMemory> out) const {
+    const Index steps = inputs.key.cols();
     Eigen::Matrix<S, 1, Dynamic> powers(steps + 1);  // λ^0 … λ^steps
     powers[0] = S(1);
     for (Index t = 0; t < steps; ++t) powers[t + 1] = powers[t] * rates_.decay;
-    auto weights = detail::causal_products<S>(in.key, reads.query);
+    auto weights = detail::causal_products<S>(inputs.key, queries.query);
     for (Index t = 0; t < steps; ++t)
       weights.col(t).head(t + 1).array() *=
           rates_.rate * powers.head(t + 1).reverse().transpose().array();
-    detail::set_product(out.output, s.W, reads.query);
+    detail::set_product(out.output, s.W, queries.query);
     out.output *= powers.tail(steps).asDiagonal();
-    detail::add_product(out.output, in.value, weights);
+    detail::add_product(out.output, inputs.value, weights);
     s.W *= powers[steps];
     const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
-        in.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal();
-    detail::add_product(s.W, decayed_values, in.key.transpose());
+        inputs.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal();
+    detail::add_product(s.W, decayed_values, inputs.key.transpose());
   }
 
   /// A segment of writes: W ← decay W + sum.

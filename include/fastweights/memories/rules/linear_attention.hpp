@@ -71,46 +71,47 @@ class LinearAttention {
   }
 
   EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& reads,
+      OwnedState& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& query,
       OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, reads, out);
+    detail::step_by_kernel(*this, s, t, query, out);
   }
-  void scan(OwnedState& s, const WriteSequence<LinearAttention>& in,
-            const ReadSequence<LinearAttention>& reads,
+  void scan(OwnedState& s, const WriteSequence<LinearAttention>& inputs,
+            const ReadSequence<LinearAttention>& queries,
             OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, in, reads, out);
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
   }
-  void backward(const OwnedState& initial, const WriteSequence<LinearAttention>& in,
-                const ReadSequence<LinearAttention>& reads,
+  void backward(const OwnedState& initial, const WriteSequence<LinearAttention>& inputs,
+                const ReadSequence<LinearAttention>& queries,
                 const OutGradSequence<LinearAttention>& dy, OwnedState& ds,
-                WriteGradSequence<LinearAttention> dw, ReadGradSequence<LinearAttention> dr) const
+                WriteGradSequence<LinearAttention> dinputs,
+                ReadGradSequence<LinearAttention> dqueries) const
       requires(detail::KernelScalar<S> && !Normaliser::active) {
-    const auto tokens = detail::backward_tokens(*this, in, reads, dy, dw, dr);
-    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, in.key.cols());
+    const auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
+    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, inputs.key.cols());
   }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<LinearAttention>& t,
-                                            const ReadToken<LinearAttention>& reads) const {
+                                            const ReadToken<LinearAttention>& query) const {
     detail::TokenCoefficients<S> c;
     normaliser_.write(s.normaliser, t.key);
-    c.read = read_coefficient(s, reads);
+    c.read_scale = read_scale(s, query);
     return c;
   }
   template <class AnyState>
-  S read_coefficient(const AnyState& s, const ReadToken<LinearAttention>& reads) const {
-    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, reads.query);
+  S read_scale(const AnyState& s, const ReadToken<LinearAttention>& query) const {
+    if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, query.query);
     return S(1);
   }
 
   /// Y = W Q + V triu(KᵀQ), W += V Kᵀ.
-  void chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
-             const ReadSequence<LinearAttention>& reads, OutSequence<LinearAttention> out) const {
-    const auto weights = detail::causal_products<S>(in.key, reads.query);
-    detail::set_product(out.output, s.W, reads.query);
-    detail::add_product(out.output, in.value, weights);
-    if constexpr (Normaliser::active) normalise_chunk(s, in, reads, out);
-    detail::add_product(s.W, in.value, in.key.transpose());
+  void chunk(OwnedState& s, const WriteSequence<LinearAttention>& inputs,
+             const ReadSequence<LinearAttention>& queries, OutSequence<LinearAttention> out) const {
+    const auto weights = detail::causal_products<S>(inputs.key, queries.query);
+    detail::set_product(out.output, s.W, queries.query);
+    detail::add_product(out.output, inputs.value, weights);
+    if constexpr (Normaliser::active) normalise_chunk(s, inputs, queries, out);
+    detail::add_product(s.W, inputs.value, inputs.key.transpose());
   }
 
   Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }
@@ -129,13 +130,13 @@ class LinearAttention {
   Index dk() const { return signature_.dk; }
 
   // Updates z token by token, so that it is rounded as in the recurrent form.
-  void normalise_chunk(OwnedState& s, const WriteSequence<LinearAttention>& in,
-                       const ReadSequence<LinearAttention>& reads,
+  void normalise_chunk(OwnedState& s, const WriteSequence<LinearAttention>& inputs,
+                       const ReadSequence<LinearAttention>& queries,
                        OutSequence<LinearAttention>& out) const {
-    for (Index t = 0; t < in.key.cols(); ++t) {
-      normaliser_.write(s.normaliser, in.key.col(t));
+    for (Index t = 0; t < inputs.key.cols(); ++t) {
+      normaliser_.write(s.normaliser, inputs.key.col(t));
       if constexpr (Normaliser::active)
-        out.output.col(t) *= normaliser_.inverse(s.normaliser, reads.query.col(t));
+        out.output.col(t) *= normaliser_.inverse(s.normaliser, queries.query.col(t));
     }
   }
 

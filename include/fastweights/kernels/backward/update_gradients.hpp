@@ -5,13 +5,13 @@
 namespace fw::detail {
 inline namespace FASTWEIGHTS_KERNELS {
 
-/// One pair of the first backward pass, the later token first: updates G and computes c_t = G_t
-/// k_t.
-template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelErrors {
+/// One pair of the first backward pass, the later token first: updates G and computes the
+/// gradients of the updates, du_t = G_t k_t.
+template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelUpdateGradients {
  public:
   using Column = Rows<S, R>;
   static constexpr int updates = HasDeltaTerm ? 4 : 2, products = 2;
-  static constexpr auto decay_writes = writes_of(decay_kind, Writes::decay_columns);
+  static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_columns);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);
@@ -24,7 +24,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelEr
     return p.previous_key_products;
   }
 
-  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, products>& c,
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, products>& du,
                                          Pending<S, R, updates>& pending, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
     const Index first = panel.first, rows = panel.rows;
@@ -33,23 +33,23 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelEr
     Column dy1 = load_part<Column>(one.dy + first, 0, rows);
     Column dy2 = load_part<Column>(two.dy + first, 0, rows);
     if (p.single) dy2 = Column::all(S(0));
-    Column &c1 = c.first.only, &c2 = c.second.only;
-    scale_products(decays, c);
-    c2.add(dy2, p.key_products[3]);
-    c1.add(dy2, p.key_products[2]);
-    Column g2 = c2;
+    Column &du1 = du.first.only, &du2 = du.second.only;
+    scale_products(decays, du);
+    du2.add(dy2, p.key_products[3]);
+    du1.add(dy2, p.key_products[2]);
+    Column g2 = du2;
     g2.scale(-two.beta);
-    if constexpr (HasDeltaTerm) c1.add(g2, p.key_products[0]);
-    decays.decay_two(c1);
-    c1.add(dy1, p.key_products[1]);
+    if constexpr (HasDeltaTerm) du1.add(g2, p.key_products[0]);
+    decays.decay_two(du1);
+    du1.add(dy1, p.key_products[1]);
     if constexpr (HasDeltaTerm) {
-      Column g1 = c1;
+      Column g1 = du1;
       g1.scale(-one.beta);
-      store_part(c1, one.c + first, 0, rows);
-      add_to(one.dv + first, c1, one.beta, rows);
+      store_part(du1, one.du + first, 0, rows);
+      add_to(one.dv + first, du1, one.beta, rows);
       if (!p.single) {
-        store_part(c2, two.c + first, 0, rows);
-        add_to(two.dv + first, c2, two.beta, rows);
+        store_part(du2, two.du + first, 0, rows);
+        add_to(two.dv + first, du2, two.beta, rows);
       }
       decays.scale_backward_updates(dy1, dy2);
       decays.scale_backward_updates(g1, g2);
@@ -57,8 +57,8 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelEr
                  {{{one.q_before}, {one.k_before}}, {{two.q_before}, {two.k_before}}},
                  p.decays};
     } else {
-      add_to(one.c + first, c1, one.beta, rows);
-      if (!p.single) add_to(two.c + first, c2, two.beta, rows);
+      add_to(one.dv + first, du1, one.beta, rows);
+      if (!p.single) add_to(two.dv + first, du2, two.beta, rows);
       decays.scale_backward_updates(dy1, dy2);
       pending = {{{dy1}, {dy2}}, {{one.q_before}, {two.q_before}}, p.decays};
     }
