@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/algorithms/step.hpp>
+#include <fastweights/core/errors.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -74,8 +75,8 @@ void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   if (chunk < 1)
-    throw std::invalid_argument("chunked_scan: chunk is " + std::to_string(chunk) +
-                                ", expected at least 1");
+    detail::throw_invalid(
+        {"chunked_scan: chunk is ", std::to_string(chunk), ", expected at least 1"});
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_outputs(m, queries, outputs, total);
   for (Index t = 0; t < total; t += chunk) {

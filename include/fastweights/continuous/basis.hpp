@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <fastweights/continuous/moments.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/views.hpp>
 #include <limits>
 #include <vector>
@@ -111,9 +112,9 @@ template <class S>
 GaussianBasis<S>::GaussianBasis(Eigen::ArrayXd means, Eigen::ArrayXd widths)
     : exact_mean_(std::move(means)), width_(std::move(widths)) {
   if (exact_mean_.size() < 1 || exact_mean_.size() != width_.size())
-    throw std::invalid_argument("GaussianBasis: " + std::to_string(exact_mean_.size()) +
-                                " means and " + std::to_string(width_.size()) +
-                                " widths, expected as many of both, at least 1");
+    detail::throw_invalid({"GaussianBasis: ", std::to_string(exact_mean_.size()), " means and ",
+                           std::to_string(width_.size()),
+                           " widths, expected as many of both, at least 1"});
   if (!(width_ > 0).all() || !width_.isFinite().all() || !exact_mean_.isFinite().all())
     throw std::invalid_argument(
         "GaussianBasis: a mean or width is not finite, or a width not positive");
@@ -125,9 +126,8 @@ template <class S>
 GaussianBasis<S>::GaussianBasis(Index functions, const std::vector<double>& widths) {
   const auto per_centre = static_cast<Index>(widths.size());
   if (functions < 1 || per_centre < 1)
-    throw std::invalid_argument("GaussianBasis: " + std::to_string(functions) + " functions of " +
-                                std::to_string(per_centre) +
-                                " widths, expected at least 1 of each");
+    detail::throw_invalid({"GaussianBasis: ", std::to_string(functions), " functions of ",
+                           std::to_string(per_centre), " widths, expected at least 1 of each"});
   const Index centres = (functions + per_centre - 1) / per_centre;
   Eigen::ArrayXd mean(functions), width(functions);
   for (Index n = 0; n < functions; ++n) {
@@ -140,8 +140,8 @@ GaussianBasis<S>::GaussianBasis(Index functions, const std::vector<double>& widt
 
 template <class S> RectangularBasis<S>::RectangularBasis(Index functions) {
   if (functions < 1)
-    throw std::invalid_argument("RectangularBasis: " + std::to_string(functions) +
-                                " functions, expected at least 1");
+    detail::throw_invalid(
+        {"RectangularBasis: ", std::to_string(functions), " functions, expected at least 1"});
   const auto n = static_cast<double>(functions);
   mean_.resize(functions);
   for (Index i = 0; i < functions; ++i) mean_[i] = S((static_cast<double>(i) + 0.5) / n);

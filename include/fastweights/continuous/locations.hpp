@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/continuous/basis.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/record.hpp>
 #include <fastweights/math/random.hpp>
 #include <fastweights/math/softmax.hpp>
@@ -187,10 +188,10 @@ LearnedComponents<S>::LearnedComponents(Index functions, Index components, bool 
     : floor(variance_floor) {
   if (functions < 1 || components < 1 || components > Mixture<S>::max_components ||
       !(variance_floor >= 0))
-    throw std::invalid_argument("LearnedComponents: " + std::to_string(functions) + " functions, " +
-                                std::to_string(components) + " components, floor " +
-                                std::to_string(variance_floor) +
-                                ", expected at least 1, 1 to 8, at least 0");
+    detail::throw_invalid({"LearnedComponents: ", std::to_string(functions), " functions, ",
+                           std::to_string(components), " components, floor ",
+                           std::to_string(variance_floor),
+                           ", expected at least 1, 1 to 8, at least 0"});
   const Index mixing = components > 1 ? components : 0;
   mean_weight.setZero(components, functions);
   variance_weight.setZero(components, functions);

@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 #include <fastweights/continuous/basis.hpp>
+#include <fastweights/core/errors.hpp>
 #include <string>
 #include <vector>
 
@@ -119,10 +120,10 @@ RidgeOperator<double> ridge_operator(const Basis& basis, const detail::Targets& 
       gram.selfadjointView<Eigen::Lower>().rankUpdate(*psi);
   const Eigen::LLT<Eigen::MatrixXd> factor(gram);
   if (factor.info() != Eigen::Success)
-    throw std::invalid_argument(
-        "ridge_operator: the normal equations are not positive definite; "
-        "choose a larger ridge than " +
-        std::to_string(ridge));
+    detail::throw_invalid(
+        {"ridge_operator: the normal equations are not positive definite; "
+         "choose a larger ridge than ",
+         std::to_string(ridge)});
   const auto solved = [&](const Eigen::MatrixXd& psi) -> Eigen::MatrixXd {
     if (psi.cols() == 0) return psi.transpose();  // Eigen would access the first entry
     return factor.solve(psi).transpose();

@@ -1,25 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/memory.hpp>
-#include <stdexcept>
-#include <string>
+#include <string_view>
 
 /// \file
 /// The checks at the public boundary. Each throws std::invalid_argument before anything is changed.
 /// The message names the rule, the member, the given size and the expected size.
 
 namespace fw::detail {
-
-// Out of line and cold: a check that passes costs only a comparison.
-[[noreturn, gnu::cold, gnu::noinline]] inline void throw_mismatch(std::string_view rule,
-                                                                  std::string_view member,
-                                                                  Index given, const char* what,
-                                                                  Index expected, const char* who) {
-  throw std::invalid_argument(std::string(rule) + ": " + std::string(member) + " has " +
-                              std::to_string(given) + " " + what + ", " + who + " expects " +
-                              std::to_string(expected));
-}
 
 // The number of steps in `columns` columns; the last step may have fewer columns.
 inline Index steps_in(Index columns, const MemberExtent& step) {

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <fastweights/core/record.hpp>
 #include <memory>
-#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 /// \file
@@ -61,57 +62,15 @@ struct Leaf {
   void* entry(Index i) const { return static_cast<std::byte*>(data) + i * Index(width); }
 
   /// Sets entry i in storage order. Returns false if a finite x overflows the entry's type.
-  bool store(Index i, double x) const {
-    const auto put = [&]<class S>(S* to) {
-      *to = static_cast<S>(x);
-      return !std::isfinite(x) || (Eigen::numext::isfinite)(*to);
-    };
-    if (scalar == ScalarKind::float32) return put(static_cast<float*>(entry(i)));
-    if (scalar == ScalarKind::float64) return put(static_cast<double*>(entry(i)));
-    if (scalar == ScalarKind::float16) return put(static_cast<Eigen::half*>(entry(i)));
-    if (scalar == ScalarKind::bfloat16) return put(static_cast<Eigen::bfloat16*>(entry(i)));
-    throw std::invalid_argument("fastweights: this member does not hold real numbers");
-  }
+  bool store(Index i, double x) const;
 
   /// The same for integers. Return false if the number does not fit.
-  bool load_integer(Index i, std::int64_t& x) const {
-    return visit_integer(i, [&](auto* at) {
-      x = static_cast<std::int64_t>(*at);
-      return std::in_range<std::int64_t>(*at);
-    });
-  }
-  bool store_integer(Index i, std::int64_t x) const {
-    return visit_integer(i, [&]<class T>(T* at) {
-      if (std::in_range<T>(x)) *at = static_cast<T>(x);
-      return std::in_range<T>(x);
-    });
-  }
+  bool load_integer(Index i, std::int64_t& x) const;
+  bool store_integer(Index i, std::int64_t x) const;
 
   /// All entries in storage order. S must be the type that `scalar` names.
   template <class S> auto entries() const {
     return Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>(static_cast<S*>(data), size());
-  }
-
- private:
-  template <class F> bool visit_integer(Index i, const F& f) const {
-    switch (static_cast<int>(width) * (is_signed ? 1 : -1)) {
-      case 8:
-        return f(static_cast<std::int64_t*>(entry(i)));
-      case 4:
-        return f(static_cast<std::int32_t*>(entry(i)));
-      case 2:
-        return f(static_cast<std::int16_t*>(entry(i)));
-      case 1:
-        return f(static_cast<std::int8_t*>(entry(i)));
-      case -8:
-        return f(static_cast<std::uint64_t*>(entry(i)));
-      case -4:
-        return f(static_cast<std::uint32_t*>(entry(i)));
-      case -2:
-        return f(static_cast<std::uint16_t*>(entry(i)));
-      default:
-        return f(static_cast<std::uint8_t*>(entry(i)));
-    }
   }
 };
 
@@ -208,11 +167,7 @@ struct LeafPath {
   std::string_view name;
   std::size_t index = 0;  // in a list, where `name` is empty
 
-  std::string text() const {
-    const std::string before = parent ? parent->text() : std::string();
-    const std::string own = !parent || !name.empty() ? std::string(name) : std::to_string(index);
-    return before.empty() ? own : before + "." + own;
-  }
+  std::string text() const;
 };
 
 /// A reference to a function of the leaves at one path, one leaf per visited record.
@@ -234,23 +189,8 @@ class LeafVisitor {
 
 /// Calls visit(leaves, path) for every leaf of `count` objects in lockstep, at most 4. The objects
 /// must have the same members, and lists of the same lengths. Does not allocate.
-inline void visit_leaves(const Object* objects, std::size_t count, const LeafVisitor& visit,
-                         const LeafPath& path = {}) {
-  const ObjectType& type = *objects[0].type;
-  if (type.leaf) {
-    std::array<Leaf, 4> leaves;
-    for (std::size_t k = 0; k < count; ++k) leaves[k] = objects[k].type->leaf(objects[k].address);
-    visit(leaves.data(), path);
-  } else if (type.count) {
-    const std::size_t parts = type.count(objects[0].address);
-    for (std::size_t i = 0; i < parts; ++i) {
-      std::array<Object, 4> part;
-      for (std::size_t k = 0; k < count; ++k)
-        part[k] = objects[k].type->part(objects[k].address, i);
-      visit_leaves(part.data(), count, visit, {&path, part[0].name, i});
-    }
-  }
-}
+void visit_leaves(const Object* objects, std::size_t count, const LeafVisitor& visit,
+                  const LeafPath& path = {});
 
 template <class... Records> void visit_all_leaves(const LeafVisitor& visit, Records&... records) {
   static_assert(sizeof...(Records) <= 4);
@@ -259,17 +199,10 @@ template <class... Records> void visit_all_leaves(const LeafVisitor& visit, Reco
 }
 
 /// Whether two objects have lists of the same lengths and arrays of the same shapes.
-inline bool same_shapes(const Object& a, const Object& b) {
-  if (a.type->leaf) {
-    const Leaf x = a.type->leaf(a.address), y = b.type->leaf(b.address);
-    return x.rows == y.rows && x.cols == y.cols;
-  }
-  if (!a.type->count) return true;
-  const std::size_t parts = a.type->count(a.address);
-  if (parts != b.type->count(b.address)) return false;
-  for (std::size_t i = 0; i < parts; ++i)
-    if (!same_shapes(a.type->part(a.address, i), b.type->part(b.address, i))) return false;
-  return true;
-}
+bool same_shapes(const Object& a, const Object& b);
 
 }  // namespace fw::detail
+
+#ifndef FASTWEIGHTS_COMPILED
+#include <fastweights/core/implementation/leaves.hpp>
+#endif

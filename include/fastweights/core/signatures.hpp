@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/carriers.hpp>
+#include <fastweights/core/errors.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -45,9 +46,8 @@ template <class Inputs> constexpr void assert_roles() {
 /// Sizes given to a constructor must be positive and equal to the sizes fixed at compile time.
 template <int Fixed> void check_size(std::string_view rule, std::string_view which, Index given) {
   if (given < 1 || (Fixed != Dynamic && given != Fixed))
-    throw std::invalid_argument(
-        std::string(rule) + ": " + std::string(which) + " is " + std::to_string(given) +
-        ", expected " + (Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)));
+    throw_invalid({rule, ": ", which, " is ", std::to_string(given), ", expected ",
+                   Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)});
 }
 
 /// Checks a hyperparameter of any scalar type that must be positive.

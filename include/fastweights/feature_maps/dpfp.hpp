@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/feature_maps/columns.hpp>
 #include <fastweights/feature_maps/relu.hpp>
@@ -102,9 +103,8 @@ template <int Nu = 1> struct Dpfp {
   }
 
   [[noreturn, gnu::cold]] static void throw_nu(Index d) {
-    throw std::invalid_argument("Dpfp: nu is " + std::to_string(Nu) + ", expected 1 to " +
-                                std::to_string(2 * d - 1) + " for x of " + std::to_string(d) +
-                                " rows");
+    detail::throw_invalid({"Dpfp: nu is ", std::to_string(Nu), ", expected 1 to ",
+                           std::to_string(2 * d - 1), " for x of ", std::to_string(d), " rows"});
   }
 };
 

@@ -62,8 +62,7 @@ inline void check_mapped(std::string_view map, std::string_view member, MatrixSi
 
 // The size of φ(x).
 template <class M> MatrixSize mapped_size(const M& map, MatrixSize x) {
-  if (x.rows < 1)
-    throw std::invalid_argument(std::string(M::name) + ": x has 0 rows, expected at least 1");
+  if (x.rows < 1) throw_invalid({M::name, ": x has 0 rows, expected at least 1"});
   return {map.features(x.rows), x.cols};
 }
 

@@ -1,12 +1,14 @@
 /// Shared by the safetensors reader and writer: the error, a tensor's description, its checked size
 /// in bytes, and the text of messages.
+///
+/// Functions that do not depend on a type are declared here and in the next headers, and defined in
+/// implementation/. A program that links fastweights::compiled does not compile them again.
 #pragma once
 
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -15,7 +17,6 @@
 #include <vector>
 
 #include "fastweights/io/dtype.hpp"
-#include "fastweights/io/json_text.hpp"
 
 namespace fw::io {
 
@@ -53,27 +54,24 @@ inline constexpr std::string_view metadata_name = "__metadata__";
 
 /// width times the product of the axes, or nothing if it overflows. The product leaves out axes of
 /// length zero, so that overflow does not depend on the order of the axes.
-inline std::optional<std::size_t> checked_bytes(const Shape& shape, std::size_t width) {
-  auto product = static_cast<Eigen::Index>(width);
-  bool empty = false;
-  for (const Eigen::Index axis : shape) {
-    empty = empty || axis == 0;
-    if (axis == 0) continue;
-    if (axis < 0 || product > std::numeric_limits<Eigen::Index>::max() / axis) return std::nullopt;
-    product *= axis;
-  }
-  return empty ? 0 : static_cast<std::size_t>(product);
-}
+std::optional<std::size_t> checked_bytes(const Shape& shape, std::size_t width);
 
-inline std::string tensor_label(std::string_view name) { return "tensor " + json_quote(name); }
+std::string tensor_label(std::string_view name);  ///< tensor "name"
+std::string to_text(const Shape& shape);          ///< [3, 4]
 
-inline std::string to_text(const Shape& shape) {
-  std::string text = "[";
-  for (const Eigen::Index axis : shape) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(axis);
-  }
-  return text + "]";
-}
+/// Throws SafeTensorsError if the header is longer than max_header_bytes.
+void check_header_length(std::uint64_t length);
+
+/// Throws SafeTensorsError at the first error.
+Header parse_header(std::string_view text);
+
+/// Checks that every tensor fits its shape, and that together they cover the data exactly once. A
+/// file could hide bytes in a hole, or show the same bytes as two tensors.
+void check_layout(const Header& header, std::size_t data_bytes);
 
 }  // namespace detail
 }  // namespace fw::io
+
+#ifndef FASTWEIGHTS_COMPILED
+#include "fastweights/io/implementation/safetensors_format.hpp"
+#endif

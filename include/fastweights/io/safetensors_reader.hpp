@@ -2,25 +2,21 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "fastweights/core/leaves.hpp"
-#include "fastweights/io/safetensors_header.hpp"
-#include "fastweights/io/safetensors_layout.hpp"
+#include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::io {
 
@@ -39,26 +35,13 @@ concept WritableDense =
 class SafeTensors {
  public:
   /// Reads a whole file. Errors begin with its path.
-  static SafeTensors read(const std::filesystem::path& path) {
-    return parse(file_bytes(path), path.string());
-  }
+  static SafeTensors read(const std::filesystem::path& path);
 
   /// Takes ownership of the bytes. Errors begin with `origin`.
-  static SafeTensors parse(std::vector<std::byte> bytes, std::string origin = "safetensors") {
-    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-    SafeTensors file = view(*owner, std::move(origin));
-    file.owner_ = std::move(owner);
-    return file;
-  }
+  static SafeTensors parse(std::vector<std::byte> bytes, std::string origin = "safetensors");
 
   /// Borrows the bytes. Errors begin with `origin`.
-  static SafeTensors view(std::span<const std::byte> bytes, std::string origin = "safetensors") {
-    try {
-      return SafeTensors(bytes, origin);
-    } catch (const SafeTensorsError& error) {
-      throw SafeTensorsError(origin + ": " + error.what());
-    }
-  }
+  static SafeTensors view(std::span<const std::byte> bytes, std::string origin = "safetensors");
 
   /// Borrowing from a temporary would dangle.
   static SafeTensors view(std::vector<std::byte>&& bytes, std::string origin = "") = delete;
@@ -67,31 +50,20 @@ class SafeTensors {
   bool contains(std::string_view name) const { return header_.tensors.contains(name); }
 
   /// In alphabetical order.
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : header_.tensors) names.push_back(entry.first);
-    return names;
-  }
+  std::vector<std::string> names() const;
 
   const std::map<std::string, std::string, std::less<>>& metadata() const {
     return header_.metadata;
   }
 
   /// Throws, like all access by name, if there is no such tensor.
-  const TensorInfo& info(std::string_view name) const {
-    const auto found = header_.tensors.find(name);
-    if (found == header_.tensors.end()) fail(name, "not in the file");
-    return found->second;
-  }
+  const TensorInfo& info(std::string_view name) const;
 
   DType dtype(std::string_view name) const { return info(name).dtype; }
   const Shape& shape(std::string_view name) const { return info(name).shape; }
 
   /// The tensor's bytes as in the file: row-major, little-endian, with any alignment.
-  std::span<const std::byte> data(std::string_view name) const {
-    const TensorInfo& tensor = info(name);
-    return data_.subspan(tensor.begin, tensor.end - tensor.begin);
-  }
+  std::span<const std::byte> data(std::string_view name) const;
 
   /// All elements in file order (row-major), for any rank. A floating-point S reads F64, F32, F16
   /// and BF16; an integer S reads every integer type and BOOL. Throws for other pairs of types, and
@@ -138,85 +110,21 @@ class SafeTensors {
 
   /// The same for a type-erased array or number. If an element is out of range, the elements before
   /// it have been written.
-  void copy_to(std::string_view name, const fw::detail::Leaf& leaf) const {
-    if (!leaf.is_array && count_of(info(name)) != 1)
-      fail(name, "expected one number, has " + std::to_string(count_of(info(name))));
-    if (leaf.is_array) check_shape(name, leaf.rows, leaf.cols);
-    if (leaf.scalar == fw::detail::ScalarKind::integer)
-      read_counts(name, leaf);
-    else
-      read_floats(name, leaf);
-  }
+  void copy_to(std::string_view name, const fw::detail::Leaf& leaf) const;
 
   /// Throws SafeTensorsError with the file, the tensor and `what`.
-  [[noreturn]] void fail(std::string_view name, const std::string& what) const {
-    throw SafeTensorsError(origin_ + ": " + detail::tensor_label(name) + ": " + what);
-  }
+  [[noreturn]] void fail(std::string_view name, const std::string& what) const;
 
  private:
-  SafeTensors(std::span<const std::byte> bytes, std::string origin) : origin_(std::move(origin)) {
-    const std::size_t header_bytes = checked_header_bytes(bytes);
-    const auto text = bytes.subspan(detail::length_bytes, header_bytes);
-    data_ = bytes.subspan(detail::length_bytes + header_bytes);
-    header_ = detail::parse_header({reinterpret_cast<const char*>(text.data()), text.size()});
-    detail::check_layout(header_, data_.size());
-  }
+  SafeTensors(std::span<const std::byte> bytes, std::string origin);
 
-  static std::size_t checked_header_bytes(std::span<const std::byte> bytes) {
-    if (bytes.size() < detail::length_bytes) {
-      throw SafeTensorsError("holds " + std::to_string(bytes.size()) +
-                             " bytes, the header's length alone takes 8");
-    }
-    const auto length = detail::load_element<std::uint64_t>(bytes.data());
-    if (length > detail::max_header_bytes) {
-      throw SafeTensorsError("header of " + std::to_string(length) +
-                             " bytes exceeds the limit of " +
-                             std::to_string(detail::max_header_bytes));
-    }
-    const std::size_t rest = bytes.size() - detail::length_bytes;
-    if (length > rest) {
-      throw SafeTensorsError("header of " + std::to_string(length) + " bytes, only " +
-                             std::to_string(rest) + " follow its length");
-    }
-    return static_cast<std::size_t>(length);
-  }
+  void check_shape(std::string_view name, Eigen::Index rows, Eigen::Index cols) const;
 
-  static std::vector<std::byte> file_bytes(const std::filesystem::path& path) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    if (error) throw SafeTensorsError(path.string() + ": " + error.message());
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-    std::ifstream stream(path, std::ios::binary);
-    stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-    if (!stream) throw SafeTensorsError(path.string() + ": cannot be read");
-    return bytes;
-  }
+  static std::size_t count_of(const TensorInfo& tensor);
 
-  static Shape without_ones(Shape shape) {
-    std::erase(shape, Eigen::Index{1});
-    return shape;
-  }
-
-  void check_shape(std::string_view name, Eigen::Index rows, Eigen::Index cols) const {
-    const Shape expected{rows, cols};
-    const Shape& found = shape(name);
-    if (without_ones(found) != without_ones(expected))
-      fail(name, "expected shape " + detail::to_text(expected) + ", the file has " +
-                     detail::to_text(found));
-  }
-
-  static std::size_t count_of(const TensorInfo& tensor) {
-    return (tensor.end - tensor.begin) / std::max<std::size_t>(1, width_of(tensor.dtype));
-  }
-
-  void check_kind(std::string_view name, bool fits, const char* kind) const {
-    if (!fits) fail(name, std::string(name_of(dtype(name))) + " cannot be read as " + kind);
-  }
+  void check_kind(std::string_view name, bool fits, const char* kind) const;
   [[noreturn]] void fail_range(std::string_view name, Eigen::Index i,
-                               const std::string& element) const {
-    fail(name, "element " + std::to_string(i) + " is " + element +
-                   ", beyond the range of the type it is read as");
-  }
+                               const std::string& element) const;
 
   template <class S> void read_integers(std::string_view name, std::vector<S>& values) const {
     const DType type = dtype(name);
@@ -229,30 +137,10 @@ class SafeTensors {
     }
   }
 
-  void read_counts(std::string_view name, const fw::detail::Leaf& leaf) const {
-    const std::vector<std::int64_t> counts = values<std::int64_t>(name);
-    for (Eigen::Index i = 0; i < leaf.size(); ++i) {
-      const std::int64_t count = counts[static_cast<std::size_t>(i)];
-      if (!leaf.is_array && count < 0) fail(name, "expected a count, is " + std::to_string(count));
-      if (!leaf.store_integer(leaf.from_row_major(i), count))
-        fail_range(name, i, std::to_string(count));
-    }
-  }
+  void read_counts(std::string_view name, const fw::detail::Leaf& leaf) const;
 
   // The file is row-major; the leaf may be in another order.
-  void read_floats(std::string_view name, const fw::detail::Leaf& leaf) const {
-    const DType type = dtype(name);
-    check_kind(name, detail::is_float(type), "floating-point numbers");
-    const std::byte* bytes = data(name).data();
-    const auto width = static_cast<Eigen::Index>(width_of(type));
-    for (Eigen::Index i = 0; i < leaf.size(); ++i) {
-      const double x = detail::load_float(type, bytes + i * width);
-      if (!leaf.store(leaf.from_row_major(i), x))
-        fail_range(name, i,
-                   type == DType::F64 ? detail::number_text(x)
-                                      : detail::number_text(static_cast<float>(x)));
-    }
-  }
+  void read_floats(std::string_view name, const fw::detail::Leaf& leaf) const;
 
   std::string origin_;
   std::shared_ptr<const std::vector<std::byte>> owner_;
@@ -261,3 +149,7 @@ class SafeTensors {
 };
 
 }  // namespace fw::io
+
+#ifndef FASTWEIGHTS_COMPILED
+#include "fastweights/io/implementation/safetensors_reader.hpp"
+#endif

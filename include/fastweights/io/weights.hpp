@@ -2,8 +2,8 @@
 
 #include <fastweights/core/record.hpp>
 #include <fastweights/io/safetensors.hpp>
-#include <set>
 #include <string>
+#include <utility>
 
 /// \file
 /// Weights and states on disk. Parameters of a layer or model are saved under their dotted names
@@ -22,47 +22,14 @@ namespace fw::io {
 
 namespace detail {
 
-using fw::detail::Leaf;
-using fw::detail::LeafPath;
 using fw::detail::Object;
-using fw::detail::ScalarKind;
 
 enum class Scope { parameters, state };
 
 // A state saves arrays and numbers, a model only arrays. An array of size 0, such as the bias of a
 // layer without one, is not a parameter.
-inline bool is_saved(const Leaf& leaf, Scope scope) {
-  return scope == Scope::state || (leaf.is_array && leaf.size() > 0);
-}
-
-// Calls f(name, leaf) for every leaf that is saved.
-template <class F>
-void for_each_saved(const Object& record, Scope scope, const std::string& prefix, const F& f) {
-  visit_leaves(&record, 1,
-               [&](const Leaf* leaf, const LeafPath& path) {
-                 if (is_saved(*leaf, scope)) f(path.text(), *leaf);
-               },
-               {.name = prefix});
-}
-
-// Throws if the file has a tensor under the prefix that the record does not have.
-inline void check_unexpected(const Object& record, Scope scope, const SafeTensors& file,
-                             const std::string& prefix) {
-  std::set<std::string> expected;
-  for_each_saved(record, scope, prefix,
-                 [&](std::string name, const Leaf&) { expected.insert(name); });
-  const std::string dotted = prefix.empty() ? prefix : prefix + ".";
-  for (const auto& name : file.names())
-    if (name.starts_with(dotted) && !expected.contains(name))
-      file.fail(name, "in the file, but not expected");
-}
-
-inline void load(const Object& record, Scope scope, const SafeTensors& file,
-                 const std::string& prefix) {
-  for_each_saved(record, scope, prefix,
-                 [&](const std::string& name, const Leaf& leaf) { file.copy_to(name, leaf); });
-  check_unexpected(record, scope, file, prefix);
-}
+void load(const Object& record, Scope scope, const SafeTensors& file, const std::string& prefix);
+void add(SafeTensorsWriter& writer, const Object& record, Scope scope, const std::string& prefix);
 
 // Loads into a copy first, so that an error leaves the record unchanged.
 template <class R>
@@ -70,12 +37,6 @@ void load_all(R& record, Scope scope, const SafeTensors& file, const std::string
   R loaded = record;
   load(fw::detail::object(loaded), scope, file, prefix);
   record = std::move(loaded);
-}
-
-inline void add(SafeTensorsWriter& writer, const Object& record, Scope scope,
-                const std::string& prefix) {
-  for_each_saved(record, scope, prefix,
-                 [&](const std::string& name, const Leaf& leaf) { writer.add(name, leaf); });
 }
 
 }  // namespace detail
@@ -117,3 +78,7 @@ template <Record Model> void load(Model& model, const std::filesystem::path& pat
 }
 
 }  // namespace fw::io
+
+#ifndef FASTWEIGHTS_COMPILED
+#include "fastweights/io/implementation/weights.hpp"
+#endif

@@ -72,8 +72,7 @@ void check_extent(std::string_view layer, std::string_view argument, const View&
 
 inline void check_not_empty(std::string_view layer, std::string_view argument, Index steps) {
   if (steps < 1)
-    throw std::invalid_argument(std::string(layer) + ": " + std::string(argument) +
-                                " has no tokens, the layer expects at least 1");
+    throw_invalid({layer, ": ", argument, " has no tokens, the layer expects at least 1"});
 }
 
 // The number of sequences in a state of `total` elements with `per_sequence` elements each. An
@@ -85,9 +84,9 @@ inline Index sequence_count(Index total, Index per_sequence) {
 // Throws unless the columns of x are `sequences` sequences of equal length.
 inline Index check_sequences(std::string_view layer, Index sequences, Index columns) {
   if (sequences < 1 || columns % sequences != 0)
-    throw std::invalid_argument(std::string(layer) + ": x has " + std::to_string(columns) +
-                                " columns, a state of " + std::to_string(sequences) +
-                                " sequences expects a multiple of " + std::to_string(sequences));
+    throw_invalid({layer, ": x has ", std::to_string(columns), " columns, a state of ",
+                   std::to_string(sequences), " sequences expects a multiple of ",
+                   std::to_string(sequences)});
   return sequences;
 }
 

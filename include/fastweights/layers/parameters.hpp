@@ -1,8 +1,8 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/leaves.hpp>
-#include <stdexcept>
 
 /// \file
 /// The parameters of a layer or model: the Eigen members of a record, at any depth. A gradient, or
@@ -24,8 +24,8 @@ inline constexpr bool is_parameter =
 inline void check_same_shapes(std::string_view who, const Object& model, std::string_view argument,
                               const Object& other) {
   if (!same_shapes(model, other))
-    throw std::invalid_argument(std::string(who) + ": the parameters of " + std::string(argument) +
-                                " differ in shape or number from those expected");
+    throw_invalid(
+        {who, ": the parameters of ", argument, " differ in shape or number from those expected"});
 }
 template <Record Model>
 void check_same_shapes(std::string_view who, const Model& model, std::string_view argument,
@@ -60,8 +60,8 @@ void visit_parameters(const std::array<Object, N>& records, const F& f) {
   visit_leaves(records.data(), N, [&f](const Leaf* leaves, const LeafPath& path) {
     if (!leaves->is_array) return;
     if (leaves->scalar != scalar_kind<S>())
-      throw std::invalid_argument("the parameter " + path.text() +
-                                  " has another scalar type than the parameters before it");
+      throw_invalid({"the parameter ", path.text(),
+                     " has another scalar type than the parameters before it"});
     f(leaves);
   });
 }

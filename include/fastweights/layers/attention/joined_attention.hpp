@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/math/random.hpp>
@@ -106,8 +107,8 @@ template <Layer Short, class Long> struct JoinedAttention {
     detail::check_forward(*this, x, y);
     detail::check_extent(name, "state.recent", state.recent, inputs(), window + chunk);
     if (state.seed < 0)
-      throw std::invalid_argument(std::string(name) + ": state.seed is " +
-                                  std::to_string(state.seed) + ", expected at least 0");
+      detail::throw_invalid(
+          {name, ": state.seed is ", std::to_string(state.seed), ", expected at least 0"});
     trace.trained = 0;
     trace.queries.resize(inputs(), x.cols());
     for (auto* buffer : {&trace.long_out, &trace.short_out}) buffer->resize(outputs(), x.cols());

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/continuous/attend.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/attention/kl_regulariser.hpp>
 #include <fastweights/layers/attention/smoothing_gate.hpp>
 #include <fastweights/layers/projections/linear.hpp>
@@ -75,8 +76,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_size<Dynamic>(name, "heads", heads);
     detail::check_above_zero(name, "kl.sigma0", kl.sigma0);
     if (inputs() % heads != 0)
-      throw std::invalid_argument(std::string(name) + ": d is " + std::to_string(inputs()) +
-                                  ", expected a multiple of " + std::to_string(heads) + " heads");
+      detail::throw_invalid({name, ": d is ", std::to_string(inputs()), ", expected a multiple of ",
+                             std::to_string(heads), " heads"});
     if (detail::gate_rows(gate, inputs()) != inputs())
       detail::throw_mismatch(name, "the gate", detail::gate_rows(gate, 0), "rows", inputs(),
                              "the memory");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/attention/relative_band.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 #include <stdexcept>
@@ -134,9 +135,8 @@ template <class S> struct RelativeAttention {
     detail::check_size<Dynamic>(name, "heads", o.heads);
     detail::check_size<Dynamic>(name, "window", o.window);
     if (o.d_model % o.heads != 0)
-      throw std::invalid_argument(std::string(name) + ": d_model is " + std::to_string(o.d_model) +
-                                  ", expected a multiple of heads, which is " +
-                                  std::to_string(o.heads));
+      detail::throw_invalid({name, ": d_model is ", std::to_string(o.d_model),
+                             ", expected a multiple of heads, which is ", std::to_string(o.heads)});
     return o;
   }
   void check_state(const State& state) const {

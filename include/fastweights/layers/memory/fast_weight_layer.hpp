@@ -2,6 +2,7 @@
 
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/algorithms/heads.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/layers/memory/head_inputs.hpp>
 #include <vector>
@@ -162,9 +163,8 @@ struct FastWeightLayer {
       detail::throw_mismatch(name, "the feature map", map.features(d_key), "features", key_rows(m),
                              "the memory");
     if (key_rows(m) == 0 && !std::is_same_v<KeyMap, IdentityMap>)
-      throw std::invalid_argument(std::string(name) + ": the feature map is " +
-                                  std::string(KeyMap::name) + ", expected IdentityMap, as " +
-                                  std::string(M::name) + " takes no keys to map");
+      detail::throw_invalid({name, ": the feature map is ", KeyMap::name,
+                             ", expected IdentityMap, as ", M::name, " takes no keys to map"});
     if constexpr (KeepsSlowWeights<M>)
       slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/layers/projections/elementwise.hpp>
@@ -49,10 +50,9 @@ template <class M> void check_one_token_writes(std::string_view layer, const M& 
   for_each_member(
       [&](std::string_view, const MemberExtent& e) {
         if (e.chunks && e.width != 1)
-          throw std::invalid_argument(std::string(layer) + ": " + std::string(M::name) +
-                                      " takes chunks of " + std::to_string(e.width) +
-                                      " tokens, expected one token at a time; LongTermLayer and "
-                                      "JoinedAttention are for chunks");
+          throw_invalid({layer, ": ", M::name, " takes chunks of ", std::to_string(e.width),
+                         " tokens, expected one token at a time; LongTermLayer and "
+                         "JoinedAttention are for chunks"});
       },
       write);
 }

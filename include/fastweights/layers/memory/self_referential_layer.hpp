@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/layers/memory/head_inputs.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
@@ -111,8 +112,8 @@ template <class S> struct SelfReferentialLayer {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);
     detail::check_size<Dynamic>(name, "heads", o.heads);
     if (o.d_model % o.heads != 0)
-      throw std::invalid_argument(std::string(name) + ": d_model is " + std::to_string(o.d_model) +
-                                  ", expected a multiple of " + std::to_string(o.heads) + " heads");
+      detail::throw_invalid({name, ": d_model is ", std::to_string(o.d_model),
+                             ", expected a multiple of ", std::to_string(o.heads), " heads"});
     return o;
   }
   Index size() const { return memory.signature().dk; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <stdexcept>
 #include <string>
@@ -146,9 +147,9 @@ template <Memory M> struct SummedHeads {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);
     detail::check_size<Dynamic>(name, "heads", o.heads);
     if (!o.causal && !has_full_form)
-      throw std::invalid_argument(std::string(name) + ": the full form of " + std::string(M::name) +
-                                  " was requested, expected a memory with write_vjp, read_vjp and "
-                                  "a read that does not change the state");
+      detail::throw_invalid({name, ": the full form of ", M::name,
+                             " was requested, expected a memory with write_vjp, read_vjp and "
+                             "a read that does not change the state"});
     return o;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
@@ -20,7 +21,7 @@
 namespace fw::detail {
 
 [[noreturn]] inline void reject_hypernetwork(const std::string& what) {
-  throw std::invalid_argument("Hypernetwork: cannot be built with " + what);
+  throw_invalid({"Hypernetwork: cannot be built with ", what});
 }
 
 // The last map of a chain.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/projections/embedding.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 #include <vector>
@@ -95,8 +96,8 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
  private:
   static std::size_t count_of(Index layers) {
     if (layers < 0)
-      throw std::invalid_argument(std::string(name) + ": layers is " + std::to_string(layers) +
-                                  ", expected at least 0");
+      detail::throw_invalid(
+          {name, ": layers is ", std::to_string(layers), ", expected at least 0"});
     return static_cast<std::size_t>(layers);
   }
   template <class View> void check(Symbols ids, std::string_view argument, const View& view) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/layer.hpp>
 #include <span>
 
@@ -13,9 +14,8 @@ namespace detail {
 inline void check_symbols(std::string_view name, Symbols ids, Index symbols) {
   for (std::size_t t = 0; t < ids.size(); ++t)
     if (ids[t] < 0 || ids[t] >= symbols)
-      throw std::invalid_argument(std::string(name) + ": token " + std::to_string(t) + " is " +
-                                  std::to_string(ids[t]) + ", expected 0 to " +
-                                  std::to_string(symbols - 1));
+      throw_invalid({name, ": token ", std::to_string(t), " is ", std::to_string(ids[t]),
+                     ", expected 0 to ", std::to_string(symbols - 1)});
 }
 
 }  // namespace detail

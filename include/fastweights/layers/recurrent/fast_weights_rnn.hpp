@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/layers/norms/layer_norm.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/layers/recurrent/hebbian_forms.hpp>
@@ -164,8 +165,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     detail::check_size<Dynamic>(name, "inputs", o.inputs);
     detail::check_size<Dynamic>(name, "hidden", o.hidden);
     if (o.inner < 0)
-      throw std::invalid_argument(std::string(name) + ": inner is " + std::to_string(o.inner) +
-                                  ", expected at least 0");
+      detail::throw_invalid(
+          {name, ": inner is ", std::to_string(o.inner), ", expected at least 0"});
     check_finite("decay", o.decay);
     check_finite("rate", o.rate);
     check_finite("identity", o.identity);
@@ -173,8 +174,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   }
   static void check_finite(const std::string& what, double value) {
     if (!std::isfinite(value))
-      throw std::invalid_argument(std::string(name) + ": " + what + " is " + std::to_string(value) +
-                                  ", expected a finite number");
+      detail::throw_invalid(
+          {name, ": ", what, " is ", std::to_string(value), ", expected a finite number"});
   }
   void check_state(const State& state) const {
     const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {

@@ -2,6 +2,7 @@
 
 #include <fastweights/continuous/attend.hpp>
 #include <fastweights/continuous/softmax_density.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 
@@ -53,9 +54,8 @@ template <class S, int D = Dynamic> class CompressiveMemory {
           std::pair("capacity", options.capacity), std::pair("rate", options.rate)})
       detail::check_size<Dynamic>(name, which, given);
     if (options.d % options.heads != 0)
-      throw std::invalid_argument(std::string(name) + ": d is " + std::to_string(options.d) +
-                                  ", expected a multiple of heads, " +
-                                  std::to_string(options.heads));
+      detail::throw_invalid({name, ": d is ", std::to_string(options.d),
+                             ", expected a multiple of heads, ", std::to_string(options.heads)});
   }
 
   Signature signature() const { return {options_.d, options_.chunk}; }

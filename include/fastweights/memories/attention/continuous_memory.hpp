@@ -284,7 +284,7 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
   detail::check_size<Dynamic>(name, "samples", options.samples);
   detail::check_size<Dynamic>(name, "bins", bins());
   const auto throw_error = [](const std::string& what) {
-    throw std::invalid_argument(std::string(name) + ": " + what);
+    detail::throw_invalid({name, ": ", what});
   };
   if (options.d % options.heads != 0)
     throw_error("d is " + std::to_string(options.d) + ", expected a multiple of heads, " +

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "fastweights/io/json_text.hpp"
+#include "fastweights/io/implementation/json_text.hpp"
 
 /// \file
 /// A strict, event-based reader of JSON (RFC 8259). It builds no document, so the receiver of the

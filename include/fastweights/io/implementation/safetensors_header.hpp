@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "fastweights/io/json_reader.hpp"
+#include "fastweights/core/implementation/inline.hpp"
+#include "fastweights/io/implementation/json_reader.hpp"
+#include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::io::detail {
@@ -182,7 +184,7 @@ inline void check_header_text(std::string_view text) {
   }
 }
 
-inline Header parse_header(std::string_view text) {
+FASTWEIGHTS_INLINE Header parse_header(std::string_view text) {
   check_header_text(text);
   Header header;
   HeaderEvents events(header);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <fastweights/core/errors.hpp>
+#include <fastweights/core/implementation/inline.hpp>
+#include <stdexcept>
+#include <string>
+
+/// \file
+/// The functions of core/errors.hpp.
+
+namespace fw::detail {
+
+[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_invalid(
+    std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  throw std::invalid_argument(text);
+}
+
+[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_mismatch(std::string_view rule,
+                                                         std::string_view member,
+                                                         Eigen::Index given, const char* what,
+                                                         Eigen::Index expected, const char* who) {
+  throw_invalid({rule, ": ", member, " has ", std::to_string(given), " ", what, ", ", who,
+                 " expects ", std::to_string(expected)});
+}
+
+}  // namespace fw::detail

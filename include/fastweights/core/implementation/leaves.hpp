@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/core/implementation/inline.hpp>
+#include <fastweights/core/leaves.hpp>
+#include <stdexcept>
+
+/// \file
+/// The functions of core/leaves.hpp.
+
+namespace fw::detail {
+
+FASTWEIGHTS_INLINE bool Leaf::store(Index i, double x) const {
+  const auto put = [&]<class S>(S* to) {
+    *to = static_cast<S>(x);
+    return !std::isfinite(x) || (Eigen::numext::isfinite)(*to);
+  };
+  if (scalar == ScalarKind::float32) return put(static_cast<float*>(entry(i)));
+  if (scalar == ScalarKind::float64) return put(static_cast<double*>(entry(i)));
+  if (scalar == ScalarKind::float16) return put(static_cast<Eigen::half*>(entry(i)));
+  if (scalar == ScalarKind::bfloat16) return put(static_cast<Eigen::bfloat16*>(entry(i)));
+  throw std::invalid_argument("fastweights: this member does not hold real numbers");
+}
+
+// Calls f with a pointer to entry i, an integer of its type.
+template <class F> bool visit_integer(const Leaf& leaf, Index i, const F& f) {
+  switch (static_cast<int>(leaf.width) * (leaf.is_signed ? 1 : -1)) {
+    case 8:
+      return f(static_cast<std::int64_t*>(leaf.entry(i)));
+    case 4:
+      return f(static_cast<std::int32_t*>(leaf.entry(i)));
+    case 2:
+      return f(static_cast<std::int16_t*>(leaf.entry(i)));
+    case 1:
+      return f(static_cast<std::int8_t*>(leaf.entry(i)));
+    case -8:
+      return f(static_cast<std::uint64_t*>(leaf.entry(i)));
+    case -4:
+      return f(static_cast<std::uint32_t*>(leaf.entry(i)));
+    case -2:
+      return f(static_cast<std::uint16_t*>(leaf.entry(i)));
+    default:
+      return f(static_cast<std::uint8_t*>(leaf.entry(i)));
+  }
+}
+
+FASTWEIGHTS_INLINE bool Leaf::load_integer(Index i, std::int64_t& x) const {
+  return visit_integer(*this, i, [&](auto* at) {
+    x = static_cast<std::int64_t>(*at);
+    return std::in_range<std::int64_t>(*at);
+  });
+}
+
+FASTWEIGHTS_INLINE bool Leaf::store_integer(Index i, std::int64_t x) const {
+  return visit_integer(*this, i, [&]<class T>(T* at) {
+    if (std::in_range<T>(x)) *at = static_cast<T>(x);
+    return std::in_range<T>(x);
+  });
+}
+
+FASTWEIGHTS_INLINE std::string LeafPath::text() const {
+  const std::string before = parent ? parent->text() : std::string();
+  const std::string own = !parent || !name.empty() ? std::string(name) : std::to_string(index);
+  return before.empty() ? own : before + "." + own;
+}
+
+FASTWEIGHTS_INLINE void visit_leaves(const Object* objects, std::size_t count,
+                                     const LeafVisitor& visit, const LeafPath& path) {
+  const ObjectType& type = *objects[0].type;
+  if (type.leaf) {
+    std::array<Leaf, 4> leaves;
+    for (std::size_t k = 0; k < count; ++k) leaves[k] = objects[k].type->leaf(objects[k].address);
+    visit(leaves.data(), path);
+  } else if (type.count) {
+    const std::size_t parts = type.count(objects[0].address);
+    for (std::size_t i = 0; i < parts; ++i) {
+      std::array<Object, 4> part;
+      for (std::size_t k = 0; k < count; ++k)
+        part[k] = objects[k].type->part(objects[k].address, i);
+      visit_leaves(part.data(), count, visit, {&path, part[0].name, i});
+    }
+  }
+}
+
+FASTWEIGHTS_INLINE bool same_shapes(const Object& a, const Object& b) {
+  if (a.type->leaf) {
+    const Leaf x = a.type->leaf(a.address), y = b.type->leaf(b.address);
+    return x.rows == y.rows && x.cols == y.cols;
+  }
+  if (!a.type->count) return true;
+  const std::size_t parts = a.type->count(a.address);
+  if (parts != b.type->count(b.address)) return false;
+  for (std::size_t i = 0; i < parts; ++i)
+    if (!same_shapes(a.type->part(a.address, i), b.type->part(b.address, i))) return false;
+  return true;
+}
+
+}  // namespace fw::detail

@@ -1,0 +1,54 @@
+/// Saving and loading of records as lists of leaves: see weights.hpp.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "fastweights/core/implementation/inline.hpp"
+#include "fastweights/io/weights.hpp"
+
+namespace fw::io::detail {
+
+using fw::detail::Leaf;
+using fw::detail::LeafPath;
+
+inline bool is_saved(const Leaf& leaf, Scope scope) {
+  return scope == Scope::state || (leaf.is_array && leaf.size() > 0);
+}
+
+// Calls f(name, leaf) for every leaf that is saved.
+template <class F>
+void for_each_saved(const Object& record, Scope scope, const std::string& prefix, const F& f) {
+  visit_leaves(&record, 1,
+               [&](const Leaf* leaf, const LeafPath& path) {
+                 if (is_saved(*leaf, scope)) f(path.text(), *leaf);
+               },
+               {.name = prefix});
+}
+
+// Throws if the file has a tensor under the prefix that the record does not have.
+inline void check_unexpected(const Object& record, Scope scope, const SafeTensors& file,
+                             const std::string& prefix) {
+  std::set<std::string> expected;
+  for_each_saved(record, scope, prefix,
+                 [&](std::string name, const Leaf&) { expected.insert(name); });
+  const std::string dotted = prefix.empty() ? prefix : prefix + ".";
+  for (const auto& name : file.names())
+    if (name.starts_with(dotted) && !expected.contains(name))
+      file.fail(name, "in the file, but not expected");
+}
+
+FASTWEIGHTS_INLINE void load(const Object& record, Scope scope, const SafeTensors& file,
+                             const std::string& prefix) {
+  for_each_saved(record, scope, prefix,
+                 [&](const std::string& name, const Leaf& leaf) { file.copy_to(name, leaf); });
+  check_unexpected(record, scope, file, prefix);
+}
+
+FASTWEIGHTS_INLINE void add(SafeTensorsWriter& writer, const Object& record, Scope scope,
+                            const std::string& prefix) {
+  for_each_saved(record, scope, prefix,
+                 [&](const std::string& name, const Leaf& leaf) { writer.add(name, leaf); });
+}
+
+}  // namespace fw::io::detail

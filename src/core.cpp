@@ -1,0 +1,2 @@
+#include <fastweights/core/implementation/errors.hpp>
+#include <fastweights/core/implementation/leaves.hpp>

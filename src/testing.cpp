@@ -1,0 +1,1 @@
+#include <fastweights/testing/implementation/gradient_check.hpp>
