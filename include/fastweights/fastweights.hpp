@@ -39,7 +39,7 @@
 #include <fastweights/continuous/basis.hpp>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
-#include <fastweights/continuous/locations.hpp>
+#include <fastweights/continuous/components.hpp>
 #include <fastweights/continuous/moments.hpp>
 #include <fastweights/continuous/operator_cache.hpp>
 #include <fastweights/continuous/ridge.hpp>

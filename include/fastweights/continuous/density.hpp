@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/continuous/locations.hpp>
+#include <fastweights/continuous/components.hpp>
 #include <fastweights/continuous/shapes.hpp>
 #include <fastweights/core/scratch.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/continuous/locations.hpp>
+#include <fastweights/continuous/components.hpp>
 
 namespace fw {
 

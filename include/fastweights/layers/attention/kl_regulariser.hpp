@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/continuous/locations.hpp>
+#include <fastweights/continuous/components.hpp>
 
 namespace fw {
 
