@@ -24,11 +24,11 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     for (; t < end && count < batch; t += 2, ++count) {
       if (worth_prefetching<S>(columns_))
         list_prefetches(pairs_[count].prefetches, t + 2 * batch, end);
-      const TokenCoefficients<S> one = coefficients(t);
-      if (t + 1 < end)
-        set_pair(pairs_[count], t, t + 1, one, coefficients(t + 1), count);
-      else
-        single_token(pairs_[count], t, one, count);
+      const bool single = t + 1 == end;
+      const Index next = single ? t : t + 1;
+      set_pair(pairs_[count], t, next, coefficients(t), single ? no_token : coefficients(next),
+               count);
+      if (single) remove_second_token(pairs_[count]);
       if constexpr (two_pairs_per_pass<HasDeltaTerm, decay_kind>)
         if (count % 2 == 1) set_previous_products(pairs_[count - 1], pairs_[count]);
     }
@@ -56,16 +56,16 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     }
   }
 
-  // A pair whose second token neither writes nor reads.
-  void single_token(Pair<S>& p, Index t, const TokenCoefficients<S>& one, Index i) {
-    set_pair(p, t, t, one, {S(0), S(0), S(1), S(0), S(1)}, i);
+  // A pair of one token: its second token neither writes nor reads.
+  static constexpr TokenCoefficients<S> no_token{S(0), S(0), S(1), S(0), S(1)};
+  static void remove_second_token(Pair<S>& p) {
     p.two.output = nullptr;
     p.two.betas = nullptr;
     p.two.error = nullptr;
   }
 
-  void set_pair(Pair<S>& p, Index t1, Index t2, const TokenCoefficients<S>& a,
-                const TokenCoefficients<S>& b, [[maybe_unused]] Index i) {
+  EIGEN_ALWAYS_INLINE void set_pair(Pair<S>& p, Index t1, Index t2, const TokenCoefficients<S>& a,
+                                    const TokenCoefficients<S>& b, [[maybe_unused]] Index i) {
     const S *k1 = tokens_.key(t1), *k2 = tokens_.key(t2);
     const S *q1 = tokens_.query(t1), *q2 = tokens_.query(t2);
     const auto pointers = [&](Index t, const S* k, const S* q) {
