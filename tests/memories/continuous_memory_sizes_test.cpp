@@ -1,8 +1,5 @@
 #include "support/continuous_memories.hpp"
 
-/// \file
-/// Continuous memory in fixed sizes and with automatic differentiation.
-
 namespace {
 
 using namespace continuous_memories;
@@ -13,10 +10,6 @@ TEST_CASE("continuous memory: fixed and dynamic sizes agree", "[laws][continuous
   const Fixed fixed(options<Fixed>(4, 2, 3, 5), {6, {0.1, 0.3}}, density(6));
   laws::all(fixed);
   laws::fixed_is_dynamic(fixed, dynamic, false);
-}
-
-TEST_CASE("continuous memory supports automatic differentiation", "[laws][continuous]") {
-  laws::takes_autodiff(memory(4, 2, 3, 5, 6), false);
 }
 
 }  // namespace
