@@ -27,20 +27,6 @@ static_assert(fw::Differentiable<fw::FeatureMapped<Delta, L2>>);
 static_assert(!fw::Differentiable<fw::FeatureMapped<fw::KeyValueCache<double>, L2>>);
 static_assert(!fw::Chunkable<fw::FeatureMapped<Delta, L2>>);
 
-TEST_CASE("feature-mapped memories: fixed and dynamic sizes agree", "[laws][feature_mapped]") {
-  using fw::EluPlusOne, fw::FeatureMapped;
-  const FeatureMapped<Delta, EluPlusOne> dynamic(Delta({.key_size = 4, .value_size = 3}), 4);
-  const FeatureMapped<FixedDelta<4>, EluPlusOne, 4> fixed(FixedDelta<4>(), 4);
-  const FeatureMapped<FixedDelta<4>, EluPlusOne> fixed_memory(FixedDelta<4>(), 4);
-  const FeatureMapped<Delta, EluPlusOne, 4> fixed_keys(Delta({.key_size = 4, .value_size = 3}), 4);
-  laws::fixed_is_dynamic(fixed, dynamic, false);
-  laws::fixed_is_dynamic(fixed_memory, dynamic, false);
-  laws::fixed_is_dynamic(fixed_keys, dynamic, false);
-  const FeatureMapped<FixedDelta<16>, DpfpSum, 4> dpfp(FixedDelta<16>(), 4);
-  laws::fixed_is_dynamic(
-      dpfp, FeatureMapped<Delta, DpfpSum>(Delta({.key_size = 16, .value_size = 3}), 4), false);
-}
-
 // Equal up to 1e-15, since the same map runs on the same columns.
 template <class M, class Map> void is_the_map_by_hand(const M& memory, Index d_key, Map map) {
   const fw::FeatureMapped<M, Map> m(memory, d_key, map);
@@ -78,24 +64,6 @@ TEST_CASE("a feature-mapped memory agrees with applying the map by hand", "[feat
   is_the_map_by_hand(GatedDelta({.key_size = 12, .value_size = 3}), 4,
                      fw::FavorPlus<double>(4, 6, 1));
   is_the_map_by_hand(fw::KeyValueCache<double>({.key_size = 4, .value_size = 3}, {7}), 4, L2());
-}
-
-TEST_CASE("with a feature map every feature has its own decay", "[feature_mapped]") {
-  using Dpfp = fw::Dpfp<2>;
-  const fw::FeatureMapped<Gated, Dpfp> dynamic(Gated({.key_size = 16, .value_size = 3}), 4);
-  using FixedGated = fw::GatedLinearAttention<double, 16, 3>;
-  const fw::FeatureMapped<FixedGated, Dpfp, 4> fixed(FixedGated(), 4);
-  CHECK(dynamic.signature().write().key.rows == 4);
-  CHECK(dynamic.signature().write().decay.rows == 16);
-  static_assert(decltype(fw::WriteToken<decltype(fixed)>::key)::RowsAtCompileTime == 4);
-  static_assert(decltype(fw::WriteToken<decltype(fixed)>::decay)::RowsAtCompileTime == 16);
-  laws::gradients_are_exact(dynamic, 9, false);
-  laws::wrong_sizes_are_refused(laws::runs_of(dynamic, false));
-  laws::fixed_is_dynamic(fixed, dynamic, false);
-
-  const fw::FeatureMapped<decltype(dynamic), fw::L2Normalise> twice(dynamic, 4);
-  CHECK(twice.signature().write().decay.rows == 16);
-  laws::gradients_are_exact(twice, 9, false);
 }
 
 TEST_CASE("a map that does not fit the memory throws", "[feature_mapped]") {

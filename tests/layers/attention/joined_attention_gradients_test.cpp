@@ -50,10 +50,4 @@ TEST_CASE("JoinedAttention: a short-term memory of another window is refused", "
           " tokens, the window expects " + std::to_string(window + 1));
 }
 
-TEST_CASE("JoinedAttention: gradients, streaming, refusals beside a key-value cache",
-          "[layers][joined]") {
-  check<Cached, Sticky>(Join::alpha);
-  check<Cached, Compressive>(Join::sum);
-}
-
 }  // namespace

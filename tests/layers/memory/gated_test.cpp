@@ -1,56 +1,19 @@
-#include <fastweights/feature_maps/dpfp.hpp>
-#include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
-#include <fastweights/memories/rules/gated_linear_attention.hpp>
 
 #include "support/layer_checks.hpp"
 
 /// \file
-/// Layers around memories with a decay: its projection and its gradient.
+/// The decay of layers around gated memories: its range and its place in the equation.
 
 using fw::Index;
-using layer_checks::check_layer;
 using layer_checks::Complex;
-using layer_checks::parameter_names;
 
 namespace {
 
-template <class S>
-using Delta = fw::FastWeightLayer<fw::GatedDeltaRule<S>, fw::L2Normalise, fw::RmsNorm<S>>;
-template <class S> using Kimi = fw::GatedDeltaRule<S, 4, 3, fw::KeyValueBetaVectorDecay>;
-template <class S> using Mapped = fw::FastWeightLayer<fw::GatedLinearAttention<S>, fw::Dpfp<2>>;
+using Kimi = fw::GatedDeltaRule<double, 4, 3, fw::KeyValueBetaVectorDecay>;
 
 }  // namespace
-
-TEST_CASE("FastWeightLayer: gated delta rule, one decay per token or per key row", "[layers]") {
-  for (Index heads : {1, 3})
-    check_layer(Delta<double>({.d_model = 7, .heads = heads},
-                              fw::GatedDeltaRule<double>({.key_size = 4, .value_size = 5})),
-                Delta<Complex>({.d_model = 7, .heads = heads},
-                               fw::GatedDeltaRule<Complex>({.key_size = 4, .value_size = 5})),
-                {1, 3, 17});
-  const fw::FastWeightOptions options{.d_model = 6, .heads = 2, .scale = 0.5, .bias = true};
-  check_layer(fw::FastWeightLayer<Kimi<double>, fw::L2Normalise>(options, Kimi<double>()),
-              fw::FastWeightLayer<Kimi<Complex>, fw::L2Normalise>(options, Kimi<Complex>()),
-              {1, 5});
-}
-
-TEST_CASE("FastWeightLayer: gated linear attention, one decay per feature", "[layers]") {
-  const fw::FastWeightOptions options{.d_model = 6, .heads = 2, .d_key = 2};
-  const Mapped<double> layer(options,
-                             fw::GatedLinearAttention<double>({.key_size = 8, .value_size = 3}));
-  check_layer(
-      layer,
-      Mapped<Complex>(options, fw::GatedLinearAttention<Complex>({.key_size = 8, .value_size = 3})),
-      {1, 9});
-  CHECK(parameter_names(layer) ==
-        "write.key.weight\nwrite.value.weight\nwrite.decay.weight\nread.query.weight\n"
-        "output.weight\n");
-  CHECK(layer.write.key.weight.rows() == 2 * 2);
-  CHECK(layer.write.decay.weight.rows() == 2 * 8);
-}
 
 TEST_CASE("FastWeightLayer: a decay is the 16th root of a sigmoid", "[layers]") {
   const Eigen::ArrayXd z = Eigen::ArrayXd::LinSpaced(41, -20, 20);
@@ -78,8 +41,8 @@ TEST_CASE("FastWeightLayer: a decay does not overflow", "[layers]") {
 
 TEST_CASE("FastWeightLayer: the equation with a decay, written out head by head", "[layers]") {
   constexpr Index heads = 2, dk = 4, dv = 3, steps = 6;
-  using Layer = fw::FastWeightLayer<Kimi<double>>;
-  Layer layer({.d_model = 5, .heads = heads, .bias = true}, Kimi<double>());
+  using Layer = fw::FastWeightLayer<Kimi>;
+  Layer layer({.d_model = 5, .heads = heads, .bias = true}, Kimi());
   fw::Random random(4);
   layer_checks::randomise(layer, random);
   const Eigen::MatrixXd x = layer_checks::random_matrix(5, steps, random);

@@ -1,14 +1,10 @@
-#include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
-#include <fastweights/memories/recurrent/delta_lstm.hpp>
-#include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
-#include "support/layer_checks.hpp"
+#include "layers/memory/recurrent_checks.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using fw::Index;
@@ -16,39 +12,7 @@ using layer_checks::check_layer;
 using layer_checks::Complex;
 using layer_checks::Matrix;
 using layer_checks::parameter_names;
-
-namespace {
-
-using SumElu = fw::SumNormalised<fw::EluPlusOne>;
-
-template <template <class, int, int> class Rule, class Map> void check_around(Index dk, Index dv) {
-  using M = Rule<double, fw::Dynamic, fw::Dynamic>;
-  using Z = Rule<Complex, fw::Dynamic, fw::Dynamic>;
-  const fw::FastWeightOptions options{.d_model = 5, .heads = 2, .scale = 0.5, .bias = true};
-  check_layer(fw::FastWeightLayer<M, Map>(options, M({dk, dv})),
-              fw::FastWeightLayer<Z, Map>(options, Z({dk, dv})), {1, 9});
-}
-
-}  // namespace
-
-TEST_CASE("FastWeightLayer around the Delta RNN", "[layers][recurrent]") {
-  check_around<fw::DeltaRnn, SumElu>(3, 4);
-  check_around<fw::DeltaRnn, fw::IdentityMap>(1, 2);
-  const fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu> layer(
-      {.d_model = 6, .heads = 2}, fw::DeltaRnn<double>({.key_size = 4, .value_size = 3}));
-  CHECK(parameter_names(layer) ==
-        "write.key.weight\nwrite.value.weight\nwrite.beta.weight\nwrite.query.weight\n"
-        "write.recurrent_key.weight\nwrite.recurrent_value.weight\nwrite.recurrent_beta.weight\n"
-        "output.weight\n");
-}
-
-TEST_CASE("FastWeightLayer around the Delta LSTM", "[layers][recurrent]") {
-  check_around<fw::DeltaLstm, SumElu>(3, 4);
-  const fw::FastWeightLayer<fw::DeltaLstm<double>, SumElu> layer(
-      {.d_model = 6, .heads = 2}, fw::DeltaLstm<double>({.key_size = 4, .value_size = 3}));
-  CHECK(layer.write.key.weight.rows() == 2 * 4 * 3);
-  CHECK(layer.write.beta.weight.rows() == 2 * 3);
-}
+using recurrent_checks::check_around;
 
 TEST_CASE("FastWeightLayer around the recurrent delta net learns its slow weights",
           "[layers][recurrent]") {

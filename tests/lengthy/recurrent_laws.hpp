@@ -1,17 +1,17 @@
-#include <fastweights/memories/recurrent/delta_lstm.hpp>
-#include <fastweights/memories/recurrent/delta_rnn.hpp>
-#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
-#include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#pragma once
 
 #include "support/laws.hpp"
 #include "support/saves_its_state.hpp"
 
-namespace {
+/// \file
+/// The laws for the recurrent memories, from random initial states and with their saved states.
+
+namespace recurrent_laws {
 
 using fw::Index;
 
-// The rule with a random initial state. A self-referential matrix of zeros would stay zero, and
-// recurrent weights of zero would have no effect.
+/// The rule with a random initial state. A self-referential matrix of zeros would stay zero, and
+/// recurrent weights of zero would have no effect.
 template <template <class, int, int> class Rule> struct Started {
   template <class S, int Dk, int Dv> struct Memory : Rule<S, Dk, Dv> {
     using Base = Rule<S, Dk, Dv>;
@@ -42,16 +42,4 @@ template <template <class, int, int> class Rule> void obeys_the_laws() {
                     Catch::Matchers::ContainsSubstring("d_k is 2, expected 3"));
 }
 
-TEST_CASE("the Delta RNN obeys the laws", "[laws][recurrent]") { obeys_the_laws<fw::DeltaRnn>(); }
-
-TEST_CASE("the Delta LSTM obeys the laws", "[laws][recurrent]") { obeys_the_laws<fw::DeltaLstm>(); }
-
-TEST_CASE("the recurrent delta net obeys the laws", "[laws][recurrent]") {
-  obeys_the_laws<fw::RecurrentDeltaNet>();
-}
-
-TEST_CASE("the self-referential matrix obeys the laws", "[laws][recurrent]") {
-  obeys_the_laws<fw::SelfReferentialMatrix>();
-}
-
-}  // namespace
+}  // namespace recurrent_laws
