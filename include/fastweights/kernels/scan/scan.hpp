@@ -26,8 +26,9 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
         list_prefetches(pairs_[count].prefetches, t + 2 * batch, end);
       const bool single = t + 1 == end;
       const Index next = single ? t : t + 1;
-      set_pair(pairs_[count], t, next, coefficients(t), single ? no_token : coefficients(next),
-               count);
+      const TokenCoefficients<S> one = coefficients(t);  // may depend on the calls before
+      const TokenCoefficients<S> two = single ? no_token : coefficients(next);
+      set_pair(pairs_[count], t, next, one, two, count);
       if (single) remove_second_token(pairs_[count]);
       if constexpr (two_pairs_per_pass<HasDeltaTerm, decay_kind>)
         if (count % 2 == 1) set_previous_products(pairs_[count - 1], pairs_[count]);
