@@ -175,7 +175,7 @@ void add_sizes(CommandLine& app, SortingOptions& o) {
   app.add_positive("--samples", o.samples, "M, of the old signal, taken evenly");
   app.add_positive("--sticky-samples", o.sticky, "M, taken where it was attended to");
   app.add_positive("--compression", o.rate, "tokens to a slot");
-  app.add_option("--tau", o.tau, "contraction; 0 weighs the past evenly").show_default();
+  app.add_option("--tau", o.tau, "contraction; 0: all past tokens weigh the same").show_default();
 }
 
 Settings parse(int argc, char** argv) {
