@@ -1,10 +1,8 @@
 #include <fastweights/kernels/decode/deferred.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 FASTWEIGHTS_DEFERRED_KERNELS(, Eigen::bfloat16, float);
 FASTWEIGHTS_DEFERRED_KERNELS(, Eigen::half, float);
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

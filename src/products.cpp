@@ -1,6 +1,6 @@
 #include <fastweights/math/products.hpp>
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 FASTWEIGHTS_PRODUCTS(, float);
 FASTWEIGHTS_PRODUCTS(, double);

@@ -1,9 +1,7 @@
 #include <fastweights/kernels/decode/step.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 FASTWEIGHTS_STEP_KERNELS(, double);
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -8,7 +8,7 @@
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 using Learned = MixtureDensity<float, LearnedComponents<float>>;
 using Parabola = MixtureDensity<double, LearnedComponents<double>, ParabolaShape>;

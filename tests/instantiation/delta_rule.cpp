@@ -3,7 +3,7 @@
 #include <fastweights/memories/adaptors/deferred.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 using NormaliserF = AttentionNormaliser<float>;
 using NormaliserD = AttentionNormaliser<double>;

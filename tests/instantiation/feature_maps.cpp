@@ -10,7 +10,7 @@
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template struct Dpfp<1>;
 template struct Dpfp<3>;

@@ -5,7 +5,7 @@
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template class GatedLinearAttention<float, Dynamic, Dynamic, KeyValueDecay>;
 template class GatedLinearAttention<double, 3, 4, KeyValueDecay>;

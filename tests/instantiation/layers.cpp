@@ -2,7 +2,7 @@
 
 #include <fastweights/fastweights.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template struct Linear<float>;
 template struct Embedding<float>;

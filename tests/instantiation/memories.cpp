@@ -8,7 +8,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 using NormaliserF = AttentionNormaliser<float>;
 using NormaliserD = AttentionNormaliser<double>;

@@ -6,7 +6,7 @@
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template class DeltaRnn<float>;
 template class DeltaRnn<double, 3, 4>;

@@ -24,7 +24,7 @@
 /// std::invalid_argument, naming the member, when a size does not fit. Gradients must not overlap
 /// each other, the inputs or the outputs.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -2,8 +2,9 @@
 
 #include <Eigen/Core>
 #include <exception>
+#include <fastweights/core/abi.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Calls f(0) … f(count − 1), in parallel if the program is compiled with OpenMP and `parallel` is
 /// true. For heads or streams, each with its own state and outputs.

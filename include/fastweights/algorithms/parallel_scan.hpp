@@ -5,7 +5,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A prefix scan over one sequence in `segments` segments, in parallel with OpenMP. First the
 /// writes of each segment are composed into a Segment, in parallel. Then these give each segment

@@ -18,7 +18,7 @@
 /// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed. A
 /// full memory with WhenFull::refuse throws std::length_error before the first token.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

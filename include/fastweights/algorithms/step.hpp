@@ -19,7 +19,7 @@
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

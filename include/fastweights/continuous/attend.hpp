@@ -14,7 +14,7 @@
 /// many as fit on the stack with their scores and weights (Eigen's limit is 128 KiB), so that
 /// reading does not allocate. The backward pass recomputes the scores. For N = 0, y is 0.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 template <class S> using StackMatrix = Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>>;
 

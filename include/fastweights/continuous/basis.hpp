@@ -12,7 +12,7 @@
 /// double for the ridge operators. It also computes the moments of its functions, alone and times a
 /// normal density, from which densities compute exact integrals.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The domain of a density: the whole line, or [0, 1] with the density truncated and normalised.
 enum class Domain { line, unit };

@@ -14,7 +14,7 @@
 /// of C components, each with a weight, a mean and a variance. LearnedComponents and
 /// MatchedComponent compute them. Both are records; their Eigen members are parameters.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The components of a mixture. At most 8, so that they need no heap.
 template <class S> struct Mixture {

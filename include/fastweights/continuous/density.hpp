@@ -8,7 +8,7 @@
 /// A density turns the scores of a query into weights r of the basis functions, r_n = E_p[ψ_n].
 /// Then V r is the expectation under p of the signal with coefficients V.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A mixture of at most 8 densities of one shape, each with its own mean and variance.
 ///

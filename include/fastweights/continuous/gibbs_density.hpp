@@ -4,7 +4,7 @@
 #include <fastweights/continuous/components.hpp>
 #include <fastweights/core/scratch.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The density proportional to e^{q·K(t)} on [0, 1], with K(t) = Σ_n K_n ψ_n(t): attention over a
 /// continuum. It has no parameters.

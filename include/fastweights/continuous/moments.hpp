@@ -8,7 +8,7 @@
 /// The integrals of the continuous memory: moments of a function about a centre,
 /// ∫ (t − c)^k f(t) dt for k = 0, 1, 2.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 template <class S> struct Moments { S zeroth = S(0), first = S(0), second = S(0); };
 

@@ -4,7 +4,7 @@
 #include <fastweights/continuous/ridge.hpp>
 #include <memory>
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// A cache of a memory's ridge operators, by chunk length and contraction. It is a list that only
 /// grows, so that a lookup takes no lock. Two threads that need the same new operator at the same

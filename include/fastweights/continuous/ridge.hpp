@@ -11,7 +11,7 @@
 /// Ridge regression of a signal on a basis: the positions of the targets, and the operator that
 /// computes the coefficients from the targets.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Options of the regression: the ridge penalty, and where its targets lie.
 struct Regression {

@@ -10,7 +10,7 @@
 /// with the functions of a basis, with derivatives by μ and v. On Domain::unit, p is truncated to
 /// [0, 1] and divided by its mass there.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

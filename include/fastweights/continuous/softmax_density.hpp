@@ -2,7 +2,7 @@
 
 #include <fastweights/continuous/components.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Unordered slots: the basis of a memory that stores vectors instead of a signal.
 struct Slots {

@@ -8,7 +8,7 @@
 /// The positions at which a write samples the past signal: evenly spaced, or where reads attended
 /// to since the last write. Gradients treat positions as constants.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 using Eigen::Index;
 

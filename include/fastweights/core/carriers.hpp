@@ -21,7 +21,7 @@
 /// | `Token<S>` | a view of one column | `S&`, so that a missing number does not compile |
 /// | `Sequence<S>` | a view of T columns | a view of T numbers |
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 struct Extents {
   template <int Rows, int Width> using array = MemberExtent;

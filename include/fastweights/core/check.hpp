@@ -9,7 +9,7 @@
 /// The checks at the public boundary. Each throws std::invalid_argument before anything is changed.
 /// The message names the rule, the member, the given size and the expected size.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 // The number of steps in `columns` columns; the last step may have fewer columns.
 inline Index steps_in(Index columns, const MemberExtent& step) {

@@ -6,7 +6,7 @@
 /// Signatures of memories with an input decay α in (0, 1] per token: W ← α W, or W ← W diag(α)
 /// with one α per key row.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (k, v, α) with one decay per token, read q: simple gated linear attention.
 template <int Dk, int Dv> struct KeyValueDecay : detail::QueryOutput<Dk, Dv> {

@@ -9,7 +9,7 @@
 /// Errors of bad arguments: std::invalid_argument with the name of the thing, what was given and
 /// what was expected.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 // Both are cold and not inlined: a check that passes costs only a comparison.
 

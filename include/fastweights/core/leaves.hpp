@@ -17,7 +17,7 @@
 /// number. They keep compile times low: a visitor is one ordinary function, and a record type adds
 /// a table of functions instead of an instance of every visitor.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 using Eigen::Index;
 

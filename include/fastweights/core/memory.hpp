@@ -22,7 +22,7 @@
 /// The members check nothing. fw::write, fw::read, fw::step, fw::scan and fw::backward are the
 /// public boundary: they check all sizes before anything is changed.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template <class M> using StateOf = typename M::template State<Owned<typename M::Scalar>>;
 

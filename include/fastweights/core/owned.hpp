@@ -5,7 +5,7 @@
 /// \file
 /// Records that own whole sequences, for buffers, tests and benchmarks.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template <class M>
 using OwnedWrites = typename M::Signature::template Write<OwnedSequence<typename M::Scalar>>;

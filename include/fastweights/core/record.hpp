@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <fastweights/core/abi.hpp>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -22,7 +23,7 @@
 /// A member may be a record itself, or a std::vector of records. The number of names must equal the
 /// number of members, otherwise the record does not compile.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The names of a record's members, in the order of their declaration.
 template <class... Names>

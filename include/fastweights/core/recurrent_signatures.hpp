@@ -10,7 +10,7 @@
 ///
 ///     fw::step(memory, state, {k, v, beta, q, rk, rv, rbeta}, {}, {y});
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// One number per step for each of N nets; a plain number for N = 1.
 template <class C, int N>

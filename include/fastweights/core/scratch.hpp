@@ -3,11 +3,12 @@
 #include <Eigen/Core>
 #include <array>
 #include <cstddef>
+#include <fastweights/core/abi.hpp>
 #include <limits>
 #include <tuple>
 #include <utility>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -10,7 +10,7 @@
 /// The inputs and outputs of a memory with their run-time extents. Memories with the same signature
 /// and scalar are interchangeable in a layer.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The purpose of a member, which tells a layer how to compute it from a projection.
 enum class Role {

@@ -5,7 +5,7 @@
 /// \file
 /// Functions for the states of all rules: initial states, zero gradients, setting to zero.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <fastweights/core/abi.hpp>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -19,7 +20,7 @@
 #error "fastweights needs Eigen 3.4 or newer"
 #endif
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 using Eigen::Dynamic;
 using Eigen::Index;

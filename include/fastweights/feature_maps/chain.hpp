@@ -6,7 +6,7 @@
 #include <fastweights/feature_maps/columns.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template <class First, class Second, class... More> struct Chain;
 

@@ -10,7 +10,7 @@
 /// not once for every matrix, map and block type. Other operands, such as expressions and row-major
 /// matrices, are passed on unchanged.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 template <class X>
 inline constexpr bool has_contiguous_columns =

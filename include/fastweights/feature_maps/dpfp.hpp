@@ -5,7 +5,7 @@
 #include <fastweights/feature_maps/columns.hpp>
 #include <fastweights/feature_maps/relu.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Deterministic parameter-free projection: products of neighbouring rectified entries, sparse and
 /// 2ν times as many as the input has, so that a memory can tell more keys apart.

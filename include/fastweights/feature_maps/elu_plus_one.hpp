@@ -2,7 +2,7 @@
 
 #include <fastweights/feature_maps/columns.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The exponential linear unit plus one, the positive feature map of the first linear transformers.
 ///

@@ -7,7 +7,7 @@
 #include <fastweights/math/products.hpp>
 #include <fastweights/math/random.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Positive orthogonal random features. Linear attention with them estimates softmax attention
 /// without bias: E[φ(x)·φ(y)] = exp(x·y) over the draws of Ω.

@@ -23,7 +23,7 @@
 /// and fw::apply_vjp check sizes and call them. `vjp` takes both x and y = φ(x). x, y, dy and dx
 /// must not overlap. `features` throws std::invalid_argument for a d that the map cannot take.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 template <class M>
 concept FeatureMap = requires(const M& map, Index d, const Eigen::VectorXd& x, Eigen::VectorXd& y) {

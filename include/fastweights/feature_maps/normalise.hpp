@@ -5,7 +5,7 @@
 /// \file
 /// Normalisation of mapped keys and queries, which keeps a delta rule stable.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Divides each column by its sum, so that a read returns a weighted mean.
 ///

@@ -3,7 +3,7 @@
 #include <fastweights/feature_maps/columns.hpp>
 #include <fastweights/math/softmax.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Softmax over the components of each column: positive features that sum to 1.
 ///

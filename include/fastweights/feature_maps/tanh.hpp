@@ -2,7 +2,7 @@
 
 #include <fastweights/feature_maps/columns.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Bounded features of either sign.
 ///

@@ -19,7 +19,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace fw::io {
+#include "fastweights/core/abi.hpp"
+
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 /// Spelled as in the file, except Bool: BOOL is a macro on some systems.
 enum class DType {

@@ -18,7 +18,7 @@
 
 #include "fastweights/io/dtype.hpp"
 
-namespace fw::io {
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 /// Every error of this format. The message names the file and the tensor and says what is wrong.
 class SafeTensorsError : public std::runtime_error {

@@ -18,7 +18,7 @@
 #include "fastweights/core/leaves.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
-namespace fw::io {
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 /// A dense Eigen object whose coefficients may be assigned.
 template <class Target>

@@ -17,7 +17,7 @@
 #include "fastweights/core/leaves.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
-namespace fw::io {
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 /// Collects named tensors and writes them as one file. `add` copies the values.
 ///

@@ -18,7 +18,7 @@
 /// fw::io::SafeTensorsError with its name, and the model or state is unchanged. With a `prefix`
 /// several models or states share a file; tensors outside of the prefix are ignored then.
 
-namespace fw::io {
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 namespace detail {
 

@@ -16,7 +16,7 @@
 /// other members of the state, and must accept any state type that has these members. The kernels
 /// use the members `key`, `value`, `beta`, `decay`, `query` and `output` of the tokens, if present.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Whether a member of a token has one entry per row; otherwise it is one number.
 template <class Member>
@@ -31,8 +31,6 @@ inline constexpr bool one_decay = !is_per_row<
 /// Scalars with kernels; other scalars use the generic algorithms.
 template <class S>
 concept KernelScalar = std::is_same_v<S, float> || std::is_same_v<S, double>;
-
-inline namespace FASTWEIGHTS_KERNELS {
 
 template <class View> auto columns_of(const View& view) {
   using S = std::remove_reference_t<decltype(*std::declval<View&>().data())>;
@@ -77,5 +75,4 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
   });
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

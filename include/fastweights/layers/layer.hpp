@@ -33,7 +33,7 @@
 /// does not fit or the trace is not from a train pass; nothing is changed then. (A layer that
 /// contains layers checks its own arguments. An inner layer checks its part of a state or trace.)
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Whether a forward pass stores what backward needs.
 enum class Pass { infer, train };

@@ -12,7 +12,7 @@
 ///     fw::for_each_parameter([](const std::string& path, auto& p) { ... }, model);
 ///     fw::for_each_parameter([](const std::string& path, auto& p, auto& g) { ... }, model, grad);
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -2,13 +2,14 @@
 
 #include <Eigen/Core>
 #include <cmath>
+#include <fastweights/core/abi.hpp>
 
 /// \file
 /// Elementwise activations: `value(x)` and `derivative(x)`, for real, complex and automatic
 /// differentiation scalars. Your own activation needs only these two members. It may add `values`
 /// and `derivatives` of an Eigen array expression: these are used for whole matrices and vectorise.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <fastweights/core/abi.hpp>
 
 /// \file
 /// Decay of a matrix W: W ← α W, or W ← W diag(α) with one decay per column.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 template <class W> EIGEN_ALWAYS_INLINE void apply_decay(W& w, const typename W::Scalar& decay) {
   w *= decay;

@@ -2,12 +2,13 @@
 
 #include <cmath>
 #include <complex>
+#include <fastweights/core/abi.hpp>
 #include <type_traits>
 
 /// \file
 /// The standard normal distribution.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 // Φ(x) = ½ erfc(−x/√2) keeps its relative accuracy in the left tail.
 template <class S> S normal_cdf(const S& x) {

@@ -3,10 +3,11 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <complex>
+#include <fastweights/core/abi.hpp>
 #include <limits>
 #include <type_traits>
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 // A matrix in memory or its transpose. One type stands for blocks, maps and transposes, so that
 // Eigen's product kernels are compiled once per scalar and not for every pair of these.

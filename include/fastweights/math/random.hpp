@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <fastweights/core/abi.hpp>
 #include <random>
 #include <stdexcept>
 #include <type_traits>
@@ -11,7 +12,7 @@
 /// std::mt19937_64 exactly, but not std::normal_distribution and the other distributions, so this
 /// file implements them.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Draws uniform, normal and integer numbers from a seed. The random bits are the same with every
 /// compiler and standard library; normal numbers also depend on the last bit of the mathematical

@@ -6,7 +6,7 @@
 /// \file
 /// The softmax of one vector, for feature maps, densities and attention.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// x ← softmax(x), for a vector or a view of one. Subtracts the largest entry first, so that no
 /// exponential overflows; for complex numbers it subtracts the largest real part.

@@ -12,7 +12,7 @@
 /// Compares a rule's gradients with the complex step f'(x) = Im f(x + ih)/h, which has no
 /// cancellation and is exact up to rounding (Squire & Trapp 1998, SIAM Review 40(1)).
 
-namespace fw::testing {
+namespace fw::inline FASTWEIGHTS_ABI::testing {
 
 /// The largest relative error over all arrays, max|a − b| / max|b|, and the name of its array. A
 /// gradient that is 0 up to rounding has no relative error, so max|b| counts as at least a

@@ -10,7 +10,7 @@
 /// \file
 /// Random sequences and states for a memory.
 
-namespace fw::testing {
+namespace fw::inline FASTWEIGHTS_ABI::testing {
 
 /// The inputs and queries of a memory over `steps` steps, and arrays for its outputs.
 template <Memory M> struct Sequences {

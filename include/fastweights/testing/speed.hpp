@@ -4,7 +4,7 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 
-namespace fw::testing {
+namespace fw::inline FASTWEIGHTS_ABI::testing {
 
 /// The time of fw::scan per token, in nanoseconds: the fastest of five runs over `steps` random
 /// tokens. For a first look at a new rule; benchmarks/ has the benchmarks.

@@ -4,7 +4,7 @@
 #include <fastweights/layers/parameters.hpp>
 #include <stdexcept>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 struct AdamWOptions {
   double beta1 = 0.9;

@@ -7,7 +7,7 @@
 /// Losses over one sequence, averaged over its tokens, with their gradients. For a batch, average
 /// the values and divide the gradients by the number of sequences.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fastweights/core/abi.hpp>
 #include <numbers>
 
 /// \file
@@ -12,7 +13,7 @@
 ///     const fw::WarmupCosine rate{.peak = 2e-3, .warmup = 50, .total = 1200, .floor = 2e-5};
 ///     optimiser.step(model, grad, rate(step));
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

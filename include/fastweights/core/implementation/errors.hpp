@@ -8,7 +8,7 @@
 /// \file
 /// The functions of core/errors.hpp.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 [[gnu::noinline]] FASTWEIGHTS_INLINE void throw_invalid(
     std::initializer_list<std::string_view> parts) {

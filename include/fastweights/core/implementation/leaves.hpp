@@ -8,7 +8,7 @@
 /// \file
 /// The functions of core/leaves.hpp.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 FASTWEIGHTS_INLINE bool Leaf::store(Index i, double x) const {
   const auto put = [&]<class S>(S* to) {

@@ -15,7 +15,7 @@
 /// events sees duplicate names and can refuse nesting at the first bracket. A complete JSON library
 /// adds several seconds to the compile time of every source that reads a file.
 
-namespace fw::io::detail {
+namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 /// The text is not JSON. The message says at which byte.
 class JsonError : public std::runtime_error {

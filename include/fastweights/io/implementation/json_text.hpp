@@ -5,10 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "fastweights/core/abi.hpp"
+
 /// \file
 /// Text in JSON: UTF-8, and strings quoted and escaped.
 
-namespace fw::io::detail {
+namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 /// The length in bytes of the UTF-8 character at `at`, or 0 if it is not valid. As in the standard,
 /// overlong forms, surrogates and numbers beyond U+10FFFF are not valid.

@@ -7,7 +7,7 @@
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
-namespace fw::io::detail {
+namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 FASTWEIGHTS_INLINE std::optional<std::size_t> checked_bytes(const Shape& shape, std::size_t width) {
   auto product = static_cast<Eigen::Index>(width);

@@ -17,7 +17,7 @@
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
-namespace fw::io::detail {
+namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 /// Receives the events of a header. Throws at the first event that the format does not allow.
 class HeaderEvents : public JsonEvents {

@@ -10,7 +10,7 @@
 #include "fastweights/core/implementation/inline.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
-namespace fw::io::detail {
+namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 inline std::string offsets_text(std::size_t begin, std::size_t end) {
   return "data_offsets [" + std::to_string(begin) + ", " + std::to_string(end) + "]";

@@ -12,7 +12,7 @@
 #include "fastweights/io/implementation/safetensors_layout.hpp"
 #include "fastweights/io/safetensors_reader.hpp"
 
-namespace fw::io {
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 namespace detail {
 

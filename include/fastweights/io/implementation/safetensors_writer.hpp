@@ -15,7 +15,7 @@
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_writer.hpp"
 
-namespace fw::io {
+namespace fw::inline FASTWEIGHTS_ABI::io {
 
 namespace detail {
 

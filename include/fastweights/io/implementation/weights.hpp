@@ -7,7 +7,7 @@
 #include "fastweights/core/implementation/inline.hpp"
 #include "fastweights/io/weights.hpp"
 
-namespace fw::io::detail {
+namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 using fw::detail::Leaf;
 using fw::detail::LeafPath;

@@ -15,8 +15,7 @@
 /// error of the first, rounded as well; the error of both is at most 2⁻¹⁶ |x|. Numbers up to 3.3e38
 /// stay finite.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 using Bf16Pair = std::uint32_t;
 
@@ -96,5 +95,4 @@ void transpose_pairs(const Bf16Matrix& from, Index rows, Index columns, const Bf
         }
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -20,8 +20,7 @@
 /// values are padded with zeros to multiples of 32. Factors of products are bf16 with `planes`
 /// planes; sums, N and S are float.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 template <class Tiles, int planes> class TileDelta {
  public:
@@ -175,5 +174,4 @@ template <class Tiles, int planes> class TileDelta {
   Bf16Matrix state_pairs_, update_pairs_;
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -2,8 +2,7 @@
 
 #include <fastweights/kernels/simd/packet.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// N = (I + L)⁻¹ − I for a strictly lower triangular L; both are 64×64 and row-major. Solves
 /// N = −L − L N for both diagonal blocks of 32 at the same time. Each row is subtracted from all
@@ -26,5 +25,4 @@ inline void solve_chunk(const float* L, float* N) {
   n.bottomLeftCorner<half, half>().noalias() += n.bottomRightCorner<half, half>() * below;
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -12,8 +12,7 @@
 /// bytes; and multiply<Sums, Left, Right>(), Sums += Left · Right, for Sums 0 to 3, Left 4 and 5,
 /// Right 6 and 7.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 template <class Tiles> class TileProduct {
  public:
@@ -69,5 +68,4 @@ template <class Tiles> class TileProduct {
   Tiles tiles_;
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

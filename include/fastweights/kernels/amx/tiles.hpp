@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fastweights/core/abi.hpp>
 
 // clang 14 uses the names of the second line.
 #if ((defined __AMX_TILE__ && defined __AMX_BF16__) || \
@@ -27,7 +28,7 @@
 /// -march that includes them). Code that depends on this is in a namespace named after it, so that
 /// translation units with different flags can be linked.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -21,8 +21,7 @@
 /// stays between 2^−20 and 2^20 (can_defer_decay). Cost: three times the scan, four times with one
 /// decay per column.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Computes e·dy and e·du of a pair for the other passes, and adds du·e to dβ.
 template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p, Index dv) {
@@ -192,5 +191,4 @@ void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& tokens,
   passes.run_forward(W);
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -22,7 +22,7 @@
 /// segment is one token: then every token copies the matrices in and out, and up to 512 states are
 /// stored.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Results of the forward pass, and buffers of the backward pass.
 template <class S, class State> struct DecayTrace {
@@ -32,8 +32,6 @@ template <class S, class State> struct DecayTrace {
 };
 
 inline constexpr Index decay_interval = 512;  // C
-
-inline namespace FASTWEIGHTS_KERNELS {
 
 template <class M, class Trace>
 void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
@@ -176,5 +174,4 @@ void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
       .run(ds);
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -7,8 +7,7 @@
 /// \file
 /// Decays in the backward passes: sets the decays of pairs, in the order of the pass.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// No decay.
 template <class S, DecayKind> class PairDecays {
@@ -151,5 +150,4 @@ template <class Column> struct RowDecays<Column, DecayKind::per_channel> {
   }
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

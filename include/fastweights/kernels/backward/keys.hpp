@@ -2,8 +2,7 @@
 
 #include <fastweights/kernels/backward/panel_pass.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// One pair of the second backward pass, the later token first: updates Gᵀ and adds dk_t += β_t
 /// G_tᵀ e_t.
@@ -58,5 +57,4 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKe
   }
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

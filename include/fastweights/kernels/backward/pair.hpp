@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <fastweights/kernels/scan/pair.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Two tokens of a backward pass, `one` before `two`. With one decay per column, vectors that are
 /// multiplied by a matrix before its decay include the decays. With one decay per token, the matrix
@@ -82,5 +81,4 @@ void for_pairs(const BackwardTokens<S>& t, Index steps, bool backward, const Pre
   }
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

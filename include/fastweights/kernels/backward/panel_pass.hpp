@@ -8,8 +8,7 @@
 /// process some rows of their matrix for a pair of tokens. In a transposed matrix, decays of
 /// columns are decays of rows.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// gradient += factor x, for `rows` entries.
 template <class Column, class S>
@@ -52,5 +51,4 @@ EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, Group<Column, 4>& 
   scale_products(decays, sums.second);
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -2,8 +2,7 @@
 
 #include <fastweights/kernels/backward/panel_pass.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// One pair of the forward pass: updates Wᵀ, computes dq_t = W_tᵀ dy_t and adds dk_t −= β_t W̄_tᵀ
 /// du_t.
@@ -81,5 +80,4 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
   }
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -3,8 +3,7 @@
 #include <fastweights/kernels/backward/backward.hpp>
 #include <fastweights/kernels/rule.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Converts a rule's sequence and gradients for the passes. For a rule with a delta term the caller
 /// must set `e`, the errors of the forward pass, and `du`, a buffer of the same size.
@@ -31,5 +30,4 @@ BackwardTokens<typename M::Scalar> backward_tokens(const M&, const WriteSequence
   return t;
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -2,8 +2,7 @@
 
 #include <fastweights/kernels/backward/panel_pass.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// One pair of the first backward pass, the later token first: updates G and computes the
 /// gradients of the updates, du_t = G_t k_t.
@@ -66,5 +65,4 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelUp
   }
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -5,8 +5,7 @@
 #include <fastweights/kernels/scan/pair.hpp>
 #include <fastweights/kernels/simd/stored.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// The pending writes of a matrix W. Flushing them computes
 ///
@@ -242,5 +241,4 @@ FASTWEIGHTS_DEFERRED_KERNELS(extern, Eigen::bfloat16, float);
 FASTWEIGHTS_DEFERRED_KERNELS(extern, Eigen::half, float);
 #endif
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -4,8 +4,7 @@
 #include <fastweights/kernels/scan/matrix_pass.hpp>
 #include <fastweights/kernels/scan/pair.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// The inputs of a step; members as in Pair::One.
 template <class S> struct StepToken {
@@ -226,5 +225,4 @@ EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
   }
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -8,8 +8,7 @@
 /// is loaded and stored once for both. SIMD lanes run along the rows and entries of column vectors
 /// are broadcast: no product with W is summed across lanes.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// N objects, a power of 2, as a binary tree. Compilers keep it in registers more reliably than an
 /// array.
@@ -139,5 +138,4 @@ template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
   }
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

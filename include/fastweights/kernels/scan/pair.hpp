@@ -3,8 +3,7 @@
 #include <cmath>
 #include <fastweights/kernels/simd/prefetch.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// A rule's coefficients of a token. e is its error, u its update. β is one number or one number
 /// per value row:
@@ -81,5 +80,4 @@ EIGEN_ALWAYS_INLINE void dot_products(const S* const (&a)[count], const S* const
     for (int j = 0; j < count; ++j) sums[j] += a[j][i] * b[j][i];
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

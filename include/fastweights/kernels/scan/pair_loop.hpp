@@ -3,8 +3,7 @@
 #include <fastweights/kernels/scan/matrix_pass.hpp>
 #include <fastweights/kernels/scan/panels.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Whether one pass processes two pairs. Rules without a delta term compute so little per pair that
 /// loads and stores of W dominate. Two pairs need more registers.
@@ -147,5 +146,4 @@ void run_pairs(const Panel<S>& panel, Index columns, const Pair* pairs, Index co
              decay_kind>::run(panel, columns, pairs, count);
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

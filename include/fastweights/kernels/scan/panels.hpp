@@ -4,8 +4,7 @@
 #include <fastweights/kernels/simd/packet.hpp>
 #include <fastweights/math/products.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Rows first … first + rows − 1 of a matrix, contiguous. Each panel also prefetches its share of
 /// the vectors with one entry per column: `prefetch_count` entries from `prefetch_first` on.
@@ -104,5 +103,4 @@ template <class S, class Use, int tallest> class Panels {
   S* buffer_;
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -2,9 +2,7 @@
 
 #include <fastweights/kernels/scan/scan_panel.hpp>
 
-namespace fw::detail {
-
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Makes pairs of tokens. With one decay per token, W is stored divided by the product of all
 /// decays so far, `total_decay`, and is scaled only when `total_decay` gets small.
@@ -179,5 +177,4 @@ FASTWEIGHTS_TALL_SCAN_KERNELS(extern, float);
 FASTWEIGHTS_TALL_SCAN_KERNELS(extern, double);
 #endif
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -3,8 +3,7 @@
 #include <fastweights/kernels/scan/pair.hpp>
 #include <fastweights/kernels/scan/pair_loop.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// One pair of tokens of a scan, for R packets of rows of W. `HasDeltaTerm`: whether a write
 /// subtracts the retrieved value.
@@ -80,5 +79,4 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelSc
   }
 };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

@@ -8,8 +8,7 @@
 /// in unaligned packets. An Eigen expression would first process single entries up to the next
 /// aligned address, which is most of the work for small n.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// to = decay from + a bᵀ; `to` may be `from`.
 template <class S>
@@ -56,5 +55,4 @@ void add_outer_products(S* to, const S* a, const S* b, const S* c, const S* d, I
     });
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

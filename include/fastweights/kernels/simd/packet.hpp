@@ -2,38 +2,14 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <fastweights/core/abi.hpp>
 #include <type_traits>
 
 /// \file
 /// SIMD with Eigen's packet math: one source for every instruction set that Eigen supports. Scalars
 /// without packets use plain numbers as packets of size one.
-///
-/// The kernels' namespace is named after the instruction set of the translation unit, so that units
-/// with different packets never share a kernel. Units do share functions outside this namespace:
-/// Eigen's own, and the memories that call the kernels. Units may also differ in flags that do not
-/// change the packets (AVX-512 with and without DQ). A program that mixes flags must use each
-/// memory type in units with the same flags only.
 
-#if defined EIGEN_VECTORIZE_AVX512
-#define FASTWEIGHTS_KERNELS kernels_avx512
-#elif defined EIGEN_VECTORIZE_AVX && defined EIGEN_VECTORIZE_FMA
-#define FASTWEIGHTS_KERNELS kernels_avx_fma
-#elif defined EIGEN_VECTORIZE_AVX
-#define FASTWEIGHTS_KERNELS kernels_avx
-#elif defined EIGEN_VECTORIZE_SSE4_1
-#define FASTWEIGHTS_KERNELS kernels_sse4
-#elif defined EIGEN_VECTORIZE_SSE
-#define FASTWEIGHTS_KERNELS kernels_sse2
-#elif defined EIGEN_VECTORIZE_NEON
-#define FASTWEIGHTS_KERNELS kernels_neon
-#elif defined EIGEN_VECTORIZE
-#define FASTWEIGHTS_KERNELS kernels_simd
-#else
-#define FASTWEIGHTS_KERNELS kernels_scalar
-#endif
-
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 using Eigen::Index;
 
@@ -132,5 +108,4 @@ EIGEN_ALWAYS_INLINE void store_part(const Column& x, S* to, Index first, Index l
   std::copy(part + first, part + last, to + first);
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

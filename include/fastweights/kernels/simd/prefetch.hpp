@@ -2,8 +2,7 @@
 
 #include <fastweights/kernels/simd/packet.hpp>
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Vectors that a later batch of tokens needs. Every pass over a panel of the matrix prefetches a
 /// part of them. The hardware prefetcher does not look that far ahead.
@@ -43,5 +42,4 @@ template <class S> constexpr bool worth_prefetching(Index entries) {
 /// Prefetches of vectors with one entry per row, or per column, of the matrix.
 template <class S> struct Prefetches { PrefetchList<S> rows, columns; };
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

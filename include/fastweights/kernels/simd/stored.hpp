@@ -8,8 +8,7 @@
 /// Matrices with a storage type that differs from the computation type, such as 16-bit floats.
 /// Loads and stores convert.
 
-namespace fw::detail {
-inline namespace FASTWEIGHTS_KERNELS {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// As Rows, with a single row: for matrices with fewer rows than a packet has lanes.
 template <class S> struct OneRow {
@@ -133,5 +132,4 @@ EIGEN_ALWAYS_INLINE void store_after(const Column& x, T* to, Index skipped) {
   std::copy(part + skipped, part + Column::size, to + skipped);
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace fw::detail

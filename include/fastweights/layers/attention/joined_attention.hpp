@@ -5,7 +5,7 @@
 #include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/math/random.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// How JoinedAttention combines the short-term and the long-term output.
 enum class Join {

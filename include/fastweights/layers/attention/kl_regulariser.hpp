@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fastweights/continuous/components.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A penalty on the KL divergence of every density from N(μ₀, σ₀²). It keeps densities from
 /// spreading over the whole signal:

@@ -8,7 +8,7 @@
 #include <fastweights/layers/attention/smoothing_gate.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Sizes of a long-term layer.
 struct LongTermOptions {

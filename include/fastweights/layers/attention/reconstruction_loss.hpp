@@ -3,7 +3,7 @@
 #include <fastweights/continuous/softmax_density.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Buffers of attention_reconstruction. Reusing them with the same sizes allocates nothing.
 template <class Gate> struct ReconstructionTrace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 struct RelativeAttentionOptions {
   Index d_model;

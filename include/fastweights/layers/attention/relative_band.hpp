@@ -10,7 +10,7 @@
 /// The parts of relative attention: the encoding of distances, and attention of a block of queries
 /// to the band of tokens in its window.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 using Eigen::Dynamic;
 using Eigen::Index;

@@ -12,7 +12,7 @@
 /// d, the number of rows. All functions throw std::invalid_argument when a size does not fit;
 /// nothing is changed then.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

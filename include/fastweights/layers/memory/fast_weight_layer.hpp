@@ -7,7 +7,7 @@
 #include <fastweights/layers/memory/head_inputs.hpp>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -15,7 +15,7 @@
 /// linear attention (Yang et al. 2023, arXiv 2312.06635, section 4): with weights of zero the
 /// memory forgets 4 % per token.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A carrier with a linear projection for every member of a signature.
 template <class S> struct Projection {

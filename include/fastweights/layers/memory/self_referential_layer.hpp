@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 struct SelfReferentialOptions {
   Index d_model;

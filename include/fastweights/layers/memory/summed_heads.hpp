@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 struct SummedHeadsOptions {
   Index d_model;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 enum class TokenOrder { x_first, z_first };
 

@@ -18,7 +18,7 @@
 /// value v with key 1; the second token writes some value with key 0 and reads with query z. The
 /// output must be z v.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 [[noreturn]] inline void reject_hypernetwork(const std::string& what) {
   throw_invalid({"Hypernetwork: cannot be built with ", what});

@@ -5,7 +5,7 @@
 #include <fastweights/layers/projections/linear.hpp>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A language model: embedding, a stack of blocks, a final norm, logits for the next token.
 ///

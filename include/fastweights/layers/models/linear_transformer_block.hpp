@@ -5,7 +5,7 @@
 #include <fastweights/layers/projections/feed_forward.hpp>
 #include <fastweights/layers/projections/identity_layer.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The block of a linear transformer: attention without softmax, whose heads share one output
 /// projection, then a token-wise MLP. Both have residuals, and by default no norm. With tokens as

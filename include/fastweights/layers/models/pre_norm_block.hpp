@@ -2,7 +2,7 @@
 
 #include <fastweights/layers/layer.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A residual block with the norms inside its branches (pre-norm).
 ///

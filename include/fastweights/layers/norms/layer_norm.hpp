@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fastweights/layers/layer.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Layer normalisation of every token, with PyTorch's names, shapes and ε.
 ///

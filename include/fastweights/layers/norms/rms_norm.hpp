@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fastweights/layers/layer.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Divides every token by its root mean square.
 ///

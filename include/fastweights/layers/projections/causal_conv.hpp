@@ -4,7 +4,7 @@
 #include <fastweights/layers/layer.hpp>
 #include <fastweights/math/random.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A short causal depthwise convolution: every channel has its own filter.
 ///

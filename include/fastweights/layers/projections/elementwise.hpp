@@ -10,7 +10,7 @@
 /// Elementwise functions on D×T activations. A user's own function needs `value(x, y)`: y = f(x),
 /// and `vjp(x, dy)`: dy ← dy ⊙ f'(x), both on D×T Eigen maps.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 

@@ -4,7 +4,7 @@
 #include <fastweights/layers/layer.hpp>
 #include <span>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Tokens as symbol numbers 0 … symbols − 1. A std::vector<int> converts to it.
 using Symbols = std::span<const int>;

@@ -3,7 +3,7 @@
 #include <fastweights/layers/projections/gelu.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The feed-forward layer of a transformer.
 ///

@@ -3,7 +3,7 @@
 #include <fastweights/layers/projections/elementwise.hpp>
 #include <fastweights/math/normal.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The Gaussian error linear unit, exact form: x Φ(x), derivative Φ(x) + x φ(x).
 ///

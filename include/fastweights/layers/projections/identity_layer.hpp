@@ -2,7 +2,7 @@
 
 #include <fastweights/layers/layer.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// y = x: takes the place of the norm in a block without one.
 ///

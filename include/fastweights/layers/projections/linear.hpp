@@ -5,7 +5,7 @@
 #include <fastweights/math/products.hpp>
 #include <fastweights/math/random.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// An affine map of every token, with PyTorch's names and shapes.
 ///

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fastweights/layers/attention/smoothing_gate.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Compresses c = `rate` tokens to one by a learned convolution of width and stride c. It is the
 /// gate in front of a CompressiveMemory of rate 1.

@@ -3,7 +3,7 @@
 #include <fastweights/layers/projections/elementwise.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The gated feed-forward layer.
 ///

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// How FastWeightsRnn represents its fast weights during a sequence.
 enum class FastWeightsForm {

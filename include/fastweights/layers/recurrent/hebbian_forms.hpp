@@ -27,7 +27,7 @@
 ///     read_vjp(in, t, x, dy, out, dx)     dx = A_tᵀ dy; adds to the gradients of h_0 … h_{t−1}, or
 ///                                         leaves that to their write_vjp
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// λ and η, whether their gradients are needed, and the hidden states; token t writes column t.
 template <class S> struct HebbianWrites {

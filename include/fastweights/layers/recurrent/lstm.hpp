@@ -3,7 +3,7 @@
 #include <fastweights/layers/projections/elementwise.hpp>
 #include <fastweights/layers/recurrent/recurrent_weights.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A long short-term memory (LSTM) with forget gate, with PyTorch's names, shapes and gate order.
 ///

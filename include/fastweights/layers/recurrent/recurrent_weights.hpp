@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Token t of each of B concatenated sequences in x, as a matrix of B columns.
 template <class X> auto token_of_each(X& x, Index t, Index sequences) {

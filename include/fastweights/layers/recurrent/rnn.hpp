@@ -3,7 +3,7 @@
 #include <fastweights/layers/recurrent/recurrent_weights.hpp>
 #include <fastweights/math/activations.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A plain recurrent network, with PyTorch's names and shapes.
 ///

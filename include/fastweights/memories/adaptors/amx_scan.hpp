@@ -5,7 +5,7 @@
 #include <fastweights/kernels/amx/tiles.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The precision of the factors of matrix products; sums and the state are float. Each entry gives
 /// two errors ‖Δ‖/‖exact‖ of outputs and state over a sequence, for keys of length 1 and 0 ≤ β ≤ 1:
@@ -17,7 +17,6 @@ enum class AmxPrecision {
 };
 
 namespace detail {
-inline namespace FASTWEIGHTS_KERNELS {
 
 template <class Tiles, class M>
 void tile_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
@@ -32,7 +31,6 @@ void tile_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
     TileDelta<Tiles, 1>(dk, dv).run(state.W, tokens, inputs.key.cols());
 }
 
-}  // namespace FASTWEIGHTS_KERNELS
 }  // namespace detail
 
 inline namespace FASTWEIGHTS_AMX {

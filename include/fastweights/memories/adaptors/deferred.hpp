@@ -7,7 +7,7 @@
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A rule that uses the kernels: DeltaRule, GatedDeltaRule, LinearAttention, GatedLinearAttention,
 /// HebbianMemory, and your own rules with the members listed in kernels/rule.hpp.

@@ -7,7 +7,7 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A memory with a feature map, as one memory: it applies the feature map to all keys and queries.
 /// For streaming without a layer; a FastWeightLayer has its own feature map.

@@ -10,7 +10,7 @@
 /// Causal softmax attention over a window, in matrix products of 64 queries: the key-value cache's
 /// chunked scan and backward pass.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 using Eigen::Index;
 

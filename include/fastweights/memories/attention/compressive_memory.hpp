@@ -6,7 +6,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The memory of the Compressive Transformer: every `rate` tokens become one vector, and reads are
 /// softmax attention over the last `capacity` vectors.

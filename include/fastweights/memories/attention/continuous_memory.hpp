@@ -7,7 +7,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The contraction of the past signal at each write, from [0, 1] to [0, τ].
 struct Contraction {

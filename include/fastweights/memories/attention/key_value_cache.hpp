@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// What a full key-value cache does with a new token: overwrite the oldest token, or throw.
 enum class WhenFull { slide, refuse };

@@ -5,7 +5,7 @@
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/recurrent/delta_step.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The Delta LSTM: a fast LSTM whose six matrices are updated by the delta rule. For each of the
 /// nets g = i (input gate), u (update), o (output gate), each with its own column of the inputs,

@@ -4,7 +4,7 @@
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/memories/recurrent/delta_step.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The Delta RNN: a fast net with a recurrent connection. The delta rule updates both matrices.
 ///

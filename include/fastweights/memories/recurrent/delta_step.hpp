@@ -12,7 +12,7 @@
 /// Notation as in memories/rules/delta_rule.hpp. Cost: 6 d_v d_k flops forward, 14 d_v d_k
 /// backward.
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 // The inputs of one matrix, or their gradients, which accumulate. Holds references to lvalues and
 // copies of rvalues, such as a column expression.

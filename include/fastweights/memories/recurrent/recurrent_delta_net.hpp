@@ -7,7 +7,7 @@
 #include <fastweights/memories/recurrent/delta_step.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The recurrent delta net: the delta rule, with a slow net that uses the fast net's previous
 /// output.

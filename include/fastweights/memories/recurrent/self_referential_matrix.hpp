@@ -6,7 +6,7 @@
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/math/activations.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The self-referential weight matrix: one matrix that computes the output and updates itself by
 /// the delta rule, with keys, queries and write strengths that it computes itself.

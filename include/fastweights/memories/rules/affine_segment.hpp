@@ -4,7 +4,7 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/products.hpp>
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// A segment of delta-rule writes, W ← W A + B. It exists because each write,
 /// W ← W (I − β k kᵀ) + β v kᵀ, is affine in W.

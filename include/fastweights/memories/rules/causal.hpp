@@ -2,7 +2,7 @@
 
 #include <fastweights/math/products.hpp>
 
-namespace fw::detail {
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// KᵀQ with the entries of later keys (below the diagonal) set to zero: C×C, entry (i, t) is
 /// k_i·q_t for i ≤ t. With `strict`, for i < t.

@@ -5,7 +5,7 @@
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The delta rule: retrieves the value stored under the key and writes the difference to the new
 /// value.

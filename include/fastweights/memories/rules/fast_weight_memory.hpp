@@ -5,7 +5,7 @@
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <stdexcept>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The fast weight memory: a delta rule whose matrix is projected to the unit ball after each
 /// write, read through a layer norm without weights.

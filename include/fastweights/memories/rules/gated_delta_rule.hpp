@@ -7,7 +7,7 @@
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The gated delta rule: the state decays, then the delta rule updates the value under the key.
 ///

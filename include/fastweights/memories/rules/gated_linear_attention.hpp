@@ -6,7 +6,7 @@
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Gated linear attention: the sum rule with an input decay for every token.
 ///

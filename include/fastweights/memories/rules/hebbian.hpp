@@ -4,7 +4,7 @@
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Hebbian memory with a constant decay, the fast weights of Ba et al.
 ///

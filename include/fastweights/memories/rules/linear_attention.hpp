@@ -4,7 +4,7 @@
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Linear attention, the sum rule: adds the outer product of value and key, without any decay.
 ///

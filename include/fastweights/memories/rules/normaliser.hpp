@@ -17,7 +17,7 @@
 /// specially: choose ε > 0 and positive feature maps to avoid it. If the delta rule's z·k + ε is
 /// exactly 0, nothing is written.
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// No normaliser: y = W q.
 struct NoNormaliser {

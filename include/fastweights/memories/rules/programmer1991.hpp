@@ -3,7 +3,7 @@
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
-namespace fw {
+namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The fast weight programmer of 1991: a slow net emits two patterns whose outer product is added
 /// to the fast weights inside an activation σ.

@@ -11,7 +11,7 @@
 /// \file
 /// The functions of testing/gradient_check.hpp.
 
-namespace fw::testing::detail {
+namespace fw::inline FASTWEIGHTS_ABI::testing::detail {
 
 using fw::detail::Leaf;
 using fw::detail::LeafPath;
