@@ -1,6 +1,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstdio>
+#include <cstdlib>
+#include <fastweights/core/abi.hpp>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -9,7 +12,28 @@
 /// Errors of bad arguments: std::invalid_argument with the name of the thing, what was given and
 /// what was expected.
 
+#if defined __cpp_exceptions || defined __EXCEPTIONS || defined _CPPUNWIND
+#define FASTWEIGHTS_EXCEPTIONS 1
+#else
+#define FASTWEIGHTS_EXCEPTIONS 0
+#endif
+
 namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// Ends the call with an error: every error of the library goes through this function. It throws
+/// Error(message). Without exceptions it prints the message and aborts. A program that defines
+/// FASTWEIGHTS_ERROR_HANDLER(message), a const char*, is called instead and must not return.
+template <class Error> [[noreturn, gnu::cold]] void raise(const std::string& message) {
+#if defined FASTWEIGHTS_ERROR_HANDLER
+  FASTWEIGHTS_ERROR_HANDLER(message.c_str());
+  std::abort();
+#elif FASTWEIGHTS_EXCEPTIONS
+  throw Error(message);
+#else
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::abort();
+#endif
+}
 
 // Both are cold and not inlined: a check that passes costs only a comparison.
 

@@ -14,7 +14,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
     std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) text += part;
-  throw std::invalid_argument(text);
+  raise<std::invalid_argument>(text);
 }
 
 [[gnu::noinline]] FASTWEIGHTS_INLINE void throw_mismatch(std::string_view rule,
