@@ -15,7 +15,8 @@
 using fw::Dynamic;
 using fw::Index;
 
-constexpr Index sequence_length = 100, passes = 100;  // 10⁴ steps: one sequence, 100 times
+constexpr Index sequence_length = 100;
+inline Index passes = 100;  // of one sequence: 10⁴ steps
 inline int failures = 0;
 
 void check_fixed_memories();
@@ -24,12 +25,6 @@ void check_feature_mapped();
 void check_layers();
 void check_models();
 void check_chunked_memories();
-
-template <class F> long allocations_of(const F& f) {
-  const long before = allocations();
-  f();
-  return allocations() - before;
-}
 
 template <class M> auto token(const M& m, fw::testing::Sequences<M>& all, Index t) {
   const auto signature = m.signature();
@@ -52,9 +47,9 @@ template <class M> std::string label(const M& m, const char* variant) {
 }
 
 // Calls f(state, t) for every token of every pass.
-template <class M, class F> long allocations_of_passes(const M& m, const F& f) {
+template <class M, class F> Usage usage_of_passes(const M& m, const F& f) {
   auto state = fw::initial_state(m);
-  return allocations_of([&] {
+  return usage_of([&] {
     for (Index pass = 0; pass < passes; ++pass) {
       fw::set_zero(state);
       for (Index t = 0; t < sequence_length; ++t) f(state, t);
@@ -62,19 +57,26 @@ template <class M, class F> long allocations_of_passes(const M& m, const F& f) {
   });
 }
 
-inline void report(const std::string& what, long stepping, long apart) {
-  std::printf("%-72s %ld in steps, %ld in writes and reads\n", what.c_str(), stepping, apart);
-  if (stepping != 0 || apart != 0) ++failures;
+inline std::string text(const Usage& u) {
+  return std::to_string(u.allocations) + " allocations, " + std::to_string(u.locks) + " locks, " +
+         (can_watch_system_calls() ? std::to_string(u.system_calls) : std::string("?")) +
+         " system calls";
+}
+
+inline void report(const std::string& what, const Usage& stepping, const Usage& apart) {
+  std::printf("%-72s %s in steps; %s in writes and reads\n", what.c_str(), text(stepping).c_str(),
+              text(apart).c_str());
+  if (!stepping.none() || !apart.none()) ++failures;
 }
 
 template <class M> void check(const M& m, const char* variant = "") {
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, sequence_length, random, /*positive=*/true);
-  const long stepping = allocations_of_passes(m, [&](auto& state, Index t) {
+  const Usage stepping = usage_of_passes(m, [&](auto& state, Index t) {
     const auto [input, query, output] = token(m, all, t);
     fw::step(m, state, input, query, output);
   });
-  const long apart = allocations_of_passes(m, [&](auto& state, Index t) {
+  const Usage apart = usage_of_passes(m, [&](auto& state, Index t) {
     const auto [input, query, output] = token(m, all, t);
     fw::write(m, state, input);
     fw::read(m, state, query, output);

@@ -32,7 +32,7 @@ void check_chunks(const M& m, const Other& other, const char* what) {
   run(m, mine, false);
   run(other, others, false);
   const auto rounds = [&](bool apart) {
-    return allocations_of([&] {
+    return usage_of([&] {
       for (int i = 0; i < 3; ++i) {
         run(m, mine, apart);
         run(other, others, apart);
@@ -40,7 +40,7 @@ void check_chunks(const M& m, const Other& other, const char* what) {
     });
   };
   Eigen::setNbThreads(1);  // Eigen's parallel products allocate
-  const long stepping = rounds(false), apart = rounds(true);
+  const Usage stepping = rounds(false), apart = rounds(true);
   Eigen::setNbThreads(0);
   report(std::string(M::name) + " " + what + " d " + std::to_string(m.options().d), stepping,
          apart);
@@ -54,7 +54,7 @@ void check_tiles(fw::AmxPrecision precision) {
     fw::Random random(1);
     auto all = fw::testing::random_sequences(m, steps, random);
     auto state = fw::initial_state(m);
-    return allocations_of([&] {
+    return usage_of([&] {
       fw::detail::tile_scan<EmulatedTiles>(m, state, fw::view<fw::WriteSequence<M>>(all.inputs),
                                            fw::view<fw::ReadSequence<M>>(all.queries),
                                            fw::view<fw::OutSequence<M>>(all.outputs), precision);
@@ -62,7 +62,7 @@ void check_tiles(fw::AmxPrecision precision) {
   };
   scan(100, 70, 100);
   report(std::string("amx_scan ") + (precision == fw::AmxPrecision::bf16 ? "bf16" : "split"),
-         scan(100, 70, 200) + scan(1, 1, 70) + scan(64, 64, 1) + scan(100, 70, 64), 0);
+         scan(100, 70, 200) + scan(1, 1, 70) + scan(64, 64, 1) + scan(100, 70, 64), {});
 }
 
 template <class S, class Sampling>

@@ -20,7 +20,7 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
     layer.forward(state, x.middleCols(t, sequences), y.middleCols(t, sequences), streamed);
   };
   step(0);
-  const long streaming = allocations_of([&] {
+  const Usage streaming = usage_of([&] {
     for (Index pass = 0; pass < passes; ++pass)
       for (Index t = 0; t < sequence_length; t += sequences) step(t);
   });
@@ -31,14 +31,14 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
   Eigen::setNbThreads(1);  // Eigen's parallel products allocate
   state = initial;
   train();
-  const long training = allocations_of([&] {
+  const Usage training = usage_of([&] {
     for (int pass = 0; pass < 5; ++pass) train();
   });
   Eigen::setNbThreads(0);
-  std::printf("%-72s %ld in steps, %ld in training\n",
+  std::printf("%-72s %s in steps, %ld allocations in training\n",
               (std::string(Layer::name) + " of " + std::to_string(layer.outputs()) + what).c_str(),
-              streaming, training);
-  if (streaming != 0 || training != 0) ++failures;
+              text(streaming).c_str(), training.allocations);
+  if (!streaming.none() || training.allocations != 0) ++failures;
 }
 
 template <class Layer> void check_layer(const Layer& layer, const std::string& what = "") {

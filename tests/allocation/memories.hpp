@@ -11,10 +11,10 @@ template <class M> void check_columns(const M& m, Index d) {
   const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length), V = K, Q = K;
   const Eigen::VectorXf beta = Eigen::VectorXf::Constant(sequence_length, 0.5f);
   Eigen::MatrixXf Y(d, sequence_length);
-  const long stepping = allocations_of_passes(m, [&](auto& state, Index t) {
+  const Usage stepping = usage_of_passes(m, [&](auto& state, Index t) {
     fw::step(m, state, {K.col(t), V.col(t), beta[t]}, {Q.col(t)}, {Y.col(t)});
   });
-  const long apart = allocations_of_passes(m, [&](auto& state, Index t) {
+  const Usage apart = usage_of_passes(m, [&](auto& state, Index t) {
     fw::write(m, state, {K.col(t), V.col(t), beta[t]});
     fw::read(m, state, {Q.col(t)}, {Y.col(t)});
   });

@@ -21,10 +21,10 @@ template <class M, class Map> void check_model(const M& m) {
   Eigen::MatrixXf logits(63, 1);
   const auto read = [&](int symbol) { model.forward(state, std::span(&symbol, 1), logits, trace); };
   read(0);
-  const long streaming = allocations_of([&] {
-    for (int t = 0; t < 10000; ++t) read(t % 63);
+  const Usage streaming = usage_of([&] {
+    for (Index t = 0; t < passes * sequence_length; ++t) read(static_cast<int>(t % 63));
   });
-  report("LanguageModel around " + std::string(M::name), streaming, 0);
+  report("LanguageModel around " + std::string(M::name), streaming, {});
 }
 
 }  // namespace

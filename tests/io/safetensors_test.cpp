@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "data_folder.hpp"
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 

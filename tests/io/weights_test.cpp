@@ -12,6 +12,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
 
+#include "data_folder.hpp"
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 #include "support/saves_its_state.hpp"

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "case.hpp"
+#include "data_folder.hpp"
 
 namespace {
 

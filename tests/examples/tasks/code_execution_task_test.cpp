@@ -3,6 +3,7 @@
 #include <sstream>
 #include <tasks/code_execution_task.hpp>
 
+#include "data_folder.hpp"
 #include "support/catch.hpp"
 
 namespace {

@@ -2,6 +2,7 @@
 #include <sstream>
 #include <tasks/listops_task.hpp>
 
+#include "data_folder.hpp"
 #include "support/catch.hpp"
 
 namespace {
