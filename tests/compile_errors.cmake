@@ -7,5 +7,5 @@ foreach(source IN LISTS sources)
     COMMAND ${CMAKE_COMMAND} -D COMPILER=${CMAKE_CXX_COMPILER} -D SOURCE=${source}
       "-DFLAGS=-std=c++20;-I${CMAKE_CURRENT_SOURCE_DIR}/compile_errors;-I${PROJECT_SOURCE_DIR}/include;-isystem$<JOIN:$<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>,;-isystem>"
       -P ${CMAKE_CURRENT_SOURCE_DIR}/compile_errors/expect_error.cmake)
-  set_tests_properties(compile_error.${name} PROPERTIES ENVIRONMENT LC_ALL=C)
+  set_tests_properties(compile_error.${name} PROPERTIES LABELS compile_errors ENVIRONMENT LC_ALL=C)
 endforeach()

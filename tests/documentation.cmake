@@ -23,6 +23,7 @@ function(add_page_program name code)
   add_executable(${name} ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}.cpp)
   target_link_libraries(${name} PRIVATE fastweights_development)
   add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS documentation)
 endfunction()
 
 # Every block of README.md with a main() is a program.

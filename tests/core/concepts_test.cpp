@@ -298,7 +298,7 @@ struct OtherSignatureValue : Rule {
   fw::KeyValue<4, 3> signature() const { return {}; }
 };
 struct OtherExtents : Rule {
-  fw::MemberExtent state_extents() const { return {}; }
+  fw::MemberExtent state_extents() const { return {4, 3}; }
 };
 struct WriteThatChangesTheRule : Rule {
   void write(OwnedState&, const W&) {}

@@ -2,9 +2,40 @@
 
 #include <Eigen/Core>
 #include <exception>
-#include <fastweights/core/abi.hpp>
+#include <fastweights/core/errors.hpp>
+#include <utility>
 
 namespace fw::inline FASTWEIGHTS_ABI {
+
+#ifdef _OPENMP
+namespace detail {
+
+// Runs calls of a parallel loop, which no exception may leave, and keeps one exception.
+class ExceptionKeeper {
+ public:
+#if FASTWEIGHTS_EXCEPTIONS
+  template <class F> void run(F&& f) {
+    try {
+      f();
+    } catch (...) {
+#pragma omp critical(fastweights_for_each_head)
+      if (!kept_) kept_ = std::current_exception();
+    }
+  }
+  void rethrow() {
+    if (kept_) std::rethrow_exception(std::move(kept_));
+  }
+
+ private:
+  std::exception_ptr kept_;
+#else
+  template <class F> void run(F&& f) { f(); }
+  void rethrow() {}
+#endif
+};
+
+}  // namespace detail
+#endif
 
 /// Calls f(0) … f(count − 1), in parallel if the program is compiled with OpenMP and `parallel` is
 /// true. For heads or streams, each with its own state and outputs.
@@ -20,17 +51,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
 #ifdef _OPENMP
   if (parallel && count > 1) {
-    std::exception_ptr thrown;
+    detail::ExceptionKeeper exception;
 #pragma omp parallel for schedule(static)
-    for (Eigen::Index h = 0; h < count; ++h) {
-      try {
-        f(h);
-      } catch (...) {
-#pragma omp critical(fastweights_for_each_head)
-        if (!thrown) thrown = std::current_exception();
-      }
-    }
-    if (thrown) std::rethrow_exception(thrown);
+    for (Eigen::Index h = 0; h < count; ++h) exception.run([&] { f(h); });
+    exception.rethrow();
     return;
   }
 #endif

@@ -116,8 +116,8 @@ GaussianBasis<S>::GaussianBasis(Eigen::ArrayXd means, Eigen::ArrayXd widths)
                            std::to_string(width_.size()),
                            " widths, expected as many of both, at least 1"});
   if (!(width_ > 0).all() || !width_.isFinite().all() || !exact_mean_.isFinite().all())
-    throw std::invalid_argument(
-        "GaussianBasis: a mean or width is not finite, or a width not positive");
+    detail::throw_invalid(
+        {"GaussianBasis: a mean or width is not finite, or a width not positive"});
   mean_ = exact_mean_.template cast<S>();
   variance_ = width_.square().template cast<S>();
 }

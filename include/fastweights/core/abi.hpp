@@ -9,10 +9,14 @@
 /// These two decide how a fixed-size state is laid out and which kernel a memory calls. In a
 /// program whose sources have different instruction flags, each source has types and functions of
 /// its own. A call from one to the other with a memory, a state or a layer in its signature does
-/// not link. A source that keeps them to itself works, so a program may choose a source at run
-/// time.
+/// not link. A source may keep them to itself, and the program may choose a source at run time.
 ///
-/// This does not cover Eigen itself: its matrices and products have the same names in all sources.
+/// This does not cover Eigen itself: its functions have the same names in all sources, and the
+/// linker takes one of each. So a program whose sources have different flags must
+/// - define EIGEN_MAX_ALIGN_BYTES alike in all of them (32 with AVX2, 64 with AVX-512), otherwise
+///   Eigen allocates a matrix in one way and frees it in another;
+/// - run on processors that have the instructions of all sources. For other processors, put each
+///   instruction set into a shared library of its own with hidden symbols.
 /// Nor does it cover flags that change neither Eigen's packets nor its alignment, such as AVX-512
 /// with and without BF16.
 

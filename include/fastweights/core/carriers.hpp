@@ -23,10 +23,13 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// The size of a counter: nothing to say.
+struct CounterExtent {};
+
 struct Extents {
   template <int Rows, int Width> using array = MemberExtent;
   using scalar = MemberExtent;
-  using count = MemberExtent;
+  using count = CounterExtent;
 };
 
 template <class S> struct Owned {

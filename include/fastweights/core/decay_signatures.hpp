@@ -9,7 +9,7 @@
 namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (k, v, α) with one decay per token, read q: simple gated linear attention.
-template <int Dk, int Dv> struct KeyValueDecay : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv> struct KeyValueDecay : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -24,7 +24,7 @@ template <int Dk, int Dv> struct KeyValueDecay : detail::QueryOutput<Dk, Dv> {
 
 /// Write (k, v, α) with one decay per feature of the key, read q. The decay acts on the columns of
 /// W. With a feature map, W has one column per feature, whatever the size of the key.
-template <int Dk, int Dv, int Features> struct KeyValueFeatureDecay : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv, int Features> struct KeyValueFeatureDecay : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -42,7 +42,7 @@ template <int Dk, int Dv> using KeyValueVectorDecay = KeyValueFeatureDecay<Dk, D
 
 /// Write (k, v, β, α) with one write strength and one decay per token, read q: the gated delta
 /// rule.
-template <int Dk, int Dv> struct KeyValueBetaDecay : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv> struct KeyValueBetaDecay : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -58,8 +58,7 @@ template <int Dk, int Dv> struct KeyValueBetaDecay : detail::QueryOutput<Dk, Dv>
 
 /// Write (k, v, β, α) with one write strength per token and one decay per feature of the key, read
 /// q.
-template <int Dk, int Dv, int Features>
-struct KeyValueBetaFeatureDecay : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv, int Features> struct KeyValueBetaFeatureDecay : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;

@@ -11,6 +11,19 @@
 /// \file
 /// Errors of bad arguments: std::invalid_argument with the name of the thing, what was given and
 /// what was expected.
+///
+/// Every error of the library ends in one function, which
+/// - throws an exception, by default;
+/// - prints the message to stderr and calls std::abort if the compiler has no exceptions
+///   (-fno-exceptions);
+/// - calls the program's own function if the macro FASTWEIGHTS_ERROR_HANDLER is its name:
+///
+///       // compiled with -DFASTWEIGHTS_ERROR_HANDLER=on_error
+///       void on_error(const char* message) { ... }   // must not return
+///
+/// The function is in the global namespace. It may throw an exception of its own, abort or restart
+/// the device; if it returns, the library calls std::abort. All sources of a program need the same
+/// setting.
 
 #if defined __cpp_exceptions || defined __EXCEPTIONS || defined _CPPUNWIND
 #define FASTWEIGHTS_EXCEPTIONS 1
@@ -18,14 +31,16 @@
 #define FASTWEIGHTS_EXCEPTIONS 0
 #endif
 
+#ifdef FASTWEIGHTS_ERROR_HANDLER
+void FASTWEIGHTS_ERROR_HANDLER(const char* message);
+#endif
+
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Ends the call with an error: every error of the library goes through this function. It throws
-/// Error(message). Without exceptions it prints the message and aborts. A program that defines
-/// FASTWEIGHTS_ERROR_HANDLER(message), a const char*, is called instead and must not return.
+/// Ends the call with an error: throws Error(message), aborts, or calls the program's function.
 template <class Error> [[noreturn, gnu::cold]] void raise(const std::string& message) {
 #if defined FASTWEIGHTS_ERROR_HANDLER
-  FASTWEIGHTS_ERROR_HANDLER(message.c_str());
+  ::FASTWEIGHTS_ERROR_HANDLER(message.c_str());
   std::abort();
 #elif FASTWEIGHTS_EXCEPTIONS
   throw Error(message);

@@ -48,6 +48,7 @@ struct Leaf {
   ScalarKind scalar = ScalarKind::other;
   std::size_t width = 0;  // bytes of a scalar
   bool is_signed = true;
+  bool is_bool = false;
   bool is_array = false;   // a number otherwise
   bool is_column = false;  // by its type
   bool is_row = false;     // by its type
@@ -103,6 +104,7 @@ template <class S> Leaf leaf_of_scalar(void* data, Index rows = 1, Index cols = 
   leaf.scalar = scalar_kind<S>();
   leaf.width = sizeof(S);
   leaf.is_signed = !std::is_unsigned_v<S>;
+  leaf.is_bool = std::is_same_v<S, bool>;
   return leaf;
 }
 

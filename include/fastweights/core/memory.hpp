@@ -178,6 +178,72 @@ template <class M> constexpr bool reads_first() {
     return false;
 }
 
+namespace detail {
+
+template <class R> constexpr bool names_every_member_of_record() {
+  if constexpr (Record<R>)
+    return names_every_member<R>();
+  else
+    return true;
+}
+
+// Makes the compiler check that f gives every size of its record.
+template <class F> constexpr void instantiate(const F&) {}
+
+}  // namespace detail
+
+/// Compile-time errors that say why S is not a signature.
+template <class S> constexpr bool assert_signature() {
+  static_assert(
+      requires {
+        typename S::template Write<Extents>;
+        typename S::template Read<Extents>;
+        typename S::template Out<Extents>;
+      },
+      "signature: `template <class C> struct Write`, `Read` or `Out` is missing");
+  static_assert(
+      requires {
+        requires Record<typename S::template Write<Extents>>;
+        requires Record<typename S::template Read<Extents>>;
+        requires Record<typename S::template Out<Extents>>;
+      },
+      "signature: Write, Read or Out lists no `names` of its members");
+  if constexpr (requires { typename S::template Write<Extents>; })
+    static_assert(detail::names_every_member_of_record<typename S::template Write<Extents>>(),
+                  "signature: `names` of Write must list all its members, in order");
+  if constexpr (requires { typename S::template Read<Extents>; })
+    static_assert(detail::names_every_member_of_record<typename S::template Read<Extents>>(),
+                  "signature: `names` of Read must list all its members, in order");
+  if constexpr (requires { typename S::template Out<Extents>; })
+    static_assert(detail::names_every_member_of_record<typename S::template Out<Extents>>(),
+                  "signature: `names` of Out must list all its members, in order");
+  static_assert(
+      requires(const S& s) {
+        { s.write() } -> std::same_as<typename S::template Write<Extents>>;
+      },
+      "signature: `Write<fw::Extents> write() const` is missing");
+  static_assert(
+      requires(const S& s) {
+        { s.read() } -> std::same_as<typename S::template Read<Extents>>;
+      },
+      "signature: `Read<fw::Extents> read() const` is missing");
+  static_assert(
+      requires(const S& s) {
+        { s.out() } -> std::same_as<typename S::template Out<Extents>>;
+      },
+      "signature: `Out<fw::Extents> out() const` is missing");
+  if constexpr (requires {
+                  &S::write;
+                  &S::read;
+                  &S::out;
+                }) {
+    detail::instantiate(&S::write);
+    detail::instantiate(&S::read);
+    detail::instantiate(&S::out);
+  }
+  return true;
+}
+
 /// Compile-time errors that say why M is not a memory. A failed concept would not tell the reason.
 template <class M> constexpr bool assert_memory() {
   static_assert(
@@ -185,12 +251,15 @@ template <class M> constexpr bool assert_memory() {
   static_assert(
       requires { typename M::Signature; },
       "memory rule: `using Signature = ...` is missing, e.g. fw::KeyValue<Dk, Dv>");
+  assert_signature<typename M::Signature>();
   static_assert(
       requires { typename StateOf<M>; },
       "memory rule: `template <class C> struct State` is missing");
   static_assert(
       requires { requires Record<StateOf<M>>; },
       "memory rule: State lists no `names` of its members");
+  static_assert(detail::names_every_member_of_record<typename M::template State<Extents>>(),
+                "memory rule: `names` of State must list all its members, in order");
   static_assert(
       requires { M::name; }, "memory rule: `static constexpr name` is missing");
   static_assert(
@@ -240,6 +309,14 @@ template <class M> constexpr bool assert_memory() {
                     StepDifferentiable<M>,
                 "memory rule: write_vjp(before, input, ds, dinput) and "
                 "read_vjp(s, query, dy, ds, dquery) must both exist");
+  static_assert(
+      !Differentiable<M> ||
+          requires(const M& m) {
+            { m.template cast<typename M::Scalar>() } -> std::same_as<M>;
+          },
+      "memory rule: `template <class T> Rule<T> cast() const` is missing, the rule in another "
+      "scalar: the gradient check runs it on complex numbers");
+  if constexpr (requires { &M::state_extents; }) detail::instantiate(&M::state_extents);
   return true;
 }
 

@@ -86,6 +86,31 @@ template <Record R> constexpr auto members(R& r) {
   }
 }
 
+namespace detail {
+
+// Converts to the type of any member.
+struct AnyMember {
+  template <class T> operator T() const;
+};
+
+// Whether R can be initialised from as many values.
+template <class R, std::size_t... I> constexpr bool takes_values(std::index_sequence<I...>) {
+  return requires { R{(static_cast<void>(I), AnyMember())...}; };
+}
+template <class R, std::size_t N>
+inline constexpr bool takes = takes_values<R>(std::make_index_sequence<N>{});
+
+// False if `names` does not have one name per member. Counts the members of an aggregate; it trusts
+// other classes.
+template <Record R> constexpr bool names_every_member() {
+  if constexpr (!std::is_aggregate_v<R> || !takes<R, 1>)
+    return true;
+  else
+    return takes<R, member_count<R>> && !takes<R, member_count<R> + 1>;
+}
+
+}  // namespace detail
+
 /// The type of member I of record R.
 template <class R, std::size_t I>
 using member_t =

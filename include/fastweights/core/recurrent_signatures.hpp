@@ -16,9 +16,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 template <class C, int N>
 using nums = std::conditional_t<N == 1, num<C>, vec<C, N == 1 ? Dynamic : N>>;
 
-namespace detail {
-
-// Reads nothing and returns y (d_v).
+/// Reads nothing and gives y (d_v): the base of the signatures whose write computes the output.
 template <int Dk, int Dv> struct RecurrentOutput {
   Index dk = Dk;
   Index dv = Dv;
@@ -38,17 +36,14 @@ template <int Dk, int Dv> struct RecurrentOutput {
 
   /// Throws std::invalid_argument unless both sizes are positive and agree with Dk and Dv.
   void check(std::string_view rule) const {
-    check_size<Dv>(rule, "d_v", dv);
-    check_size<Dk>(rule, "d_k", dk);
+    detail::check_size<Dv>(rule, "d_v", dv);
+    detail::check_size<Dk>(rule, "d_k", dk);
   }
 };
 
-}  // namespace detail
-
 /// Write, for each of `Nets` fast nets, (k, v, β, q) of its fast weights and (k, v, β) of its
 /// recurrent weights. Each net has a column.
-template <int Dk, int Dv, int Nets = 1>
-struct RecurrentKeyValueBeta : detail::RecurrentOutput<Dk, Dv> {
+template <int Dk, int Dv, int Nets = 1> struct RecurrentKeyValueBeta : RecurrentOutput<Dk, Dv> {
   template <class C> struct Write {
     mat<C, Dk, Nets> key;
     mat<C, Dv, Nets> value;
@@ -71,7 +66,7 @@ struct RecurrentKeyValueBeta : detail::RecurrentOutput<Dk, Dv> {
 
 /// Write the preactivations of (k, v, β, q) that the slow weights compute. The memory adds a
 /// projection of its previous output to each and applies softmax and sigmoid itself.
-template <int Dk, int Dv> struct PreactivationKeyValueBeta : detail::RecurrentOutput<Dk, Dv> {
+template <int Dk, int Dv> struct PreactivationKeyValueBeta : RecurrentOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -85,7 +80,7 @@ template <int Dk, int Dv> struct PreactivationKeyValueBeta : detail::RecurrentOu
 };
 
 /// Write x, read with x.
-template <int Dk, int Dv> struct SelfReferential : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv> struct SelfReferential : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> input;
     static constexpr auto names = fw::names("input");

@@ -9,6 +9,26 @@
 /// \file
 /// The inputs and outputs of a memory with their run-time extents. Memories with the same signature
 /// and scalar are interchangeable in a layer.
+///
+/// A signature of your own has three records with `names`, and functions that return their sizes.
+/// A layer also needs the `roles` of what is written and read. QueryOutput has Read and Out:
+///
+///     template <int Dk, int Dv> struct KeyValueNovelty : fw::QueryOutput<Dk, Dv> {
+///       template <class C> struct Write {
+///         fw::vec<C, Dk> key;
+///         fw::vec<C, Dv> value;
+///         fw::num<C> novelty;
+///         static constexpr auto names = fw::names("key", "value", "novelty");
+///         static constexpr auto roles =
+///             fw::roles(fw::Role::key, fw::Role::value, fw::Role::strength);
+///       };
+///       Write<fw::Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
+///       // The same with keys of another size: FeatureMapped needs it.
+///       template <int NewDk> using with_keys_of = KeyValueNovelty<NewDk, Dv>;
+///     };
+///
+/// Without this base, write Read, Out, read() and out() in the same way. The rule's
+/// assert_memory() reports what is missing.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -56,14 +76,17 @@ void check_above_zero(std::string_view rule, std::string_view which, const T& gi
   if (Eigen::numext::real(given) > 0) return;
   std::ostringstream message;
   message << rule << ": " << which << " is " << given << ", expected above 0";
-  throw std::invalid_argument(message.str());
+  throw_invalid({message.str()});
 }
 
-// The read part of the signatures with one key per token: y (d_v) for a query (d_k).
+}  // namespace detail
+
+/// The read part of the signatures with one key per token: reads q (d_k) and gives y (d_v). A
+/// signature of your own may derive from it; see above.
 template <int Dk, int Dv> struct QueryOutput {
   Index dk = Dk;
   Index dv = Dv;
-  Index features = dk;  // of a key in the memory: d_k, or the number of features of a feature map
+  Index features = dk;  ///< of a key in the memory: d_k, or the features of a feature map
 
   template <class C> struct Read {
     vec<C, Dk> query;
@@ -81,15 +104,13 @@ template <int Dk, int Dv> struct QueryOutput {
 
   /// Throws std::invalid_argument unless both sizes are positive and agree with Dk and Dv.
   void check(std::string_view rule) const {
-    check_size<Dv>(rule, "d_v", dv);
-    check_size<Dk>(rule, "d_k", dk);
+    detail::check_size<Dv>(rule, "d_v", dv);
+    detail::check_size<Dk>(rule, "d_k", dk);
   }
 };
 
-}  // namespace detail
-
 /// Write (k, v), read q: linear attention, Hebbian memory, key-value cache.
-template <int Dk, int Dv> struct KeyValue : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv> struct KeyValue : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -102,7 +123,7 @@ template <int Dk, int Dv> struct KeyValue : detail::QueryOutput<Dk, Dv> {
 };
 
 /// Write (k, v, β) with one write strength per token, read q: the delta rule.
-template <int Dk, int Dv> struct KeyValueBeta : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv> struct KeyValueBeta : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
@@ -116,7 +137,7 @@ template <int Dk, int Dv> struct KeyValueBeta : detail::QueryOutput<Dk, Dv> {
 };
 
 /// Write (k, v, β) with one write strength per value row, read q.
-template <int Dk, int Dv> struct KeyValueVectorBeta : detail::QueryOutput<Dk, Dv> {
+template <int Dk, int Dv> struct KeyValueVectorBeta : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;

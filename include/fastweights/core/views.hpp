@@ -2,9 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <fastweights/core/abi.hpp>
-#include <stdexcept>
-#include <string>
+#include <fastweights/core/errors.hpp>
 #include <type_traits>
 #include <utility>
 
@@ -27,11 +25,21 @@ using Eigen::Index;
 
 /// The size of a record's member: rows, and columns per step. A step of a member for chunks may
 /// have any number of columns, at least one. A sequence of chunks is split every `width` columns,
-/// and the last step has the remaining columns.
+/// and the last step has the remaining columns. It has no default: a record of sizes that leaves
+/// out a member does not compile.
 struct MemberExtent {
-  Index rows = 1;
-  Index width = 1;
-  bool chunks = false;
+  Index rows;
+  Index width;
+  bool chunks;
+
+  constexpr MemberExtent(Index r, Index w, bool of_chunks = false)
+      : rows(r), width(w), chunks(of_chunks) {}
+  template <class T = void> MemberExtent() : MemberExtent(0, 0) {
+    static_assert(
+        !std::is_void_v<T>,
+        "fastweights: a size is missing; state_extents() and the functions of a signature "
+        "give {rows, columns} for every member of their record");
+  }
 };
 
 namespace detail {
@@ -66,26 +74,50 @@ EIGEN_ALWAYS_INLINE ColumnStride<Rows, Cols> column_stride([[maybe_unused]] Inde
 template <class D> std::true_type is_dense(const Eigen::DenseBase<D>&);
 std::false_type is_dense(...);
 
-template <class S, class X> constexpr void check_view_source() {
+enum class ViewError { none, not_dense, other_scalar, expression, constant, temporary };
+
+// Why S cannot view an X.
+template <class S, class X> constexpr ViewError view_error() {
   using Plain = std::remove_cvref_t<X>;
-  static_assert(decltype(is_dense(std::declval<Plain&>()))::value,
+  constexpr bool writes = !std::is_const_v<S>;
+  if constexpr (!decltype(is_dense(std::declval<Plain&>()))::value)
+    return ViewError::not_dense;
+  else if constexpr (!std::is_same_v<typename Plain::Scalar, std::remove_const_t<S>>)
+    return ViewError::other_scalar;
+  else if constexpr ((Plain::Flags & Eigen::DirectAccessBit) == 0)
+    return ViewError::expression;
+  else if constexpr (writes && ((Plain::Flags & Eigen::LvalueBit) == 0 ||
+                                std::is_const_v<std::remove_reference_t<X>>))
+    return ViewError::constant;
+  else if constexpr (writes && !std::is_lvalue_reference_v<X> &&
+                     std::is_base_of_v<Eigen::PlainObjectBase<Plain>, Plain>)
+    return ViewError::temporary;
+  else
+    return ViewError::none;
+}
+
+// A class, because the compiler instantiates it before the functions that would fail for X.
+template <class S, class X> struct AssertViewSource {
+  static constexpr ViewError error = view_error<S, X>();
+  static_assert(error != ViewError::not_dense,
                 "fastweights: pass an Eigen matrix, map or block here");
-  static_assert(std::is_same_v<typename Plain::Scalar, std::remove_const_t<S>>,
+  static_assert(error != ViewError::other_scalar,
                 "fastweights: the scalar type differs from the memory's; cast it first");
-  static_assert((Plain::Flags & Eigen::DirectAccessBit) != 0,
+  static_assert(error != ViewError::expression,
                 "fastweights: an expression has no storage to view; evaluate it first");
-  static_assert(std::is_const_v<S> || ((Plain::Flags & Eigen::LvalueBit) != 0 &&
-                                       !std::is_const_v<std::remove_reference_t<X>>),
-                "fastweights: an output must be writable");
-  static_assert(std::is_const_v<S> || std::is_lvalue_reference_v<X> ||
-                    !std::is_base_of_v<Eigen::PlainObjectBase<Plain>, Plain>,
+  static_assert(error != ViewError::constant, "fastweights: an output must be writable");
+  static_assert(error != ViewError::temporary,
                 "fastweights: an output must outlive the call; give the matrix a name");
+};
+
+[[noreturn, gnu::cold]] inline void throw_not_contiguous() {
+  throw_invalid({"fastweights: a token must be contiguous in memory"});
 }
 
 // The distance between the columns of x, whose columns must be contiguous.
 template <class X> Index contiguous_column_stride(const X& x) {
   const bool contiguous = x.rows() <= 1 || x.cols() == 0 || x.rowStride() == 1;
-  if (!contiguous) throw std::invalid_argument("fastweights: a token must be contiguous in memory");
+  if (!contiguous) throw_not_contiguous();
   return x.colStride();
 }
 
@@ -109,18 +141,19 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
   template <class X>
   requires(!std::is_base_of_v<TokenView, std::remove_cvref_t<X>>) EIGEN_ALWAYS_INLINE
       TokenView(X&& x)  // NOLINT: implicit by design
-      : TokenView(from(x)) {
-    detail::check_view_source<S, X>();
+      : TokenView(from<X>(x)) {
+    detail::AssertViewSource<S, X>();
   }
 
   /// The size of the matrix that was passed, which the checks compare with the expected size.
   const MemberExtent& given() const { return given_; }
 
  private:
-  template <class X> static EIGEN_ALWAYS_INLINE TokenView from(X& x) {
-    if constexpr (Width == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime) {
-      if (x.size() > 1 && x.innerStride() != 1)
-        throw std::invalid_argument("fastweights: a token must be contiguous in memory");
+  template <class X> static EIGEN_ALWAYS_INLINE TokenView from(std::remove_reference_t<X>& x) {
+    if constexpr (detail::view_error<S, X>() != detail::ViewError::none) {
+      return TokenView(nullptr, 0, 0, 0);  // the constructor does not compile
+    } else if constexpr (Width == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime) {
+      if (x.size() > 1 && x.innerStride() != 1) detail::throw_not_contiguous();
       return TokenView(x.data(), x.size(), 1, x.size());
     } else {
       return TokenView(x.data(), x.rows(), x.cols(), detail::contiguous_column_stride(x));
@@ -148,8 +181,8 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
   template <class X>
   requires(!std::is_base_of_v<SequenceView, std::remove_cvref_t<X>>)
       SequenceView(X&& x)  // NOLINT: implicit by design
-      : SequenceView(from(x)) {
-    detail::check_view_source<S, X>();
+      : SequenceView(from<X>(x)) {
+    detail::AssertViewSource<S, X>();
   }
 
   const MemberExtent& given() const { return given_; }
@@ -175,9 +208,11 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
   }
 
  protected:
-  template <class X> static SequenceView from(X& x) {
+  template <class X> static SequenceView from(std::remove_reference_t<X>& x) {
+    if constexpr (detail::view_error<S, X>() != detail::ViewError::none)
+      return SequenceView(nullptr, 0, 0, 0);  // the constructor does not compile
     // A sequence of numbers may be a row vector or a column vector.
-    if constexpr (Rows == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime)
+    else if constexpr (Rows == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime)
       return SequenceView(x.data(), 1, x.size(), x.innerStride());
     else
       return SequenceView(x.data(), x.rows(), x.cols(), detail::contiguous_column_stride(x));

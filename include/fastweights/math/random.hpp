@@ -2,9 +2,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <fastweights/core/abi.hpp>
+#include <fastweights/core/errors.hpp>
 #include <random>
-#include <stdexcept>
 #include <type_traits>
 
 /// \file
@@ -36,7 +35,7 @@ class Random {
 
   /// In {0, …, n−1}, each equally likely. Throws std::invalid_argument for n = 0.
   std::uint64_t below(std::uint64_t n) {
-    if (n == 0) throw std::invalid_argument("Random: below(0) has no number to draw from");
+    if (n == 0) detail::throw_invalid({"Random: below(0) has no number to draw from"});
     const std::uint64_t surplus = (0 - n) % n;  // 2^64 mod n, the bit patterns to reject
     for (;;) {
       const std::uint64_t bits = engine_();

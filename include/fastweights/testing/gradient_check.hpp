@@ -59,8 +59,16 @@ GradientError worst(const std::vector<CheckedRecord>& records,
 template <Differentiable M>
 requires std::same_as<typename M::Scalar, double> GradientError
 gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = false) {
+  using Complex = std::complex<double>;
+  static_assert(
+      requires {
+        requires std::same_as<typename decltype(m.template cast<Complex>())::Scalar, Complex>;
+      },
+      "gradient_error: the rule's `template <class T> Rule<T> cast() const` is missing, the rule "
+      "in "
+      "another scalar");
   Random random(seed);
-  const auto complex_rule = m.template cast<std::complex<double>>();
+  const auto complex_rule = m.template cast<Complex>();
   using Z = std::remove_cvref_t<decltype(complex_rule)>;
 
   auto sequences = random_sequences(m, steps, random, positive);

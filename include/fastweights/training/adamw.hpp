@@ -36,8 +36,8 @@ double adamw_step(const AdamWModels& m, const AdamWOptions& o, long long& steps,
   check_same_shapes("AdamW", m.first, "grad", m.grad);
   const double norm = gradient_norm<S>(m.grad);
   if (!std::isfinite(norm))
-    throw std::runtime_error("AdamW: the gradient's norm is " + std::to_string(norm) + " at step " +
-                             std::to_string(steps + 1));
+    raise<std::runtime_error>("AdamW: the gradient's norm is " + std::to_string(norm) +
+                              " at step " + std::to_string(steps + 1));
   const auto t = static_cast<double>(++steps);
   const double bias1 = 1 - std::pow(o.beta1, t), bias2 = 1 - std::pow(o.beta2, t);
   const double clip_scale = o.clip > 0 && norm > o.clip ? o.clip / norm : 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/implementation/inline.hpp>
 #include <fastweights/core/leaves.hpp>
 #include <stdexcept>
@@ -19,7 +20,7 @@ FASTWEIGHTS_INLINE bool Leaf::store(Index i, double x) const {
   if (scalar == ScalarKind::float64) return put(static_cast<double*>(entry(i)));
   if (scalar == ScalarKind::float16) return put(static_cast<Eigen::half*>(entry(i)));
   if (scalar == ScalarKind::bfloat16) return put(static_cast<Eigen::bfloat16*>(entry(i)));
-  throw std::invalid_argument("fastweights: this member does not hold real numbers");
+  throw_invalid({"fastweights: this member does not hold real numbers"});
 }
 
 // Calls f with a pointer to entry i, an integer of its type.
@@ -52,6 +53,10 @@ FASTWEIGHTS_INLINE bool Leaf::load_integer(Index i, std::int64_t& x) const {
 }
 
 FASTWEIGHTS_INLINE bool Leaf::store_integer(Index i, std::int64_t x) const {
+  if (is_bool) {
+    if (x == 0 || x == 1) *static_cast<bool*>(entry(i)) = x == 1;
+    return x == 0 || x == 1;
+  }
   return visit_integer(*this, i, [&]<class T>(T* at) {
     if (std::in_range<T>(x)) *at = static_cast<T>(x);
     return std::in_range<T>(x);

@@ -151,7 +151,7 @@ template <class S> class Hypernetwork {
 
   void check_sizes() const {
     if (theta_.empty())
-      throw std::invalid_argument("Hypernetwork: theta has no matrices, expected at least 1");
+      detail::throw_invalid({"Hypernetwork: theta has no matrices, expected at least 1"});
     detail::check_size<Dynamic>(name, "d", inputs());
     detail::check_size<Dynamic>(name, "h", hidden());
     detail::check_size<Dynamic>(name, "o", outputs());

@@ -106,9 +106,13 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   State<Extents> state_extents() const {
     const auto inner = memory_.state_extents();
     const MemberExtent W = inner.W;
-    State<Extents> extents{W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, {}, {}};
-    if constexpr (requires { inner.normaliser; }) extents.normaliser = inner.normaliser;
-    return extents;
+    const Normaliser<Extents> normaliser = [&] {
+      if constexpr (requires { inner.normaliser; })
+        return inner.normaliser;
+      else
+        return Normaliser<Extents>{};
+    }();
+    return {W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, normaliser, {}};
   }
   template <class T> auto cast() const {
     auto memory = memory_.template cast<T>();

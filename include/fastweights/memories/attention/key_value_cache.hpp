@@ -69,9 +69,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
   /// Throws std::length_error when `steps` more tokens do not fit and when_full is refuse.
   void check_capacity(const OwnedState& s, Index steps) const {
     if (options_.when_full == WhenFull::refuse && s.length + steps > options_.capacity)
-      throw std::length_error("KeyValueCache: " + std::to_string(s.length) + " tokens held, " +
-                              std::to_string(steps) + " more given, the capacity is " +
-                              std::to_string(options_.capacity));
+      detail::raise<std::length_error>(
+          "KeyValueCache: " + std::to_string(s.length) + " tokens held, " + std::to_string(steps) +
+          " more given, the capacity is " + std::to_string(options_.capacity));
   }
 
   void write(OwnedState& s, const WriteToken<KeyValueCache>& t) const {

@@ -1,0 +1,3 @@
+// error: fastweights needs C++20: compile with -std=c++20
+// flags: -std=c++17
+#include <fastweights/fastweights.hpp>

@@ -1,0 +1,23 @@
+# Programs with compiler options of their own. They use the headers alone, because
+# fastweights::compiled has the usual options.
+
+# Adds configurations/<name>.cpp, compiled with the options, and runs it.
+function(add_configuration name)
+  add_executable(${name} configurations/${name}.cpp)
+  target_link_libraries(${name} PRIVATE fastweights::fastweights fastweights_flags)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> ${ARGN})
+  add_test(NAME configuration.${name} COMMAND ${name})
+  set_tests_properties(configuration.${name} PROPERTIES LABELS configurations)
+endfunction()
+
+set(no_exceptions -fno-exceptions -fno-rtti)
+add_configuration(no_exceptions ${no_exceptions})
+add_configuration(error_handler ${no_exceptions} -DFASTWEIGHTS_ERROR_HANDLER=on_error)
+add_configuration(throwing_handler -DFASTWEIGHTS_ERROR_HANDLER=on_error)
+add_configuration(no_malloc)
+
+add_test(NAME configuration.no_exceptions_aborts
+  COMMAND ${CMAKE_COMMAND} -D "COMMAND=$<TARGET_FILE:no_exceptions>;error"
+    -D "EXPECTED=^DeltaRule: key has 3 rows, the memory expects 4"
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/configurations/expect_abort.cmake)
+set_tests_properties(configuration.no_exceptions_aborts PROPERTIES LABELS configurations)
