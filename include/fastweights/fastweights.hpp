@@ -12,6 +12,7 @@
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/record.hpp>
@@ -19,6 +20,7 @@
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/core/strict_math.hpp>
 #include <fastweights/core/views.hpp>
 
 // Numerical functions: activations, normal densities, products, random numbers.
