@@ -19,6 +19,7 @@
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/strict_math.hpp>
 #include <fastweights/core/views.hpp>
@@ -31,6 +32,7 @@
 
 // Algorithms for every memory: one token, a sequence, gradients.
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/checked.hpp>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/algorithms/scan.hpp>
