@@ -12,13 +12,16 @@
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/record.hpp>
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/core/strict_math.hpp>
 #include <fastweights/core/views.hpp>
 
 // Numerical functions: activations, normal densities, products, random numbers.
@@ -29,6 +32,7 @@
 
 // Algorithms for every memory: one token, a sequence, gradients.
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/checked.hpp>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/algorithms/scan.hpp>

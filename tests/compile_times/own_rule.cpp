@@ -54,8 +54,7 @@ int main() {
   const Eigen::MatrixXf x = Eigen::MatrixXf::Random(8, 20);
   Eigen::MatrixXf y(8, 20), dx(8, 20);
   layer.forward(state, x, y, trace, fw::Pass::train);
-  Layer gradient = layer;
-  fw::set_zero_parameters(gradient);
+  Layer gradient = fw::zero_gradient(layer);
   layer.backward(x, trace, y, dx, gradient);
   const auto error = fw::testing::gradient_error(GatedRule<double>{.dk = 4, .dv = 5}, 20);
   return dx.allFinite() && error.worst <= 1e-10 ? 0 : 1;

@@ -23,7 +23,6 @@ int main() {
   fw::Random random(1);
   fw::initialise(model, random);
   fw::AdamW<Model> optimiser(model);
-  Model gradient = model;
   Model::Trace trace;
   Eigen::MatrixXf logits(8, 8), dlogits(8, 8);
   float first = 0, loss = 0;
@@ -32,7 +31,7 @@ int main() {
     model.forward(state, text, logits, trace, fw::Pass::train);
     loss = fw::cross_entropy(logits, next, dlogits);
     if (step == 0) first = loss;
-    fw::set_zero_parameters(gradient);
+    Model gradient = fw::zero_gradient(model);
     model.backward(text, trace, dlogits, gradient);
     optimiser.step(model, gradient, 1e-2);
   }
@@ -40,7 +39,7 @@ int main() {
   const auto path =
       std::filesystem::temp_directory_path() / "fastweights_trained_model.safetensors";
   fw::io::save(model, path);
-  Model loaded = gradient;
+  Model loaded = fw::zero_gradient(model);
   fw::io::load(loaded, path);
   std::filesystem::remove(path);
   Eigen::MatrixXf loaded_logits(8, 8);

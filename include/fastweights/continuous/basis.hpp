@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <fastweights/continuous/moments.hpp>
 #include <fastweights/core/errors.hpp>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/core/views.hpp>
 #include <limits>
 #include <vector>
@@ -115,7 +116,7 @@ GaussianBasis<S>::GaussianBasis(Eigen::ArrayXd means, Eigen::ArrayXd widths)
     detail::throw_invalid({"GaussianBasis: ", std::to_string(exact_mean_.size()), " means and ",
                            std::to_string(width_.size()),
                            " widths, expected as many of both, at least 1"});
-  if (!(width_ > 0).all() || !width_.isFinite().all() || !exact_mean_.isFinite().all())
+  if (!(width_ > 0).all() || !all_finite(width_) || !all_finite(exact_mean_))
     detail::throw_invalid(
         {"GaussianBasis: a mean or width is not finite, or a width not positive"});
   mean_ = exact_mean_.template cast<S>();

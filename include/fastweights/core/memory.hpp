@@ -300,6 +300,11 @@ template <class M> constexpr bool assert_memory() {
                 "`backward(const StateOf<M>& initial, Trace&, WriteSequence<M>, ReadSequence<M>, "
                 "OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, ReadGradSequence<M>)`");
   static_assert(
+      !requires { &M::violation; } ||
+          requires(const M& m, const WriteToken<M>& t) { m.violation(t).quantity; },
+      "memory rule: `violation` exists, but is not `Violation violation(const WriteToken<M>&) "
+      "const`");
+  static_assert(
       !requires { &M::extend; } || Mergeable<M>,
       "memory rule: `extend` exists, but not all of Segment, empty_segment(), "
       "extend(Segment&, WriteToken<M>), merge(Segment&, const Segment&) and "

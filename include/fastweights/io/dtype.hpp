@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "fastweights/core/abi.hpp"
+#include "fastweights/core/strict_math.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 

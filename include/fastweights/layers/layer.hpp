@@ -15,7 +15,7 @@
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;
 ///     layer.forward(state, x, y, trace, fw::Pass::train);
-///     L grad = layer;  fw::set_zero_parameters(grad);
+///     L grad = fw::zero_gradient(layer);
 ///     layer.backward(x, trace, dy, dx, grad);                 // dx overwritten, grad accumulated
 ///
 /// - State holds what streaming keeps between calls. forward continues from the state, so any split

@@ -104,10 +104,17 @@ template <Record Model> Eigen::Index parameter_count(const Model& model) {
   return detail::parameter_count(detail::object(model));
 }
 
-/// Sets every parameter to zero. A gradient starts from that.
+/// Sets every parameter to zero.
 template <Record Model> void set_zero_parameters(Model& model) {
   using S = detail::ParameterScalar<Model>;
   if constexpr (!std::is_void_v<S>) detail::set_zero_parameters<S>(detail::object(model));
+}
+
+/// A zero gradient for a layer or model: a copy whose parameters are zero.
+template <Record Model> Model zero_gradient(const Model& model) {
+  Model gradient = model;
+  set_zero_parameters(gradient);
+  return gradient;
 }
 
 /// into += from, parameter by parameter, for example to sum the gradients of a batch. Throws

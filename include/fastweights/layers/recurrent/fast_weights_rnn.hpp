@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/errors.hpp>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/layers/norms/layer_norm.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/layers/recurrent/hebbian_forms.hpp>
@@ -173,7 +174,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     return o;
   }
   static void check_finite(const std::string& what, double value) {
-    if (!std::isfinite(value))
+    if (!detail::is_finite(value))
       detail::throw_invalid(
           {name, ": ", what, " is ", std::to_string(value), ", expected a finite number"});
   }

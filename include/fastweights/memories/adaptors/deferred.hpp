@@ -120,6 +120,9 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     return Deferred<decltype(memory), N, To>(std::move(memory));
   }
 
+  Violation violation(const WriteToken<Deferred>& t) const requires StabilityCondition<M> {
+    return memory_.violation(t);
+  }
   void write(OwnedState& s, const WriteToken<Deferred>& t) const {
     write_token<false>(s, t, {t.key}, nullptr);  // the key is a placeholder for the unused query
   }

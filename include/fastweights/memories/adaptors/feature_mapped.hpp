@@ -4,6 +4,7 @@
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 
@@ -58,6 +59,20 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
 
   void check_capacity(const OwnedState& s, Index steps) const {
     if constexpr (requires { memory_.check_capacity(s, steps); }) memory_.check_capacity(s, steps);
+  }
+
+  /// That of the memory, for the features of t.
+  Violation violation(const WriteToken<FeatureMapped>& t) const {
+    constexpr double largest = detail::largest_input<Scalar>();
+    Violation found;
+    with_features(t, [&](const auto& mapped) {
+      const double size = std::sqrt(detail::squared_norm(std::get<0>(mapped)));
+      if (!detail::is_finite(size) || size > largest)
+        found = {"the norm of a mapped key", size, "a finite number, below the largest input"};
+      else if constexpr (StabilityCondition<M>)
+        found = memory_.violation(with_keys<WriteToken<M>>(t, mapped));
+    });
+    return found;
   }
 
   void write(OwnedState& s, const WriteToken<FeatureMapped>& t) const {

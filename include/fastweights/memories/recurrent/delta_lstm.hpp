@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/recurrent_signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/recurrent/delta_step.hpp>
@@ -17,7 +18,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// The forget gate is one minus the input gate, and the update a_u has no activation. Shapes: W_g
 /// d_v×d_k, R_g d_v×d_v, k and q d_k×3 (feature-mapped already), k' d_v×3 (after its softmax), v
 /// and v' d_v×3, β and β' 3, c and y d_v. State: the matrices, c and y, initially zero. Cost per
-/// token: 18 d_v (d_k + d_v) flops. A FastWeightLayer around it is the layer of the source.
+/// token: 18 d_v (d_k + d_v) flops. β and β' are in [0, 2]. Stable for β_g‖k_g‖² ≤ 2 and
+/// β'_g‖k'_g‖² ≤ 2: normalise the keys. A FastWeightLayer around it is the layer of the source.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3; the fourth version of its
 /// code, which trained its language models.
@@ -64,6 +66,17 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
       s.cell += in.cwiseProduct(update - s.cell);
       s.output = gate(out).cwiseProduct(s.cell);
     });
+  }
+
+  Violation violation(const WriteToken<DeltaLstm>& t) const {
+    for (Index g = 0; g < 3; ++g) {
+      if (const Violation v = delta_violation(t.beta[g], t.key.col(g))) return v;
+      if (const Violation v =
+              delta_violation(t.recurrent_beta[g], t.recurrent_key.col(g),
+                              "recurrent_beta times the squared norm of recurrent_key"))
+        return v;
+    }
+    return {};
   }
 
   void read(const OwnedState& s, const ReadToken<DeltaLstm>&, OutToken<DeltaLstm> y) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/recurrent_signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/memories/recurrent/delta_step.hpp>
 
@@ -15,9 +16,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// with recurrent_key = k' and so on. Shapes: W d_v×d_k, R d_v×d_v, k and q d_k (feature-mapped
 /// already), k' d_v (after its softmax), v, v' and y d_v. State: W, R and y, initially zero, so
 /// that the first softmax is uniform. Cost per token: 6 d_v (d_k + d_v) flops; only R_t
-/// softmax(y_{t−1}) depends on y_{t−1}. Stable under the same condition as DeltaRule. A
-/// FastWeightLayer around it is the layer of the source. Throws std::invalid_argument when a size
-/// does not fit. Irie, Schlag, Csordás, Schmidhuber 2021, arXiv 2106.06295, section 3.
+/// softmax(y_{t−1}) depends on y_{t−1}. β and β' are in [0, 2]. Stable for β‖k‖² ≤ 2 and
+/// β'‖k'‖² ≤ 2: normalise the keys. A FastWeightLayer around it is the layer of the source. Throws
+/// std::invalid_argument when a size does not fit. Irie, Schlag, Csordás, Schmidhuber 2021, arXiv
+/// 2106.06295, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
  public:
   using Scalar = S;
@@ -50,6 +52,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
       detail::delta_step(s.W, fast(t), s.output);
       detail::delta_step(s.R, recurrent(t, context), s.output);
     });
+  }
+
+  Violation violation(const WriteToken<DeltaRnn>& t) const {
+    if (const Violation v = delta_violation(t.beta, t.key)) return v;
+    return delta_violation(t.recurrent_beta, t.recurrent_key,
+                           "recurrent_beta times the squared norm of recurrent_key");
   }
 
   void read(const OwnedState& s, const ReadToken<DeltaRnn>&, OutToken<DeltaRnn> y) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/rule.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
@@ -20,11 +21,11 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     y_t = W_t q_t / (z_t·q_t + ε)
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1 or d_v.
-/// Cost per token: 6 d_v d_k flops. Stable for 0 ≤ β‖k‖² ≤ 2: normalise the keys. A zero key writes
-/// nothing.
-/// Throws std::invalid_argument when a size does not fit.
-/// Widrow & Hoff 1960; Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 23–25 and section 4.2;
-/// chunked (WY) form: Yang et al. 2024, arXiv 2406.06484, section 3.
+/// Cost per token: 6 d_v d_k flops. β is in [0, 2]. Stable for β‖k‖² ≤ 2: normalise the keys. With
+/// a normaliser stability also depends on z. A zero key writes nothing. Throws
+/// std::invalid_argument when a size does not fit. Widrow & Hoff 1960; Schlag, Irie, Schmidhuber
+/// 2021, arXiv 2102.11174, eq. 23–25 and section 4.2; chunked (WY) form: Yang et al. 2024, arXiv
+/// 2406.06484, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser,
           template <int, int> class Inputs = KeyValueBeta>
 class DeltaRule {
@@ -64,6 +65,10 @@ class DeltaRule {
       s.W.noalias() += update * t.key.transpose();
     });
     normaliser_.write(s.normaliser, t.key);
+  }
+
+  Violation violation(const WriteToken<DeltaRule>& t) const requires(!Normaliser::active) {
+    return delta_violation(t.beta, t.key);
   }
 
   void read(const OwnedState& s, const ReadToken<DeltaRule>& t, OutToken<DeltaRule> y) const {

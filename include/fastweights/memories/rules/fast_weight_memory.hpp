@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <stdexcept>
@@ -16,7 +17,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1. Cost per token:
 /// 9 d_v d_k flops. A write with ‖P‖ > 1 scales down all stored values. Outputs have length √d_v,
 /// or less if var(r) is not much larger than ε. For d_v = 1 outputs are 0. ‖P‖² must not overflow:
-/// in float, entries of P must be below 1e19 / √(d_v d_k). Throws std::invalid_argument when a size
+/// in float, entries of P must be below 1e19 / √(d_v d_k). β is in [0, 2]; keys have any length.
+/// Throws std::invalid_argument when a size
 /// does not fit or ε ≤ 0, since a constant r is divided by √ε.
 /// Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, which has the product of two
 /// keys instead of one key; this form is in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174,
@@ -54,6 +56,17 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
     using std::sqrt;
     const S squares = s.W.cwiseProduct(s.W).sum();
     if (outside(squares)) s.W /= S(sqrt(squares));
+  }
+
+  /// ‖P‖ ≤ 1 + β ‖k‖ (‖v‖ + ‖k‖), as ‖W‖ ≤ 1.
+  Violation violation(const WriteToken<FastWeightMemory>& t) const {
+    using Real = typename Eigen::NumTraits<S>::Real;
+    const double limit = std::sqrt(static_cast<double>(std::numeric_limits<Real>::max())) / 4;
+    const double key = std::sqrt(detail::squared_norm(t.key));
+    const double update =
+        detail::largest_strength(t.beta) * key * (std::sqrt(detail::squared_norm(t.value)) + key);
+    if (update <= limit) return {};
+    return {"beta times the norms of key and value", update, "a number whose square is finite"};
   }
 
   void read(const OwnedState& s, const ReadToken<FastWeightMemory>& t,

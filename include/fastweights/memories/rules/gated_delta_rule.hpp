@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/decay_gradients.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
@@ -18,11 +19,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// (`KeyValueBetaVectorDecay`: Kimi delta attention). α = 1 is the delta rule.
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost per
-/// token: 7 d_v d_k flops. Stable for 0 ≤ β‖k‖² ≤ 2: normalise the keys. With a zero key the state
-/// decays and nothing is written. The rule has a chunkwise form for one decay per token.
-/// Throws std::invalid_argument when a size does not fit.
-/// Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692,
-/// section 3.
+/// token: 7 d_v d_k flops. β is in [0, 2]. Stable for β‖k‖² ≤ 2: normalise the keys. With a zero
+/// key the state decays and nothing is written. The rule has a chunkwise form for one decay per
+/// token. Throws std::invalid_argument when a size does not fit. Yang, Kautz, Hatamizadeh 2024,
+/// arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueBetaDecay>
 class GatedDeltaRule {
@@ -59,6 +59,10 @@ class GatedDeltaRule {
       update = t.beta * (t.value - update);
       s.W.noalias() += update * t.key.transpose();
     });
+  }
+
+  Violation violation(const WriteToken<GatedDeltaRule>& t) const {
+    return delta_violation(t.beta, t.key);
   }
 
   void read(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,

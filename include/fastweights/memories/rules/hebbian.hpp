@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/rule.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -12,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 /// λ = η = 1 is linear attention. Shapes: W d_v×d_k, k and q d_k, v and y d_v. Cost per token:
 /// 5 d_v d_k flops. With a zero key the state decays and nothing is written.
-/// Throws std::invalid_argument when a size does not fit.
+/// Throws std::invalid_argument when a size does not fit or a rate is not finite.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
 template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
  public:
@@ -23,7 +24,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   static constexpr bool has_delta_term = false;
 
   struct Rates {
-    S decay = S(0.95);  ///< λ
+    S decay = S(0.95);  ///< λ, stable in [0, 1]
     S rate = S(0.5);    ///< η
   };
 
@@ -36,6 +37,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   explicit HebbianMemory(Sizes<Dk, Dv> sizes = {}, Rates rates = {})
       : signature_{{sizes.key_size, sizes.value_size}}, rates_(rates) {
     signature_.check(name);
+    detail::check_finite(name, "decay", rates.decay);
+    detail::check_finite(name, "rate", rates.rate);
   }
 
   Signature signature() const { return signature_; }
@@ -47,6 +50,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   void write(OwnedState& s, const WriteToken<HebbianMemory>& t) const {
     s.W *= rates_.decay;
     s.W.noalias() += (rates_.rate * t.value) * t.key.transpose();
+  }
+
+  Violation violation(const WriteToken<HebbianMemory>&) const {
+    const double decay = static_cast<double>(Eigen::numext::real(rates_.decay));
+    if (decay >= 0 && decay <= 1) return {};
+    return {"the constant decay", decay, "0 to 1"};
   }
 
   void read(const OwnedState& s, const ReadToken<HebbianMemory>& t,

@@ -3,6 +3,7 @@
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/core/strict_math.hpp>
 #include <fastweights/math/activations.hpp>
 
 /// \file
@@ -11,7 +12,8 @@
 /// rule) and section 4.2 (delta rule).
 ///
 /// z is a compensated sum (Kahan). A plain float sum of ones would stop growing at 2^24 tokens. The
-/// compensation relies on IEEE arithmetic; -ffast-math removes it.
+/// compensation relies on IEEE arithmetic; -ffast-math, which removes it, does not compile
+/// (core/strict_math.hpp).
 ///
 /// If z·q + ε is exactly 0, the output is 0 with gradient 0. A small denominator is not treated
 /// specially: choose ε > 0 and positive feature maps to avoid it. If the delta rule's z·k + ε is

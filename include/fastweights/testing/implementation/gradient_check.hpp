@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/core/implementation/inline.hpp>
 #include <fastweights/testing/gradient_check.hpp>
 #include <limits>
@@ -70,8 +71,9 @@ inline Comparison compare(const std::string& path, const Leaf& array, const Leaf
     const double exact = loss().imag() / h;
     entry = before;
     const double difference = std::abs(given.entries<double>()[i] - exact);
-    c.difference = std::max(c.difference, std::isfinite(difference) ? difference : infinity);
-    if (std::isfinite(exact)) c.largest = std::max(c.largest, std::abs(exact));
+    c.difference =
+        std::max(c.difference, fw::detail::is_finite(difference) ? difference : infinity);
+    if (fw::detail::is_finite(exact)) c.largest = std::max(c.largest, std::abs(exact));
   }
   return c;
 }

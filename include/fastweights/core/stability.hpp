@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <fastweights/core/finite.hpp>
+#include <fastweights/core/memory.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <limits>
+
+/// \file
+/// Which tokens keep a memory stable: what fw::checked_step and fw::checked_scan refuse, and what a
+/// layer asks of its feature map.
+///
+/// Every entry must be finite and below 2^50 ≈ 1e15 in size for float, 2^500 ≈ 3e150 for double, so
+/// that products of two entries and long sums of them are finite. Roles narrow this: a strength is
+/// 0 to 2, a decay 0 to 1, a draw at least 0 and below 1, and a distribution has entries of 0 to 1
+/// with sum 1. A rule adds a condition of its own in one optional member, which is called for
+/// tokens that are in these ranges:
+///
+///     Violation violation(const WriteToken<Rule>& t) const {
+///       return fw::delta_violation(t.beta, t.key);
+///     }
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// A condition that a token violates: none if `quantity` is empty. The error is "Rule: " and
+/// "quantity is given, expected …". The texts must be literals.
+struct Violation {
+  std::string_view quantity = {};
+  double given = 0;
+  std::string_view expected = {};
+  explicit operator bool() const { return !quantity.empty(); }
+};
+
+/// Has a condition of its own for stable writes.
+template <class M>
+concept StabilityCondition = Memory<M> && requires(const M& m, const WriteToken<M>& t) {
+  { m.violation(t) } -> std::same_as<Violation>;
+};
+
+namespace detail {
+
+/// The bound for the size of an input.
+template <class S> constexpr double largest_input() {
+  return scalar_kind<S>() == ScalarKind::float32 ? 0x1p50 : 0x1p500;
+}
+
+/// ‖x‖², of the real parts.
+template <class X> double squared_norm(const Eigen::MatrixBase<X>& x) {
+  return static_cast<double>(x.real().squaredNorm());
+}
+// β is a number or one per row.
+template <class B> double largest_strength(const B& beta) {
+  if constexpr (requires { beta.maxCoeff(); })
+    return static_cast<double>(beta.real().maxCoeff());
+  else
+    return static_cast<double>(Eigen::numext::real(beta));
+}
+
+}  // namespace detail
+
+/// A write W ← W + β (v − W k) kᵀ multiplies W k by 1 − β‖k‖², so it is stable for β‖k‖² ≤ 2. β is
+/// a number or one per row. A key of length 1 up to rounding passes with β = 2.
+template <class B, class K>
+Violation delta_violation(const B& beta, const K& key,
+                          std::string_view quantity = "beta times the squared norm of key") {
+  using Real = typename Eigen::NumTraits<typename K::Scalar>::Real;
+  constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<Real>::epsilon());
+  const double factor = detail::largest_strength(beta) * detail::squared_norm(key);
+  if (factor <= 2 + rounding) return {};
+  return {quantity, factor, "at most 2: normalise the keys"};
+}
+
+namespace detail {
+
+/// One member of a token or of a sequence.
+struct CheckedMember {
+  std::string_view rule, member;
+  Entries entries;
+  double largest = 0;          // largest_input
+  const Role* role = nullptr;  // null if the signature has no roles
+  Index width = 0;             // columns per token; 0 if this is one token
+};
+
+/// Throws std::invalid_argument unless all entries are in the range of their role.
+void check_entries(const CheckedMember& m);
+
+/// Throws std::invalid_argument. `token` is −1 for a single token.
+[[noreturn]] void throw_violation(std::string_view rule, const Violation& v, Index token);
+
+/// Throws std::invalid_argument unless a hyperparameter of any scalar type is finite.
+template <class T>
+void check_finite(std::string_view rule, std::string_view which, const T& given) {
+  const double number = static_cast<double>(Eigen::numext::real(given));
+  if (!is_finite(number)) throw_violation(rule, {which, number, "a finite number"}, -1);
+}
+
+template <class T> Entries entries_of(const T& x) {
+  if constexpr (requires { x.colStride(); })
+    return {x.data(), x.rows(), x.cols(), x.colStride(),
+            scalar_kind<std::remove_const_t<typename T::Scalar>>()};
+  else
+    return {&x, 1, 1, 1, scalar_kind<T>()};
+}
+
+}  // namespace detail
+
+}  // namespace fw
+
+#ifndef FASTWEIGHTS_COMPILED
+#include <fastweights/core/implementation/stability.hpp>
+#endif

@@ -1,0 +1,1 @@
+#include <fastweights/training/implementation/adamw.hpp>
