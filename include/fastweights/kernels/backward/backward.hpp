@@ -17,9 +17,9 @@
 ///
 /// The two backward passes run first and alternate, batch by batch. The second and third pass use
 /// the transposed matrix, so that their products run along SIMD lanes as well. Rules without a
-/// delta term have u = β v and no du in G and dk. The passes divide only by `total_decay`, which
-/// stays between 2^−20 and 2^20 (can_defer_decay). Cost: three times the scan, four times with one
-/// decay per column.
+/// delta term have u = β v and no du in G and dk. The passes divide by no decay; they keep
+/// decaying matrices as the scan does (DeferredDecay). Cost: three times the scan, four times with
+/// one decay per column.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -83,9 +83,10 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
 
   template <class Matrix> void run_backward(Matrix& G) {
     Panels<S, Gradient, packets> gradient(dv_, dk_, is_low(dk_));
-    gradient.copy_in(G.data(), G.colStride());
-    transposed_.copy_in_transposed(G.data(), G.colStride());
     Decays decays(tokens_, dk_);
+    const S factor = S(1) / decays.divisor();
+    gradient.copy_in(G.data(), G.colStride(), factor);
+    transposed_.copy_in_transposed(G.data(), G.colStride(), factor);
     const auto prepare = [&](Pair& p, Index at, Index i) {
       list_prefetches(p.prefetches, at - 2 * batch, [&](const auto& token) {
         p.prefetches.rows.add(token.dy, token.e, token.du, token.dv);
@@ -106,12 +107,12 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses
       }
       run<PanelKeys>(transposed_, pairs, count);
     });
-    gradient.copy_out(G.data(), G.colStride(), decays.total_decay());
+    gradient.copy_out(G.data(), G.colStride(), decays.divisor());
   }
 
   template <class Matrix> void run_forward(const Matrix& W) {
-    transposed_.copy_in_transposed(W.data(), W.colStride());
     Decays decays(tokens_, dk_);
+    transposed_.copy_in_transposed(W.data(), W.colStride(), S(1) / decays.divisor());
     const auto prepare = [&](Pair& p, Index at, Index i) {
       list_prefetches(p.prefetches, at + 2 * batch, [&](const auto& token) {
         p.prefetches.rows.add(token.dy, token.e, token.du);

@@ -17,11 +17,10 @@ template <class S, DecayKind> class PairDecays {
   PairDecays(const BackwardTokens<S>&, Index) {}
   void set_decays(BackwardPair<S>&, Index) {}
   void decay_vectors(BackwardPair<S>&, Index) {}
-  S total_decay() const { return S(1); }
+  S divisor() const { return S(1); }
 };
 
-/// One decay per token. The matrix is stored divided by the product of all decays so far,
-/// `total_decay`, and is scaled only when `total_decay` gets small.
+/// One decay per token. The stored matrix is the matrix divided by `divisor()`.
 template <class S> class PairDecays<S, DecayKind::scalar> {
  public:
   static constexpr Index batch = 32;
@@ -32,22 +31,19 @@ template <class S> class PairDecays<S, DecayKind::scalar> {
   void set_decays(BackwardPair<S>& p, Index t) {
     p.one.decay = t == 0 ? S(1) : *tokens_.decays(t);
     p.two.decay = p.single ? S(1) : *tokens_.decays(t + 1);
-    const S after = total_decay_ * p.one.decay * p.two.decay;
-    const bool deferred = can_defer_decay(after);
-    p.total_decay = total_decay_;
-    p.decay = deferred ? S(1) : after;
-    total_decay_ = deferred ? after : S(1);
-    p.inverse_total_decay = S(1) / total_decay_;
-    p.one.write_scale = p.one.decay * p.inverse_total_decay;
+    p.divisor = divisor();
+    p.decay = deferred_.decay(p.one.decay * p.two.decay);
+    p.inverse_divisor = S(1) / divisor();
+    p.one.write_scale = p.one.decay * p.inverse_divisor;
     p.two.write_scale = p.two.decay * p.one.write_scale;
   }
   void decay_vectors(BackwardPair<S>&, Index) {}
-  /// The factor by which the matrix must be multiplied at the end.
-  S total_decay() const { return total_decay_; }
+  /// The matrix is the stored matrix times this.
+  S divisor() const { return deferred_.divisor(); }
 
  private:
   const BackwardTokens<S>& tokens_;
-  S total_decay_ = S(1);
+  DeferredDecay<S> deferred_;
 };
 
 /// One decay per column. Vectors that are multiplied by the matrix before its decay include the
@@ -76,7 +72,7 @@ template <class S> class PairDecays<S, DecayKind::per_channel> {
     p.two.k_before = product(to++, p.decays, p.two.k);
     p.two.q_before = product(to++, p.decays, p.two.q);
   }
-  S total_decay() const { return S(1); }
+  S divisor() const { return S(1); }
 
  private:
   using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
@@ -116,10 +112,10 @@ template <class S, int R> struct RowDecays<Rows<S, R>, DecayKind::scalar> {
   const BackwardPair<S>& pair;
 
   EIGEN_ALWAYS_INLINE RowDecays(const BackwardPair<S>& p, Index, Index) : pair(p) {}
-  EIGEN_ALWAYS_INLINE void scale_products(Column& x) const { x.scale(pair.total_decay); }
+  EIGEN_ALWAYS_INLINE void scale_products(Column& x) const { x.scale(pair.divisor); }
   EIGEN_ALWAYS_INLINE void decay_one(Column& x) const { x.scale(pair.one.decay); }
   EIGEN_ALWAYS_INLINE void decay_two(Column& x) const { x.scale(pair.two.decay); }
-  EIGEN_ALWAYS_INLINE void scale_update(Column& x) const { x.scale(pair.inverse_total_decay); }
+  EIGEN_ALWAYS_INLINE void scale_update(Column& x) const { x.scale(pair.inverse_divisor); }
   EIGEN_ALWAYS_INLINE void scale_backward_updates(Column& x1, Column& x2) const {
     x1.scale(pair.one.write_scale);
     x2.scale(pair.two.write_scale);

@@ -7,7 +7,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Two tokens of a backward pass, `one` before `two`. With one decay per column, vectors that are
 /// multiplied by a matrix before its decay include the decays. With one decay per token, the matrix
-/// is stored divided by `total_decay`.
+/// is stored divided by `divisor` (DeferredDecay).
 template <class S> struct BackwardPair {
   struct One {
     const S *k, *q, *dy, *e;
@@ -21,14 +21,14 @@ template <class S> struct BackwardPair {
     S write_scale = S(1);          // scale of its updates in the backward passes
   };
   One one, two;
-  bool single;                   // there is no second token: `two` is a copy of `one` with β = 0
-  const S* lookup_key;           // α_2 k_1
-  const S* decays = nullptr;     // α_1 α_2 of every column
-  S total_decay = S(1);          // the matrix before the pair is the stored matrix times this
-  S decay = S(1);                // factor of the stored matrix
-  S inverse_total_decay = S(1);  // 1 / total_decay after the pair
-  S key_products[4];             // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
-  S error_products[4];           // e_1·dy_1, e_1·dy_2, e_2·dy_2, e_1·du_2
+  bool single;                // there is no second token: `two` is a copy of `one` with β = 0
+  const S* lookup_key;        // α_2 k_1
+  const S* decays = nullptr;  // α_1 α_2 of every column
+  S divisor = S(1);           // the matrix before the pair is the stored matrix times this
+  S decay = S(1);             // factor of the stored matrix
+  S inverse_divisor = S(1);   // 1 / divisor after the pair
+  S key_products[4];          // α_2 k_1·k_2, k_1·q_1, α_2 k_1·q_2, k_2·q_2
+  S error_products[4];        // e_1·dy_1, e_1·dy_2, e_2·dy_2, e_1·du_2
   // With two pairs per pass, products with the pair that is processed before this pair:
   S previous_key_products[4];    // k_1 and k_2 with its q
   S previous_error_products[4];  // e_1 and e_2 with its dy, or dy_1 and dy_2 with its e

@@ -59,11 +59,28 @@ template <class S> struct Pair {
   Prefetches<S> prefetches;
 };
 
-/// Whether a matrix can still be stored divided by `total_decay` without overflow or underflow.
-template <class S> bool can_defer_decay(S total_decay) {
-  constexpr S least = S(1) / S(1 << 20);
-  return std::abs(total_decay) >= least && std::abs(total_decay) <= S(1) / least;
-}
+/// The decay of a matrix by one number per token, without a multiplication of the matrix at every
+/// token. The matrix is stored divided by a divisor, which decays instead. When the divisor leaves
+/// [1, 2048], the next pass multiplies the stored matrix, and the divisor starts at 1024 again.
+/// Stored entries are never larger than those of the matrix, so they do not overflow where the
+/// matrix does not. Entries below 2^10 times the smallest normal number lose up to 10 bits.
+template <class S> class DeferredDecay {
+ public:
+  static constexpr S start = S(1024);
+
+  /// Decays the matrix and returns the factor for the stored matrix, 1 at most tokens.
+  S decay(S factor) {
+    const S decayed = divisor_ * factor;
+    const bool deferred = std::abs(decayed) >= S(1) && std::abs(decayed) <= 2 * start;
+    divisor_ = deferred ? decayed : start;
+    return deferred ? S(1) : decayed / start;
+  }
+  /// The matrix is the stored matrix times this.
+  S divisor() const { return divisor_; }
+
+ private:
+  S divisor_ = start;
+};
 
 /// sums[i] = a[i]·b[i] for vectors of n entries.
 template <class S, int count>

@@ -36,12 +36,13 @@ template <class S, class Use, int tallest> class Panels {
         low_(low),
         buffer_(thread_buffer<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
 
-  /// Copies from and to a matrix with column stride `stride`; copy_out multiplies by a factor.
-  void copy_in(const S* W, Index stride) {
+  /// Copies from and to a matrix with column stride `stride`, times a factor.
+  void copy_in(const S* W, Index stride, S factor = S(1)) {
     for (const Panel& p : *this)
       for (Index j = 0; j < columns_; ++j) {
         S* const to = p.data + j * size_of(p);
-        std::copy_n(W + p.first + j * stride, p.rows, to);
+        const S* const from = W + p.first + j * stride;
+        std::transform(from, from + p.rows, to, [=](S x) { return factor * x; });
         std::fill(to + p.rows, to + size_of(p), S(0));
       }
   }
@@ -52,12 +53,12 @@ template <class S, class Use, int tallest> class Panels {
           W[p.first + i + j * stride] = factor * p.data[i + j * size_of(p)];
   }
   /// Copies the transpose of such a matrix.
-  void copy_in_transposed(const S* W, Index stride) {
+  void copy_in_transposed(const S* W, Index stride, S factor = S(1)) {
     for (const Panel& p : *this) {
       std::fill(p.data, p.data + size_of(p) * columns_, S(0));
       for (Index i = 0; i < p.rows; ++i)
         for (Index j = 0; j < columns_; ++j)
-          p.data[i + j * size_of(p)] = W[j + (p.first + i) * stride];
+          p.data[i + j * size_of(p)] = factor * W[j + (p.first + i) * stride];
     }
   }
 

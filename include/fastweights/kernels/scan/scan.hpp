@@ -4,8 +4,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Makes pairs of tokens. With one decay per token, W is stored divided by the product of all
-/// decays so far, `total_decay`, and is scaled only when `total_decay` gets small.
+/// Makes pairs of tokens. With one decay per token, the stored matrix is W divided by `divisor()`.
 template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
  public:
   static constexpr Index batch = decay_kind == DecayKind::per_channel ? 8 : 32;
@@ -34,8 +33,8 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     return count;
   }
   const Pair<S>* data() const { return pairs_; }
-  /// The factor by which the matrix must be multiplied at the end.
-  S total_decay() const { return total_decay_; }
+  /// W is the stored matrix times this.
+  S divisor() const { return decay_kind == DecayKind::scalar ? deferred_.divisor() : S(1); }
 
  private:
   static constexpr Index vectors = 6;
@@ -81,12 +80,12 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     else
       dot_products({k1, p.one.key, k2}, {q1, q2, q2}, columns_, key_products + 1);
     // The factors from the stored matrix to W̄ of the first and of the second token.
-    const S first = total_decay_ * a.decay, second = first * b.decay;
+    const S first = divisor() * a.decay, second = first * b.decay;
     p.key_key = b.retrieved_scale * b.decay * key_products[0];
     p.cross_key_query = b.read_scale * b.decay * key_products[2];
     set_coefficients(p.one, a, first, key_products[1]);
     set_coefficients(p.two, b, second, key_products[3]);
-    set_decay(p, b.decay, second);
+    set_decay(p, a.decay, b.decay);
   }
 
   static void set_coefficients(typename Pair<S>::One& one, const TokenCoefficients<S>& c,
@@ -98,12 +97,11 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
     one.key_query = c.read_scale * key_query;
   }
 
-  void set_decay(Pair<S>& p, S second, S total_decay) {
-    const bool deferred = can_defer_decay(total_decay);
-    p.decay = deferred ? S(1) : total_decay;
-    total_decay_ = deferred ? total_decay : S(1);
-    p.one.write_scale = second / total_decay_;
-    p.two.write_scale = S(1) / total_decay_;
+  void set_decay(Pair<S>& p, S first, S second) {
+    p.decay = S(1);
+    if constexpr (decay_kind == DecayKind::scalar) p.decay = deferred_.decay(first * second);
+    p.one.write_scale = second / divisor();
+    p.two.write_scale = S(1) / divisor();
   }
 
   // Multiplies keys and queries by the decays of the columns. `second` is null if there is no
@@ -129,7 +127,7 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
 
   const Tokens<S>& tokens_;
   Index columns_;
-  S total_decay_ = S(1);
+  DeferredDecay<S> deferred_;
   S* buffer_ = nullptr;
   Pair<S> pairs_[batch];
 };
@@ -140,15 +138,15 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Coefficie
   struct Use;
   constexpr int tallest = tall_panel(HasDeltaTerm);
   Panels<S, Use, tallest> panels(W.rows(), W.cols());
-  panels.copy_in(W.data(), W.colStride());
   Pairs<S, decay_kind, HasDeltaTerm> pairs(tokens, W.cols());
+  panels.copy_in(W.data(), W.colStride(), S(1) / pairs.divisor());
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, coefficients);
     for (const Panel<S>& panel : panels)
       run_pairs<PanelScan, tallest, HasDeltaTerm, decay_kind>(panel, W.cols(), pairs.data(), count);
     t += 2 * count;
   }
-  panels.copy_out(W.data(), W.colStride(), pairs.total_decay());
+  panels.copy_out(W.data(), W.colStride(), pairs.divisor());
 }
 
 #define FASTWEIGHTS_SCAN_PANEL(keyword, S, R, HasDeltaTerm, decay_kind)                         \

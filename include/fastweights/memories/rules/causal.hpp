@@ -18,4 +18,11 @@ Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, 
   return products;
 }
 
+/// W X diag(γ), as W (X diag(γ)): a product with the undecayed W may be too large for S.
+template <class S, class To, class W, class X, class D>
+void set_decayed_product(To& to, const W& w, const X& x, const Eigen::MatrixBase<D>& decays) {
+  const Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> decayed = x * decays.asDiagonal();
+  set_product(to, w, decayed);
+}
+
 }  // namespace fw::detail

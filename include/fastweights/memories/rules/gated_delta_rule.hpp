@@ -146,15 +146,13 @@ class GatedDeltaRule {
     auto weights = detail::causal_products<S>(inputs.key, queries.query);
     weights.array() *= decays.array();
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
-    detail::set_product(updates, s.W, inputs.key);
-    updates *= decay_of_state.asDiagonal();
+    detail::set_decayed_product<S>(updates, s.W, inputs.key, decay_of_state);
     for (Index t = 0; t < steps; ++t) {
       auto update = updates.col(t);
       update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
       update = inputs.beta[t] * (inputs.value.col(t) - update);
     }
-    detail::set_product(out.output, s.W, queries.query);
-    out.output *= decay_of_state.asDiagonal();
+    detail::set_decayed_product<S>(out.output, s.W, queries.query, decay_of_state);
     detail::add_product(out.output, updates, weights);
     s.W *= decay_of_state[steps - 1];
     updates *= decays.col(steps - 1).asDiagonal();

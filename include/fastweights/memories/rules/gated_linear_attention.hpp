@@ -117,8 +117,7 @@ class GatedLinearAttention {
     const Index last = decays.cols() - 1;
     auto weights = detail::causal_products<S>(inputs.key, queries.query);
     weights.array() *= decays.array();
-    detail::set_product(out.output, s.W, queries.query);
-    out.output *= (inputs.decay[0] * decays.row(0)).asDiagonal();
+    detail::set_decayed_product<S>(out.output, s.W, queries.query, inputs.decay[0] * decays.row(0));
     detail::add_product(out.output, inputs.value, weights);
     s.W *= inputs.decay[0] * decays(0, last);
     const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =

@@ -121,8 +121,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     for (Index t = 0; t < steps; ++t)
       weights.col(t).head(t + 1).array() *=
           rates_.rate * powers.head(t + 1).reverse().transpose().array();
-    detail::set_product(out.output, s.W, queries.query);
-    out.output *= powers.tail(steps).asDiagonal();
+    detail::set_decayed_product<S>(out.output, s.W, queries.query, powers.tail(steps));
     detail::add_product(out.output, inputs.value, weights);
     s.W *= powers[steps];
     const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
