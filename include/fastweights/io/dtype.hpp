@@ -1,18 +1,25 @@
 /// Element types of a safetensors file, and their conversion to and from C++ scalars.
 ///
-/// Bytes are little-endian on every machine. A value that the target scalar cannot hold (a double
-/// beyond float's range, an integer beyond int's) is an error; it is not wrapped and does not
-/// become an infinity. Rounding to a shorter mantissa is allowed.
+/// Bytes are little-endian on every machine. One rule for conversions:
+///
+/// - The same type is copied bit for bit, NaN payloads included.
+/// - Another floating-point type of the file (F64, F32, F16, BF16) is converted to the target's,
+///   rounded to nearest (F64 to 16 bits by way of float). NaN stays NaN.
+/// - An integer type or BOOL is converted to any integer type.
+/// - A value that the target cannot hold (a finite double beyond float's range, an integer beyond
+///   int's) is an error. It is not wrapped and does not become an infinity.
+/// - All else is an error: integers are not read as floating-point numbers, nor these as integers,
+///   and 8-bit floats are not read as numbers at all.
 #pragma once
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,8 +93,11 @@ inline constexpr std::array<DTypeRow, 18> dtype_rows{{{DType::Bool, "BOOL", 1},
                                                       {DType::F64, "F64", 8}}};
 
 // The enumerator's value is the index of its row.
-static_assert(std::ranges::is_sorted(dtype_rows, {}, &DTypeRow::type) &&
-              dtype_rows.back().type == DType{dtype_rows.size() - 1});
+static_assert([] {
+  for (std::size_t i = 0; i < dtype_rows.size(); ++i)
+    if (static_cast<std::size_t>(dtype_rows[i].type) != i) return false;
+  return dtype_rows.back().type == DType::F64;
+}());
 
 }  // namespace detail
 
@@ -103,9 +113,9 @@ constexpr std::size_t width_of(DType type) {
 
 /// The type with that name, or nothing.
 constexpr std::optional<DType> dtype_named(std::string_view name) {
-  const auto row = std::ranges::find(detail::dtype_rows, name, &detail::DTypeRow::name);
-  if (row == detail::dtype_rows.end()) return std::nullopt;
-  return row->type;
+  for (const detail::DTypeRow& row : detail::dtype_rows)
+    if (row.name == name) return row.type;
+  return std::nullopt;
 }
 
 /// The type a scalar is written as.
@@ -119,21 +129,26 @@ template <WritableScalar S> constexpr DType dtype_of() {
 
 namespace detail {
 
-template <std::size_t N>
-std::array<std::byte, N> swap_unless_little_endian(std::array<std::byte, N> raw) {
-  if constexpr (std::endian::native != std::endian::little) std::ranges::reverse(raw);
-  return raw;
+/// Copies an element of `width` bytes between this machine's order and the file's. The order is a
+/// parameter so that tests reach both.
+template <std::endian order = std::endian::native>
+void copy_element(const std::byte* from, std::size_t width, std::byte* to) {
+  if constexpr (order == std::endian::little)
+    std::memcpy(to, from, width);
+  else
+    std::reverse_copy(from, from + width, to);
 }
 
-template <class T> T load_element(const std::byte* from) {
+template <class T, std::endian order = std::endian::native> T load_element(const std::byte* from) {
   std::array<std::byte, sizeof(T)> raw;
-  std::copy_n(from, sizeof(T), raw.begin());
-  return std::bit_cast<T>(swap_unless_little_endian(raw));
+  copy_element<order>(from, sizeof(T), raw.data());
+  return std::bit_cast<T>(raw);
 }
 
-template <class T> void store_element(T value, std::byte* to) {
+template <std::endian order = std::endian::native, class T>
+void store_element(T value, std::byte* to) {
   const auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
-  std::ranges::copy(swap_unless_little_endian(raw), to);
+  copy_element<order>(raw.data(), sizeof(T), to);
 }
 
 // Only float types are read as floats, and only integer types as integers. 8-bit floats cannot be

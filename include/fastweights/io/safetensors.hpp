@@ -19,23 +19,26 @@
 ///     Eigen::MatrixXf copy = in.matrix<float>("up.weight");
 ///
 /// Shapes are those of the file, slowest axis first. A [rows, cols] tensor is a rows×cols matrix,
-/// in either storage order of Eigen. Opening a file parses its header. The elements of a tensor are
-/// converted only when they are requested.
+/// in either storage order of Eigen. Opening a file reads its header. The elements of a tensor are
+/// read and converted only when they are requested.
 ///
-/// All errors are SafeTensorsError and name the tensor. A file is refused if
+/// All errors are SafeTensorsError and name the file and the tensor, in at most 200 characters. A
+/// file is refused if
 ///
 /// - its header is longer than the file or than 100 MB, does not start with '{', is not JSON or not
 ///   UTF-8, or is padded with other bytes than spaces;
 /// - a name or field is duplicate, missing, unknown or of the wrong type;
 /// - a type is unknown, or a number is negative, fractional or overflows;
+/// - a shape has more than 64 axes, or the metadata more than 4096 entries;
 /// - offsets do not fit the shape, are outside of the data, overlap, or leave holes or trailing
 ///   bytes.
 ///
-/// Nothing is read beyond the buffer.
+/// Nothing is read beyond the file.
 ///
 /// Source: the format's description and reference implementation, Hugging Face, safetensors 0.8.
-/// The reference implementation accepts duplicate names, unknown fields and other padding; this
-/// reader does not. C64 and the types narrower than a byte (F4, F6) are unknown here.
+/// The reference implementation accepts duplicate names, unknown fields, other padding, and any
+/// number of axes and metadata; this reader does not. C64 and the types narrower than a byte (F4,
+/// F6) are unknown here.
 #pragma once
 
 #include "fastweights/io/safetensors_reader.hpp"

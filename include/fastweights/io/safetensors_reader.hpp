@@ -1,4 +1,4 @@
-/// Strict, zero-copy reading of safetensors: see safetensors.hpp for the format and an example.
+/// Strict reading of safetensors: see safetensors.hpp for the format and an example.
 #pragma once
 
 #include <Eigen/Core>
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "fastweights/core/leaves.hpp"
+#include "fastweights/io/byte_source.hpp"
 #include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
@@ -27,14 +29,19 @@ concept WritableDense =
     std::derived_from<std::remove_cvref_t<Target>, Eigen::DenseBase<std::remove_cvref_t<Target>>> &&
     (std::remove_cvref_t<Target>::Flags & Eigen::LvalueBit) != 0;
 
-/// A checked file: once constructed, every tensor it lists lies within its buffer.
+/// A checked file: once constructed, every tensor it lists lies within its bytes.
 ///
-/// `read` and `parse` own the bytes, and copies share them. `view` borrows the bytes, so that a
-/// memory map or a compiled-in array needs no copy; the caller must keep them alive. Spans returned
-/// by `data` live as long as the bytes do. All members are const and may be called concurrently.
+/// `read` reads the header of a file, and keeps the file open. A tensor is read when it is
+/// requested, in pieces, into its target. Opening a file with a header of n bytes takes less than
+/// 4 n + 1 MiB of memory, whatever is in the file. If the file is replaced meanwhile, the tensors
+/// are those of the old file. If it shrinks, reading throws.
+///
+/// `parse` owns the bytes, and copies share them. `view` borrows the bytes, so that a memory map or
+/// a compiled-in array needs no copy; the caller must keep them alive. All members are const and
+/// may be called concurrently.
 class SafeTensors {
  public:
-  /// Reads a whole file. Errors begin with its path.
+  /// Opens a regular file. Errors begin with its path.
   static SafeTensors read(const std::filesystem::path& path);
 
   /// Takes ownership of the bytes. Errors begin with `origin`.
@@ -47,7 +54,7 @@ class SafeTensors {
   static SafeTensors view(std::vector<std::byte>&& bytes, std::string origin = "") = delete;
 
   std::size_t size() const { return header_.tensors.size(); }
-  bool contains(std::string_view name) const { return header_.tensors.contains(name); }
+  bool contains(std::string_view name) const { return header_.find(name) != nullptr; }
 
   /// In alphabetical order.
   std::vector<std::string> names() const;
@@ -57,19 +64,19 @@ class SafeTensors {
   }
 
   /// Throws, like all access by name, if there is no such tensor.
-  const TensorInfo& info(std::string_view name) const;
+  TensorInfo info(std::string_view name) const { return header_.info(find(name)); }
 
-  DType dtype(std::string_view name) const { return info(name).dtype; }
-  const Shape& shape(std::string_view name) const { return info(name).shape; }
+  DType dtype(std::string_view name) const { return find(name).dtype; }
+  Shape shape(std::string_view name) const { return info(name).shape; }
 
-  /// The tensor's bytes as in the file: row-major, little-endian, with any alignment.
-  std::span<const std::byte> data(std::string_view name) const;
+  /// The tensor's bytes: a part of the bytes in memory, or read from the file.
+  TensorBytes data(std::string_view name) const;
 
   /// All elements in file order (row-major), for any rank. A floating-point S reads F64, F32, F16
   /// and BF16; an integer S reads every integer type and BOOL. Throws for other pairs of types, and
-  /// for a value that S cannot hold.
+  /// for a value that S cannot hold: see dtype.hpp.
   template <ReadableScalar S> std::vector<S> values(std::string_view name) const {
-    std::vector<S> values(count_of(info(name)));
+    std::vector<S> values(count_of(name));
     if constexpr (std::integral<S>) {
       read_integers(name, values);
     } else {
@@ -83,7 +90,7 @@ class SafeTensors {
   /// a higher rank, and as `values` does.
   template <ReadableScalar S>
   Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> matrix(std::string_view name) const {
-    const Shape& axes = shape(name);
+    const Shape axes = shape(name);
     if (axes.size() > 2) {
       fail(name, "shape " + detail::to_text(axes) + " has too many axes for a matrix");
     }
@@ -116,25 +123,31 @@ class SafeTensors {
   [[noreturn]] void fail(std::string_view name, const std::string& what) const;
 
  private:
-  SafeTensors(std::span<const std::byte> bytes, std::string origin);
+  // Is called with consecutive pieces of a tensor, each of whole elements, and with the number of
+  // the first element.
+  using PieceVisitor = std::function<void(std::span<const std::byte> piece, std::size_t first)>;
 
+  SafeTensors(std::shared_ptr<const detail::ByteSource> source, std::string origin);
+
+  const detail::Header::Tensor& find(std::string_view name) const;
   void check_shape(std::string_view name, Eigen::Index rows, Eigen::Index cols) const;
-
-  static std::size_t count_of(const TensorInfo& tensor);
+  std::size_t count_of(std::string_view name) const;
+  void visit_pieces(std::string_view name, const PieceVisitor& visit) const;
 
   void check_kind(std::string_view name, bool fits, const char* kind) const;
-  [[noreturn]] void fail_range(std::string_view name, Eigen::Index i,
+  [[noreturn]] void fail_range(std::string_view name, std::size_t i,
                                const std::string& element) const;
 
   template <class S> void read_integers(std::string_view name, std::vector<S>& values) const {
     const DType type = dtype(name);
     check_kind(name, detail::is_integer(type), "integers");
-    const std::byte* bytes = data(name).data();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const detail::Integer element = detail::load_integer(type, bytes + i * width_of(type));
-      if (!element.fits<S>()) fail_range(name, static_cast<Eigen::Index>(i), element.text());
-      values[i] = static_cast<S>(element.bits);
-    }
+    visit_pieces(name, [&](std::span<const std::byte> piece, std::size_t first) {
+      for (std::size_t at = 0, i = first; at < piece.size(); at += width_of(type), ++i) {
+        const detail::Integer element = detail::load_integer(type, &piece[at]);
+        if (!element.fits<S>()) fail_range(name, i, element.text());
+        values[i] = static_cast<S>(element.bits);
+      }
+    });
   }
 
   void read_counts(std::string_view name, const fw::detail::Leaf& leaf) const;
@@ -143,8 +156,8 @@ class SafeTensors {
   void read_floats(std::string_view name, const fw::detail::Leaf& leaf) const;
 
   std::string origin_;
-  std::shared_ptr<const std::vector<std::byte>> owner_;
-  std::span<const std::byte> data_;
+  std::shared_ptr<const detail::ByteSource> source_;
+  std::uint64_t data_begin_ = 0;  // of the tensors' data in the source
   detail::Header header_;
 };
 

@@ -69,9 +69,21 @@ class SafeTensorsWriter {
   /// The whole file.
   std::vector<std::byte> bytes() const;
 
-  /// Writes a temporary file beside `path` and renames it. So a reader never sees half a file, even
-  /// if this program crashes. (A power cut is another matter: there is no fsync.) Throws if the
-  /// file cannot be written; an existing file is unchanged then.
+  /// Writes the file: afterwards `path` is the old file or the new one, never a part of it, even if
+  /// this program is killed or the power fails. When this returns, the new file is on disk.
+  ///
+  /// The bytes go to a temporary file in the same folder, which is synchronised (fsync) and takes
+  /// the place of `path` by a rename; then the folder is synchronised. The new file has the mode of
+  /// the old one, and its owner if the system permits that; without an old file the umask decides.
+  /// A symbolic link stays, and its target is replaced. Another hard link to the old file keeps the
+  /// old content. The next call removes temporary files (.fastweights-*.tmp) of processes that were
+  /// killed.
+  ///
+  /// Throws if the file cannot be written, and if `path` is something other than a regular file,
+  /// such as a FIFO or a device; use bytes() for these. `path` is unchanged then, except if only
+  /// the last step failed: the message says that the new file may not be on disk.
+  ///
+  /// On systems without POSIX the file is replaced by a rename, and the rest is not promised.
   void write(const std::filesystem::path& path) const;
 
  private:
@@ -99,9 +111,8 @@ class SafeTensorsWriter {
 
   template <class F> void for_each_tensor(const F& f) const;
   std::string metadata_text() const;
-  std::string header() const;
-  template <class Sink> void emit(Sink&& sink) const;
-  void write_directly(const std::filesystem::path& path) const;
+  std::string header() const;  // with its length in front
+  std::vector<std::span<const std::byte>> parts(const std::string& header) const;
 
   std::map<std::string, Tensor> tensors_;
   std::map<std::string, std::string> metadata_;

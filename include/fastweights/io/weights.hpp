@@ -14,9 +14,11 @@
 ///     fw::io::save(model, "model.safetensors");
 ///     fw::io::load(model, "model.safetensors");
 ///
-/// Loading is strict. A tensor that is missing, unexpected, or of another shape or type throws
-/// fw::io::SafeTensorsError with its name, and the model or state is unchanged. With a `prefix`
-/// several models or states share a file; tensors outside of the prefix are ignored then.
+/// Loading is strict. A tensor that is missing, unexpected, or of another shape throws
+/// fw::io::SafeTensorsError with its name, and the model or state is unchanged. Another
+/// floating-point type is converted, and an integer is not a floating-point number (see dtype.hpp
+/// for the rule). So 16-bit weights load into a float model. With a `prefix` several models or
+/// states share a file; tensors outside of the prefix are ignored then.
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 
@@ -59,13 +61,15 @@ void add_state(SafeTensorsWriter& writer, const State& state, const std::string&
   detail::add(writer, fw::detail::object(state), detail::Scope::state, prefix);
 }
 
-/// Sets a state from a file. The state must already have the right sizes.
+/// Sets a state from a file. The state must already have the right sizes. If the types are the same
+/// too, as after add_state, the stream continues bit for bit.
 template <Record State>
 void load_state(State& state, const SafeTensors& file, const std::string& prefix = "") {
   detail::load_all(state, detail::Scope::state, file, prefix);
 }
 
-/// Writes the parameters of a layer or model to a file of their own.
+/// Writes the parameters of a layer or model to a file of their own. When this returns, they are on
+/// disk; before, `path` is the old file (see SafeTensorsWriter::write).
 template <Record Model> void save(const Model& model, const std::filesystem::path& path) {
   SafeTensorsWriter writer;
   add_parameters(writer, model);

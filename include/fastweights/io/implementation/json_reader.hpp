@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,39 +11,28 @@
 
 /// \file
 /// A strict, event-based reader of JSON (RFC 8259). It builds no document, so the receiver of the
-/// events sees duplicate names and can refuse nesting at the first bracket. A complete JSON library
-/// adds several seconds to the compile time of every source that reads a file.
+/// events sees duplicate names and can refuse nesting at the first bracket. It decodes strings in
+/// place, so it takes no memory. A complete JSON library adds several seconds to the compile time
+/// of every source that reads a file.
 
 namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
-/// The text is not JSON. The message says at which byte.
-class JsonError : public std::runtime_error {
+/// Reads one value, which only white space may follow, and calls the functions of `Events` for its
+/// parts in order:
+///
+///     start_object(), key(string_view), end_object()
+///     start_array(size_t position of its bracket), end_array()
+///     string(string_view), natural_number(uint64_t)
+///     other_number(string_view text), literal(string_view word): true, false or null
+///     syntax_error(string what): the text is not JSON; must not return
+///
+/// They throw at a part that their format does not allow. They have to limit the nesting, since the
+/// reader is recursive. Strings are parts of the text and remain there.
+template <class Events> class JsonReader {
  public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Receives the parts of a text in order. It throws at an event that its format does not allow.
-class JsonEvents {
- public:
-  virtual void start_object() = 0;
-  virtual void key(std::string name) = 0;
-  virtual void end_object() = 0;
-  virtual void start_array() = 0;
-  virtual void end_array() = 0;
-  virtual void string(std::string value) = 0;
-  virtual void natural_number(std::uint64_t value) = 0;
-  virtual void other_number(std::string_view text) = 0;
-  virtual void literal(std::string_view word) = 0;  ///< true, false or null
-
- protected:
-  ~JsonEvents() = default;
-};
-
-/// Reads one value, which only white space may follow. The receiver has to limit the nesting, since
-/// the reader is recursive. Throws JsonError.
-class JsonReader {
- public:
-  JsonReader(std::string_view text, JsonEvents& events) : text_(text), events_(events) {}
+  /// Changes the text: its strings are decoded.
+  JsonReader(std::string& text, Events& events)
+      : decoded_(text.data()), text_(text), events_(events) {}
 
   void read() {
     read_value();
@@ -54,7 +42,7 @@ class JsonReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw JsonError("parse error at byte " + std::to_string(position_) + ": " + what);
+    events_.syntax_error("parse error at byte " + std::to_string(position_) + ": " + what);
   }
 
   char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
@@ -64,9 +52,8 @@ class JsonReader {
     return true;
   }
   void skip_space() {
-    while (position_ < text_.size() &&
-           std::string_view(" \t\n\r").find(text_[position_]) != text_.npos)
-      ++position_;
+    const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+    while (position_ < text_.size() && is_space(text_[position_])) ++position_;
   }
   void expect(char c) {
     skip_space();
@@ -107,8 +94,7 @@ class JsonReader {
   }
 
   void read_array() {
-    ++position_;
-    events_.start_array();
+    events_.start_array(position_++);
     skip_space();
     if (!consume(']')) {
       do {
@@ -120,31 +106,32 @@ class JsonReader {
     events_.end_array();
   }
 
-  std::string read_string() {
-    std::string value;
-    ++position_;
+  // A decoded string is never longer than in JSON, so it is put where it begins.
+  std::string_view read_string() {
+    const std::size_t begin = ++position_;
+    end_ = begin;
     while (!consume('"')) {
       if (position_ >= text_.size()) fail("a string does not end");
       if (static_cast<unsigned char>(peek()) < 0x20) fail("a control character in a string");
       if (consume('\\')) {
-        read_escape(value);
+        read_escape();
         continue;
       }
       const std::size_t length = utf8_length(text_, position_);
       if (length == 0) fail("not valid UTF-8");
-      value += text_.substr(position_, length);
-      position_ += length;
+      for (std::size_t i = 0; i < length; ++i) decoded_[end_++] = text_[position_++];
     }
-    return value;
+    return text_.substr(begin, end_ - begin);
   }
 
-  void read_escape(std::string& value) {
+  void read_escape() {
     constexpr std::string_view escapes = "\"\\/bfnrt", characters = "\"\\/\b\f\n\r\t";
-    if (consume('u')) return append_utf8(value, read_code_point());
+    const auto add = [&](unsigned byte) { decoded_[end_++] = static_cast<char>(byte); };
+    if (consume('u')) return encode_utf8(read_code_point(), add);
     const std::size_t which =
         position_ < text_.size() ? escapes.find(text_[position_]) : escapes.npos;
     if (which == escapes.npos) fail("an unknown escape");
-    value += characters[which];
+    decoded_[end_++] = characters[which];
     ++position_;
   }
 
@@ -196,20 +183,14 @@ class JsonReader {
     const char* const end = text.data() + text.size();
     if (natural && std::from_chars(text.data(), end, value).ec == std::errc())
       return events_.natural_number(value);
-    double number = 0;
-    if (std::from_chars(text.data(), end, number).ec != std::errc() && is_large(text))
-      fail("number overflow");
     events_.other_number(text);
   }
-  // Tells why a double cannot hold a number: it is too large, or else too close to 0.
-  static bool is_large(std::string_view text) {
-    const std::size_t exponent = text.find_first_of("eE");
-    return exponent == text.npos || text.substr(exponent + 1, 1) != "-";
-  }
 
+  char* decoded_;  // the text, to be changed
   std::string_view text_;
-  JsonEvents& events_;
+  Events& events_;
   std::size_t position_ = 0;
+  std::size_t end_ = 0;  // of the decoded part of a string
 };
 
 }  // namespace fw::io::detail

@@ -44,9 +44,8 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-/// Appends the character U+`code` in UTF-8.
-inline void append_utf8(std::string& text, unsigned code) {
-  const auto add = [&](unsigned byte) { text += static_cast<char>(byte); };
+/// Calls add(byte) for the bytes of the character U+`code` in UTF-8.
+template <class Add> void encode_utf8(unsigned code, const Add& add) {
   if (code < 0x80) return add(code);
   if (code < 0x800) {
     add(0xC0 | (code >> 6));
@@ -60,6 +59,11 @@ inline void append_utf8(std::string& text, unsigned code) {
     add(0x80 | ((code >> 6) & 0x3F));
   }
   add(0x80 | (code & 0x3F));
+}
+
+/// Appends the character U+`code` in UTF-8.
+inline void append_utf8(std::string& text, unsigned code) {
+  encode_utf8(code, [&](unsigned byte) { text += static_cast<char>(byte); });
 }
 
 /// Appends one character of a JSON string, escaped where JSON requires it.
@@ -79,11 +83,12 @@ inline void append_escaped(std::string& quoted, std::string_view character) {
     quoted += character;
 }
 
-/// Quotes and escapes a string as JSON. The name of a hostile file's tensor may hold any bytes, so
-/// those that are not UTF-8 become U+FFFD.
-inline std::string json_quote(std::string_view text) {
+/// Quotes and escapes a string as JSON, and cuts it if the result exceeds `limit` bytes. The name
+/// of a hostile file's tensor may hold any bytes, so those that are not UTF-8 become U+FFFD.
+inline std::string json_quote(std::string_view text, std::size_t limit = std::string_view::npos) {
   std::string quoted = "\"";
   for (std::size_t i = 0; i < text.size();) {
+    if (quoted.size() > limit) return quoted + "...\"";
     const std::size_t length = utf8_length(text, i);
     if (length == 0)
       append_utf8(quoted, 0xFFFD);
@@ -92,6 +97,15 @@ inline std::string json_quote(std::string_view text) {
     i += length == 0 ? 1 : length;
   }
   return quoted + "\"";
+}
+
+/// At most `limit` bytes of a text, without half a character.
+inline std::string shortened(std::string_view text, std::size_t limit) {
+  constexpr std::string_view cut = "...";
+  if (text.size() <= limit) return std::string(text);
+  std::size_t size = limit - cut.size();
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
+  return std::string(text.substr(0, size)).append(cut);
 }
 
 /// The shortest text that reads back as the same number.

@@ -1,16 +1,17 @@
 /// Parses a safetensors header: from JSON text to names, types, shapes and offsets.
 ///
 /// The parser works on events, because a JSON document would have dropped duplicate names. It also
-/// refuses nesting at the first bracket.
+/// refuses nesting at the first bracket. Duplicate names of tensors are found at the end, when the
+/// tensors are sorted.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "fastweights/core/implementation/inline.hpp"
 #include "fastweights/io/implementation/json_reader.hpp"
@@ -20,32 +21,32 @@
 namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
 /// Receives the events of a header. Throws at the first event that the format does not allow.
-class HeaderEvents : public JsonEvents {
+class HeaderEvents {
  public:
-  explicit HeaderEvents(Header& header) : header_(header) {}
-  virtual ~HeaderEvents() = default;
+  HeaderEvents(Header& header, std::string_view origin) : header_(header), origin_(origin) {}
 
-  void literal(std::string_view word) override {
-    unexpected(word == "null" ? "null" : "a boolean");
-  }
-  void other_number(std::string_view text) override { unexpected(std::string(text)); }
-  void natural_number(std::uint64_t value) override {
+  void literal(std::string_view word) { unexpected(word == "null" ? "null" : "a boolean"); }
+  void other_number(std::string_view text) { unexpected(shortened(text, quote_limit)); }
+  void natural_number(std::uint64_t value) {
     if (level_ == Level::shape) return add_axis(value);
     if (level_ != Level::offsets) unexpected(std::to_string(value));
-    entry_.offsets->push_back(value);
+    if (entry_.offsets == 2) fail("data_offsets must be [begin, end], found more numbers");
+    if (!std::in_range<std::size_t>(value)) fail("offset overflows: " + std::to_string(value));
+    (entry_.offsets++ == 0 ? entry_.tensor.begin : entry_.tensor.end) = value;
   }
 
-  void string(std::string value) override {
+  void string(std::string_view value) {
     if (level_ == Level::metadata) {
-      header_.metadata.emplace(field_, std::move(value));
+      header_.metadata.emplace(field_, value);
       return;
     }
     if (level_ != Level::tensor || field_ != "dtype") unexpected("a string");
-    entry_.dtype = dtype_named(value);
-    if (!entry_.dtype) fail("unknown dtype " + json_quote(value));
+    const std::optional<DType> type = dtype_named(value);
+    if (!type) fail("unknown dtype " + json_quote(value, quote_limit));
+    entry_.tensor.dtype = *type;
   }
 
-  void start_object() override {
+  void start_object() {
     if (level_ == Level::outside) {
       level_ = Level::names;
     } else if (level_ == Level::names) {
@@ -55,54 +56,58 @@ class HeaderEvents : public JsonEvents {
     }
   }
 
-  void key(std::string key) override {
+  void key(std::string_view key) {
     if (level_ == Level::names) return start_name(key);
-    field_ = std::move(key);
+    field_ = key;
     const bool repeated =
-        level_ == Level::metadata ? header_.metadata.contains(field_) : has(field_);
-    if (repeated) fail("field " + json_quote(field_) + " appears twice");
+        level_ == Level::metadata ? header_.metadata.contains(field_) : !start_field();
+    if (repeated) fail("field " + json_quote(field_, quote_limit) + " appears twice");
+    if (header_.metadata.size() == max_metadata && level_ == Level::metadata)
+      fail("has more than " + std::to_string(max_metadata) + " entries");
   }
 
-  void end_object() override {
-    if (level_ == Level::tensor) header_.tensors.emplace(name_, finished_entry());
+  void end_object() {
+    if (level_ == Level::tensor) finish_entry();
     level_ = level_ == Level::names ? Level::outside : Level::names;
-    name_.clear();
+    name_ = {};
+    in_entry_ = false;
   }
 
-  void start_array() override {
+  void start_array(std::size_t position) {
     if (level_ != Level::tensor || field_ == "dtype") unexpected("an array");
-    if (field_ == "shape") {
-      entry_.shape.emplace();
-      level_ = Level::shape;
-    } else {
-      entry_.offsets.emplace();
-      level_ = Level::offsets;
-    }
+    if (field_ == "shape") entry_.tensor.shape = static_cast<std::uint32_t>(position);
+    level_ = field_ == "shape" ? Level::shape : Level::offsets;
   }
-  void end_array() override { level_ = Level::tensor; }
+  void end_array() {
+    if (level_ == Level::offsets && entry_.offsets != 2)
+      fail("data_offsets must be [begin, end], found " + std::to_string(entry_.offsets) +
+           (entry_.offsets == 1 ? " number" : " numbers"));
+    level_ = Level::tensor;
+  }
 
-  /// Reports an error of JSON syntax and names the tensor that contains it.
-  [[noreturn]] void fail_syntax(const std::string& what) const {
-    if (name_.empty()) fail_header(what);
+  [[noreturn]] void syntax_error(const std::string& what) {
+    if (!in_entry_) fail_header(what);
     fail(what);
   }
 
  private:
   enum class Level { outside, names, metadata, tensor, shape, offsets };
 
+  // The tensor being read, and which of its fields the text has had.
   struct Entry {
-    std::optional<DType> dtype;
-    std::optional<Shape> shape;
-    std::optional<std::vector<std::uint64_t>> offsets;
+    Header::Tensor tensor{};
+    bool has_dtype = false, has_shape = false, has_offsets = false;
+    std::size_t axes = 0, offsets = 0;  // numbers so far
   };
 
-  [[noreturn]] static void fail_header(const std::string& what) {
-    throw SafeTensorsError("header: " + what);
+  [[noreturn]] void fail_header(const std::string& what) const {
+    detail::fail(origin_, "header: " + what);
   }
 
   [[noreturn]] void fail(const std::string& what) const {
     const bool is_metadata = name_ == metadata_name;
-    throw SafeTensorsError((is_metadata ? name_ : tensor_label(name_)) + ": " + what);
+    detail::fail(origin_,
+                 (is_metadata ? std::string(metadata_name) : tensor_label(name_)) + ": " + what);
   }
 
   [[noreturn]] void unexpected(const std::string& found) const {
@@ -112,7 +117,7 @@ class HeaderEvents : public JsonEvents {
       case Level::names:
         fail("expected an object, found " + found);
       case Level::metadata:
-        fail(json_quote(field_) + " must be a string, found " + found);
+        fail(json_quote(field_, quote_limit) + " must be a string, found " + found);
       case Level::shape:
         fail("shape holds non-negative integers, found " + found);
       case Level::offsets:
@@ -120,79 +125,82 @@ class HeaderEvents : public JsonEvents {
       case Level::tensor:
         break;
     }
-    fail(field_ + " must be " + (field_ == "dtype" ? "a string" : "an array") + ", found " + found);
+    fail(std::string(field_) + " must be " + (field_ == "dtype" ? "a string" : "an array") +
+         ", found " + found);
   }
 
-  void start_name(const std::string& name) {
+  void start_name(std::string_view name) {
     name_ = name;
+    in_entry_ = true;
     entry_ = {};
-    const bool repeated = name == metadata_name ? seen_metadata_ : header_.tensors.contains(name);
-    if (repeated) fail("the name appears twice");
-    seen_metadata_ = seen_metadata_ || name == metadata_name;
+    entry_.tensor.name = {static_cast<std::uint32_t>(name.data() - header_.text.data()),
+                          static_cast<std::uint32_t>(name.size())};
+    if (name == metadata_name && std::exchange(seen_metadata_, true))
+      fail("the name appears twice");
   }
 
-  bool has(const std::string& field) const {
-    if (field == "dtype") return entry_.dtype.has_value();
-    if (field == "shape") return entry_.shape.has_value();
-    if (field == "data_offsets") return entry_.offsets.has_value();
-    fail("unknown field " + json_quote(field));
+  // Returns false for the second field of this name.
+  bool start_field() {
+    if (field_ == "dtype") return !std::exchange(entry_.has_dtype, true);
+    if (field_ == "shape") return !std::exchange(entry_.has_shape, true);
+    if (field_ == "data_offsets") return !std::exchange(entry_.has_offsets, true);
+    fail("unknown field " + json_quote(field_, quote_limit));
   }
 
   void add_axis(std::uint64_t length) {
     if (!std::in_range<Eigen::Index>(length)) fail("shape overflows: " + std::to_string(length));
-    entry_.shape->push_back(static_cast<Eigen::Index>(length));
+    if (++entry_.axes > max_axes) fail("shape has more than " + std::to_string(max_axes) + " axes");
   }
 
-  TensorInfo finished_entry() {
-    for (const char* field : {"dtype", "shape", "data_offsets"}) {
-      if (!has(field)) fail("field " + json_quote(field) + " is missing");
-    }
-    const std::vector<std::uint64_t>& offsets = *entry_.offsets;
-    if (offsets.size() != 2) {
-      fail("data_offsets must be [begin, end], found " + std::to_string(offsets.size()) +
-           " numbers");
-    }
-    for (const std::uint64_t offset : offsets) {
-      if (!std::in_range<std::size_t>(offset)) fail("offset overflows: " + std::to_string(offset));
-    }
-    return {*entry_.dtype, std::move(*entry_.shape), static_cast<std::size_t>(offsets[0]),
-            static_cast<std::size_t>(offsets[1])};
+  void finish_entry() {
+    const auto require = [&](bool present, const char* field) {
+      if (!present) fail("field \"" + std::string(field) + "\" is missing");
+    };
+    require(entry_.has_dtype, "dtype");
+    require(entry_.has_shape, "shape");
+    require(entry_.has_offsets, "data_offsets");
+    header_.tensors.push_back(entry_.tensor);
   }
 
   Header& header_;
+  std::string_view origin_;
   Level level_ = Level::outside;
   bool seen_metadata_ = false;
-  std::string name_;   // the tensor being read, or "__metadata__"
-  std::string field_;  // the field being read, or the key of the metadata
+  bool in_entry_ = false;   // behind the name of a tensor, or behind "__metadata__"
+  std::string_view name_;   // the tensor being read, or "__metadata__"
+  std::string_view field_;  // the field being read, or the key of the metadata
   Entry entry_;
 };
 
 /// Refuses NUL, which other readers take for the end, and padding other than spaces.
-inline void check_header_text(std::string_view text) {
-  if (text.empty() || text.front() != '{') {
-    throw SafeTensorsError("header: does not start with '{'");
-  }
+inline void check_header_text(std::string_view text, std::string_view origin) {
   const std::size_t nul = text.find('\0');
-  if (nul != std::string_view::npos) {
-    throw SafeTensorsError("header: NUL at byte " + std::to_string(nul));
-  }
+  if (nul != text.npos) fail(origin, "header: NUL at byte " + std::to_string(nul));
   const std::size_t last = text.find_last_not_of(' ');
-  if (text[last] != '}') {
-    throw SafeTensorsError(
-        "header: only spaces may follow the closing '}', found another byte at " +
-        std::to_string(last));
-  }
+  if (text[last] != '}')
+    fail(origin, "header: only spaces may follow the closing '}', found another byte at " +
+                     std::to_string(last));
 }
 
-FASTWEIGHTS_INLINE Header parse_header(std::string_view text) {
-  check_header_text(text);
+inline void sort_tensors(Header& header, std::string_view origin) {
+  const auto name = [&](const Header::Tensor& tensor) { return header.name(tensor); };
+  auto& tensors = header.tensors;
+  std::sort(tensors.begin(), tensors.end(),
+            [&](const auto& a, const auto& b) { return name(a) < name(b); });
+  const auto repeated =
+      std::adjacent_find(tensors.begin(), tensors.end(),
+                         [&](const auto& a, const auto& b) { return name(a) == name(b); });
+  if (repeated != tensors.end())
+    fail(origin, tensor_label(name(*repeated)) + ": the name appears twice");
+}
+
+FASTWEIGHTS_INLINE Header parse_header(std::string text, std::string_view origin) {
+  check_header_text(text, origin);
   Header header;
-  HeaderEvents events(header);
-  try {
-    JsonReader(text, events).read();
-  } catch (const JsonError& error) {
-    events.fail_syntax(error.what());
-  }
+  header.text = std::move(text);
+  HeaderEvents events(header, origin);
+  JsonReader(header.text, events).read();
+  sort_tensors(header, origin);
   return header;
 }
 

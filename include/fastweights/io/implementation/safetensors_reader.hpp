@@ -2,9 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <fstream>
-#include <system_error>
 
 #include "fastweights/core/implementation/inline.hpp"
 #include "fastweights/io/implementation/json_text.hpp"
@@ -16,30 +15,41 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 
 namespace detail {
 
-inline std::size_t checked_header_bytes(std::span<const std::byte> bytes) {
-  if (bytes.size() < length_bytes) {
-    throw SafeTensorsError("holds " + std::to_string(bytes.size()) +
-                           " bytes, the header's length alone takes 8");
-  }
-  const auto length = load_element<std::uint64_t>(bytes.data());
-  check_header_length(length);
-  const std::size_t rest = bytes.size() - length_bytes;
-  if (length > rest) {
-    throw SafeTensorsError("header of " + std::to_string(length) + " bytes, only " +
-                           std::to_string(rest) + " follow its length");
-  }
+// Files are read in pieces of this size, a multiple of every element's.
+inline constexpr std::size_t piece_bytes = 65536;
+
+/// Checks the header's length and its first byte before the header is read. `begin` are the first
+/// bytes of the file, at most 9. Archives are named, because users mistake them for this format.
+inline std::size_t checked_header_bytes(std::span<const std::byte> begin, std::uint64_t file_bytes,
+                                        std::string_view origin) {
+  const auto text = [&](std::size_t i) { return static_cast<char>(begin[i]); };
+  const std::uint64_t rest = file_bytes - std::min<std::uint64_t>(file_bytes, length_bytes);
+  const std::uint64_t length =
+      file_bytes < length_bytes ? 0 : load_element<std::uint64_t>(begin.data());
+  const bool opens = length > 0 && length <= rest && text(length_bytes) == '{';
+  if (!opens && begin.size() > 1 && text(0) == 'P' && text(1) == 'K')
+    fail(origin,
+         "a zip archive, as torch.save (.pt) and numpy.savez write it, not safetensors; in Python, "
+         "load it and save it with safetensors");
+  if (file_bytes < length_bytes)
+    fail(origin,
+         "holds " + std::to_string(file_bytes) + " bytes, the header's length alone takes 8");
+  check_header_length(length, origin);
+  if (length > rest)
+    fail(origin, "header of " + std::to_string(length) + " bytes, only " + std::to_string(rest) +
+                     " follow its length");
+  if (!opens) fail(origin, "header: does not start with '{'");
   return static_cast<std::size_t>(length);
 }
 
-inline std::vector<std::byte> file_bytes(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) throw SafeTensorsError(path.string() + ": " + error.message());
-  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  std::ifstream stream(path, std::ios::binary);
-  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (!stream) throw SafeTensorsError(path.string() + ": cannot be read");
-  return bytes;
+inline std::string read_header(const ByteSource& source, std::string_view origin) {
+  std::array<std::byte, length_bytes + 1> begin{};
+  const auto first = std::span(begin).first(
+      static_cast<std::size_t>(std::min<std::uint64_t>(begin.size(), source.size())));
+  read_fully(source, 0, first, origin, "header");
+  std::string text(checked_header_bytes(first, source.size(), origin), ' ');
+  read_fully(source, length_bytes, std::as_writable_bytes(std::span(text)), origin, "header");
+  return text;
 }
 
 inline Shape without_ones(Shape shape) {
@@ -47,50 +57,88 @@ inline Shape without_ones(Shape shape) {
   return shape;
 }
 
+// Whether a leaf's scalar is that type of a file.
+inline bool is_same_type(DType type, const fw::detail::Leaf& leaf) {
+  using fw::detail::ScalarKind;
+  return (type == DType::F32 && leaf.scalar == ScalarKind::float32) ||
+         (type == DType::F64 && leaf.scalar == ScalarKind::float64) ||
+         (type == DType::F16 && leaf.scalar == ScalarKind::float16) ||
+         (type == DType::BF16 && leaf.scalar == ScalarKind::bfloat16);
+}
+
 }  // namespace detail
 
 FASTWEIGHTS_INLINE SafeTensors SafeTensors::read(const std::filesystem::path& path) {
-  return parse(detail::file_bytes(path), path.string());
+  return {detail::open_file(path), path.string()};
 }
 
 FASTWEIGHTS_INLINE SafeTensors SafeTensors::parse(std::vector<std::byte> bytes,
                                                   std::string origin) {
-  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-  SafeTensors file = view(*owner, std::move(origin));
-  file.owner_ = std::move(owner);
-  return file;
+  return {detail::own_bytes(std::move(bytes)), std::move(origin)};
 }
 
 FASTWEIGHTS_INLINE SafeTensors SafeTensors::view(std::span<const std::byte> bytes,
                                                  std::string origin) {
-  try {
-    return SafeTensors(bytes, origin);
-  } catch (const SafeTensorsError& error) {
-    throw SafeTensorsError(origin + ": " + error.what());
-  }
+  return {detail::borrow_bytes(bytes), std::move(origin)};
+}
+
+FASTWEIGHTS_INLINE SafeTensors::SafeTensors(std::shared_ptr<const detail::ByteSource> source,
+                                            std::string origin)
+    : origin_(std::move(origin)), source_(std::move(source)) {
+  std::string text = detail::read_header(*source_, origin_);
+  data_begin_ = detail::length_bytes + text.size();
+  header_ = detail::parse_header(std::move(text), origin_);
+  detail::check_layout(header_, source_->size() - data_begin_, origin_);
 }
 
 FASTWEIGHTS_INLINE std::vector<std::string> SafeTensors::names() const {
   std::vector<std::string> names;
-  for (const auto& entry : header_.tensors) names.push_back(entry.first);
+  names.reserve(size());
+  for (const auto& tensor : header_.tensors) names.emplace_back(header_.name(tensor));
   return names;
 }
 
-FASTWEIGHTS_INLINE const TensorInfo& SafeTensors::info(std::string_view name) const {
-  const auto found = header_.tensors.find(name);
-  if (found == header_.tensors.end()) fail(name, "not in the file");
-  return found->second;
+FASTWEIGHTS_INLINE const detail::Header::Tensor& SafeTensors::find(std::string_view name) const {
+  const detail::Header::Tensor* const found = header_.find(name);
+  if (!found) fail(name, "not in the file");
+  return *found;
 }
 
-FASTWEIGHTS_INLINE std::span<const std::byte> SafeTensors::data(std::string_view name) const {
-  const TensorInfo& tensor = info(name);
-  return data_.subspan(tensor.begin, tensor.end - tensor.begin);
+FASTWEIGHTS_INLINE TensorBytes SafeTensors::data(std::string_view name) const {
+  const TensorInfo tensor = info(name);
+  const std::size_t size = tensor.end - tensor.begin;
+  if (const auto all = source_->memory(); !all.empty())
+    return {all.subspan(static_cast<std::size_t>(data_begin_) + tensor.begin, size), source_};
+  const auto copy = std::make_shared<std::vector<std::byte>>(size);
+  visit_pieces(name, [&, width = width_of(tensor.dtype)](auto piece, std::size_t first) {
+    std::copy(piece.begin(), piece.end(), &(*copy)[first * width]);
+  });
+  return {*copy, copy};
+}
+
+FASTWEIGHTS_INLINE void SafeTensors::visit_pieces(std::string_view name,
+                                                  const PieceVisitor& visit) const {
+  const TensorInfo tensor = info(name);
+  std::uint64_t at = data_begin_ + tensor.begin;
+  const std::uint64_t end = data_begin_ + tensor.end;
+  if (at == end) return;
+  if (const auto all = source_->memory(); !all.empty())
+    return visit(all.subspan(static_cast<std::size_t>(at), tensor.end - tensor.begin), 0);
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min<std::uint64_t>(end - at, detail::piece_bytes)));
+  for (std::size_t first = 0; at < end; first += buffer.size() / width_of(tensor.dtype)) {
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(end - at, buffer.size())));
+    detail::read_fully(*source_, at, piece, origin_, detail::tensor_label(name));
+    visit(piece, first);
+    at += piece.size();
+  }
 }
 
 FASTWEIGHTS_INLINE void SafeTensors::copy_to(std::string_view name,
                                              const fw::detail::Leaf& leaf) const {
-  if (!leaf.is_array && count_of(info(name)) != 1)
-    fail(name, "expected one number, has " + std::to_string(count_of(info(name))));
+  if (!leaf.is_array && count_of(name) != 1)
+    fail(name, "expected one number, has " + std::to_string(count_of(name)));
   if (leaf.is_array) check_shape(name, leaf.rows, leaf.cols);
   if (leaf.scalar == fw::detail::ScalarKind::integer)
     read_counts(name, leaf);
@@ -99,29 +147,20 @@ FASTWEIGHTS_INLINE void SafeTensors::copy_to(std::string_view name,
 }
 
 FASTWEIGHTS_INLINE void SafeTensors::fail(std::string_view name, const std::string& what) const {
-  throw SafeTensorsError(origin_ + ": " + detail::tensor_label(name) + ": " + what);
-}
-
-FASTWEIGHTS_INLINE SafeTensors::SafeTensors(std::span<const std::byte> bytes, std::string origin)
-    : origin_(std::move(origin)) {
-  const std::size_t header_bytes = detail::checked_header_bytes(bytes);
-  const auto text = bytes.subspan(detail::length_bytes, header_bytes);
-  data_ = bytes.subspan(detail::length_bytes + header_bytes);
-  header_ = detail::parse_header({reinterpret_cast<const char*>(text.data()), text.size()});
-  detail::check_layout(header_, data_.size());
+  detail::fail(origin_, detail::tensor_label(name) + ": " + what);
 }
 
 FASTWEIGHTS_INLINE void SafeTensors::check_shape(std::string_view name, Eigen::Index rows,
                                                  Eigen::Index cols) const {
-  const Shape expected{rows, cols};
-  const Shape& found = shape(name);
+  const Shape expected{rows, cols}, found = shape(name);
   if (detail::without_ones(found) != detail::without_ones(expected))
     fail(name, "expected shape " + detail::to_text(expected) + ", the file has " +
                    detail::to_text(found));
 }
 
-FASTWEIGHTS_INLINE std::size_t SafeTensors::count_of(const TensorInfo& tensor) {
-  return (tensor.end - tensor.begin) / std::max<std::size_t>(1, width_of(tensor.dtype));
+FASTWEIGHTS_INLINE std::size_t SafeTensors::count_of(std::string_view name) const {
+  const detail::Header::Tensor& tensor = find(name);
+  return static_cast<std::size_t>(tensor.end - tensor.begin) / width_of(tensor.dtype);
 }
 
 FASTWEIGHTS_INLINE void SafeTensors::check_kind(std::string_view name, bool fits,
@@ -129,7 +168,7 @@ FASTWEIGHTS_INLINE void SafeTensors::check_kind(std::string_view name, bool fits
   if (!fits) fail(name, std::string(name_of(dtype(name))) + " cannot be read as " + kind);
 }
 
-FASTWEIGHTS_INLINE void SafeTensors::fail_range(std::string_view name, Eigen::Index i,
+FASTWEIGHTS_INLINE void SafeTensors::fail_range(std::string_view name, std::size_t i,
                                                 const std::string& element) const {
   fail(name, "element " + std::to_string(i) + " is " + element +
                  ", beyond the range of the type it is read as");
@@ -138,11 +177,11 @@ FASTWEIGHTS_INLINE void SafeTensors::fail_range(std::string_view name, Eigen::In
 FASTWEIGHTS_INLINE void SafeTensors::read_counts(std::string_view name,
                                                  const fw::detail::Leaf& leaf) const {
   const std::vector<std::int64_t> counts = values<std::int64_t>(name);
-  for (Eigen::Index i = 0; i < leaf.size(); ++i) {
-    const std::int64_t count = counts[static_cast<std::size_t>(i)];
-    if (!leaf.is_array && count < 0) fail(name, "expected a count, is " + std::to_string(count));
-    if (!leaf.store_integer(leaf.from_row_major(i), count))
-      fail_range(name, i, std::to_string(count));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (!leaf.is_array && counts[i] < 0)
+      fail(name, "expected a count, is " + std::to_string(counts[i]));
+    if (!leaf.store_integer(leaf.from_row_major(static_cast<Eigen::Index>(i)), counts[i]))
+      fail_range(name, i, std::to_string(counts[i]));
   }
 }
 
@@ -150,15 +189,17 @@ FASTWEIGHTS_INLINE void SafeTensors::read_floats(std::string_view name,
                                                  const fw::detail::Leaf& leaf) const {
   const DType type = dtype(name);
   check_kind(name, detail::is_float(type), "floating-point numbers");
-  const std::byte* bytes = data(name).data();
-  const auto width = static_cast<Eigen::Index>(width_of(type));
-  for (Eigen::Index i = 0; i < leaf.size(); ++i) {
-    const double x = detail::load_float(type, bytes + i * width);
-    if (!leaf.store(leaf.from_row_major(i), x))
-      fail_range(
-          name, i,
-          type == DType::F64 ? detail::number_text(x) : detail::number_text(static_cast<float>(x)));
-  }
+  const bool is_same = detail::is_same_type(type, leaf);
+  const std::size_t width = width_of(type);
+  const auto read_one = [&](const std::byte* from, std::size_t i) {
+    const Eigen::Index to = leaf.from_row_major(static_cast<Eigen::Index>(i));
+    if (is_same) return detail::copy_element(from, width, static_cast<std::byte*>(leaf.entry(to)));
+    const double x = detail::load_float(type, from);
+    if (!leaf.store(to, x)) fail_range(name, i, detail::number_text(x));
+  };
+  visit_pieces(name, [&](std::span<const std::byte> piece, std::size_t first) {
+    for (std::size_t at = 0; at < piece.size(); at += width) read_one(&piece[at], first++);
+  });
 }
 
 }  // namespace fw::io

@@ -1,17 +1,11 @@
 /// The members of SafeTensorsWriter that do not depend on a type: see safetensors_writer.hpp.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
-#include <cerrno>
-#include <cstring>
-#include <exception>
-#include <fstream>
-#include <random>
-#include <system_error>
+#include <cstdint>
 
 #include "fastweights/core/implementation/inline.hpp"
+#include "fastweights/io/implementation/files.hpp"
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_writer.hpp"
 
@@ -19,12 +13,12 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 
 namespace detail {
 
-inline void check_utf8(const std::string& text, const std::string& label) {
-  if (!is_utf8(text)) throw SafeTensorsError(label + ": not valid UTF-8");
+[[noreturn]] inline void fail_to_add(const std::string& label, const std::string& what) {
+  fail("safetensors", label + ": " + what);
 }
 
-[[noreturn]] inline void fail_to_write(const std::string& name, const std::string& what) {
-  throw SafeTensorsError(tensor_label(name) + ": " + what);
+inline void check_utf8(const std::string& text, const std::string& label) {
+  if (!is_utf8(text)) fail_to_add(label, "not valid UTF-8");
 }
 
 inline Shape shape_of(const fw::detail::Leaf& leaf) {
@@ -39,18 +33,18 @@ inline DType dtype_of(const std::string& name, const fw::detail::Leaf& leaf) {
   if (leaf.scalar == ScalarKind::float16) return DType::F16;
   if (leaf.scalar == ScalarKind::bfloat16) return DType::BF16;
   if (leaf.scalar == ScalarKind::integer) return DType::I64;
-  fail_to_write(name, "numbers of this type cannot be written");
+  fail_to_add(tensor_label(name), "numbers of this type cannot be written");
 }
 
 inline void store_entry(const std::string& name, const fw::detail::Leaf& leaf, Eigen::Index i,
                         std::byte* to) {
   if (leaf.scalar == fw::detail::ScalarKind::integer) {
     std::int64_t value = 0;
-    if (!leaf.load_integer(i, value)) fail_to_write(name, "element beyond the range of I64");
+    if (!leaf.load_integer(i, value))
+      fail_to_add(tensor_label(name), "element beyond the range of I64");
     store_element(value, to);
   } else {
-    std::memcpy(to, leaf.entry(i), leaf.width);
-    if constexpr (std::endian::native != std::endian::little) std::reverse(to, to + leaf.width);
+    copy_element(static_cast<const std::byte*>(leaf.entry(i)), leaf.width, to);
   }
 }
 
@@ -84,14 +78,14 @@ FASTWEIGHTS_INLINE void SafeTensorsWriter::add(const std::string& name,
 
 FASTWEIGHTS_INLINE void SafeTensorsWriter::metadata(const std::string& key,
                                                     const std::string& value) {
-  const std::string label = "metadata " + detail::json_quote(key);
+  const std::string label = "metadata " + detail::json_quote(key, detail::quote_limit);
   detail::check_utf8(key, label);
   detail::check_utf8(value, label);
-  if (!metadata_.emplace(key, value).second) throw SafeTensorsError(label + ": added twice");
+  if (!metadata_.emplace(key, value).second) detail::fail_to_add(label, "added twice");
 }
 
 FASTWEIGHTS_INLINE void SafeTensorsWriter::fail(const std::string& name, const std::string& what) {
-  detail::fail_to_write(name, what);
+  detail::fail_to_add(detail::tensor_label(name), what);
 }
 
 FASTWEIGHTS_INLINE void SafeTensorsWriter::insert(const std::string& name, Tensor tensor) {
@@ -140,51 +134,29 @@ FASTWEIGHTS_INLINE std::string SafeTensorsWriter::header() const {
   }
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
-  detail::check_header_length(text.size());
-  return text;
-}
-
-template <class Sink> void SafeTensorsWriter::emit(Sink&& sink) const {
-  const std::string text = header();
+  detail::check_header_length(text.size(), "safetensors");
   std::array<std::byte, detail::length_bytes> length;
   detail::store_element(std::uint64_t{text.size()}, length.data());
-  sink(std::span<const std::byte>(length));
-  sink(std::as_bytes(std::span(text)));
-  for_each_tensor([&](const std::string&, const Tensor& tensor) {
-    sink(std::span<const std::byte>(tensor.data));
-  });
+  return text.insert(0, reinterpret_cast<const char*>(length.data()), length.size());
 }
 
-FASTWEIGHTS_INLINE std::vector<std::byte> SafeTensorsWriter::bytes() const {
-  std::vector<std::byte> all;
-  emit(
-      [&all](std::span<const std::byte> part) { all.insert(all.end(), part.begin(), part.end()); });
+FASTWEIGHTS_INLINE std::vector<std::span<const std::byte>> SafeTensorsWriter::parts(
+    const std::string& header) const {
+  std::vector<std::span<const std::byte>> all{std::as_bytes(std::span(header))};
+  for_each_tensor([&](const std::string&, const Tensor& tensor) { all.emplace_back(tensor.data); });
   return all;
 }
 
-FASTWEIGHTS_INLINE void SafeTensorsWriter::write_directly(const std::filesystem::path& path) const {
-  std::ofstream stream(path, std::ios::binary);
-  emit([&stream](std::span<const std::byte> part) {
-    stream.write(reinterpret_cast<const char*>(part.data()),
-                 static_cast<std::streamsize>(part.size()));
-  });
-  stream.close();
-  if (!stream) throw std::system_error(errno, std::generic_category());
+FASTWEIGHTS_INLINE std::vector<std::byte> SafeTensorsWriter::bytes() const {
+  const std::string begin = header();
+  std::vector<std::byte> all;
+  for (const auto part : parts(begin)) all.insert(all.end(), part.begin(), part.end());
+  return all;
 }
 
 FASTWEIGHTS_INLINE void SafeTensorsWriter::write(const std::filesystem::path& path) const {
-  std::filesystem::path temporary = path;
-  temporary += '.';
-  temporary += std::to_string(std::random_device{}());
-  temporary += ".tmp";
-  try {
-    write_directly(temporary);
-    std::filesystem::rename(temporary, path);
-  } catch (const std::exception& error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw SafeTensorsError(path.string() + ": cannot be written: " + error.what());
-  }
+  const std::string begin = header();
+  detail::files::replace(path, parts(begin));
 }
 
 }  // namespace fw::io

@@ -1,0 +1,239 @@
+/// Files on POSIX systems.
+///
+/// A saved file is written beside its target under a temporary name, put on disk, and renamed. The
+/// writer holds a lock (flock) on the temporary file. The system releases the lock when the process
+/// ends in any way, so a temporary file without a lock was left by a process that is dead.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "fastweights/io/byte_source.hpp"
+
+namespace fw::inline FASTWEIGHTS_ABI::io::detail::posix {
+
+using std::filesystem::path;
+
+inline std::error_code last_error() { return {errno, std::generic_category()}; }
+
+/// Calls f again while a signal interrupts it.
+template <class F> auto uninterrupted(const F& f) {
+  auto result = f();
+  while (result < 0 && errno == EINTR) result = f();
+  return result;
+}
+
+/// A file descriptor that is closed at the end.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  Descriptor(const path& name, int flags, mode_t mode = 0)
+      : number_(uninterrupted([&] { return ::open(name.c_str(), flags | O_CLOEXEC, mode); })) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  explicit operator bool() const { return number_ >= 0; }
+  int number() const { return number_; }
+
+  /// Whether the file has no name any more.
+  bool is_removed() const {
+    struct stat status {};
+    return ::fstat(number_, &status) == 0 && status.st_nlink == 0;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(Descriptor file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
+
+  std::uint64_t size() const override { return size_; }
+
+  // One call may read less than requested: Linux reads at most 2 GiB at once.
+  std::size_t read(std::uint64_t at, std::span<std::byte> to,
+                   std::error_code& error) const override {
+    std::size_t count = 0;
+    while (count < to.size()) {
+      const ssize_t more = uninterrupted([&] {
+        return ::pread(file_.number(), to.data() + count, to.size() - count,
+                       static_cast<off_t>(at + count));
+      });
+      if (more < 0) error = last_error();
+      if (more <= 0) break;
+      count += static_cast<std::size_t>(more);
+    }
+    return count;
+  }
+
+ private:
+  Descriptor file_;
+  std::uint64_t size_;
+};
+
+inline std::shared_ptr<const ByteSource> open(const path& name) {
+  Descriptor file(name, O_RDONLY | O_NONBLOCK);  // does not wait for the writer of a FIFO
+  struct stat status {};
+  if (!file || ::fstat(file.number(), &status) != 0)
+    fail(name.string(), "cannot be opened: " + last_error().message());
+  if (!S_ISREG(status.st_mode)) fail(name.string(), "cannot be opened: not a regular file");
+  return std::make_shared<FileSource>(std::move(file), static_cast<std::uint64_t>(status.st_size));
+}
+
+[[noreturn]] inline void fail_to_write(const path& target, const std::string& why) {
+  fail(target.string(), "cannot be written: " + why);
+}
+
+/// The end of a chain of symbolic links. It need not exist.
+inline path without_links(path target) {
+  constexpr int most_links = 40;  // as in Linux
+  std::error_code error;
+  for (int i = 0; std::filesystem::is_symlink(target, error); ++i) {
+    if (i == most_links) fail_to_write(target, "too many symbolic links");
+    const path next = std::filesystem::read_symlink(target, error);
+    if (error) fail_to_write(target, error.message());
+    target = target.parent_path() / next;
+  }
+  return target;
+}
+
+inline path folder_of(const path& target) {
+  return target.has_parent_path() ? target.parent_path() : path(".");
+}
+
+constexpr std::string_view temporary_prefix = ".fastweights-", temporary_suffix = ".tmp";
+constexpr std::size_t temporary_digits = 16;
+
+// Process and number make the name rare. Two files cannot get the same one: see O_EXCL below.
+inline path temporary_name() {
+  static std::atomic<unsigned> files = 0;
+  std::array<char, temporary_digits + 1> digits;
+  std::snprintf(digits.data(), digits.size(), "%08x%08x", static_cast<unsigned>(::getpid()),
+                files.fetch_add(1));
+  std::string name(temporary_prefix);
+  return name.append(digits.data()).append(temporary_suffix);
+}
+
+inline bool is_temporary_name(std::string_view name) {
+  return name.size() == temporary_prefix.size() + temporary_digits + temporary_suffix.size() &&
+         name.starts_with(temporary_prefix) && name.ends_with(temporary_suffix);
+}
+
+/// Removes the temporary files of dead processes.
+inline void remove_abandoned(const path& folder) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    if (!is_temporary_name(entry->path().filename().native())) continue;
+    const Descriptor file(entry->path(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (file && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0 && !file.is_removed())
+      ::unlink(entry->path().c_str());
+  }
+}
+
+/// A new file with a temporary name in a folder. It is removed at the end unless it has been
+/// renamed.
+class Temporary {
+ public:
+  Temporary(const path& folder, mode_t mode, const path& target) {
+    do {
+      path_ = folder / temporary_name();
+      file_ = Descriptor(path_, O_WRONLY | O_CREAT | O_EXCL, mode);
+      if (!file_ && errno != EEXIST) fail_to_write(target, last_error().message());
+    } while (!file_ || !lock());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!renamed_) ::unlink(path_.c_str());
+  }
+
+  /// The mode and, if the system permits it, the owner of the file that will be replaced.
+  bool copy_attributes(const struct stat& old) {
+    struct stat own {};
+    if (::fstat(file_.number(), &own) != 0) return false;
+    if (own.st_uid != old.st_uid || own.st_gid != old.st_gid) {
+      [[maybe_unused]] const int may_fail = ::fchown(file_.number(), old.st_uid, old.st_gid);
+    }
+    return ::fchmod(file_.number(), old.st_mode & 07777) == 0;
+  }
+
+  bool write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count =
+          uninterrupted([&] { return ::write(file_.number(), bytes.data(), bytes.size()); });
+      if (count < 0) return false;
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+
+  bool put_on_disk() const { return synchronise(file_); }
+
+  bool rename_to(const path& target) {
+    renamed_ = ::rename(path_.c_str(), target.c_str()) == 0;
+    return renamed_;
+  }
+
+  static bool synchronise(const Descriptor& file) {
+#ifdef F_FULLFSYNC
+    if (::fcntl(file.number(), F_FULLFSYNC) == 0) return true;
+#endif
+    return uninterrupted([&] { return ::fsync(file.number()); }) == 0;
+  }
+
+ private:
+  // Another process may have taken the lock first, and removed the file as abandoned. A file system
+  // may have no locks: its temporary files are never removed as abandoned.
+  bool lock() {
+    uninterrupted([&] { return ::flock(file_.number(), LOCK_EX); });
+    return !file_.is_removed();
+  }
+
+  path path_;
+  Descriptor file_;
+  bool renamed_ = false;
+};
+
+inline void replace(const path& name, std::span<const std::span<const std::byte>> parts) {
+  const path target = without_links(name), folder = folder_of(target);
+  struct stat old {};
+  const bool exists = ::stat(name.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) fail_to_write(name, last_error().message());
+  if (exists && !S_ISREG(old.st_mode)) fail_to_write(name, "not a regular file");
+  const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
+  if (!directory) fail_to_write(name, last_error().message());
+  remove_abandoned(folder);
+
+  // At no time readable by more users than the old file.
+  Temporary temporary(folder, exists ? 0600 : 0666, name);
+  bool good = !exists || temporary.copy_attributes(old);
+  for (const auto part : parts) good = good && temporary.write(part);
+  if (!good || !temporary.put_on_disk() || !temporary.rename_to(target))
+    fail_to_write(name, last_error().message());
+  // Some file systems cannot synchronise a folder, and say EINVAL.
+  if (!Temporary::synchronise(directory) && errno != EINVAL)
+    fail(name.string(), "is written, but may not be on disk: " + last_error().message());
+}
+
+}  // namespace fw::io::detail::posix
