@@ -180,13 +180,6 @@ template <class M> constexpr bool reads_first() {
 
 namespace detail {
 
-template <class R> constexpr bool names_every_member_of_record() {
-  if constexpr (Record<R>)
-    return names_every_member<R>();
-  else
-    return true;
-}
-
 // Makes the compiler check that f gives every size of its record.
 template <class F> constexpr void instantiate(const F&) {}
 
@@ -208,15 +201,12 @@ template <class S> constexpr bool assert_signature() {
         requires Record<typename S::template Out<Extents>>;
       },
       "signature: Write, Read or Out lists no `names` of its members");
-  if constexpr (requires { typename S::template Write<Extents>; })
-    static_assert(detail::names_every_member_of_record<typename S::template Write<Extents>>(),
-                  "signature: `names` of Write must list all its members, in order");
-  if constexpr (requires { typename S::template Read<Extents>; })
-    static_assert(detail::names_every_member_of_record<typename S::template Read<Extents>>(),
-                  "signature: `names` of Read must list all its members, in order");
-  if constexpr (requires { typename S::template Out<Extents>; })
-    static_assert(detail::names_every_member_of_record<typename S::template Out<Extents>>(),
-                  "signature: `names` of Out must list all its members, in order");
+  static_assert(detail::names_every_member<typename S::template Write<Extents>>(),
+                "signature: `names` of Write must list all its members, in order");
+  static_assert(detail::names_every_member<typename S::template Read<Extents>>(),
+                "signature: `names` of Read must list all its members, in order");
+  static_assert(detail::names_every_member<typename S::template Out<Extents>>(),
+                "signature: `names` of Out must list all its members, in order");
   static_assert(
       requires(const S& s) {
         { s.write() } -> std::same_as<typename S::template Write<Extents>>;
@@ -258,7 +248,7 @@ template <class M> constexpr bool assert_memory() {
   static_assert(
       requires { requires Record<StateOf<M>>; },
       "memory rule: State lists no `names` of its members");
-  static_assert(detail::names_every_member_of_record<typename M::template State<Extents>>(),
+  static_assert(detail::names_every_member<typename M::template State<Extents>>(),
                 "memory rule: `names` of State must list all its members, in order");
   static_assert(
       requires { M::name; }, "memory rule: `static constexpr name` is missing");

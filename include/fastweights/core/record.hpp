@@ -100,10 +100,12 @@ template <class R, std::size_t... I> constexpr bool takes_values(std::index_sequ
 template <class R, std::size_t N>
 inline constexpr bool takes = takes_values<R>(std::make_index_sequence<N>{});
 
-// False if `names` does not have one name per member. Counts the members of an aggregate; it trusts
-// other classes.
-template <Record R> constexpr bool names_every_member() {
-  if constexpr (!std::is_aggregate_v<R> || !takes<R, 1>)
+// False for a record whose `names` do not have one name per member. Counts the members of an
+// aggregate; it trusts other classes.
+template <class R> constexpr bool names_every_member() {
+  if constexpr (!Record<R> || !std::is_aggregate_v<R>)
+    return true;
+  else if constexpr (!takes<R, 1>)
     return true;
   else
     return takes<R, member_count<R>> && !takes<R, member_count<R> + 1>;

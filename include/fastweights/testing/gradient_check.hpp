@@ -64,9 +64,7 @@ gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = 
       requires {
         requires std::same_as<typename decltype(m.template cast<Complex>())::Scalar, Complex>;
       },
-      "gradient_error: the rule's `template <class T> Rule<T> cast() const` is missing, the rule "
-      "in "
-      "another scalar");
+      "gradient_error: the rule's `template <class T> Rule<T> cast() const` is missing");
   Random random(seed);
   const auto complex_rule = m.template cast<Complex>();
   using Z = std::remove_cvref_t<decltype(complex_rule)>;
