@@ -1,8 +1,13 @@
 # Compiles SOURCE with COMPILER and FLAGS. If its first line is `// error: <sentence>`, compilation
-# must fail with an error or note that contains the sentence. Otherwise it must compile.
+# must fail with an error or note that contains the sentence. Otherwise it must compile. A second line
+# `// flags: <flags>` adds flags.
+file(READ ${SOURCE} text)
+if(text MATCHES "\n// flags: ([^\n]*)")
+  string(REPLACE " " ";" more_flags "${CMAKE_MATCH_1}")
+  list(APPEND FLAGS ${more_flags})
+endif()
 execute_process(COMMAND ${COMPILER} ${FLAGS} -fsyntax-only ${SOURCE}
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-file(READ ${SOURCE} text)
 if(NOT text MATCHES "^// error: ([^\n]*)")
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${SOURCE} should compile:\n${output}")
