@@ -1,5 +1,6 @@
 // limit: 12, 600 MiB
 // A small language model learns to count, is saved and loaded, and gives the same logits again.
+#include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/io/weights.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/layers/models/language_model.hpp>
@@ -11,7 +12,7 @@
 #include <fastweights/training/losses.hpp>
 #include <filesystem>
 
-using Mixer = fw::FastWeightLayer<fw::DeltaRule<float>>;
+using Mixer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
 using Block = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
 using Model = fw::LanguageModel<Block>;
 

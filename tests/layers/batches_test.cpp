@@ -157,6 +157,6 @@ TEST_CASE("Layers: sequences of unequal length are refused", "[layers]") {
   refuses_unequal_sequences(fw::Lstm<double>(2, 3));
   refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));
   refuses_unequal_sequences(fw::CausalConv<double>(3, 2));
-  refuses_unequal_sequences(fw::FastWeightLayer<fw::DeltaRule<double>>(
+  refuses_unequal_sequences(fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise>(
       {.d_model = 3, .heads = 2}, fw::DeltaRule<double>({.key_size = 3})));
 }

@@ -1,3 +1,4 @@
+#include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
@@ -17,7 +18,8 @@ namespace {
 
 template <class S>
 using UnitDelta = fw::FastWeightLayer<fw::DeltaRule<S>, fw::L2Normalise, fw::RmsNorm<S>>;
-template <class S> using FixedDelta = fw::FastWeightLayer<fw::DeltaRule<S, 8, 3>, fw::Dpfp<2>>;
+template <class S>
+using FixedDelta = fw::FastWeightLayer<fw::DeltaRule<S, 8, 3>, fw::SumNormalised<fw::Dpfp<2>>>;
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
@@ -64,11 +65,11 @@ template <class Layer> void check_trace_reuse(const Layer& first, const Layer& s
 TEST_CASE("Layers around memories: a trace can be reused by a layer of another size", "[layers]") {
   using Delta = fw::DeltaRule<double>;
   const Delta small({.key_size = 3, .value_size = 2}), large({.key_size = 5, .value_size = 4});
-  using Own = fw::FastWeightLayer<Delta>;
+  using Own = fw::FastWeightLayer<Delta, fw::L2Normalise>;
   check_trace_reuse(Own({.d_model = 6, .heads = 2}, small), Own({.d_model = 6, .heads = 2}, large));
   using Summed = fw::SummedHeads<Delta>;
-  check_trace_reuse(Summed({.d_model = 6, .heads = 2}, large),
-                    Summed({.d_model = 6, .heads = 2}, small));
+  const fw::SummedHeadsOptions options{.d_model = 6, .heads = 2, .allow_unstable = true};
+  check_trace_reuse(Summed(options, large), Summed(options, small));
   using Self = fw::SelfReferentialLayer<double>;
   check_trace_reuse(Self({.d_model = 4}), Self({.d_model = 6, .heads = 2}));
 }

@@ -21,8 +21,9 @@ template <template <class> class Rule, class F, template <class> class Norm = fw
 auto block_of(Index d, Index heads, bool bias, bool causal = true) {
   using M = Rule<S>;
   return fw::LinearTransformerBlock<M, fw::Elementwise<F>, Norm>(
-      fw::SummedHeads<M>({.d_model = d, .heads = heads, .causal = causal, .bias = bias},
-                         M({.key_size = 3, .value_size = 4})),
+      fw::SummedHeads<M>(
+          {.d_model = d, .heads = heads, .causal = causal, .bias = bias, .allow_unstable = true},
+          M({.key_size = 3, .value_size = 4})),
       fw::FeedForward<S, fw::Elementwise<F>>(d, d + 2, bias));
 }
 template <class S> using SumOf = fw::LinearAttention<S>;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/implementation/inline.hpp>
 #include <fastweights/core/leaves.hpp>
@@ -11,10 +10,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
+bool is_finite(const double& x);  // core/finite.hpp
+
 FASTWEIGHTS_INLINE bool Leaf::store(Index i, double x) const {
   const auto put = [&]<class S>(S* to) {
     *to = static_cast<S>(x);
-    return !std::isfinite(x) || (Eigen::numext::isfinite)(*to);
+    return !is_finite(x) || is_finite(static_cast<double>(*to));
   };
   if (scalar == ScalarKind::float32) return put(static_cast<float*>(entry(i)));
   if (scalar == ScalarKind::float64) return put(static_cast<double*>(entry(i)));
@@ -101,3 +102,5 @@ FASTWEIGHTS_INLINE bool same_shapes(const Object& a, const Object& b) {
 }
 
 }  // namespace fw::detail
+
+#include <fastweights/core/finite.hpp>

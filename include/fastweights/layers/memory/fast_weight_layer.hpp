@@ -5,6 +5,7 @@
 #include <fastweights/core/errors.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/layers/memory/head_inputs.hpp>
+#include <fastweights/layers/memory/stable_keys.hpp>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -31,6 +32,7 @@ struct FastWeightOptions {
   double scale = 1;       ///< factor of the memory's output
   bool bias = false;      ///< of the slow projections and of the output
   bool parallel = false;  ///< heads in parallel, see for_each_head; not for real-time threads
+  bool allow_unstable = false;  ///< accept a map whose keys can make the memory unstable
 };
 
 /// A multi-head layer of slow weights around any memory: the slow weights project x to what every
@@ -43,8 +45,9 @@ struct FastWeightOptions {
 /// If the memory has slow weights of its own, as the recurrent delta net does, `slow` holds those
 /// of every head. Shapes: x, y d_model×T, or d_model×BT for B concatenated sequences; the heads are
 /// stacked rows. `norm` has one set of weights for all heads (NoNorm, RmsNorm, LayerNorm). Cost per
-/// token: 2 d_model times the rows of all projections, plus H steps of the memory. Throws
-/// std::invalid_argument when a size does not fit. Schlag, Irie, Schmidhuber 2021, arXiv
+/// token: 2 d_model times the rows of all projections, plus H steps of the memory. A delta rule
+/// needs a map that bounds the length of keys, such as L2Normalise or SumNormalised<EluPlusOne>.
+/// Throws std::invalid_argument when a size does not fit. Schlag, Irie, Schmidhuber 2021, arXiv
 /// 2102.11174, section 4; its language models use the output scale 1/√d_head; the output norm is
 /// that of Yang et al. 2024, arXiv 2406.06484.
 template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
@@ -92,7 +95,8 @@ struct FastWeightLayer {
   };
 
   /// Parameters are zero until initialised or loaded. Throws std::invalid_argument unless the
-  /// number of features of the map is that of the memory's keys.
+  /// number of features of the map is that of the memory's keys, and the memory is stable for the
+  /// map's keys or `allow_unstable` is set.
   FastWeightLayer(FastWeightOptions o, M m, KeyMap key_map = {})
       : FastWeightLayer(checked(o), m, key_map, m.signature().out()) {}
 
@@ -165,6 +169,11 @@ struct FastWeightLayer {
     if (key_rows(m) == 0 && !std::is_same_v<KeyMap, IdentityMap>)
       detail::throw_invalid({name, ": the feature map is ", KeyMap::name,
                              ", expected IdentityMap, as ", M::name, " takes no keys to map"});
+    if (!o.allow_unstable)
+      detail::check_stable_keys(name, memory, map, d_key,
+                                "a map that bounds the length of keys, such as "
+                                "FastWeightLayer<Memory, fw::L2Normalise>, or set "
+                                "FastWeightOptions::allow_unstable");
     if constexpr (KeepsSlowWeights<M>)
       slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
   }

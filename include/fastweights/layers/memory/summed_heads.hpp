@@ -12,9 +12,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 struct SummedHeadsOptions {
   Index d_model;
   Index heads = 1;
-  bool causal = true;     ///< else every token reads the writes of all tokens of the call
-  bool bias = false;      ///< of the slow projections and of the output
-  bool parallel = false;  ///< heads in parallel, see for_each_head; not for real-time threads
+  bool causal = true;           ///< else every token reads the writes of all tokens of the call
+  bool bias = false;            ///< of the slow projections and of the output
+  bool parallel = false;        ///< heads in parallel, see for_each_head; not for real-time threads
+  bool allow_unstable = false;  ///< accept a memory that long keys can make unstable
 };
 
 /// Heads of any memory that is read with a query. All heads share one output projection, which is
@@ -30,7 +31,8 @@ struct SummedHeadsOptions {
 /// Shapes: x, y d_model×T, W_P d_model×d_v. Cost per token: 2 d_model times the rows of all
 /// projections, plus H steps of the memory; the full form reads twice. In the full form a call must
 /// contain the whole sequence: a split changes the result. Throws std::invalid_argument when a size
-/// does not fit, or for the full form of a memory without write_vjp and read_vjp.
+/// does not fit, for the full form of a memory without write_vjp and read_vjp, or for a delta rule
+/// whose keys nothing normalises, unless `allow_unstable` is set.
 /// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 5–8 with φ = id, without the denominator.
 template <Memory M> struct SummedHeads {
   using Scalar = typename M::Scalar;
@@ -142,6 +144,11 @@ template <Memory M> struct SummedHeads {
         causal(o.causal),
         parallel(o.parallel) {
     detail::check_one_token_writes(name, m);
+    if (!o.allow_unstable)
+      detail::check_stable_keys(name, memory, IdentityMap{}, key_rows(),
+                                "a memory that normalises its keys, such as "
+                                "fw::FeatureMapped<Memory, fw::L2Normalise>, or set "
+                                "SummedHeadsOptions::allow_unstable");
   }
   static const SummedHeadsOptions& checked(const SummedHeadsOptions& o) {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);

@@ -86,7 +86,10 @@ template <class S> class Hypernetwork {
           std::string(Norm<S>::name) +
           ": it scales and shifts x and z by values that depend on the whole token");
     check_memory(memory);
-    SummedHeads<M> heads({.d_model = width(), .heads = programs(), .causal = form_.causal}, memory);
+    // Its keys are 1 or, without a program, 0.
+    SummedHeads<M> heads(
+        {.d_model = width(), .heads = programs(), .causal = form_.causal, .allow_unstable = true},
+        memory);
     LinearTransformerBlock<M, Activation, Norm> block(
         std::move(heads), FeedForward<S, Activation>(width(), hidden(), /*bias=*/false));
     for_each_member(

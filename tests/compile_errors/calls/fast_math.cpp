@@ -1,0 +1,3 @@
+// error: -ffast-math removes compensated sums and tests for NaN
+// flags: -ffast-math
+#include "example.hpp"
