@@ -69,6 +69,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
+#include <fastweights/memories/rules/sums.hpp>
 
 // Feature maps of keys and queries.
 #include <fastweights/feature_maps/chain.hpp>

@@ -19,6 +19,7 @@ template class LinearAttention<float>;
 template class LinearAttention<double, 3, 4>;
 template class LinearAttention<float, Dynamic, Dynamic, NormaliserF>;
 template class LinearAttention<double, 3, 4, NormaliserD>;
+template class LinearAttention<float, 3, 4, NoNormaliser, CompensatedSum>;
 
 template class HebbianMemory<float>;
 template class HebbianMemory<double, 3, 4>;

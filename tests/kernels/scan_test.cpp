@@ -139,6 +139,39 @@ TEST_CASE("kernels: access only the rows of their head", "[kernels]") {
   CHECK((output.bottomRows(2).array() == -1).all());
 }
 
+// The pairs, and the two pairs of a pass, are the same after a cut at a multiple of 4 tokens.
+template <class M> void cuts_keep_bits(const M& m) {
+  constexpr Index steps = 70;
+  Run<M> whole(m, steps);
+  fw::scan(m, whole.state, whole.in(), whole.queries(), whole.out());
+  for (Index cut = 0; cut <= steps; ++cut) {
+    Run<M> parts(m, steps);
+    const auto scan = [&](Index first, Index count) {
+      fw::scan(m, parts.state, fw::detail::steps(parts.in(), m.signature().write(), first, count),
+               fw::detail::steps(parts.queries(), m.signature().read(), first, count),
+               fw::detail::steps(parts.out(), m.signature().out(), first, count));
+    };
+    scan(0, cut);
+    scan(cut, steps - cut);
+    INFO(M::name << " cut at " << cut);
+    CHECK(difference(parts.all.outputs.output, whole.all.outputs.output) <= 1e-12);
+    if (cut % 4 != 0 || cut + 1 == steps) continue;
+    CHECK(parts.all.outputs.output == whole.all.outputs.output);
+    CHECK(parts.state.W == whole.state.W);
+  }
+}
+
+TEST_CASE("kernels: a scan without decay has the same bits when cut at multiples of 4 tokens",
+          "[kernels]") {
+  using Normaliser = fw::AttentionNormaliser<double>;
+  for (const Index d : {3, 19, 64}) {
+    const fw::Sizes<fw::Dynamic, fw::Dynamic> sizes{.key_size = d, .value_size = d};
+    cuts_keep_bits(fw::DeltaRule<double>(sizes));
+    cuts_keep_bits(fw::LinearAttention<double>(sizes));
+    cuts_keep_bits(fw::LinearAttention<double, fw::Dynamic, fw::Dynamic, Normaliser>(sizes));
+  }
+}
+
 template <class M> double float_error(Index d) {
   const M m({.key_size = d});
   const auto wide = m.template cast<double>();

@@ -13,6 +13,10 @@
 ///
 ///     fw::scan(memory, state, {K, V, beta}, {Q}, {Y});   // K: d_k×T, V, Y: d_v×T, beta: T
 ///
+/// A sequence may be cut into several scans. The result is the same up to rounding. It has the same
+/// bits if the rule has no decay and every part but the last is a multiple of 4 tokens long; a part
+/// of a single token is a step, which rounds differently.
+///
 /// Outputs must not overlap inputs. A rule's own scan and chunked_scan agree with the steps for
 /// finite inputs; a NaN or infinity may also affect outputs of earlier tokens in its block.
 /// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed. A

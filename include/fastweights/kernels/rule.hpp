@@ -10,6 +10,7 @@
 ///
 ///     static constexpr DecayKind decay_kind;  // how W decays
 ///     static constexpr bool has_delta_term;   // whether a write subtracts the retrieved value
+///     // With DecayKind::compensated, the state has a matrix sum.errors besides W.
 ///     TokenCoefficients<S> coefficients(State&, const WriteToken&, const ReadToken&) const;
 ///
 /// The kernels call `coefficients` for every token in order. It must not use W, but may update the
@@ -37,6 +38,12 @@ template <class View> auto columns_of(const View& view) {
   return Columns<S>{const_cast<S*>(view.data()), view.colStride()};
 }
 
+/// The rounding errors of a compensated W, `s.sum.errors`, or null.
+template <class State> auto errors_of(State& s) -> typename decltype(s.W)::Scalar* {
+  if constexpr (requires { s.sum.errors; }) return s.sum.errors.data();
+  return nullptr;
+}
+
 /// Converts a token or a sequence for the kernels. β or a decay with one number per token is part
 /// of the coefficients instead.
 template <class M, class Write, class Read, class Out>
@@ -54,7 +61,7 @@ template <class M>
 EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& input,
                                         const ReadToken<M>& query, OutToken<M>& out) {
   if (has_step<typename M::Scalar>(s.W.rows())) {
-    step_token<M::decay_kind, M::has_delta_term>(s.W, tokens_of<M>(input, query, out),
+    step_token<M::decay_kind, M::has_delta_term>(s.W, errors_of(s), tokens_of<M>(input, query, out),
                                                  m.coefficients(s, input, query));
   } else {
     m.write(s, input);
@@ -69,10 +76,11 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
   const auto signature = m.signature();
   auto tokens = tokens_of<M>(inputs, queries, out);
   tokens.errors = errors;
-  scan_pairs<M::decay_kind, M::has_delta_term>(s.W, tokens, inputs.key.cols(), [&](Index t) {
-    return m.coefficients(s, token_at<WriteToken<M>>(inputs, signature.write(), t),
-                          token_at<ReadToken<M>>(queries, signature.read(), t));
-  });
+  scan_pairs<M::decay_kind, M::has_delta_term>(
+      s.W, errors_of(s), tokens, inputs.key.cols(), [&](Index t) {
+        return m.coefficients(s, token_at<WriteToken<M>>(inputs, signature.write(), t),
+                              token_at<ReadToken<M>>(queries, signature.read(), t));
+      });
 }
 
 }  // namespace fw::detail

@@ -14,7 +14,8 @@ template <class S> struct PendingWrites {
   Columns<S> keys, updates;
   Index count;
   S decay;
-  const S* decays;  // one decay per column, or null
+  const S* decays;      // one decay per column, or null
+  S* errors = nullptr;  // the rounding errors of a compensated W, with W's stride, or null
 };
 
 /// A token and its products with the pending writes. Its own write is pending write number `count`.
@@ -51,7 +52,7 @@ EIGEN_ALWAYS_INLINE void for_each_column(Group<Column, N>& w, Index j, const F& 
 }
 
 /// Applies the pending writes to some rows of W. W points to the first row; see DeferredRows for
-/// the other parameters.
+/// the other parameters. A compensated W is rounded once for all pending writes.
 template <class Column, class S> class DeferredFlush {
  public:
   template <class T>
@@ -76,6 +77,10 @@ template <class Column, class S> class DeferredFlush {
                                                 Index skipped) {
     Group<Column, N> group;
     for_each_column(group, 0, [&](Column& c, Index j) {
+      if (w.errors != nullptr) {
+        c = Column::load(w.errors + first + (from + j) * stride);
+        return;
+      }
       c = Stored<Column>::load(W + j * stride);
       c.scale(w.decays == nullptr ? w.decay : w.decays[from + j]);
     });
@@ -84,7 +89,23 @@ template <class Column, class S> class DeferredFlush {
       const S* const key = w.keys(i) + from;
       for_each_column(group, 0, [&](Column& c, Index j) { c.add(u, key[j]); });
     }
-    for_each_column(group, 0, [&](Column& c, Index j) { store_after(c, W + j * stride, skipped); });
+    for_each_column(group, 0, [&](Column& c, Index j) {
+      if (w.errors == nullptr) return store_after(c, W + j * stride, skipped);
+      carry_sum(c, W + j * stride, w.errors + first + (from + j) * stride, skipped);
+    });
+  }
+
+  // W += c, and the rounding errors, also those of the stored type.
+  template <class T>
+  static EIGEN_ALWAYS_INLINE void carry_sum(Column& c, T* W, S* errors, Index skipped) {
+    const Column before = Stored<Column>::load(W);
+    Column sum = before;
+    sum.add(c);
+    store_after(sum, W, skipped);
+    Column added = Stored<Column>::load(W);
+    added.subtract(before);
+    c.subtract(added);
+    store_after(c, errors, skipped);
   }
 };
 
@@ -149,8 +170,12 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
     sums.query.add(others.query);
     sums.key.scale(w.decay);
     sums.query.scale(w.decay);
+    // Separately, because a single write may be lost beside a large W.
+    Sums pending{Column::all(S(0)), Column::all(S(0))};
     for (Index i = 0; i < w.count; ++i)
-      visit(Column::load(w.updates(i) + first), t.key_products[i], t.query_products[i], sums);
+      visit(Column::load(w.updates(i) + first), t.key_products[i], t.query_products[i], pending);
+    sums.key.add(pending.key);
+    sums.query.add(pending.query);
     return sums;
   }
 

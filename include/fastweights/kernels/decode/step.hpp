@@ -11,7 +11,8 @@ template <class S> struct StepToken {
   const S *lookup_key, *query, *key, *value, *betas, *decays;
   S* output;
   TokenCoefficients<S> coefficients;
-  S key_query;  // k·q
+  S key_query;          // k·q
+  S* errors = nullptr;  // the rounding errors of W, with W's stride; see DecayKind::compensated
 };
 
 /// One step for some rows of W, in place. It passes over the panel twice, for the products and for
@@ -24,7 +25,8 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
     W += first;
     if constexpr (HasDeltaTerm)
       write_and_read<false>(W, stride, columns, t,
-                            finish(t, products(W, stride, columns, t), first, skipped), skipped);
+                            finish(t, products(W, stride, columns, t), first, skipped), first,
+                            skipped);
     else
       step_sum_rule(W, stride, columns, t, first, skipped);
   }
@@ -43,7 +45,7 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
   static EIGEN_ALWAYS_INLINE void step_sum_rule(S* W, Index stride, Index columns,
                                                 const StepToken<S>& t, Index first, Index skipped) {
     const Column u = zero_skipped(update_of(t, first), skipped);
-    Column y = write_and_read<true>(W, stride, columns, t, u, skipped);
+    Column y = write_and_read<true>(W, stride, columns, t, u, first, skipped);
     y.scale(t.coefficients.read_scale);
     store_part(y, t.output + first, skipped, Column::size);
   }
@@ -52,7 +54,9 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
   template <bool Reads>
   static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
                                                    const StepToken<S>& t, const Column& u,
-                                                   Index skipped) {
+                                                   [[maybe_unused]] Index first, Index skipped) {
+    [[maybe_unused]] S* const errors =
+        decay_kind == DecayKind::compensated ? t.errors + first : nullptr;
     const S *key = t.key, *decays = t.decays, *query = t.query;
     const Column decay =
         row_decays(decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1), skipped);
@@ -61,7 +65,16 @@ template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm> class PanelSt
       Column w = Column::load(w_j);
       if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);
       if constexpr (decay_kind == DecayKind::per_channel) w.scale(row_decays(decays[j], skipped));
-      w.add(u, key[j]);
+      if constexpr (decay_kind == DecayKind::compensated) {
+        // Carrying twice changes nothing, as in skipped rows.
+        S* const errors_j = errors + j * stride;
+        Column error = Column::load(errors_j);
+        error.add(u, key[j]);
+        carry(w, error);
+        error.store(errors_j);
+      } else {
+        w.add(u, key[j]);
+      }
       w.store(w_j);
       if constexpr (Reads) sum.add(w, query[j]);
     };
@@ -165,6 +178,8 @@ EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepT
   FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, true);         \
   FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, false);      \
   FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::scalar, true);       \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::compensated, false); \
+  FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::compensated, true);  \
   FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_channel, false); \
   FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::per_channel, true)
 
@@ -197,7 +212,7 @@ void step_rows(Matrix& W, const StepToken<S>& t) {
 
 /// As step_rows, for a rule's token.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
-EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
+EIGEN_ALWAYS_INLINE void step_token(Matrix& W, S* errors, const Tokens<S>& tokens,
                                     const TokenCoefficients<S>& coefficients) {
   using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
   const S *k = tokens.key(0), *q = tokens.query(0), *decays = tokens.decays(0);
@@ -210,7 +225,8 @@ EIGEN_ALWAYS_INLINE void step_token(Matrix& W, const Tokens<S>& tokens,
                  decays,
                  tokens.output(0),
                  coefficients,
-                 HasDeltaTerm ? (key * query).sum() : S(0)};
+                 HasDeltaTerm ? (key * query).sum() : S(0),
+                 errors};
   if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_channel) {
     const Vector decay(decays, W.cols());
     scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {

@@ -69,27 +69,29 @@ template <class S, int R, int U> struct Pending {
 };
 
 /// How a rule decays W before a write: not at all, by one number, or by one number per key row
-/// (a column of W).
-enum class DecayKind { none, scalar, per_channel };
+/// (a column of W). With `compensated` W does not decay, and its sums are compensated.
+enum class DecayKind { none, scalar, per_channel, compensated };
 
 /// What a pass writes to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
-/// W ← W diag(decays) or W ← diag(row_decays) W.
-enum class PassWrites { nothing, updates, decay_all, decay_columns, decay_rows };
+/// W ← W diag(decays) or W ← diag(row_decays) W. `compensated` adds the updates to the rounding
+/// errors of W, which follow W in memory, and carries the sum to W.
+enum class PassWrites { nothing, updates, decay_all, decay_columns, decay_rows, compensated };
 
-/// What the passes of a rule write if the matrix decays. `per_channel_writes` is for
-/// DecayKind::per_channel.
+/// What the passes of a rule write if the matrix decays or is compensated. `per_channel_writes` is
+/// for DecayKind::per_channel.
 constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writes) {
   if (decay_kind == DecayKind::none) return PassWrites::updates;
+  if (decay_kind == DecayKind::compensated) return PassWrites::compensated;
   return decay_kind == DecayKind::scalar ? PassWrites::decay_all : per_channel_writes;
 }
-/// Whether the matrix decays before these pending updates.
+/// Whether a pass does more than add these pending updates.
 template <DecayKind decay_kind, class S, int R, int U>
 EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
   if constexpr (decay_kind == DecayKind::scalar) return pending.decay != S(1);
-  return decay_kind == DecayKind::per_channel;
+  return decay_kind != DecayKind::none;
 }
 
-/// W is R·lanes × columns, contiguous.
+/// W is R·lanes × columns, contiguous; so are its rounding errors.
 template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const Pending<S, R, U>& pending,
@@ -99,17 +101,17 @@ template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
     if constexpr (two_columns) {
       clear<S, R>(others);
       for (; j + 2 <= columns; j += 2, W += 2 * size) {
-        visit(W, j, pending, vectors, sums);
-        visit(W + size, j + 1, pending, vectors, others);
+        visit(W, columns, j, pending, vectors, sums);
+        visit(W + size, columns, j + 1, pending, vectors, others);
       }
     }
-    for (; j < columns; ++j, W += size) visit(W, j, pending, vectors, sums);
+    for (; j < columns; ++j, W += size) visit(W, columns, j, pending, vectors, sums);
     if constexpr (two_columns) add<S, R>(sums, others);
   }
 
   /// Applies the pending updates without computing products.
   static EIGEN_ALWAYS_INLINE void write(S* W, Index columns, const Pending<S, R, U>& pending) {
-    for (Index j = 0; j < columns; ++j, W += size) updated(W, j, pending).store(W);
+    for (Index j = 0; j < columns; ++j, W += size) updated(W, columns, j, pending).store(W);
   }
 
  private:
@@ -120,8 +122,17 @@ template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
   static constexpr bool two_columns =
       R * P < 8 && R * (U + 2 * P + 1) + 1 <= EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS;
 
-  static EIGEN_ALWAYS_INLINE Column updated(const S* W, Index j, const Pending<S, R, U>& pending) {
+  static EIGEN_ALWAYS_INLINE Column updated(S* W, [[maybe_unused]] Index columns, Index j,
+                                            const Pending<S, R, U>& pending) {
     Column w = Column::load(W);
+    if constexpr (writes == PassWrites::compensated) {
+      S* const errors = W + columns * size;
+      Column error = Column::load(errors);
+      update<S, R>(error, pending.updates, pending.vectors, j);
+      carry(w, error);
+      error.store(errors);
+      return w;
+    }
     if constexpr (writes == PassWrites::decay_all) w.scale(pending.decay);
     if constexpr (writes == PassWrites::decay_columns) w.scale(pending.decays[j]);
     if constexpr (writes == PassWrites::decay_rows) w.scale(pending.row_decays);
@@ -130,9 +141,10 @@ template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
     return w;
   }
 
-  static EIGEN_ALWAYS_INLINE void visit(S* W, Index j, const Pending<S, R, U>& pending,
+  static EIGEN_ALWAYS_INLINE void visit(S* W, Index columns, Index j,
+                                        const Pending<S, R, U>& pending,
                                         const Vectors<S, P>& vectors, Group<Column, P>& sums) {
-    const Column w = updated(W, j, pending);
+    const Column w = updated(W, columns, j, pending);
     if constexpr (writes != PassWrites::nothing) w.store(W);
     multiply<S, R>(w, sums, vectors, j);
   }

@@ -25,8 +25,9 @@ constexpr int tall_panel(bool has_delta_term) {
 /// A matrix split into panels of rows. Each panel is contiguous, padded with zeros to whole
 /// packets, and fits in the first-level cache while it processes tokens. The buffer belongs to the
 /// thread; matrices in use at the same time need different `Use` types. Panels have `tallest`
-/// packets, or two if `low` is true; the last panels may have fewer.
-template <class S, class Use, int tallest> class Panels {
+/// packets, or two if `low` is true; the last panels may have fewer. With `matrices` = 2, a second
+/// matrix of the same size follows in every panel.
+template <class S, class Use, int tallest, int matrices = 1> class Panels {
  public:
   using Panel = detail::Panel<S>;
 
@@ -34,23 +35,24 @@ template <class S, class Use, int tallest> class Panels {
       : rows_(rows),
         columns_(columns),
         low_(low),
-        buffer_(thread_buffer<S, Panels>((rows + tall - 1) / tall * tall * columns)) {}
+        buffer_(thread_buffer<S, Panels>((rows + tall - 1) / tall * tall * columns * matrices)) {}
 
-  /// Copies from and to a matrix with column stride `stride`, times a factor.
-  void copy_in(const S* W, Index stride, S factor = S(1)) {
+  /// Copies from and to a matrix with column stride `stride`, times a factor. `which` is the number
+  /// of the matrix.
+  void copy_in(const S* W, Index stride, S factor = S(1), Index which = 0) {
     for (const Panel& p : *this)
       for (Index j = 0; j < columns_; ++j) {
-        S* const to = p.data + j * size_of(p);
+        S* const to = p.data + (which * columns_ + j) * size_of(p);
         const S* const from = W + p.first + j * stride;
         std::transform(from, from + p.rows, to, [=](S x) { return factor * x; });
         std::fill(to + p.rows, to + size_of(p), S(0));
       }
   }
-  void copy_out(S* W, Index stride, S factor = S(1)) const {
+  void copy_out(S* W, Index stride, S factor = S(1), Index which = 0) const {
     for (const Panel& p : *this)
       for (Index j = 0; j < columns_; ++j)
         for (Index i = 0; i < p.rows; ++i)
-          W[p.first + i + j * stride] = factor * p.data[i + j * size_of(p)];
+          W[p.first + i + j * stride] = factor * p.data[i + (which * columns_ + j) * size_of(p)];
   }
   /// Copies the transpose of such a matrix.
   void copy_in_transposed(const S* W, Index stride, S factor = S(1)) {
@@ -96,7 +98,7 @@ template <class S, class Use, int tallest> class Panels {
     const int height = packets(first);
     const Index rows = std::min(height * lanes<S>, rows_ - first);
     const Index column = first * columns_ / rows_, end = (first + rows) * columns_ / rows_;
-    return {buffer_ + first * columns_, height, first, rows, column, end - column};
+    return {buffer_ + first * columns_ * matrices, height, first, rows, column, end - column};
   }
 
   Index rows_, columns_;

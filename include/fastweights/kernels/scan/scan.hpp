@@ -132,14 +132,18 @@ template <class S, DecayKind decay_kind, bool HasDeltaTerm> class Pairs {
   Pair<S> pairs_[batch];
 };
 
-/// Scans `steps` tokens. W is d_v×d_k with contiguous columns.
+/// Scans `steps` tokens. W is d_v×d_k with contiguous columns, and so are its rounding errors,
+/// which only DecayKind::compensated has.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S, class Coefficients>
-void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Coefficients& coefficients) {
+void scan_pairs(Matrix& W, S* errors, const Tokens<S>& tokens, Index steps,
+                const Coefficients& coefficients) {
   struct Use;
   constexpr int tallest = tall_panel(HasDeltaTerm);
-  Panels<S, Use, tallest> panels(W.rows(), W.cols());
+  constexpr bool compensated = decay_kind == DecayKind::compensated;
+  Panels<S, Use, tallest, compensated ? 2 : 1> panels(W.rows(), W.cols());
   Pairs<S, decay_kind, HasDeltaTerm> pairs(tokens, W.cols());
   panels.copy_in(W.data(), W.colStride(), S(1) / pairs.divisor());
+  if (compensated) panels.copy_in(errors, W.colStride(), S(1), 1);
   for (Index t = 0; t < steps;) {
     const Index count = pairs.make(t, steps, coefficients);
     for (const Panel<S>& panel : panels)
@@ -147,6 +151,7 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Coefficie
     t += 2 * count;
   }
   panels.copy_out(W.data(), W.colStride(), pairs.divisor());
+  if (compensated) panels.copy_out(errors, W.colStride(), S(1), 1);
 }
 
 #define FASTWEIGHTS_SCAN_PANEL(keyword, S, R, HasDeltaTerm, decay_kind)                         \
@@ -159,13 +164,15 @@ void scan_pairs(Matrix& W, const Tokens<S>& tokens, Index steps, const Coefficie
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 2, false, decay_kind); \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 1, true, decay_kind);  \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 2, true, decay_kind)
-#define FASTWEIGHTS_SCAN_KERNELS(keyword, S)              \
-  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::none);   \
-  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::scalar); \
+#define FASTWEIGHTS_SCAN_KERNELS(keyword, S)                   \
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::none);        \
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::scalar);      \
+  FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::compensated); \
   FASTWEIGHTS_SCAN_PANELS(keyword, S, DecayKind::per_channel)
-#define FASTWEIGHTS_TALL_SCAN_KERNELS(keyword, S)                 \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::none);   \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::scalar); \
+#define FASTWEIGHTS_TALL_SCAN_KERNELS(keyword, S)                      \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::none);        \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::scalar);      \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::compensated); \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, true, DecayKind::per_channel)
 
 #ifdef FASTWEIGHTS_COMPILED

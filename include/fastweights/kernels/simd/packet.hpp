@@ -41,6 +41,11 @@ template <class S, int R> struct Rows {
     upper.add(x.upper);
     lower.add(x.lower);
   }
+  /// this −= x
+  EIGEN_ALWAYS_INLINE void subtract(const Rows& x) {
+    upper.subtract(x.upper);
+    lower.subtract(x.lower);
+  }
   EIGEN_ALWAYS_INLINE void scale(const Rows& by) {
     upper.scale(by.upper);
     lower.scale(by.lower);
@@ -66,6 +71,9 @@ template <class S> struct Rows<S, 1> {
     packet = Eigen::internal::pmadd(x.packet, factors.packet, packet);
   }
   EIGEN_ALWAYS_INLINE void add(const Rows& x) { packet = Eigen::internal::padd(packet, x.packet); }
+  EIGEN_ALWAYS_INLINE void subtract(const Rows& x) {
+    packet = Eigen::internal::psub(packet, x.packet);
+  }
   EIGEN_ALWAYS_INLINE void scale(const Rows& by) {
     packet = Eigen::internal::pmul(packet, by.packet);
   }
@@ -89,6 +97,16 @@ EIGEN_ALWAYS_INLINE void for_packets(Index n, const F& f, Index first = 0) {
   const Index end = first + (n - first) / N * N;
   for (Index i = first; i < end; i += N) f.template operator()<PacketWithin<S, N>>(i);
   if constexpr (N > 1) for_packets<S, (size_within<S, N / 2> <= N / 2 ? N / 2 : 1)>(n, f, end);
+}
+
+/// Replaces w by w + c, rounded, and c by the rounding error.
+template <class Column> EIGEN_ALWAYS_INLINE void carry(Column& w, Column& c) {
+  Column sum = w;
+  sum.add(c);
+  Column added = sum;
+  added.subtract(w);
+  c.subtract(added);
+  w = sum;
 }
 
 /// Loads or stores only the entries from `first` to `last` of a column. Loads fill the other

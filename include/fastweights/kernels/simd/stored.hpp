@@ -20,6 +20,7 @@ template <class S> struct OneRow {
   EIGEN_ALWAYS_INLINE void store(S* to) const { *to = x; }
   EIGEN_ALWAYS_INLINE void add(const OneRow& y) { x += y.x; }
   EIGEN_ALWAYS_INLINE void add(const OneRow& y, S factor) { x += y.x * factor; }
+  EIGEN_ALWAYS_INLINE void subtract(const OneRow& y) { x -= y.x; }
   EIGEN_ALWAYS_INLINE void scale(const OneRow& by) { x *= by.x; }
   EIGEN_ALWAYS_INLINE void scale(S factor) { x *= factor; }
 };

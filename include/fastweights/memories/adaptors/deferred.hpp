@@ -34,6 +34,14 @@ struct NormaliserOf<OwnedState> {
   using type = decltype(OwnedState::normaliser);
 };
 
+// The rounding errors of a compensated W; empty for rules without them.
+template <class OwnedState> struct SumOf { using type = PlainSum::State<Extents, 1, 1>; };
+template <class OwnedState>
+requires requires(OwnedState& s) { s.sum; }
+struct SumOf<OwnedState> {
+  using type = decltype(OwnedState::sum);
+};
+
 template <class M>
 inline constexpr auto deferred_name = [] {
   constexpr std::string_view prefix = "Deferred ";
@@ -85,6 +93,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   static constexpr bool by_column = M::decay_kind == detail::DecayKind::per_channel;
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
+  template <class C> using Sum = typename detail::SumOf<typename M::template State<C>>::type;
 
  public:
   template <class C> struct State {
@@ -92,10 +101,11 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     mat<C, Dk, N> keys;
     mat<C, Dv, N> updates;
     vec<C, by_column ? Dk : N + 1> decays;  ///< P of each column, or P and c_1 … c_N
+    Sum<C> sum;
     Normaliser<C> normaliser;
     count<C> pending;
     static constexpr auto names =
-        fw::names("W", "keys", "updates", "decays", "normaliser", "pending");
+        fw::names("W", "keys", "updates", "decays", "sum", "normaliser", "pending");
   };
   using OwnedState = State<Owned<S>>;
 
@@ -106,13 +116,11 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   State<Extents> state_extents() const {
     const auto inner = memory_.state_extents();
     const MemberExtent W = inner.W;
-    const Normaliser<Extents> normaliser = [&] {
-      if constexpr (requires { inner.normaliser; })
-        return inner.normaliser;
-      else
-        return Normaliser<Extents>{};
-    }();
-    return {W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, normaliser, {}};
+    State<Extents> extents{W,  {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1},
+                           {}, {},           {}};
+    if constexpr (requires { inner.sum; }) extents.sum = inner.sum;
+    if constexpr (requires { inner.normaliser; }) extents.normaliser = inner.normaliser;
+    return extents;
   }
   template <class T> auto cast() const {
     auto memory = memory_.template cast<T>();
@@ -167,10 +175,11 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
 
   // `has_decayed`: whether W has decayed since it was written; it has not if there are no pending
   // writes.
-  static detail::PendingWrites<S> pending_writes(const OwnedState& s, Index count,
-                                                 bool has_decayed) {
+  template <class AnyState>
+  static detail::PendingWrites<S> pending_writes(AnyState& s, Index count, bool has_decayed) {
     detail::PendingWrites<S> w{detail::columns_of(s.keys), detail::columns_of(s.updates), count,
                                S(1), nullptr};
+    if constexpr (!std::is_const_v<AnyState>) w.errors = detail::errors_of(s);
     if constexpr (by_column)
       w.decays = has_decayed ? s.decays.data() : nullptr;
     else if (has_decayed)

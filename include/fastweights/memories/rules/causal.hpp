@@ -25,4 +25,17 @@ void set_decayed_product(To& to, const W& w, const X& x, const Eigen::MatrixBase
   set_product(to, w, decayed);
 }
 
+/// W += U Kᵀ. A compensated W is rounded every 16 tokens, because the product itself is a plain
+/// sum.
+template <class Sum, class State, class U, class K>
+void add_writes(State& s, const U& updates, const K& keys) {
+  const Eigen::Index steps = keys.cols(), block = Sum::compensated ? 16 : steps;
+  for (Eigen::Index t = 0; t < steps; t += block) {
+    const Eigen::Index count = std::min(block, steps - t);
+    Sum::add(s.W, s.sum, [&](auto& sum) {
+      add_product(sum, updates.middleCols(t, count), keys.middleCols(t, count).transpose());
+    });
+  }
+}
+
 }  // namespace fw::detail

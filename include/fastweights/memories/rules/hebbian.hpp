@@ -11,8 +11,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     W_t = λ W_{t−1} + η v_t k_tᵀ      y_t = W_t q_t
 ///
-/// λ = η = 1 is linear attention. Shapes: W d_v×d_k, k and q d_k, v and y d_v. Cost per token:
-/// 5 d_v d_k flops. With a zero key the state decays and nothing is written.
+/// λ = η = 1 is linear attention. With λ = 1, W is a plain sum, which loses writes beside a large W
+/// (in float after 2^24 equal writes): LinearAttention with CompensatedSum and η in the values
+/// does not. With |λ| < 1, rounding errors fade as writes do. Shapes: W d_v×d_k, k and q d_k, v and
+/// y d_v. Cost per token: 5 d_v d_k flops. With a zero key the state decays and nothing is written.
 /// Throws std::invalid_argument when a size does not fit or a rate is not finite.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
 template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {

@@ -12,23 +12,30 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     with AttentionNormaliser:     z_t = z_{t−1} + k_t,  y_t = W_t q_t / (z_t·q_t + ε)
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v. Cost per token: 4 d_v d_k
-/// flops. A zero key changes nothing; a zero query gives 0.
+/// flops, with CompensatedSum 7 d_v d_k. A zero key changes nothing; a zero query gives 0.
+///
+/// `Sum` is how W is summed: PlainSum without a normaliser, CompensatedSum with one (sums.hpp).
 /// Throws std::invalid_argument when a size does not fit.
 /// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 18–20; Schlag, Irie, Schmidhuber 2021,
 /// arXiv 2102.11174, eq. 12–17.
-template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser>
+template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser,
+          class Sum = typename Normaliser::Sum>
 class LinearAttention {
+  static_assert(!Normaliser::active || std::is_same_v<Sum, typename Normaliser::Sum>,
+                "LinearAttention: W is summed as the normaliser's sum is");
+
  public:
   using Scalar = S;
   using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "LinearAttention";
-  static constexpr auto decay_kind = detail::DecayKind::none;
+  static constexpr auto decay_kind = Sum::decay_kind;
   static constexpr bool has_delta_term = false;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
+    typename Sum::template State<C, Dv, Dk> sum;
     typename Normaliser::template State<C, Dk> normaliser;
-    static constexpr auto names = fw::names("W", "normaliser");
+    static constexpr auto names = fw::names("W", "sum", "normaliser");
   };
   using OwnedState = State<Owned<S>>;
   using Segment = OwnedState;
@@ -40,15 +47,17 @@ class LinearAttention {
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
-    return {{dv(), dk()}, normaliser_.template extents<Dk>(dk())};
+    return {{dv(), dk()},
+            Sum::template extents<Dv, Dk>(dv(), dk()),
+            normaliser_.template extents<Dk>(dk())};
   }
   template <class T> auto cast() const {
     auto normaliser = normaliser_.template cast<T>();
-    return LinearAttention<T, Dk, Dv, decltype(normaliser)>(signature_.sizes(), normaliser);
+    return LinearAttention<T, Dk, Dv, decltype(normaliser), Sum>(signature_.sizes(), normaliser);
   }
 
   void write(OwnedState& s, const WriteToken<LinearAttention>& t) const {
-    s.W.noalias() += t.value * t.key.transpose();
+    Sum::add(s.W, s.sum, [&](auto& sum) { sum.noalias() += t.value * t.key.transpose(); });
     normaliser_.write(s.normaliser, t.key);
   }
 
@@ -61,6 +70,7 @@ class LinearAttention {
                  WriteGradToken<LinearAttention> dt) const {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
+    Sum::add_vjp(ds.W, ds.sum);
     if constexpr (Normaliser::active) normaliser_.write_vjp(ds.normaliser, dt.key);
   }
 
@@ -85,7 +95,7 @@ class LinearAttention {
                 const OutGradSequence<LinearAttention>& dy, OwnedState& ds,
                 WriteGradSequence<LinearAttention> dinputs,
                 ReadGradSequence<LinearAttention> dqueries) const
-      requires(detail::KernelScalar<S> && !Normaliser::active) {
+      requires(detail::KernelScalar<S> && !Normaliser::active && !Sum::compensated) {
     const auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
     detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, inputs.key.cols());
   }
@@ -111,13 +121,13 @@ class LinearAttention {
     detail::set_product(out.output, s.W, queries.query);
     detail::add_product(out.output, inputs.value, weights);
     if constexpr (Normaliser::active) normalise_chunk(s, inputs, queries, out);
-    detail::add_product(s.W, inputs.value, inputs.key.transpose());
+    detail::add_writes<Sum>(s, inputs.value, inputs.key);
   }
 
   Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }
   void extend(Segment& g, const WriteToken<LinearAttention>& t) const { write(g, t); }
   void merge(Segment& g, const Segment& later) const {
-    g.W += later.W;
+    Sum::merge(g.W, g.sum, later.W, later.sum);
     if constexpr (Normaliser::active) {
       normaliser_.write(g.normaliser, later.normaliser.sum);
       g.normaliser.compensation += later.normaliser.compensation;

@@ -5,15 +5,16 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/strict_math.hpp>
 #include <fastweights/math/activations.hpp>
+#include <fastweights/memories/rules/sums.hpp>
 
 /// \file
 /// The attention normaliser: a policy of the sum rule and the delta rule. It stores z = Σ φ(k) and
 /// divides outputs by z·φ(q) + ε. Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 12–14 (sum
 /// rule) and section 4.2 (delta rule).
 ///
-/// z is a compensated sum (Kahan). A plain float sum of ones would stop growing at 2^24 tokens. The
-/// compensation relies on IEEE arithmetic; -ffast-math, which removes it, does not compile
-/// (core/strict_math.hpp).
+/// z and W are compensated sums. A plain float sum of ones would stop growing at 2^24 tokens, and
+/// an answer whose numerator has stopped decays to 0. The compensation relies on IEEE arithmetic;
+/// -ffast-math, which removes it, does not compile (core/strict_math.hpp).
 ///
 /// If z·q + ε is exactly 0, the output is 0 with gradient 0. A small denominator is not treated
 /// specially: choose ε > 0 and positive feature maps to avoid it. If the delta rule's z·k + ε is
@@ -24,6 +25,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// No normaliser: y = W q.
 struct NoNormaliser {
   static constexpr bool active = false;
+  using Sum = PlainSum;
   template <class C, int Dk> struct State { static constexpr auto names = fw::names(); };
   template <int Dk> State<Extents, Dk> extents(Index) const { return {}; }
   template <class T> NoNormaliser cast() const { return {}; }
@@ -34,6 +36,7 @@ struct NoNormaliser {
 /// y = W q / (z·q + ε).
 template <class S> struct AttentionNormaliser {
   static constexpr bool active = true;
+  using Sum = CompensatedSum;  ///< how the rule sums W
   S epsilon = S(1e-5);
 
   template <class C, int Dk> struct State {

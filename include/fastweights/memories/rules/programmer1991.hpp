@@ -11,10 +11,11 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     W_t = σ(W_{t−1} + a_t b_tᵀ)      y_t = W_t x_t
 ///
 /// with value = a, key = b, query = x. σ is any elementwise activation, see math/activations.hpp;
-/// the identity gives linear attention. Shapes: W d_v×d_k, b and x d_k, a and y d_v. Cost per
-/// token: 4 d_v d_k flops and d_v d_k activations. Throws std::invalid_argument when a size does
-/// not fit. Schmidhuber 1991, TR FKI-147-91; 1992, Neural Computation 4(1); as restated in Schlag,
-/// Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 1–3.
+/// the identity gives linear attention, with a plain sum: for streams longer than 2^24 tokens in
+/// float, use LinearAttention with CompensatedSum. Shapes: W d_v×d_k, b and x d_k, a and y d_v.
+/// Cost per token: 4 d_v d_k flops and d_v d_k activations. Throws std::invalid_argument when a
+/// size does not fit. Schmidhuber 1991, TR FKI-147-91; 1992, Neural Computation 4(1); as restated
+/// in Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 1–3.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Activation = Tanh> class Programmer1991 {
  public:
   using Scalar = S;
