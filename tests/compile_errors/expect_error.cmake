@@ -4,7 +4,8 @@
 # to FLAGS.
 file(READ ${SOURCE} text)
 if(text MATCHES "\n// flags: ([^\n]*)")
-  list(APPEND FLAGS ${CMAKE_MATCH_1})
+  string(REPLACE " " ";" more_flags "${CMAKE_MATCH_1}")
+  list(APPEND FLAGS ${more_flags})
 endif()
 execute_process(COMMAND ${COMPILER} ${FLAGS} -fsyntax-only ${SOURCE}
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
