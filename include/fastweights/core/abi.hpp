@@ -1,5 +1,9 @@
 #pragma once
 
+#if defined __cplusplus && __cplusplus < 202002L && !(defined _MSVC_LANG && _MSVC_LANG >= 202002L)
+#error "fastweights needs C++20: compile with -std=c++20"
+#endif
+
 #include <Eigen/Core>
 
 /// \file
@@ -19,10 +23,6 @@
 ///   instruction set into a shared library of its own with hidden symbols.
 /// Nor does it cover flags that change neither Eigen's packets nor its alignment, such as AVX-512
 /// with and without BF16.
-
-#if defined __cplusplus && __cplusplus < 202002L && !(defined _MSVC_LANG && _MSVC_LANG >= 202002L)
-#error "fastweights needs C++20: compile with -std=c++20"
-#endif
 
 #if defined EIGEN_VECTORIZE_AVX512
 #define FASTWEIGHTS_INSTRUCTIONS avx512
