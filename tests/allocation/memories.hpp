@@ -8,7 +8,8 @@
 
 // As users write it: columns of matrices, which convert to views.
 template <class M> void check_columns(const M& m, Index d) {
-  const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length), V = K, Q = K;
+  const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length).colwise().normalized();
+  const Eigen::MatrixXf V = K, Q = K;
   const Eigen::VectorXf beta = Eigen::VectorXf::Constant(sequence_length, 0.5f);
   Eigen::MatrixXf Y(d, sequence_length);
   const Usage stepping = usage_of_passes(m, [&](auto& state, Index t) {
@@ -19,6 +20,11 @@ template <class M> void check_columns(const M& m, Index d) {
     fw::read(m, state, {Q.col(t)}, {Y.col(t)});
   });
   report(label(m, "columns"), stepping, apart);
+  const long checked = allocations_of_passes(m, [&](auto& state, Index t) {
+    fw::checked_step(m, state, {K.col(t), V.col(t), beta[t]}, {Q.col(t)}, {Y.col(t)});
+    if (!fw::all_finite(state)) ++failures;
+  });
+  report(label(m, "columns, checked"), checked, 0);
 }
 
 template <int D> void check_deferred(Index d) {

@@ -16,10 +16,10 @@
 /// to 1". All tokens are checked before the first write: state and outputs are unchanged, to the
 /// bit. The tests also hold under -ffast-math.
 ///
-/// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size.
-/// Outputs, which are not checked, may overflow for entries near the largest. In two rules
-/// stability depends on the state: DeltaRule with a normaliser and SelfReferentialMatrix. Of these
-/// only the ranges are checked.
+/// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,
+/// in HebbianMemory, η up to 4. Outputs, which are not checked, may overflow for entries near the
+/// largest. In two rules stability depends on the state: DeltaRule with a normaliser and
+/// SelfReferentialMatrix. Of these only the ranges are checked.
 ///
 /// Cost: one pass over the inputs, and one more over the keys of delta rules; no heap. With
 /// FeatureMapped, keys are mapped twice.
@@ -28,7 +28,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-// `width` is 0 in the extents of single tokens, see CheckedMember.
+// `Sequence`: a record of sequences, not of one token.
 template <Memory M, bool Sequence, class R, class E>
 EIGEN_ALWAYS_INLINE void check_ranges(const R& record, const E& extents) {
   using S = typename M::Scalar;

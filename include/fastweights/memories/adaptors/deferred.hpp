@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fastweights/core/check.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/decode/deferred.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
