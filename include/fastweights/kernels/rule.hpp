@@ -39,7 +39,7 @@ template <class View> auto columns_of(const View& view) {
 }
 
 /// The rounding errors of a compensated W, `s.sum.errors`, or null.
-template <class State> auto errors_of(State& s) -> typename decltype(s.W)::Scalar* {
+template <class S, class State> S* errors_of([[maybe_unused]] State& s) {
   if constexpr (requires { s.sum.errors; }) return s.sum.errors.data();
   return nullptr;
 }
@@ -61,7 +61,8 @@ template <class M>
 EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& input,
                                         const ReadToken<M>& query, OutToken<M>& out) {
   if (has_step<typename M::Scalar>(s.W.rows())) {
-    step_token<M::decay_kind, M::has_delta_term>(s.W, errors_of(s), tokens_of<M>(input, query, out),
+    step_token<M::decay_kind, M::has_delta_term>(s.W, errors_of<typename M::Scalar>(s),
+                                                 tokens_of<M>(input, query, out),
                                                  m.coefficients(s, input, query));
   } else {
     m.write(s, input);
@@ -77,7 +78,7 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
   auto tokens = tokens_of<M>(inputs, queries, out);
   tokens.errors = errors;
   scan_pairs<M::decay_kind, M::has_delta_term>(
-      s.W, errors_of(s), tokens, inputs.key.cols(), [&](Index t) {
+      s.W, errors_of<typename M::Scalar>(s), tokens, inputs.key.cols(), [&](Index t) {
         return m.coefficients(s, token_at<WriteToken<M>>(inputs, signature.write(), t),
                               token_at<ReadToken<M>>(queries, signature.read(), t));
       });
