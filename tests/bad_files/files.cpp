@@ -70,6 +70,7 @@ void add_beginnings(List& list) {
        {"torch.save", "PK\x03\x04\0\0\x08\x08"s + zeros(40), "zip archive, as torch.save"},
        {"PK alone", "PK", "zip archive, as torch.save"},
        {"PK and a plausible length", "PK\0\0\0\0\0\0"s + zeros(0x4b50), "zip archive"},
+       {"P without K", "P\3\0\0\0\0\0\0[]"s, "only 2 follow its length"},
        {"pickle", "\x80\x02}q\0."s + zeros(40), "exceeds the limit"},
        {"GGUF", "GGUF\3\0\0\0\0\0\0\0"s, "exceeds the limit"},
        {"JSON without a length", "{\"w\":{}}", "exceeds the limit"},

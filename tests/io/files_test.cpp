@@ -146,7 +146,11 @@ TEST_CASE("files: systems without POSIX read and replace files too", "[files]") 
   CHECK(source->read(0, read, error) == 0);
   CHECK(error);
   CHECK(contains(error_of([&] { standard::open(path); }), "cannot be opened: No such file"));
-  CHECK(contains(error_of([&] { standard::open(folder / "."); }), "not a regular file"));
+  CHECK(contains(error_of([&] { standard::open(folder / "."); }), "cannot be opened: "));
+  fs::create_symlink("loop", folder / "loop");
+  CHECK(contains(error_of([&] { standard::replace(folder / "loop", parts); }),
+                 "loop: cannot be written: "));
+  fs::remove(folder / "loop");
   CHECK(contains(error_of([&] { standard::replace(folder / "absent" / "x", parts); }),
                  "x: cannot be written: No such file"));
   fs::create_directories(folder / "taken" / "inside");

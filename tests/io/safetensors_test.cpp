@@ -275,6 +275,8 @@ TEST_CASE("safetensors: every type is read from its bytes", "[safetensors]") {
     CHECK(file.data("w").size() == 1);
     check_error([&] { file.values<float>("w"); },
                 {"\"w\"", std::string(name) + " cannot be read as floating-point numbers"});
+    check_error([&] { file.values<int>("w"); },
+                {"\"w\"", std::string(name) + " cannot be read as integers"});
   }
 }
 

@@ -45,9 +45,10 @@ template <class Events> class JsonReader {
     events_.syntax_error("parse error at byte " + std::to_string(position_) + ": " + what);
   }
 
+  // NUL at the end, which no part of JSON is.
   char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
   bool consume(char c) {
-    if (peek() != c || position_ >= text_.size()) return false;
+    if (peek() != c) return false;
     ++position_;
     return true;
   }
@@ -128,8 +129,7 @@ template <class Events> class JsonReader {
     constexpr std::string_view escapes = "\"\\/bfnrt", characters = "\"\\/\b\f\n\r\t";
     const auto add = [&](unsigned byte) { decoded_[end_++] = static_cast<char>(byte); };
     if (consume('u')) return encode_utf8(read_code_point(), add);
-    const std::size_t which =
-        position_ < text_.size() ? escapes.find(text_[position_]) : escapes.npos;
+    const std::size_t which = escapes.find(peek());
     if (which == escapes.npos) fail("an unknown escape");
     decoded_[end_++] = characters[which];
     ++position_;

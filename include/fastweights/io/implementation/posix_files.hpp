@@ -107,14 +107,16 @@ inline std::shared_ptr<const ByteSource> open(const path& name) {
 /// The end of a chain of symbolic links. It need not exist.
 inline path without_links(path target) {
   constexpr int most_links = 40;  // as in Linux
-  std::error_code error;
-  for (int i = 0; std::filesystem::is_symlink(target, error); ++i) {
-    if (i == most_links) fail_to_write(target, "too many symbolic links");
-    const path next = std::filesystem::read_symlink(target, error);
+  for (int i = 0; i <= most_links; ++i) {
+    std::error_code error;
+    const std::filesystem::file_type type = symlink_status(target, error).type();
+    if (type == std::filesystem::file_type::none) fail_to_write(target, error.message());
+    if (type != std::filesystem::file_type::symlink) return target;
+    const path next = read_symlink(target, error);
     if (error) fail_to_write(target, error.message());
     target = target.parent_path() / next;
   }
-  return target;
+  fail_to_write(target, "too many symbolic links");
 }
 
 inline path folder_of(const path& target) {

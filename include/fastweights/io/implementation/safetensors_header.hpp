@@ -31,7 +31,8 @@ class HeaderEvents {
     if (level_ == Level::shape) return add_axis(value);
     if (level_ != Level::offsets) unexpected(std::to_string(value));
     if (entry_.offsets == 2) fail("data_offsets must be [begin, end], found more numbers");
-    if (!std::in_range<std::size_t>(value)) fail("offset overflows: " + std::to_string(value));
+    if constexpr (sizeof(std::size_t) < sizeof value)
+      if (!std::in_range<std::size_t>(value)) fail("offset overflows: " + std::to_string(value));
     (entry_.offsets++ == 0 ? entry_.tensor.begin : entry_.tensor.end) = value;
   }
 
@@ -62,7 +63,7 @@ class HeaderEvents {
     const bool repeated =
         level_ == Level::metadata ? header_.metadata.contains(field_) : !start_field();
     if (repeated) fail("field " + json_quote(field_, quote_limit) + " appears twice");
-    if (header_.metadata.size() == max_metadata && level_ == Level::metadata)
+    if (level_ == Level::metadata && header_.metadata.size() == max_metadata)
       fail("has more than " + std::to_string(max_metadata) + " entries");
   }
 
@@ -112,8 +113,7 @@ class HeaderEvents {
 
   [[noreturn]] void unexpected(const std::string& found) const {
     switch (level_) {
-      case Level::outside:
-        fail_header("expected an object, found " + found);
+      case Level::outside:  // not reached: a header begins with '{'
       case Level::names:
         fail("expected an object, found " + found);
       case Level::metadata:

@@ -18,12 +18,19 @@ inline std::string offsets_text(std::uint64_t begin, std::uint64_t end) {
   return "data_offsets [" + std::to_string(begin) + ", " + std::to_string(end) + "]";
 }
 
+struct ExtentError {
+  [[noreturn]] void operator()(const std::string& what) const {
+    fail(origin, tensor_label(header.name(tensor)) + ": " + what);
+  }
+  const Header& header;
+  const Header::Tensor& tensor;
+  std::string_view origin;
+};
+
 inline void check_extent(const Header& header, const Header::Tensor& tensor,
                          std::uint64_t data_bytes, std::string_view origin) {
   const std::uint64_t begin = tensor.begin, end = tensor.end;
-  const auto fail_here = [&](const std::string& what) {
-    fail(origin, tensor_label(header.name(tensor)) + ": " + what);
-  };
+  const ExtentError fail_here{header, tensor, origin};
   if (begin > end) fail_here(offsets_text(begin, end) + " begin after their end");
   if (end > data_bytes)
     fail_here(offsets_text(begin, end) + " reach beyond the " + std::to_string(data_bytes) +

@@ -39,11 +39,6 @@ class FileSource final : public ByteSource {
 
 inline std::shared_ptr<const ByteSource> open(const std::filesystem::path& path) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!is_regular_file(status)) {
-    const bool other = exists(status);
-    fail(path.string(), "cannot be opened: " + (other ? "not a regular file" : error.message()));
-  }
   const std::uint64_t size = std::filesystem::file_size(path, error);
   if (error) fail(path.string(), "cannot be opened: " + error.message());
   return std::make_shared<FileSource>(path, size);
@@ -70,8 +65,8 @@ class Temporary {
 inline void replace(const std::filesystem::path& path,
                     std::span<const std::span<const std::byte>> parts) {
   std::error_code error;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-  const std::filesystem::path target = error ? path : real;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  if (error) fail(path.string(), "cannot be written: " + error.message());
   const Temporary temporary(target);
   errno = 0;
   std::ofstream stream(temporary.path(), std::ios::binary);
