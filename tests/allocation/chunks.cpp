@@ -46,6 +46,27 @@ void check_chunks(const M& m, const Other& other, const char* what) {
          apart);
 }
 
+// A prepared continuous memory does not allocate even in its first writes. With even(horizon) a
+// stream goes through all of its operators.
+template <class M> void check_prepared(const M& m, const char* what) {
+  const Index length = m.options().chunk;
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 2, random);
+  auto state = fw::initial_state(m);
+  m.prepare(length);
+  Eigen::setNbThreads(1);  // Eigen's parallel products allocate
+  const long writing = allocations_of([&] {
+    for (int write = 0; write < 300; ++write) {
+      const auto [input, query, output] = token(m, all, write % 2);
+      fw::write(m, state, input);
+      fw::read(m, state, query, output);
+    }
+  });
+  Eigen::setNbThreads(0);
+  report(std::string(M::name) + " prepared, " + what + " d " + std::to_string(m.options().d), 0,
+         writing);
+}
+
 // The scan by tiles allocates only in the first call of a size, even with other sizes in between.
 void check_tiles(fw::AmxPrecision precision) {
   const auto scan = [&](Index dk, Index dv, Index steps) {
@@ -66,20 +87,26 @@ void check_tiles(fw::AmxPrecision precision) {
 }
 
 template <class S, class Sampling>
-auto continuous(Index d, Index heads, Index functions, Index length) {
+auto continuous(Index d, Index heads, Index functions, Index length,
+                fw::Contraction contraction = fw::Contraction::fixed(0.5)) {
   using Density = fw::MixtureDensity<S, fw::LearnedComponents<S>>;
   using M = fw::ContinuousMemory<S, Density, fw::GaussianBasis<S>, Sampling>;
   typename M::Options o;
   o.d = d;
   o.heads = heads;
   o.chunk = o.samples = length;
-  o.contraction = fw::Contraction::fixed(0.5);
+  o.contraction = contraction;
   return M(o, {functions, {0.01, 0.05}}, Density{fw::LearnedComponents<S>(functions)});
 }
 
 template <class S> void check_continuous(const char* scalar) {
   using fw::EvenSampling, fw::StickySampling;
   const auto even = std::string(scalar) + ", even,", sticky = std::string(scalar) + ", sticky,";
+  // First, and each larger than the one before, so that no buffer of the thread is large enough.
+  check_prepared(continuous<S, EvenSampling>(40, 4, 520, 20), (even + " fixed").c_str());
+  check_prepared(continuous<S, StickySampling>(40, 4, 530, 530), (sticky + " fixed").c_str());
+  const auto horizon = fw::Contraction::even(3010);  // 152 operators
+  check_prepared(continuous<S, EvenSampling>(40, 4, 30, 20, horizon), (even + " horizon").c_str());
   const auto small = continuous<S, EvenSampling>(32, 4, 64, 32);
   check_chunks(small, small, even.c_str());
   check_chunks(continuous<S, StickySampling>(32, 4, 64, 32), small, sticky.c_str());

@@ -96,18 +96,4 @@ TEST_CASE("deferred: 16-bit storage agrees up to its rounding", "[deferred]") {
   }
 }
 
-TEST_CASE("deferred: any stored number of pending writes is safe", "[deferred]") {
-  const Deferred m(fw::DeltaRule<float>({.key_size = 3, .value_size = 4}));
-  auto state = fw::initial_state(m);
-  const Eigen::Vector3f key(1, 0, 0);
-  const Eigen::Vector4f value(1, 2, 3, 4);
-  Eigen::Vector4f y;
-  for (const Index count : {Index(8), Index(1) << 60, Index(-1)}) {
-    state.pending = count;
-    fw::step(m, state, {key, value, 1.0f}, {key}, {y});
-    CHECK(state.pending >= 0);
-    CHECK(state.pending < 8);
-  }
-}
-
 }  // namespace

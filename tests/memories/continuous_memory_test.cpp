@@ -1,3 +1,4 @@
+#include <set>
 #include <thread>
 
 #include "support/continuous_memories.hpp"
@@ -241,6 +242,46 @@ TEST_CASE("operators beyond the capacity of the cache are correct", "[continuous
   check_definition(m, std::vector<Index>(Cache::capacity + 20, 2));
 }
 
+TEST_CASE("a prepared memory has all operators of a stream, and computes the same",
+          "[continuous]") {
+  const Index length = 3, horizon = 20;
+  const auto limited = Contraction::even(horizon);
+  const auto prepared = memory(4, 2, length, 5, 6, limited),
+             other = memory(4, 2, length, 5, 6, limited);
+  prepared.prepare(length);
+  std::set<const void*> before;  // operators for 0, 3, …, 18 and 20 tokens
+  for (const Index tokens : {0, 3, 6, 9, 12, 15, 18, 20})
+    before.insert(&prepared.ridge_operator_for(length, tokens));
+  CHECK(before.size() == 8);
+  fw::Random random(4);
+  const MatrixXd x = random_matrix(4, length, random);
+  auto a = fw::initial_state(prepared), b = fw::initial_state(other);
+  for (int write = 0; write < 30; ++write) {
+    CHECK(before.count(&prepared.ridge_operator_for(length, a.tokens)) == 1);
+    fw::write(prepared, a, {x});
+    fw::write(other, b, {x});
+    CHECK(a.coefficients == b.coefficients);
+  }
+  CHECK_THROWS_WITH(memory(4, 2, 3, 5, 6).prepare(3), ContainsSubstring("expected fixed(tau)"));
+  CHECK_THROWS_WITH(prepared.prepare(0), ContainsSubstring("new_tokens is 0"));
+}
+
+TEST_CASE("a memory that was moved from is still a memory", "[continuous]") {
+  const Slots<double> basis(6);
+  Gibbs<double> m(options<Gibbs<double>>(4, 2, 2, 5), basis, fw::GibbsDensity<double>(basis));
+  const Gibbs<double> moved = std::move(m);
+  fw::Random random(4);
+  const MatrixXd x = random_matrix(4, 2, random);
+  auto a = fw::initial_state(moved), b = fw::initial_state(m);  // NOLINT: used after a move
+  for (int write = 0; write < 3; ++write) {
+    fw::write(moved, a, {x});
+    fw::write(m, b, {x});
+  }
+  CHECK(a.coefficients == b.coefficients);
+  m = moved;
+  fw::write(m, b, {x});
+}
+
 TEST_CASE("threads that share a memory compute the same as one thread", "[continuous]") {
   const auto m = memory<StickySampling>(4, 2, 3, 5, 6);
   const auto run = [](const auto& rule, std::uint64_t seed) {
@@ -386,6 +427,8 @@ TEST_CASE("continuous memory: the error names the option that is out of range", 
   for (const double tau : {-0.1, 1.0, double(NAN)})
     CHECK_THROWS_WITH(make([&](auto& o) { o.contraction = Contraction::fixed(tau); }),
                       ContainsSubstring("ContinuousMemory: tau is"));
+  CHECK_THROWS_WITH(make([](auto& o) { o.contraction = Contraction::even(0); }),
+                    ContainsSubstring("horizon is 0"));
   for (const double ridge : {0.0, -1.0, double(NAN)})
     CHECK_THROWS_WITH(make([&](auto& o) { o.regression.ridge = ridge; }),
                       ContainsSubstring("ContinuousMemory: ridge is"));

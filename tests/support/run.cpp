@@ -105,7 +105,8 @@ void merged_is_recurrent(const MakeRun& make) {
   if (!start->is_mergeable()) return;
   const auto recurrent = start->copy();
   recurrent->scan();
-  for (const Index segments : {1, 2, 3, 7, 23, 40}) {
+  for (const Index segments : {Index{1}, Index{2}, Index{3}, Index{7}, Index{23}, Index{40},
+                               std::numeric_limits<Index>::max()}) {
     const auto parallel = start->copy();
     parallel->parallel_scan(segments);
     CHECK(difference(parallel->outputs(), recurrent->outputs()) <= 1e-12);

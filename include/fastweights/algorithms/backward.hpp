@@ -140,8 +140,9 @@ void scan_segments(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs
   for (Index t = 0; t < total || segment == 0; t += checkpoints.interval, ++segment) {
     store_state<M>(checkpoints.states, segment, state);
     const Index count = std::min(checkpoints.interval, total - t);
-    fw::scan(m, state, steps(inputs, signature.write(), t, count),
-             steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count));
+    run_scan(m, state, steps(inputs, signature.write(), t, count),
+             steps(queries, signature.read(), t, count), steps(outputs, signature.out(), t, count),
+             count);
   }
 }
 

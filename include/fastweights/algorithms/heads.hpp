@@ -44,10 +44,10 @@ class ExceptionKeeper {
 ///       fw::scan(memory, states[h], {K[h], V[h], beta[h]}, {Q[h]}, {Y[h]});
 ///     });
 ///
-/// Memories compute the same bits for any number of threads; Eigen's products of large matrices may
-/// not. Inside a parallel region of the caller all calls run in the current thread, unless OpenMP
-/// nesting is enabled. Rethrows one exception of f; in parallel, after all calls have ended. Each
-/// thread keeps the buffers of the kernels.
+/// Memories and layers compute the same bits for any number of threads. Inside a parallel region of
+/// the caller all calls run in the current thread, unless OpenMP nesting is enabled. Rethrows one
+/// exception of f; in parallel, after all calls have ended. Each thread keeps the buffers of the
+/// kernels.
 template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
 #ifdef _OPENMP
   if (parallel && count > 1) {

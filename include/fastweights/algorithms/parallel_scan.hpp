@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/signatures.hpp>
@@ -16,8 +17,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// flops.
 ///
 /// Outputs must not overlap inputs. Agrees with scan up to rounding; the result depends on
-/// `segments`, not on the number of threads. Throws std::invalid_argument, with the state
-/// unchanged, when a size does not fit or segments < 1.
+/// `segments`, not on the number of threads. More segments than tokens mean as many as tokens.
+/// Throws std::invalid_argument, with the state unchanged, when a size does not fit or segments
+/// < 1.
 template <Mergeable M>
 void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
                    OutSequence<M> outputs, Index segments) {
@@ -28,6 +30,7 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   detail::check_size<Dynamic>("parallel_scan", "segments", segments);
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_outputs(m, queries, outputs, total);
+  segments = std::clamp<Index>(total, 1, segments);
   const auto begin = [&](Index segment) { return total * segment / segments; };
 
   std::vector<typename M::Segment> writes(static_cast<std::size_t>(segments), m.empty_segment());
@@ -45,9 +48,10 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
 
   for_each_head(segments, true, [&](Index i) {
     const Index first = begin(i), count = begin(i + 1) - begin(i);
-    scan(m, states[static_cast<std::size_t>(i)], detail::steps(inputs, write_extents, first, count),
-         detail::steps(queries, read_extents, first, count),
-         detail::steps(outputs, output_extents, first, count));
+    detail::run_scan(m, states[static_cast<std::size_t>(i)],
+                     detail::steps(inputs, write_extents, first, count),
+                     detail::steps(queries, read_extents, first, count),
+                     detail::steps(outputs, output_extents, first, count), count);
   });
   state = states.back();
 }

@@ -30,7 +30,7 @@ template <Memory M>
 void check_scan(const M& m, const StateOf<M>& state, const WriteSequence<M>& inputs,
                 const ReadSequence<M>& queries, Index steps) {
   const auto signature = m.signature();
-  check_state(M::name, state, m.state_extents());
+  fw::check_state(m, state);
   check_sequence(M::name, inputs, signature.write(), steps);
   check_sequence(M::name, queries, signature.read(), steps);
   check_chunks(M::name, inputs, signature.write());
@@ -58,6 +58,15 @@ void run_steps(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
              token_at<OutToken<M>>(outputs, output_extents, t));
 }
 
+// A scan of arguments that are checked.
+template <Memory M>
+void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
+              const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
+  if constexpr (CustomScan<M>)
+    if (steps > 1) return m.scan(state, inputs, queries, outputs);
+  run_steps(m, state, inputs, queries, outputs, steps);
+}
+
 }  // namespace detail
 
 template <Memory M>
@@ -66,9 +75,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
   detail::check_outputs(m, queries, outputs, steps);
-  if constexpr (CustomScan<M>)
-    if (steps > 1) return m.scan(state, inputs, queries, outputs);
-  detail::run_steps(m, state, inputs, queries, outputs, steps);
+  detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 
 /// As scan, in chunkwise form: `chunk` tokens at a time in matrix products. Costs

@@ -7,7 +7,8 @@
 /// One token at a time. None of these functions locks, and none allocates except here:
 /// - Temporaries of a dynamic rule above EIGEN_STACK_ALLOCATION_LIMIT (128 KiB) are on the heap. A
 ///   matrix of fixed size must not exceed this limit.
-/// - A write to a ContinuousMemory that needs a new ridge operator computes it on the heap.
+/// - A write to a ContinuousMemory that needs a new ridge operator computes it on the heap, unless
+///   ContinuousMemory::prepare has.
 /// - Where Eigen has no alloca (bare metal, clang for Thumb), temporaries of dynamic rules are on
 ///   the heap. Define EIGEN_ALLOCA or use fixed sizes there.
 /// - With OpenMP, Eigen starts threads and allocates for larger products, such as those of a memory
@@ -56,7 +57,7 @@ EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& state, WriteToken<M> i
 
 /// Writes one token into the state.
 template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> input) {
-  detail::check_state(M::name, state, m.state_extents());
+  check_state(m, state);
   detail::check_write(m, input);
   m.write(state, input);
 }
@@ -64,14 +65,14 @@ template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> inpu
 /// Reads the state with one query; overwrites `output`.
 template <Memory M>
 void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
-  detail::check_state(M::name, state, m.state_extents());
+  check_state(m, state);
   detail::check_read(m, query, output);
   m.read(state, query, output);
 }
 
 template <PureRead M>
 void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
-  detail::check_state(M::name, state, m.state_extents());
+  check_state(m, state);
   detail::check_read(m, query, output);
   m.read(state, query, output);
 }
@@ -81,7 +82,7 @@ void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> o
 template <Memory M>
 EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input,
                               ReadToken<M> query, OutToken<M> output) {
-  detail::check_state(M::name, state, m.state_extents());
+  check_state(m, state);
   detail::check_write(m, input);
   detail::check_read(m, query, output);
   detail::run_step(m, state, input, query, output);

@@ -23,13 +23,18 @@ template <class S> class OperatorCache {
   /// The operator of `key`; computes it by make(key) if it is missing.
   template <class Make> const RidgeOperator<S>& get(const Key& key, const Make& make) const {
     Node* const newest = list_->head.load(std::memory_order_acquire);
-    for (const Node* node = newest; node != nullptr; node = node->next.get())
-      if (node->key == key) return node->value;
+    if (const Node* node = find(newest, key)) return node->value;
     if (newest != nullptr && newest->number >= capacity) {
       thread_local RidgeOperator<S> last;
       return last = make(key);
     }
     return insert(std::make_unique<Node>(Node{key, make(key), nullptr, 1}));
+  }
+
+  /// Caches the operator of `key`, even in a full cache.
+  template <class Make> void add(const Key& key, const Make& make) const {
+    if (find(list_->head.load(std::memory_order_acquire), key) == nullptr)
+      insert(std::make_unique<Node>(Node{key, make(key), nullptr, 1}));
   }
 
  private:
@@ -46,6 +51,12 @@ template <class S> class OperatorCache {
       while (node) node = std::move(node->next);  // avoids recursive destructors
     }
   };
+
+  static const Node* find(const Node* newest, const Key& key) {
+    for (const Node* node = newest; node != nullptr; node = node->next.get())
+      if (node->key == key) return node;
+    return nullptr;
+  }
 
   const RidgeOperator<S>& insert(std::unique_ptr<Node> node) const {
     Node* head = list_->head.load(std::memory_order_acquire);

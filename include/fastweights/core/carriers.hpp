@@ -2,6 +2,7 @@
 
 #include <fastweights/core/record.hpp>
 #include <fastweights/core/views.hpp>
+#include <limits>
 
 /// \file
 /// A carrier decides the types of a record's members, so that a rule declares its inputs, outputs
@@ -62,7 +63,12 @@ template <class C, int Rows, int Width> using mat = typename C::template array<R
 /// One number per step.
 template <class C> using num = typename C::scalar;
 
-/// A counter in a state: it has no gradient and is saved with the state.
+/// A counter in a state: it has no gradient and is saved with the state. It is 0 to max_count, and
+/// a rule may narrow this range (see LimitsCounts in core/memory.hpp).
 template <class C> using count = typename C::count;
+
+/// The largest counter of a legal state. A counter that starts there has room for as many tokens
+/// again, so that adding the tokens of one call does not overflow; the next call refuses the state.
+inline constexpr Index max_count = std::numeric_limits<Index>::max() / 2;
 
 }  // namespace fw

@@ -73,6 +73,12 @@ EIGEN_ALWAYS_INLINE Index check_chunks(std::string_view rule, const R& record, c
   return columns;
 }
 
+EIGEN_ALWAYS_INLINE void check_count(std::string_view owner, const CountRange& count) {
+  if (count.given < count.least || count.given > count.most)
+    throw_count(owner, count.name, count.given, count.least, count.most, count.why);
+}
+
+// Sizes and counters of a state or of its gradient, whose counters are 0.
 template <class R, class E>
 EIGEN_ALWAYS_INLINE void check_state(std::string_view rule, const R& state, const E& extents) {
   for_each_member(
@@ -87,10 +93,37 @@ EIGEN_ALWAYS_INLINE void check_state(std::string_view rule, const R& state, cons
           if (member.cols() != expected.width)
             throw_mismatch(rule, name, member.cols(), "columns in the state", expected.width,
                            "the memory");
+        } else if constexpr (std::is_integral_v<T>) {
+          check_count(rule, {name, member});
         }
       },
       state, extents);
 }
+
+}  // namespace fw::detail
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Throws std::invalid_argument unless `state` is one that `owner`, a memory or a layer, can reach
+/// by its writes, as far as sizes and counters tell: names the member, what it is and what is
+/// expected. fw::step, scan and the others, and forward of a layer, check their state themselves.
+/// For a memory it costs two comparisons for each member.
+template <class Owner, class State>
+EIGEN_ALWAYS_INLINE void check_state([[maybe_unused]] const Owner& owner,
+                                     [[maybe_unused]] const State& state) {
+  if constexpr (Memory<Owner>) {
+    detail::check_state(Owner::name, state, owner.state_extents());
+    if constexpr (LimitsCounts<Owner>)
+      for (const CountRange& count : owner.count_ranges(state))
+        detail::check_count(Owner::name, count);
+  } else if constexpr (requires { owner.check_state(state); }) {
+    owner.check_state(state);
+  }
+}
+
+}  // namespace fw
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// The number of steps of a sequence, by its first member.
 template <class R, class E> Index steps_of(const R& sequence, const E& extents) {

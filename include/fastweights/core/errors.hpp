@@ -60,6 +60,11 @@ template <class Error> [[noreturn, gnu::cold]] void raise(const std::string& mes
                                             Eigen::Index given, const char* what,
                                             Eigen::Index expected, const char* who);
 
+/// Throws "owner: length is -1 in the state, expected 0 to 5"; `why` follows the expected number.
+[[noreturn, gnu::cold]] void throw_count(std::string_view owner, std::string_view member,
+                                         Eigen::Index given, Eigen::Index least, Eigen::Index most,
+                                         std::string_view why = {});
+
 }  // namespace fw::detail
 
 #ifndef FASTWEIGHTS_COMPILED

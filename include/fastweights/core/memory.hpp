@@ -155,6 +155,21 @@ concept Mergeable = Memory<M> &&
   m.apply(h, s);       // s becomes the state after the writes of h
 };
 
+/// The values that a run of writes can give to a counter of a state, here with its value `given`.
+struct CountRange {
+  std::string_view name;
+  Index given = 0, least = 0, most = max_count;
+  std::string_view why = {};  ///< of the range, for the message: " for this many tokens"
+};
+
+/// Says what the counters of its state may be, where that is less than 0 to max_count, and how they
+/// go together: `std::array<CountRange, N> count_ranges(const StateOf<M>&) const`. Every call with
+/// a state checks it, and so does loading one.
+template <class M>
+concept LimitsCounts = Memory<M> && requires(const M& m, const StateOf<M>& s) {
+  { *m.count_ranges(s).begin() } -> std::convertible_to<const CountRange&>;
+};
+
 /// Both can be used by the same layer.
 template <class A, class B>
 concept Interchangeable =
@@ -294,6 +309,10 @@ template <class M> constexpr bool assert_memory() {
           requires(const M& m, const WriteToken<M>& t) { m.violation(t).quantity; },
       "memory rule: `violation` exists, but is not `Violation violation(const WriteToken<M>&) "
       "const`");
+  static_assert(
+      !requires { &M::count_ranges; } || LimitsCounts<M>,
+      "memory rule: `count_ranges` exists, but is not "
+      "`std::array<fw::CountRange, N> count_ranges(const StateOf<M>&) const`");
   static_assert(
       !requires { &M::extend; } || Mergeable<M>,
       "memory rule: `extend` exists, but not all of Segment, empty_segment(), "

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <fastweights/core/check.hpp>
 #include <fastweights/core/record.hpp>
 #include <fastweights/io/safetensors.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -41,6 +43,19 @@ void load_all(R& record, Scope scope, const SafeTensors& file, const std::string
   record = std::move(loaded);
 }
 
+// Calls check(), and reports its error as one of the file.
+template <class Check> void check_loaded(const std::string& prefix, const Check& check) {
+#if FASTWEIGHTS_EXCEPTIONS
+  try {
+    check();
+  } catch (const std::invalid_argument& error) {
+    fw::detail::raise<SafeTensorsError>("safetensors: state \"" + prefix + "\": " + error.what());
+  }
+#else
+  check();
+#endif
+}
+
 }  // namespace detail
 
 /// Adds every parameter of a layer or model to a writer.
@@ -61,11 +76,24 @@ void add_state(SafeTensorsWriter& writer, const State& state, const std::string&
   detail::add(writer, fw::detail::object(state), detail::Scope::state, prefix);
 }
 
-/// Sets a state from a file. The state must already have the right sizes. If the types are the same
-/// too, as after add_state, the stream continues bit for bit.
+/// Sets a state from a file. The state must already have the right sizes. Refuses counters that are
+/// not 0 to max_count, and no others: only the memory or layer knows what they may be. It checks
+/// them at the next call that takes the state. To have them checked here, pass it as well. If the
+/// types are the same too, as after add_state, the stream continues bit for bit.
 template <Record State>
 void load_state(State& state, const SafeTensors& file, const std::string& prefix = "") {
   detail::load_all(state, detail::Scope::state, file, prefix);
+}
+
+/// The same for a state of `owner`, a memory or a layer. Refuses a state that no run of its writes
+/// can reach (see fw::check_state).
+template <class Owner, Record State>
+void load_state(const Owner& owner, State& state, const SafeTensors& file,
+                const std::string& prefix = "") {
+  State loaded = state;
+  load_state(loaded, file, prefix);
+  detail::check_loaded(prefix, [&] { check_state(owner, loaded); });
+  state = std::move(loaded);
 }
 
 /// Writes the parameters of a layer or model to a file of their own. When this returns, they are on

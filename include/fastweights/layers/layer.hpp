@@ -30,8 +30,10 @@
 ///   constant. y must not overlap x; dx must overlap neither x nor dy.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
-/// does not fit or the trace is not from a train pass; nothing is changed then. (A layer that
-/// contains layers checks its own arguments. An inner layer checks its part of a state or trace.)
+/// does not fit, a counter of the state is none that its writes can give, or the trace is not from
+/// a train pass; nothing is changed then. (A layer that contains layers checks its own arguments,
+/// and the state by their `check_state(const State&) const` where they have one. An inner layer
+/// checks its part of a trace.)
 
 namespace fw::inline FASTWEIGHTS_ABI {
 

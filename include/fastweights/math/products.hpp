@@ -42,8 +42,9 @@ struct ProductBlocks {
 /// Eigen packs copies of both factors. For blocks of 128 and scalars of up to 8 bytes these copies
 /// are on the stack.
 inline constexpr ProductBlocks without_heap{128, 128, 128};
-inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(),
-                                           std::numeric_limits<Eigen::Index>::max(),
+/// Eigen may use the heap and, with OpenMP, its threads. It cuts a long sum at a depth that depends
+/// on the number of threads, of at least 100 entries; sums of 96 have the same bits for any number.
+inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(), 96,
                                            std::numeric_limits<Eigen::Index>::max()};
 
 // Not inline: a program that links fastweights::compiled does not compile Eigen's product kernels

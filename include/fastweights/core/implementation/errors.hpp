@@ -25,4 +25,13 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
                  " expects ", std::to_string(expected)});
 }
 
+[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_count(std::string_view owner,
+                                                      std::string_view member, Eigen::Index given,
+                                                      Eigen::Index least, Eigen::Index most,
+                                                      std::string_view why) {
+  const std::string to = least == most ? "" : " to " + std::to_string(most);
+  throw_invalid({owner, ": ", member, " is ", std::to_string(given), " in the state, expected ",
+                 std::to_string(least), to, why});
+}
+
 }  // namespace fw::detail

@@ -26,6 +26,15 @@ void for_each_saved(const Object& record, Scope scope, const std::string& prefix
                {.name = prefix});
 }
 
+// The memory or layer may know of a smaller range; see fw::check_state.
+inline void check_count(const SafeTensors& file, const std::string& name, const Leaf& leaf) {
+  std::int64_t count = 0;
+  if (leaf.is_array || leaf.scalar != fw::detail::ScalarKind::integer) return;
+  if (!leaf.load_integer(0, count) || count > max_count)
+    file.fail(name, "expected a count of at most " + std::to_string(max_count) + ", is " +
+                        std::to_string(count));
+}
+
 // Throws if the file has a tensor under the prefix that the record does not have.
 inline void check_unexpected(const Object& record, Scope scope, const SafeTensors& file,
                              const std::string& prefix) {
@@ -40,8 +49,10 @@ inline void check_unexpected(const Object& record, Scope scope, const SafeTensor
 
 FASTWEIGHTS_INLINE void load(const Object& record, Scope scope, const SafeTensors& file,
                              const std::string& prefix) {
-  for_each_saved(record, scope, prefix,
-                 [&](const std::string& name, const Leaf& leaf) { file.copy_to(name, leaf); });
+  for_each_saved(record, scope, prefix, [&](const std::string& name, const Leaf& leaf) {
+    file.copy_to(name, leaf);
+    check_count(file, name, leaf);
+  });
   check_unexpected(record, scope, file, prefix);
 }
 

@@ -48,7 +48,7 @@ template <Layer Short, class Long> struct JoinedAttention {
     Matrix recent;     ///< the last window + chunk tokens, token p in column p mod (window + chunk)
     Index tokens = 0;  ///< tokens so far
     Index written = 0;  ///< tokens written to the long-term memory
-    Index seed = 0;     ///< at least 0; set by the caller, for a memory that samples at random
+    Index seed = 0;     ///< 0 to max_count; set by the caller, for a memory that samples at random
     static constexpr auto names =
         fw::names("short_term", "long_term", "recent", "tokens", "written", "seed");
   };
@@ -101,14 +101,33 @@ template <Layer Short, class Long> struct JoinedAttention {
     return {short_term.initial_state(), long_term.initial_state(),
             Matrix::Zero(inputs(), window + chunk)};
   }
+  /// Everything in a state follows from its number of tokens, except `seed`.
+  void check_state(const State& state) const {
+    fw::check_state(short_term, state.short_term);
+    fw::check_state(long_term, state.long_term);
+    detail::check_extent(name, "state.recent", state.recent, inputs(), window + chunk);
+    const Index left = std::max<Index>(0, state.tokens - window), written = left - left % chunk;
+    constexpr const char* why = " for its tokens";
+    const auto check_tokens = [&](std::string_view member, Index given, Index expected) {
+      detail::check_count(name, {member, given, expected, expected, why});
+    };
+    detail::check_count(name, {"tokens", state.tokens});
+    detail::check_count(name, {"seed", state.seed});
+    check_tokens("written", state.written, written);
+    if constexpr (requires { short_term.tokens(state.short_term); })
+      check_tokens("the number of tokens of short_term", short_term.tokens(state.short_term),
+                   state.tokens);
+    if constexpr (requires { long_term.tokens(state.long_term); }) {
+      const Index writes = written / chunk, each = long_term.length(chunk);
+      check_tokens("the number of tokens of long_term", long_term.tokens(state.long_term),
+                   each > 0 && writes > max_count / each ? max_count : writes * each);
+    }
+  }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_extent(name, "state.recent", state.recent, inputs(), window + chunk);
-    if (state.seed < 0)
-      detail::throw_invalid(
-          {name, ": state.seed is ", std::to_string(state.seed), ", expected at least 0"});
+    check_state(state);
     trace.trained = 0;
     trace.queries.resize(inputs(), x.cols());
     for (auto* buffer : {&trace.long_out, &trace.short_out}) buffer->resize(outputs(), x.cols());
@@ -203,9 +222,10 @@ template <Layer Short, class Long> struct JoinedAttention {
   void make_draws(const State& state, Segment& s) const {
     s.draws.resize(1, long_term.draws());
     for (Index m = 0; m < s.draws.size(); ++m)
-      s.draws(m) =
-          Scalar(uniform_at(static_cast<std::uint64_t>(state.seed),
-                            static_cast<std::uint64_t>(state.written * s.draws.size() + m)));
+      s.draws(m) = Scalar(uniform_at(
+          static_cast<std::uint64_t>(state.seed),
+          static_cast<std::uint64_t>(state.written) * static_cast<std::uint64_t>(s.draws.size()) +
+              static_cast<std::uint64_t>(m)));
   }
 
   void store_recent(State& state, const Input<Scalar>& x) const {

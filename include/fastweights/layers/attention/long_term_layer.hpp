@@ -86,6 +86,10 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   Index inputs() const { return key.inputs(); }
   Index outputs() const { return output.outputs(); }
   State initial_state() const { return fw::initial_state(memory); }
+  void check_state(const State& state) const { fw::check_state(memory, state); }
+  /// The tokens written to the memory of a state, as the gate passed them on.
+  Index tokens(const State& state) const requires requires { state.tokens; }
+  { return state.tokens; }
   /// The gate's output columns for a chunk of `tokens`. Throws if the gate rejects that length.
   Index length(Index tokens) const { return gate.length(tokens); }
   /// The number of random numbers that a write takes.
@@ -116,7 +120,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
             Pass pass = Pass::infer) const {
     check_chunk("queries", queries, queries.cols());
     detail::check_extent(name, "out", out, outputs(), queries.cols());
-    detail::check_state(M::name, state, memory.state_extents());
+    check_state(state);
     trace.read = 0;
     project(state, trace);
     trace.context.setZero(inputs(), queries.cols());

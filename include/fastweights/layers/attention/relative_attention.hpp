@@ -77,6 +77,14 @@ template <class S> struct RelativeAttention {
   Index outputs() const { return output.outputs(); }
   Index window() const { return distances.columns.cols(); }
   State initial_state() const { return {Matrix::Zero(inputs(), window()), 0}; }
+  void check_state(const State& state) const {
+    if (state.recent.rows() != inputs())
+      detail::throw_mismatch(name, "state", state.recent.rows(), "rows", inputs(), "the layer");
+    if (state.recent.cols() != window())
+      detail::throw_mismatch(name, "state", state.recent.cols(), "columns", window(), "the layer");
+    detail::check_count(name, {"length", state.length});
+  }
+  Index tokens(const State& state) const { return state.length; }
 
   /// Initialises each projection; u and w start from 0.
   template <class Generator> void initialise(Generator& random) {
@@ -138,12 +146,6 @@ template <class S> struct RelativeAttention {
       detail::throw_invalid({name, ": d_model is ", std::to_string(o.d_model),
                              ", expected a multiple of heads, which is ", std::to_string(o.heads)});
     return o;
-  }
-  void check_state(const State& state) const {
-    if (state.recent.rows() != inputs())
-      detail::throw_mismatch(name, "state", state.recent.rows(), "rows", inputs(), "the layer");
-    if (state.recent.cols() != window())
-      detail::throw_mismatch(name, "state", state.recent.cols(), "columns", window(), "the layer");
   }
 
   Index head_size() const { return inputs() / heads; }

@@ -108,11 +108,15 @@ struct FastWeightLayer {
     return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads * sequences),
                                     fw::initial_state(memory))};
   }
+  void check_state(const State& state) const {
+    detail::check_heads(name, state.heads, heads * sequences(state), memory);
+  }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    const Index sequences = check_state(state, x.cols());
+    check_state(state);
+    const Index sequences = detail::check_sequences(name, this->sequences(state), x.cols());
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, d_key, map, x);
     trace.read.forward(read, signature.read(), heads, d_key, map, x);
@@ -192,11 +196,8 @@ struct FastWeightLayer {
     return o.d_key != 0 ? o.d_key : key_rows(m);
   }
 
-  // The number of sequences in the state.
-  Index check_state(const State& state, Index columns) const {
-    const Index sequences = detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
-    detail::check_heads(name, state.heads, sequences * heads, memory);
-    return detail::check_sequences(name, sequences, columns);
+  Index sequences(const State& state) const {
+    return detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
   }
 
   MemberExtent out_size() const {

@@ -229,7 +229,7 @@ template <class States, class M>
 void check_heads(std::string_view layer, const States& states, Index heads, const M& memory) {
   const auto given = static_cast<Index>(states.size());
   if (given != heads) throw_mismatch(layer, "the state", given, "heads", heads, "the layer");
-  for (const auto& state : states) check_state(M::name, state, memory.state_extents());
+  for (const auto& state : states) fw::check_state(memory, state);
 }
 
 }  // namespace detail

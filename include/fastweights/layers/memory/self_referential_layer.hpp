@@ -65,6 +65,11 @@ template <class S> struct SelfReferentialLayer {
   Index inputs() const { return output.inputs(); }
   Index outputs() const { return output.outputs(); }
   State initial_state() const { return {0, initial}; }
+  void check_state(const State& state) const {
+    detail::check_count(name, {"tokens", state.tokens});
+    detail::check_heads(name, state.heads, static_cast<Index>(initial.size()), memory);
+  }
+  Index tokens(const State& state) const { return state.tokens; }
 
   /// Normal with deviation 1/√d_head and mean 0, or mean −1 in the rows of the write strengths.
   template <class Generator> void initialise(Generator& random) {
@@ -78,7 +83,7 @@ template <class S> struct SelfReferentialLayer {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_heads(name, state.heads, static_cast<Index>(initial.size()), memory);
+    check_state(state);
     trace.trained = 0;
     trace.from_start = state.tokens == 0;
     if (trace.from_start) state.heads = initial;

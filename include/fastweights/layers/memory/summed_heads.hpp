@@ -83,11 +83,14 @@ template <Memory M> struct SummedHeads {
   State initial_state() const {
     return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads), fw::initial_state(memory))};
   }
+  void check_state(const State& state) const {
+    detail::check_heads(name, state.heads, heads, memory);
+  }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    detail::check_heads(name, state.heads, heads, memory);
+    check_state(state);
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, key_rows(), IdentityMap{}, x);
     trace.read.forward(read, signature.read(), heads, key_rows(), IdentityMap{}, x);

@@ -52,14 +52,19 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     for (const Block& block : blocks) state.blocks.push_back(block.initial_state());
     return state;
   }
+  void check_state(const State& state) const {
+    if (state.blocks.size() != blocks.size())
+      detail::throw_mismatch(name, "the state", static_cast<Index>(state.blocks.size()), "blocks",
+                             static_cast<Index>(blocks.size()), "the model");
+    for (std::size_t i = 0; i < blocks.size(); ++i) fw::check_state(blocks[i], state.blocks[i]);
+    fw::check_state(norm, state.norm);
+  }
 
   void forward(State& state, Symbols ids, Output<Scalar> logits, Trace& trace,
                Pass pass = Pass::infer) const {
     const Index steps = static_cast<Index>(ids.size());
     check(ids, "logits", logits);
-    if (state.blocks.size() != blocks.size())
-      detail::throw_mismatch(name, "the state", static_cast<Index>(state.blocks.size()), "blocks",
-                             static_cast<Index>(blocks.size()), "the model");
+    check_state(state);
     trace.trained = 0;
     trace.x.resize(blocks.size() + 1);
     trace.blocks.resize(blocks.size());

@@ -60,10 +60,17 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
     return {norm1.initial_state(), mixer.initial_state(), norm2.initial_state(),
             ffn.initial_state()};
   }
+  void check_state(const State& state) const {
+    fw::check_state(norm1, state.norm1);
+    fw::check_state(mixer, state.mixer);
+    fw::check_state(norm2, state.norm2);
+    fw::check_state(ffn, state.ffn);
+  }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    check_state(state);
     trace.trained = 0;
     for (auto* buffer : {&trace.normed1, &trace.residual, &trace.normed2})
       buffer->resize(inputs(), x.cols());

@@ -125,6 +125,14 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     detail::check_size<Dynamic>(name, "sequences", sequences);
     return {Matrix::Zero(outputs(), sequences), Matrix::Zero(outputs(), sequences * outputs())};
   }
+  void check_state(const State& state) const {
+    const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {
+      if (given != expected) detail::throw_mismatch(name, what, given, unit, expected, "the layer");
+    };
+    check("h in the state", state.h.rows(), "rows", outputs());
+    check("A in the state", state.A.rows(), "rows", outputs());
+    check("A in the state", state.A.cols(), "columns", outputs() * state.h.cols());
+  }
 
   /// As in the paper: W is a multiple of the identity, C and b are uniform in ±1/√R.
   template <class Generator> void initialise(Generator& random) {
@@ -156,7 +164,8 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     trace.dhidden.resize(outputs(), steps);
     trace.dhidden = dy;
     with_form(trace, [&](auto& memories) { scan_backward(memories, trace, grad); });
-    grad.recurrent.weight.noalias() += trace.dpreactivation * trace.previous_hidden.transpose();
+    detail::add_product(grad.recurrent.weight, trace.dpreactivation,
+                        trace.previous_hidden.transpose(), detail::all_at_once);
     Nothing none;
     input.backward(x, none, trace.dpreactivation, dx, grad.input);
   }
@@ -177,14 +186,6 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     if (!detail::is_finite(value))
       detail::throw_invalid(
           {name, ": ", what, " is ", std::to_string(value), ", expected a finite number"});
-  }
-  void check_state(const State& state) const {
-    const auto check = [&](std::string_view what, Index given, const char* unit, Index expected) {
-      if (given != expected) detail::throw_mismatch(name, what, given, unit, expected, "the layer");
-    };
-    check("h in the state", state.h.rows(), "rows", outputs());
-    check("A in the state", state.A.rows(), "rows", outputs());
-    check("A in the state", state.A.cols(), "columns", outputs() * state.h.cols());
   }
 
   // Compares costs in units of R² multiplications per token. Forward, the matrix form takes 1 per

@@ -123,6 +123,9 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     if constexpr (requires { inner.normaliser; }) extents.normaliser = inner.normaliser;
     return extents;
   }
+  std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
+    return {{{"pending", s.pending, 0, N - 1}}};
+  }
   template <class T> auto cast() const {
     auto memory = memory_.template cast<T>();
     using To = std::conditional_t<std::is_same_v<Stored, S>, T, Stored>;
@@ -144,7 +147,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     token.output = y.output.data();
     if constexpr (requires { memory_.read_scale(s, t); })
       token.coefficients.read_scale = memory_.read_scale(s, t);
-    const Index count = count_of(s);
+    const Index count = s.pending;
     const auto w = pending_writes(s, count, count > 0);
     with_products(s, w, count, t.query, t.query, token,
                   [&] { detail::deferred_read(detail::stored_matrix(s.W), token, w); });
@@ -154,16 +157,18 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     const Index steps = inputs.key.cols();
     Index t = 0;
     if (std::is_same_v<Stored, S>) {
-      const Index lead = std::min(steps, (N - count_of(s)) % N), whole = (steps - lead) / N * N;
+      const Index lead = std::min(steps, (N - s.pending) % N), whole = (steps - lead) / N * N;
       step_range(s, inputs, queries, out, 0, lead);
       if (whole > 0) scan_blocks(s, inputs, queries, out, lead, whole);
       t = lead + whole;
     }
     step_range(s, inputs, queries, out, t, steps);
   }
-  /// Applies all pending writes to W, as happens every N tokens.
+  /// Applies all pending writes to W, as happens every N tokens. Throws std::invalid_argument for a
+  /// state of another memory.
   void flush(OwnedState& s) const {
-    const Index count = count_of(s);
+    check_state(*this, s);
+    const Index count = s.pending;
     if (count == 0) return;
     decay_updates(s, count);
     detail::deferred_flush(detail::stored_matrix(s.W), pending_writes(s, count, true));
@@ -171,9 +176,6 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   }
 
  private:
-  // Clamped, because a state loaded from a file may have any number.
-  static Index count_of(const OwnedState& s) { return std::clamp<Index>(s.pending, 0, N - 1); }
-
   // `has_decayed`: whether W has decayed since it was written; it has not if there are no pending
   // writes.
   template <class AnyState>
@@ -223,7 +225,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     token.value = t.value.data();
     if constexpr (requires { t.beta.data(); }) token.betas = t.beta.data();
     token.output = output;
-    const Index count = count_of(s);
+    const Index count = s.pending;
     token.flush = count + 1 == N;
     apply_decay(s, count, t, token.coefficients.decay);
     if (token.flush) decay_updates(s, count);

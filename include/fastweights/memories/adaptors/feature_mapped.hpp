@@ -57,6 +57,9 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
                                                              std::move(map));
   }
 
+  auto count_ranges(const OwnedState& s) const requires LimitsCounts<M> {
+    return memory_.count_ranges(s);
+  }
   void check_capacity(const OwnedState& s, Index steps) const {
     if constexpr (requires { memory_.check_capacity(s, steps); }) memory_.check_capacity(s, steps);
   }

@@ -11,14 +11,16 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The contraction of the past signal at each write, from [0, 1] to [0, τ].
 struct Contraction {
-  double tau = 0;  ///< τ; 0 for even()
+  double tau = 0;             ///< τ; 0 for even()
+  Index horizon = max_count;  ///< of even(), in tokens
   static Contraction fixed(double tau) { return {tau}; }
-  /// τ = tokens written/(tokens written + L), which is k/(k+1) for chunks of equal length, so that
-  /// every token has the same share of [0, 1]. Each regression still smooths older tokens, less so
-  /// with a smaller ridge. τ changes with every write, so every write needs its own operator. The
-  /// first 128 operators are cached (128 N (N + L) numbers, shared by copies of the memory and by
-  /// its streams); later writes compute theirs anew. Use a fixed τ for constant cost per write.
-  static Contraction even() { return {0}; }
+  /// τ = n/(n + L) after n tokens, which is k/(k+1) for chunks of equal length, so that every token
+  /// has the same share of [0, 1]. Each regression still smooths older tokens, less so with a
+  /// smaller ridge. τ changes with every write, so every write needs its own operator. The first
+  /// 128 operators are cached (128 N (N + L) numbers, shared by copies of the memory and by its
+  /// streams); later writes compute theirs anew. In real time use a fixed τ or a horizon, and
+  /// ContinuousMemory::prepare. After `horizon` tokens τ keeps its value, and older tokens fade.
+  static Contraction even(Index horizon = max_count) { return {0, horizon}; }
 };
 
 /// How far gradients propagate back from the coefficients.
@@ -54,9 +56,9 @@ struct StickySampling {
 /// (L + 2 M) flops and N M exponentials. A new operator costs N² (P + 2 (M + L) + N/3) more flops
 /// for P targets, 2 N² M more with EvenSampling, and allocates. With a fixed τ there are two per
 /// chunk length: one for the first write to an empty memory, and one for all later writes. Cost of
-/// a read: 4 d N flops and `heads` densities per query. No heap otherwise. Reading an empty memory
-/// gives 0. A NaN or infinity stays in the signal forever. Martins, Marinho, Martins 2022, arXiv
-/// 2109.00301, eq. 4–12.
+/// a read: 4 d N flops and `heads` densities per query. No heap otherwise; prepare() computes the
+/// operators before the first write. Reading an empty memory gives 0. A NaN or infinity stays in
+/// the signal forever. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {
@@ -88,6 +90,9 @@ class ContinuousMemory {
 
   /// Throws std::invalid_argument when an option is out of range.
   ContinuousMemory(Options options, Basis basis, Density density);
+  // A move copies: a memory that was moved from is still a memory.
+  ContinuousMemory(const ContinuousMemory&) = default;
+  ContinuousMemory& operator=(const ContinuousMemory&) = default;
 
   Signature signature() const {
     Signature signature;
@@ -108,9 +113,18 @@ class ContinuousMemory {
 
   /// The operator of a write of `new_tokens` tokens after `tokens` written tokens.
   const RidgeOperator<S>& ridge_operator_for(Index new_tokens, Index tokens) const {
-    const double tau = tokens == 0 ? 0 : contraction(new_tokens, tokens);
-    return operators_.get({new_tokens, tau}, [&](const auto& key) { return make_operator(key); });
+    return operators_.get(operator_key(new_tokens, tokens),
+                          [&](const auto& key) { return make_operator(key); });
   }
+
+  /// Prepares the calling thread for streams of writes of `new_tokens` tokens each: computes all
+  /// operators that they need, and allocates the thread's buffers. Then such a write takes no heap,
+  /// and its time does not depend on the number of tokens written. With a fixed τ there are 2
+  /// operators for each length, and writes of several prepared lengths may alternate. With
+  /// even(horizon) there are ⌈horizon/L⌉ + 1. Every thread that writes calls this; operators that
+  /// are there already are not computed again. Throws std::invalid_argument for even() without a
+  /// horizon, where every write of an endless stream needs an operator of its own.
+  void prepare(Index new_tokens) const;
 
   void write(OwnedState& s, const WriteToken<ContinuousMemory>& t) const {
     const auto& ridge = ridge_operator_for(t.signal.cols(), s.tokens);
@@ -143,7 +157,7 @@ class ContinuousMemory {
     const auto& ridge = ridge_operator_for(t.signal.cols(), before.tokens);
     detail::add_product(dt.signal, ds.coefficients, ridge.new_tokens.transpose());
     if (before.tokens > 0 && options_.backpropagate == Backpropagate::past) {
-      auto dpast = buffer<struct Past, S>(options_.d, ridge.past.rows());
+      auto dpast = buffer<Past, S>(options_.d, ridge.past.rows());
       dpast.setZero();
       detail::add_product(dpast, ds.coefficients, ridge.past.transpose());
       if constexpr (sticky) {
@@ -205,9 +219,11 @@ class ContinuousMemory {
       return 1;
   }
 
-  double contraction(Index new_tokens, Index tokens) const {
-    if (options_.contraction.tau > 0) return options_.contraction.tau;
-    return static_cast<double>(tokens) / static_cast<double>(tokens + new_tokens);
+  typename detail::OperatorCache<S>::Key operator_key(Index new_tokens, Index tokens) const {
+    if (tokens == 0 || options_.contraction.tau > 0)
+      return {new_tokens, tokens == 0 ? 0 : options_.contraction.tau};
+    const auto past = static_cast<double>(std::min(tokens, options_.contraction.horizon));
+    return {new_tokens, past / (past + static_cast<double>(new_tokens))};
   }
 
   RidgeOperator<S> make_operator(const typename detail::OperatorCache<S>::Key& key) const {
@@ -223,7 +239,7 @@ class ContinuousMemory {
   // The past input of the operator: samples of the past signal, or its coefficients with
   // EvenSampling.
   auto past_of(const OwnedState& s, [[maybe_unused]] const WriteToken<ContinuousMemory>& t) const {
-    auto past = buffer<struct Past, S>(options_.d, sticky ? options_.samples : basis_.size());
+    auto past = buffer<Past, S>(options_.d, sticky ? options_.samples : basis_.size());
     if constexpr (sticky) {
       past.setZero();
       detail::add_product(past, s.coefficients, samples_basis(s, t));
@@ -237,10 +253,9 @@ class ContinuousMemory {
   auto samples_basis(const OwnedState& s,
                      const WriteToken<ContinuousMemory>& t) const requires sticky {
     const Index samples = options_.samples;
-    Eigen::Map<Eigen::VectorXd> positions(buffer<struct Positions, double>(1, samples).data(),
-                                          samples);
-    auto exact = buffer<struct Exact, double>(basis_.size(), samples);
-    auto psi = buffer<struct Psi, S>(basis_.size(), samples);
+    Eigen::Map<Eigen::VectorXd> positions(buffer<Positions, double>(1, samples).data(), samples);
+    auto exact = buffer<Exact, double>(basis_.size(), samples);
+    auto psi = buffer<Psi, S>(basis_.size(), samples);
     sample_positions(s, t.draws, positions);
     for (Index m = 0; m < samples; ++m) basis_.evaluate(positions[m], exact.col(m));
     psi = exact.template cast<S>();
@@ -256,6 +271,12 @@ class ContinuousMemory {
                           static_cast<double>(options_.samples));
     return detail::basis_at(basis_, positions);
   }
+
+  // The uses of the thread's buffers.
+  struct Past;
+  struct Positions;
+  struct Exact;
+  struct Psi;
 
   // Owned by the thread, so that a write does not allocate.
   template <class Use, class T> static auto buffer(Index rows, Index columns) {
@@ -292,6 +313,7 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
   const double tau = options.contraction.tau;
   if (!(tau >= 0 && tau < 1))
     throw_error("tau is " + std::to_string(tau) + ", expected 0 (even) or between 0 and 1");
+  detail::check_size<Dynamic>(name, "horizon", options.contraction.horizon);
   const Regression& r = options.regression;
   if (!(r.ridge > 0)) throw_error("ridge is " + std::to_string(r.ridge) + ", expected above 0");
   if (!(r.padding >= 0 && r.padding < 100))
@@ -301,6 +323,28 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
       detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
                              "the basis");
   if constexpr (!sticky) even_samples_ = even_samples_basis();
+}
+
+template <class S, class Density, class Basis, class Sampling, int D>
+void ContinuousMemory<S, Density, Basis, Sampling, D>::prepare(Index new_tokens) const {
+  detail::check_size<Dynamic>(name, "new_tokens", new_tokens);
+  const bool fixed = options_.contraction.tau > 0;
+  const Index horizon = fixed ? new_tokens : options_.contraction.horizon;
+  if (horizon == max_count)
+    detail::throw_invalid({name,
+                           ": prepare with Contraction::even(), expected fixed(tau) or "
+                           "even(horizon): every write would need an operator of its own"});
+  for (Index tokens = 0;; tokens = std::min(tokens + new_tokens, horizon)) {
+    operators_.add(operator_key(new_tokens, tokens),
+                   [&](const auto& key) { return make_operator(key); });
+    if (tokens == horizon) break;
+  }
+  buffer<Past, S>(options_.d, sticky ? options_.samples : basis_.size());
+  if constexpr (sticky) {
+    buffer<Positions, double>(1, options_.samples);
+    buffer<Exact, double>(basis_.size(), options_.samples);
+    buffer<Psi, S>(basis_.size(), options_.samples);
+  }
 }
 
 template <class S, class Density, class Basis, class Sampling, int D>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
@@ -60,6 +61,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
     return {{signature_.dk, options_.capacity}, {signature_.dv, options_.capacity}, {}};
+  }
+  std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
+    const bool slides = options_.when_full == WhenFull::slide;
+    return {{{"length", s.length, 0, slides ? max_count : options_.capacity}}};
   }
   template <class T> auto cast() const {
     return KeyValueCache<T, Dk, Dv>(signature_.sizes(),
