@@ -106,7 +106,7 @@ void check_rules(Index dk, Index dv, Index steps) {
 }
 
 TEST_CASE("kernels: gradients in every size", "[kernels]") {
-  for (const Index dv : {1, 2, 7, 8, 9, 16, 17, 33, 64})
+  for (const Index dv : {1, 2, 3, 5, 6, 7, 8, 9, 11, 16, 17, 33, 64})
     for (const Index dk : {1, 3, 8, 17, 40}) check_rules(dk, dv, 5);
 }
 

@@ -39,7 +39,7 @@ template <class View> auto columns_of(const View& view) {
 }
 
 /// The rounding errors of a compensated W, `s.sum.errors`, or null.
-template <class S, class State> S* errors_of([[maybe_unused]] State& s) {
+template <class S, class State> S* rounding_errors_of([[maybe_unused]] State& s) {
   if constexpr (requires { s.sum.errors; }) return s.sum.errors.data();
   return nullptr;
 }
@@ -57,17 +57,33 @@ Tokens<typename M::Scalar> tokens_of(const Write& inputs, const Read& queries, c
   return tokens;
 }
 
+/// Whether W has so few rows, known at compile time, that Eigen's expressions are faster than the
+/// kernels.
 template <class M>
-EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, StateOf<M>& s, const WriteToken<M>& input,
-                                        const ReadToken<M>& query, OutToken<M>& out) {
-  if (has_step<typename M::Scalar>(s.W.rows())) {
-    step_token<M::decay_kind, M::has_delta_term>(s.W, errors_of<typename M::Scalar>(s),
-                                                 tokens_of<M>(input, query, out),
-                                                 m.coefficients(s, input, query));
-  } else {
-    m.write(s, input);
-    m.read(s, query, out);
-  }
+inline constexpr bool is_tiny = decltype(StateOf<M>::W)::RowsAtCompileTime !=
+                                Dynamic&& decltype(StateOf<M>::W)::RowsAtCompileTime < 4;
+
+/// Also writes the delta rule's error, unless `error` is null.
+template <class M, class State>
+EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M>& input,
+                                        const ReadToken<M>& query, OutToken<M> out,
+                                        typename M::Scalar* error = nullptr) {
+  if constexpr (is_tiny<M> && std::is_same_v<State, StateOf<M>>)
+    if (error == nullptr) {
+      m.write(s, input);
+      return m.read(s, query, out);
+    }
+  auto tokens = tokens_of<M>(input, query, out);
+  tokens.errors = {error, 0};
+  step_token<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<typename M::Scalar>(s),
+                                               tokens, m.coefficients(s, input, query));
+}
+
+/// Whether a scan is faster token by token than in pairs: W has at most one packet of rows, or less
+/// than two, and pairs need padding or save no product with W.
+template <class M> bool scans_by_steps(Index rows) {
+  constexpr Index packet = lanes<typename M::Scalar>;
+  return rows < 2 * packet && (rows % packet != 0 || !M::has_delta_term);
 }
 
 template <class M, class State>
@@ -75,12 +91,25 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
                     const ReadSequence<M>& queries, OutSequence<M>& out,
                     Columns<typename M::Scalar> errors = {}) {
   const auto signature = m.signature();
+  const auto written = signature.write();
+  const auto read = signature.read();
+  const Index steps = inputs.key.cols();
+  if (scans_by_steps<M>(s.W.rows())) {
+    const auto run = [&](const auto& error_at) {
+      for (Index t = 0; t < steps; ++t)
+        step_by_kernel(m, s, token_at<WriteToken<M>>(inputs, written, t),
+                       token_at<ReadToken<M>>(queries, read, t),
+                       token_at<OutToken<M>>(out, signature.out(), t), error_at(t));
+    };
+    if (errors.data == nullptr) return run([](Index) -> typename M::Scalar* { return nullptr; });
+    return run(errors);
+  }
   auto tokens = tokens_of<M>(inputs, queries, out);
   tokens.errors = errors;
   scan_pairs<M::decay_kind, M::has_delta_term>(
-      s.W, errors_of<typename M::Scalar>(s), tokens, inputs.key.cols(), [&](Index t) {
-        return m.coefficients(s, token_at<WriteToken<M>>(inputs, signature.write(), t),
-                              token_at<ReadToken<M>>(queries, signature.read(), t));
+      s.W, rounding_errors_of<typename M::Scalar>(s), tokens, steps, [&](Index t) {
+        return m.coefficients(s, token_at<WriteToken<M>>(inputs, written, t),
+                              token_at<ReadToken<M>>(queries, read, t));
       });
 }
 

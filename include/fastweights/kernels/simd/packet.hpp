@@ -16,20 +16,33 @@ using Eigen::Index;
 template <class S> using Packet = typename Eigen::internal::packet_traits<S>::type;
 template <class S> inline constexpr Index lanes = Eigen::internal::unpacket_traits<Packet<S>>::size;
 
-/// Part of a column: R consecutive packets, R a power of 2. Stored as a binary tree, which
-/// compilers keep in registers more reliably than an array.
-template <class S, int R> struct Rows {
-  using Half = Rows<S, R / 2>;
-  static constexpr Index size = R * lanes<S>;
+/// Eigen's largest packet of at most N entries of S, and its size; a plain number if all packets
+/// are larger.
+template <class S, Index N>
+using PacketWithin =
+    std::conditional_t<(N > 1), typename Eigen::internal::find_best_packet<S, N>::type, S>;
+template <class S, Index N>
+inline constexpr Index size_within = Eigen::internal::unpacket_traits<PacketWithin<S, N>>::size;
+
+/// Part of a column: R consecutive packets of N entries, R a power of 2. Stored as a binary tree,
+/// which compilers keep in registers more reliably than an array. N = 1 is for plain numbers.
+///
+/// Loads and stores also take a number of `rows` from size/2 to size. The lower half is then the
+/// last size/2 of these rows and overlaps the upper half. Both halves compute the same in the rows
+/// that they share, so a column of any height needs neither masks nor padding.
+template <class S, int R, Index N = lanes<S>> struct Rows {
+  using Half = Rows<S, R / 2, N>;
+  static constexpr Index size = 2 * Half::size;
+  static constexpr int packets = R;
   Half upper, lower;
 
   static EIGEN_ALWAYS_INLINE Rows all(S x) { return {Half::all(x), Half::all(x)}; }
-  static EIGEN_ALWAYS_INLINE Rows load(const S* from) {
-    return {Half::load(from), Half::load(from + Half::size)};
+  static EIGEN_ALWAYS_INLINE Rows load(const S* from, Index rows = size) {
+    return {Half::load(from), Half::load(from + rows - Half::size)};
   }
-  EIGEN_ALWAYS_INLINE void store(S* to) const {
+  EIGEN_ALWAYS_INLINE void store(S* to, Index rows = size) const {
     upper.store(to);
-    lower.store(to + Half::size);
+    lower.store(to + rows - Half::size);
   }
   /// this += x ∘ factors
   EIGEN_ALWAYS_INLINE void add(const Rows& x, const Rows& factors) {
@@ -59,14 +72,19 @@ template <class S, int R> struct Rows {
   }
 };
 
-template <class S> struct Rows<S, 1> {
-  using P = Packet<S>;
-  static constexpr Index size = lanes<S>;
+template <class S, Index N> struct Rows<S, 1, N> {
+  using P = PacketWithin<S, N>;
+  static constexpr Index size = N;
+  static constexpr int packets = 1;
   P packet;
 
   static EIGEN_ALWAYS_INLINE Rows all(S x) { return {Eigen::internal::pset1<P>(x)}; }
-  static EIGEN_ALWAYS_INLINE Rows load(const S* from) { return {Eigen::internal::ploadu<P>(from)}; }
-  EIGEN_ALWAYS_INLINE void store(S* to) const { Eigen::internal::pstoreu(to, packet); }
+  static EIGEN_ALWAYS_INLINE Rows load(const S* from, Index = size) {
+    return {Eigen::internal::ploadu<P>(from)};
+  }
+  EIGEN_ALWAYS_INLINE void store(S* to, Index = size) const {
+    Eigen::internal::pstoreu(to, packet);
+  }
   EIGEN_ALWAYS_INLINE void add(const Rows& x, const Rows& factors) {
     packet = Eigen::internal::pmadd(x.packet, factors.packet, packet);
   }
@@ -81,14 +99,6 @@ template <class S> struct Rows<S, 1> {
   EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
   EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
 };
-
-/// Eigen's largest packet of at most N entries of S, and its size; a plain number if all packets
-/// are larger.
-template <class S, Index N>
-using PacketWithin =
-    std::conditional_t<(N > 1), typename Eigen::internal::find_best_packet<S, N>::type, S>;
-template <class S, Index N>
-inline constexpr Index size_within = Eigen::internal::unpacket_traits<PacketWithin<S, N>>::size;
 
 /// Calls f.template operator()<P>(i) for packets P at entry i, which cover entries first … n − 1
 /// once: first the largest packets, then smaller packets for the rest, then plain numbers.

@@ -182,7 +182,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   static detail::PendingWrites<S> pending_writes(AnyState& s, Index count, bool has_decayed) {
     detail::PendingWrites<S> w{detail::columns_of(s.keys), detail::columns_of(s.updates), count,
                                S(1), nullptr};
-    if constexpr (!std::is_const_v<AnyState>) w.errors = detail::errors_of<S>(s);
+    if constexpr (!std::is_const_v<AnyState>) w.errors = detail::rounding_errors_of<S>(s);
     if constexpr (by_column)
       w.decays = has_decayed ? s.decays.data() : nullptr;
     else if (has_decayed)
