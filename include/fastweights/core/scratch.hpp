@@ -40,6 +40,14 @@ EIGEN_DONT_INLINE void dynamic_scratch(Eigen::Index n, F& f, std::index_sequence
 
 }  // namespace detail
 
+/// For the lambda of a scratch in a write: compilers do not inline one with several callers, and
+/// the call takes longer than a write to a tiny matrix. Stands before the lambda's body.
+#if defined __GNUC__
+#define FASTWEIGHTS_INLINE_LAMBDA __attribute__((always_inline))
+#else
+#define FASTWEIGHTS_INLINE_LAMBDA
+#endif
+
 /// Calls f with Count uninitialised vectors of n entries that live for the call. Vectors of fixed
 /// size N are on the stack; dynamic vectors too, up to Eigen's EIGEN_STACK_ALLOCATION_LIMIT (128
 /// KiB together). So a step needs neither heap nor a member buffer.

@@ -66,7 +66,7 @@ inline constexpr bool is_tiny = decltype(StateOf<M>::W)::RowsAtCompileTime !=
 /// Also writes the delta rule's error, unless `error` is null.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M>& input,
-                                        const ReadToken<M>& query, OutToken<M> out,
+                                        const ReadToken<M>& query, const OutToken<M>& out,
                                         typename M::Scalar* error = nullptr) {
   if constexpr (is_tiny<M> && std::is_same_v<State, StateOf<M>>)
     if (error == nullptr) {

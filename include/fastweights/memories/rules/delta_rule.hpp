@@ -65,7 +65,7 @@ class DeltaRule {
 
   void write(OwnedState& s, const WriteToken<DeltaRule>& t) const {
     const Gain gain = gain_of(s, t.key);
-    scratch<S, Dv>(dv(), [&](auto& update) {
+    scratch<S, Dv>(dv(), [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
       update.noalias() = s.W * t.key;
       update = gain.write * times_beta(t.beta, t.value - gain.read * update);
       Sum::add(s.W, s.sum, [&](auto& sum) { sum.noalias() += update * t.key.transpose(); });

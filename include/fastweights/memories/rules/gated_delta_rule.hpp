@@ -54,7 +54,7 @@ class GatedDeltaRule {
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
     detail::apply_decay(s.W, t.decay);
-    scratch<S, Dv>(dv(), [&](auto& update) {
+    scratch<S, Dv>(dv(), [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
       update.noalias() = s.W * t.key;
       update = t.beta * (t.value - update);
       s.W.noalias() += update * t.key.transpose();
