@@ -117,11 +117,20 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   State<Extents> state_extents() const {
     const auto inner = memory_.state_extents();
     const MemberExtent W = inner.W;
-    State<Extents> extents{W,  {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1},
-                           {}, {},           {}};
-    if constexpr (requires { inner.sum; }) extents.sum = inner.sum;
-    if constexpr (requires { inner.normaliser; }) extents.normaliser = inner.normaliser;
-    return extents;
+    // The rule's own sizes, or none where it has no such member.
+    const Sum<Extents> sum = [&] {
+      if constexpr (requires { inner.sum; })
+        return inner.sum;
+      else
+        return Sum<Extents>{};
+    }();
+    const Normaliser<Extents> normaliser = [&] {
+      if constexpr (requires { inner.normaliser; })
+        return inner.normaliser;
+      else
+        return Normaliser<Extents>{};
+    }();
+    return {W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, sum, normaliser, {}};
   }
   std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
     return {{{"pending", s.pending, 0, N - 1}}};
