@@ -1,10 +1,24 @@
 """Merges gcov's reports of several sources (JSON, one a line) and prints the branches not taken."""
 
 import collections
+import functools
 import json
 import sys
 
 wanted = sys.argv[1]
+
+
+@functools.cache
+def text_of(file):
+    with open(file, encoding="utf-8") as source:
+        return source.read().splitlines()
+
+
+def is_code(file, number):
+    """gcov counts the cleaning up behind an exception at the brace that ends a function."""
+    return text_of(file)[number - 1].strip() not in ("}", "};", "});")
+
+
 branches = collections.defaultdict(dict)  # file -> (line, number of the branch) -> times taken
 lines = collections.defaultdict(dict)  # file -> line -> times run
 for report in sys.stdin:
@@ -15,7 +29,8 @@ for report in sys.stdin:
         name = file["file"][at + len("include/") :]
         for line in file["lines"]:
             number = line["line_number"]
-            lines[name][number] = lines[name].get(number, 0) + line["count"]
+            if is_code(file["file"], number):
+                lines[name][number] = lines[name].get(number, 0) + line["count"]
             kept = [b for b in line["branches"] if not b["throw"]]
             for i, branch in enumerate(kept):
                 key = (number, len(kept), i)

@@ -13,7 +13,6 @@ foreach(header IN LISTS headers)
   if(declarations AND NOT namespaces)
     string(APPEND errors "${header}: declares something outside of the namespace fw\n")
   endif()
-  # The files' own exceptions are caught inside of the library.
   if(NOT header MATCHES "core/errors.hpp$|/io/")
     file(STRINGS ${header} throws REGEX "^[^/]*(^|[^a-z_])throw[ ;]")
     foreach(line IN LISTS throws)

@@ -2,6 +2,7 @@
 
 #include "calls.hpp"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -53,7 +54,27 @@ bool has_failed() { return remaining == 0; }
   }
 
 FAILING(fsync, (int file), (file))
-FAILING(flock, (int file, int operation), (file, operation))
+
+// "steal" stands for another process that removes the file just before it is locked.
+extern "C" int flock(int file, int operation) {
+  static auto* const own = next<int(int, int)>("flock");
+  if (fails("steal")) {
+    char path[4096] = {};
+    const std::string link = "/proc/self/fd/" + std::to_string(file);
+    if (::readlink(link.c_str(), path, sizeof path - 1) > 0) ::unlink(path);
+  }
+  return fails("flock") ? -1 : own(file, operation);
+}
+
+extern "C" DIR* fdopendir(int file) {
+  static auto* const own = next<DIR*(int)>("fdopendir");
+  return fails("fdopendir") ? nullptr : own(file);
+}
+
+extern "C" DIR* opendir(const char* path) {
+  static auto* const own = next<DIR*(const char*)>("opendir");
+  return fails("opendir") ? nullptr : own(path);
+}
 FAILING(fchmod, (int file, mode_t mode), (file, mode))
 FAILING(fchown, (int file, uid_t user, gid_t group), (file, user, group))
 FAILING(fstat, (int file, struct stat* status), (file, status))

@@ -31,7 +31,10 @@ class Folder {
     fs::create_symlink("file", path_ / "link");
     std::ofstream(path_ / ".fastweights-0000000000000000.tmp") << "x";
   }
-  ~Folder() { fs::remove_all(path_); }
+  ~Folder() {
+    calls::fail_none();
+    fs::remove_all(path_);
+  }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
@@ -78,11 +81,10 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("faults: a save in which one call fails leaves the old file or the new one", "[faults]") {
   int faults = 0;
-  for (const char* call : {"open", "stat", "lstat", "readlink", "fstat", "flock", "fchmod",
-                           "fchown", "write", "short write", "fsync", "rename"})
+  for (const char* call : {"open", "opendir", "fdopendir", "stat", "lstat", "readlink", "fstat",
+                           "flock", "fchmod", "fchown", "write", "short write", "fsync", "rename"})
     for (const int error : {EIO, EINTR, ENOSPC})
       for (int number = 1; number < 50; ++number) {
-        calls::fail_none();
         const Folder folder;
         calls::fail(call, number, error);
         const std::string message = error_of([&] { Folder::save(folder.link(), 2); });
@@ -116,6 +118,18 @@ TEST_CASE("faults: interrupted calls are repeated, and short ones go on", "[faul
     CHECK(calls::has_failed());
     CHECK(folder.number() == 5);
   }
+}
+
+TEST_CASE("faults: another process may take a temporary file for an abandoned one", "[faults]") {
+  const Folder folder;
+  calls::fail("steal", 1, 0);  // the abandoned file, which another save removes first
+  Folder::save(folder.link(), 2);
+  CHECK(calls::has_failed());
+  calls::fail("steal", 1, 0);  // the new file, before it is locked
+  Folder::save(folder.link(), 3);
+  CHECK(calls::has_failed());
+  CHECK(folder.number() == 3);
+  CHECK(folder.entries() == 2);
 }
 
 TEST_CASE("faults: a folder that cannot be synchronised", "[faults]") {

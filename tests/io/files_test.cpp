@@ -263,6 +263,13 @@ TEST_CASE("files: temporary files of dead processes are removed, and of live one
   const Folder folder;
   const std::string dead = ".fastweights-0000000100000002.tmp", other = ".fastweights-1.tmp",
                     live = ".fastweights-0000000300000004.tmp";
+  // Names of the same length that are not those of temporary files.
+  const std::string of_user[] = {"xfastweights-0000000100000002.tmp",
+                                 ".fastweights-0000000100000002.old"};
+  const Folder users;
+  for (const std::string& name : of_user) std::ofstream(users / name) << "x";
+  ones(1, 1.0f).write(users / "model");
+  CHECK(users.entries().size() == 3);
   for (const std::string& name : {dead, live, other}) std::ofstream(folder / name) << "x";
   fs::create_symlink(folder / other, folder / ".fastweights-0000000500000006.tmp");
   const int lock = ::open((folder / live).c_str(), O_RDWR);

@@ -78,7 +78,11 @@ class SafeTensors {
   template <ReadableScalar S> std::vector<S> values(std::string_view name) const {
     std::vector<S> values(count_of(name));
     if constexpr (std::integral<S>) {
-      read_integers(name, values);
+      read_integers(name, values.data(),
+                    [](const detail::Integer& from, void* elements, std::size_t i) {
+                      static_cast<S*>(elements)[i] = static_cast<S>(from.bits);
+                      return from.fits<S>();
+                    });
     } else {
       read_floats(name, fw::detail::leaf_of_scalar<S>(values.data(),
                                                       static_cast<Eigen::Index>(values.size())));
@@ -138,17 +142,9 @@ class SafeTensors {
   [[noreturn]] void fail_range(std::string_view name, std::size_t i,
                                const std::string& element) const;
 
-  template <class S> void read_integers(std::string_view name, std::vector<S>& values) const {
-    const DType type = dtype(name);
-    check_kind(name, detail::is_integer(type), "integers");
-    visit_pieces(name, [&](std::span<const std::byte> piece, std::size_t first) {
-      for (std::size_t at = 0, i = first; at < piece.size(); at += width_of(type), ++i) {
-        const detail::Integer element = detail::load_integer(type, &piece[at]);
-        if (!element.fits<S>()) fail_range(name, i, element.text());
-        values[i] = static_cast<S>(element.bits);
-      }
-    });
-  }
+  // Stores an integer as element i, and returns false if it does not fit.
+  using StoreInteger = bool (*)(const detail::Integer& from, void* elements, std::size_t i);
+  void read_integers(std::string_view name, void* elements, StoreInteger store) const;
 
   void read_counts(std::string_view name, const fw::detail::Leaf& leaf) const;
 

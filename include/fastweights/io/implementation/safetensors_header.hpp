@@ -112,21 +112,14 @@ class HeaderEvents {
   }
 
   [[noreturn]] void unexpected(const std::string& found) const {
-    switch (level_) {
-      case Level::outside:  // not reached: a header begins with '{'
-      case Level::names:
-        fail("expected an object, found " + found);
-      case Level::metadata:
-        fail(json_quote(field_, quote_limit) + " must be a string, found " + found);
-      case Level::shape:
-        fail("shape holds non-negative integers, found " + found);
-      case Level::offsets:
-        fail("data_offsets hold non-negative integers, found " + found);
-      case Level::tensor:
-        break;
-    }
-    fail(std::string(field_) + " must be " + (field_ == "dtype" ? "a string" : "an array") +
-         ", found " + found);
+    if (level_ == Level::metadata)
+      fail(json_quote(field_, quote_limit) + " must be a string, found " + found);
+    if (level_ == Level::shape) fail("shape holds non-negative integers, found " + found);
+    if (level_ == Level::offsets) fail("data_offsets hold non-negative integers, found " + found);
+    if (level_ == Level::tensor)
+      fail(std::string(field_) + " must be " + (field_ == "dtype" ? "a string" : "an array") +
+           ", found " + found);
+    fail("expected an object, found " + found);
   }
 
   void start_name(std::string_view name) {

@@ -174,6 +174,19 @@ FASTWEIGHTS_INLINE void SafeTensors::fail_range(std::string_view name, std::size
                  ", beyond the range of the type it is read as");
 }
 
+FASTWEIGHTS_INLINE void SafeTensors::read_integers(std::string_view name, void* elements,
+                                                   StoreInteger store) const {
+  const DType type = dtype(name);
+  check_kind(name, detail::is_integer(type), "integers");
+  const std::size_t width = width_of(type);
+  visit_pieces(name, [&](std::span<const std::byte> piece, std::size_t first) {
+    for (std::size_t at = 0, i = first; at < piece.size(); at += width, ++i) {
+      const detail::Integer element = detail::load_integer(type, &piece[at]);
+      if (!store(element, elements, i)) fail_range(name, i, element.text());
+    }
+  });
+}
+
 FASTWEIGHTS_INLINE void SafeTensors::read_counts(std::string_view name,
                                                  const fw::detail::Leaf& leaf) const {
   const std::vector<std::int64_t> counts = values<std::int64_t>(name);
