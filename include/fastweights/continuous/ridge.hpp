@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fastweights/continuous/basis.hpp>
 #include <fastweights/core/errors.hpp>
+#include <fastweights/math/products.hpp>
 #include <string>
 #include <vector>
 
@@ -95,10 +96,11 @@ Eigen::MatrixXd basis_at(const Basis& basis, const std::vector<double>& position
 inline void refine_ridge(const Eigen::LLT<Eigen::MatrixXd>& factor, const Eigen::MatrixXd& psi,
                          double ridge, Eigen::MatrixXd& solution) {
   Eigen::MatrixXd misfit(psi.cols(), solution.cols());
-  misfit.noalias() = psi.transpose() * -solution;
+  set_product(misfit, psi.transpose(), solution, all_at_once);
+  misfit = -misfit;
   misfit.diagonal().array() += 1;
   Eigen::MatrixXd residual = -ridge * solution;
-  residual.noalias() += psi * misfit;
+  add_product(residual, psi, misfit, all_at_once);
   factor.solveInPlace(residual);
   solution += residual;
 }

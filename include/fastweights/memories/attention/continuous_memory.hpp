@@ -231,9 +231,12 @@ class ContinuousMemory {
     const Regression& r = options_.regression;
     const auto targets = r.parity ? detail::published_positions(past, key.new_tokens, key.tau)
                                   : detail::cell_centres(past, key.new_tokens, key.tau, r.padding);
-    auto exact = ridge_operator(basis_, targets, r.ridge);
-    if (!sticky && past > 0) exact.past = (even_samples_ * exact.past).eval();
-    return {exact.past.template cast<S>(), exact.new_tokens.template cast<S>()};
+    const auto exact = ridge_operator(basis_, targets, r.ridge);
+    if (sticky || past == 0)
+      return {exact.past.template cast<S>(), exact.new_tokens.template cast<S>()};
+    Eigen::MatrixXd product(basis_.size(), basis_.size());
+    detail::set_product(product, even_samples_, exact.past, detail::all_at_once);
+    return {product.cast<S>(), exact.new_tokens.template cast<S>()};
   }
 
   // The past input of the operator: samples of the past signal, or its coefficients with
