@@ -1,4 +1,3 @@
-#include <fastweights/io/implementation/byte_source.hpp>
 #include <fastweights/io/implementation/safetensors_format.hpp>
 #include <fastweights/io/implementation/safetensors_reader.hpp>
 #include <fastweights/io/implementation/safetensors_writer.hpp>

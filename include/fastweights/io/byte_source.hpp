@@ -3,15 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "fastweights/io/safetensors_format.hpp"
+#include "fastweights/core/abi.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 
@@ -47,21 +44,5 @@ class ByteSource {
                            std::error_code& error) const = 0;
 };
 
-std::shared_ptr<const ByteSource> borrow_bytes(std::span<const std::byte> bytes);
-std::shared_ptr<const ByteSource> own_bytes(std::vector<std::byte> bytes);
-
-/// A regular file. Another writer may replace it: these are the bytes of the file that was opened.
-/// Throws SafeTensorsError.
-std::shared_ptr<const ByteSource> open_file(const std::filesystem::path& path);
-
-/// Reads all of `to`, or throws SafeTensorsError, which begins with `origin` and says what `part`
-/// of the file is missing.
-void read_fully(const ByteSource& source, std::uint64_t at, std::span<std::byte> to,
-                std::string_view origin, const std::string& part);
-
 }  // namespace detail
 }  // namespace fw::io
-
-#ifndef FASTWEIGHTS_COMPILED
-#include "fastweights/io/implementation/byte_source.hpp"
-#endif

@@ -1,11 +1,20 @@
-/// The functions of byte_source.hpp.
+/// The bytes of a file: what a reader opens. See byte_source.hpp.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
-#include "fastweights/core/implementation/inline.hpp"
 #include "fastweights/io/byte_source.hpp"
 #include "fastweights/io/implementation/files.hpp"
+#include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
@@ -28,22 +37,24 @@ class MemorySource final : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
-FASTWEIGHTS_INLINE std::shared_ptr<const ByteSource> borrow_bytes(
-    std::span<const std::byte> bytes) {
+inline std::shared_ptr<const ByteSource> borrow_bytes(std::span<const std::byte> bytes) {
   return std::make_shared<MemorySource>(bytes);
 }
 
-FASTWEIGHTS_INLINE std::shared_ptr<const ByteSource> own_bytes(std::vector<std::byte> bytes) {
+inline std::shared_ptr<const ByteSource> own_bytes(std::vector<std::byte> bytes) {
   return std::make_shared<MemorySource>(std::move(bytes));
 }
 
-FASTWEIGHTS_INLINE std::shared_ptr<const ByteSource> open_file(const std::filesystem::path& path) {
+/// A regular file. Another writer may replace it: these are the bytes of the file that was opened.
+/// Throws SafeTensorsError.
+inline std::shared_ptr<const ByteSource> open_file(const std::filesystem::path& path) {
   return files::open(path);
 }
 
-FASTWEIGHTS_INLINE void read_fully(const ByteSource& source, std::uint64_t at,
-                                   std::span<std::byte> to, std::string_view origin,
-                                   const std::string& part) {
+/// Reads all of `to`, or throws SafeTensorsError, which begins with `origin` and names the `part`
+/// of the file.
+inline void read_fully(const ByteSource& source, std::uint64_t at, std::span<std::byte> to,
+                       std::string_view origin, const std::string& part) {
   std::error_code error;
   const std::size_t count = source.read(at, to, error);
   if (error) fail(origin, part + " cannot be read: " + error.message());

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "fastweights/io/byte_source.hpp"
+#include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io::detail::posix {
 
@@ -123,8 +124,8 @@ inline path folder_of(const path& target) {
   return target.has_parent_path() ? target.parent_path() : path(".");
 }
 
-constexpr std::string_view temporary_prefix = ".fastweights-", temporary_suffix = ".tmp";
-constexpr std::size_t temporary_digits = 16;
+inline constexpr std::string_view temporary_prefix = ".fastweights-", temporary_suffix = ".tmp";
+inline constexpr std::size_t temporary_digits = 16;
 
 // Process and number make the name rare. Two files cannot get the same one: see O_EXCL below.
 inline path temporary_name() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "fastweights/core/implementation/inline.hpp"
+#include "fastweights/io/implementation/byte_source.hpp"
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/implementation/safetensors_header.hpp"
 #include "fastweights/io/implementation/safetensors_layout.hpp"

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "fastweights/io/byte_source.hpp"
+#include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io::detail::standard {
 
