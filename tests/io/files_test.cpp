@@ -13,6 +13,7 @@
 
 #if defined __unix__ || defined __APPLE__
 #define FASTWEIGHTS_TESTS_POSIX
+#include <fastweights/io/implementation/posix_files.hpp>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
