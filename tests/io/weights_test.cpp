@@ -11,6 +11,7 @@
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
+#include <filesystem>
 
 #include "data_folder.hpp"
 #include "support/catch.hpp"
@@ -25,7 +26,7 @@ using fw::io::SafeTensorsError;
 using fw::io::SafeTensorsWriter;
 
 std::string data(const std::string& name) {
-  return std::string(FASTWEIGHTS_REFERENCE_DIR) + "/" + name;
+  return (std::filesystem::path(FASTWEIGHTS_REFERENCE_DIR) / name).string();
 }
 
 // A feed-forward layer behind a layer norm, with PyTorch's names.
