@@ -88,11 +88,14 @@ void check_entries(const CheckedMember& m);
 /// Throws std::invalid_argument. `token` is −1 for a single token.
 [[noreturn]] void throw_violation(std::string_view rule, const Violation& v, Index token);
 
-/// Throws std::invalid_argument unless a hyperparameter of any scalar type is finite.
+/// Throws std::invalid_argument unless a hyperparameter is finite. Scalars that are no numbers of
+/// their own, such as Eigen's AutoDiffScalar, pass.
 template <class T>
 void check_finite(std::string_view rule, std::string_view which, const T& given) {
-  const double number = static_cast<double>(Eigen::numext::real(given));
-  if (!is_finite(number)) throw_violation(rule, {which, number, "a finite number"}, -1);
+  if constexpr (requires { static_cast<double>(Eigen::numext::real(given)); }) {
+    const double number = static_cast<double>(Eigen::numext::real(given));
+    if (!is_finite(number)) throw_violation(rule, {which, number, "a finite number"}, -1);
+  }
 }
 
 template <class T> Entries entries_of(const T& x) {
