@@ -22,8 +22,10 @@ inline void check_utf8(const std::string& text, const std::string& label) {
 }
 
 inline Shape shape_of(const fw::detail::Leaf& leaf) {
-  if (!leaf.is_array) return {};
-  return leaf.is_column ? Shape{leaf.rows} : Shape{leaf.rows, leaf.cols};
+  Shape shape;
+  if (leaf.is_array) shape.push_back(leaf.rows);
+  if (leaf.is_array && !leaf.is_column) shape.push_back(leaf.cols);
+  return shape;
 }
 
 inline DType dtype_of(const std::string& name, const fw::detail::Leaf& leaf) {
@@ -68,12 +70,14 @@ inline void append_integers(std::string& json, std::span<const std::int64_t> val
 
 FASTWEIGHTS_INLINE void SafeTensorsWriter::add(const std::string& name,
                                                const fw::detail::Leaf& leaf) {
-  const DType type = detail::dtype_of(name, leaf);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(leaf.size()) * width_of(type));
-  std::byte* to = bytes.data();
-  for (Eigen::Index i = 0; i < leaf.size(); ++i, to += width_of(type))
+  Tensor tensor{detail::dtype_of(name, leaf), {}, {}};
+  const std::size_t width = width_of(tensor.dtype);
+  tensor.shape = detail::shape_of(leaf);
+  tensor.data.resize(static_cast<std::size_t>(leaf.size()) * width);
+  std::byte* to = tensor.data.data();
+  for (Eigen::Index i = 0; i < leaf.size(); ++i, to += width)
     detail::store_entry(name, leaf, leaf.from_row_major(i), to);
-  insert(name, {type, detail::shape_of(leaf), std::move(bytes)});
+  insert(name, std::move(tensor));
 }
 
 FASTWEIGHTS_INLINE void SafeTensorsWriter::metadata(const std::string& key,
