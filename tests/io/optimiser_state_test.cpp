@@ -9,7 +9,7 @@
 
 namespace {
 
-using Layer = fw::FastWeightLayer<fw::DeltaRule<float>>;
+using Layer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
 using fw::io::SafeTensors, fw::io::SafeTensorsError, fw::io::SafeTensorsWriter;
 
 fw::AdamW<Layer> optimiser(bool parallel) {
