@@ -55,7 +55,7 @@ template <class M> void check_prepared(const M& m, const char* what) {
   auto state = fw::initial_state(m);
   m.prepare(length);
   Eigen::setNbThreads(1);  // Eigen's parallel products allocate
-  const long writing = allocations_of([&] {
+  const Usage writing = usage_of([&] {
     for (int write = 0; write < 300; ++write) {
       const auto [input, query, output] = token(m, all, write % 2);
       fw::write(m, state, input);
@@ -63,7 +63,7 @@ template <class M> void check_prepared(const M& m, const char* what) {
     }
   });
   Eigen::setNbThreads(0);
-  report(std::string(M::name) + " prepared, " + what + " d " + std::to_string(m.options().d), 0,
+  report(std::string(M::name) + " prepared, " + what + " d " + std::to_string(m.options().d), {},
          writing);
 }
 

@@ -20,11 +20,11 @@ template <class M> void check_columns(const M& m, Index d) {
     fw::read(m, state, {Q.col(t)}, {Y.col(t)});
   });
   report(label(m, "columns"), stepping, apart);
-  const long checked = allocations_of_passes(m, [&](auto& state, Index t) {
+  const Usage checked = usage_of_passes(m, [&](auto& state, Index t) {
     fw::checked_step(m, state, {K.col(t), V.col(t), beta[t]}, {Q.col(t)}, {Y.col(t)});
     if (!fw::all_finite(state)) ++failures;
   });
-  report(label(m, "columns, checked"), checked, 0);
+  report(label(m, "columns, checked"), checked, {});
 }
 
 template <int D> void check_deferred(Index d) {
