@@ -1,5 +1,6 @@
 // An optimiser is a record of models, whose members include settings such as `parallel`.
 
+#include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/io/weights.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
