@@ -8,7 +8,8 @@
 
 // As users write it: columns of matrices, which convert to views.
 template <class M> void check_columns(const M& m, Index d) {
-  const Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length).colwise().normalized();
+  Eigen::MatrixXf K = Eigen::MatrixXf::Random(d, sequence_length);
+  K.colwise().normalize();
   const Eigen::MatrixXf V = K, Q = K;
   const Eigen::VectorXf beta = Eigen::VectorXf::Constant(sequence_length, 0.5f);
   Eigen::MatrixXf Y(d, sequence_length);

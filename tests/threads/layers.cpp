@@ -1,3 +1,4 @@
+#include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/attention/relative_attention.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
@@ -30,7 +31,8 @@ template <class L> void check_layer(const char* what, L layer) {
 void check_layers() {
   using Delta = fw::DeltaRule<float>;
   check_layer("FastWeightLayer: forward and backward",
-              fw::FastWeightLayer<Delta>({.d_model = 12, .heads = 3}, Delta({.key_size = 4})));
+              fw::FastWeightLayer<Delta, fw::L2Normalise>({.d_model = 12, .heads = 3},
+                                                          Delta({.key_size = 4})));
   check_layer("RelativeAttention: forward and backward",
               fw::RelativeAttention<float>({.d_model = 12, .heads = 3, .window = 7}));
 }
