@@ -56,13 +56,12 @@ EIGEN_ALWAYS_INLINE void for_each_column(Group<Column, N>& w, Index j, const F& 
 template <class Column, class S> class DeferredFlush {
  public:
   template <class T>
-  static EIGEN_DONT_INLINE void run(T* W, Index stride, Index columns, const PendingWrites<S>& w,
-                                    Index count, Index first, Index skipped) {
-    const Index whole = columns / columns_per_pass * columns_per_pass;
-    for (Index j = 0; j < whole; j += columns_per_pass)
-      flush_columns<columns_per_pass>(W + j * stride, stride, j, w, count, first, skipped);
-    for (Index j = whole; j < columns; ++j)
-      flush_columns<1>(W + j * stride, stride, j, w, count, first, skipped);
+  static EIGEN_ALWAYS_INLINE void run(T* W, Index stride, Index columns, const PendingWrites<S>& w,
+                                      Index count, Index first, Index skipped) {
+    if (w.errors == nullptr)
+      flush<false>(W, stride, columns, w, count, first, skipped);
+    else
+      flush<true>(W, stride, columns, w, count, first, skipped);
   }
 
  private:
@@ -71,18 +70,29 @@ template <class Column, class S> class DeferredFlush {
       EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS / 2 / std::max(1, int(Column::size / lanes<S>));
   static constexpr int columns_per_pass = budget >= 4 ? 4 : budget >= 2 ? 2 : 1;
 
-  template <int N, class T>
+  template <bool Compensated, class T>
+  static EIGEN_DONT_INLINE void flush(T* W, Index stride, Index columns, const PendingWrites<S>& w,
+                                      Index count, Index first, Index skipped) {
+    const Index whole = columns / columns_per_pass * columns_per_pass;
+    for (Index j = 0; j < whole; j += columns_per_pass)
+      flush_columns<Compensated, columns_per_pass>(W + j * stride, stride, j, w, count, first,
+                                                   skipped);
+    for (Index j = whole; j < columns; ++j)
+      flush_columns<Compensated, 1>(W + j * stride, stride, j, w, count, first, skipped);
+  }
+
+  template <bool Compensated, int N, class T>
   static EIGEN_ALWAYS_INLINE void flush_columns(T* W, Index stride, Index from,
                                                 const PendingWrites<S>& w, Index count, Index first,
                                                 Index skipped) {
     Group<Column, N> group;
     for_each_column(group, 0, [&](Column& c, Index j) {
-      if (w.errors != nullptr) {
+      if constexpr (Compensated) {
         c = Column::load(w.errors + first + (from + j) * stride);
-        return;
+      } else {
+        c = Stored<Column>::load(W + j * stride);
+        c.scale(w.decays == nullptr ? w.decay : w.decays[from + j]);
       }
-      c = Stored<Column>::load(W + j * stride);
-      c.scale(w.decays == nullptr ? w.decay : w.decays[from + j]);
     });
     for (Index i = 0; i < count; ++i) {
       const Column u = Column::load(w.updates(i) + first);
@@ -90,8 +100,10 @@ template <class Column, class S> class DeferredFlush {
       for_each_column(group, 0, [&](Column& c, Index j) { c.add(u, key[j]); });
     }
     for_each_column(group, 0, [&](Column& c, Index j) {
-      if (w.errors == nullptr) return store_after(c, W + j * stride, skipped);
-      carry_sum(c, W + j * stride, w.errors + first + (from + j) * stride, skipped);
+      if constexpr (Compensated)
+        carry_sum(c, W + j * stride, w.errors + first + (from + j) * stride, skipped);
+      else
+        store_after(c, W + j * stride, skipped);
     });
   }
 
