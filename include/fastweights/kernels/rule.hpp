@@ -79,11 +79,10 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
                                                tokens, m.coefficients(s, input, query));
 }
 
-/// Whether a scan is faster token by token than in pairs: W has at most one packet of rows, or less
-/// than two, and pairs need padding or save no product with W.
-template <class M> bool scans_by_steps(Index rows) {
-  constexpr Index packet = lanes<typename M::Scalar>;
-  return rows < 2 * packet && (rows % packet != 0 || !M::has_delta_term);
+/// Whether a scan is faster token by token than in pairs: W has less than two packets of rows, and
+/// pairs would need padding.
+template <class S> bool scans_by_steps(Index rows) {
+  return rows < 2 * lanes<S> && rows % lanes<S> != 0;
 }
 
 template <class M, class State>
@@ -94,16 +93,22 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
   const auto written = signature.write();
   const auto read = signature.read();
   const Index steps = inputs.key.cols();
-  if (scans_by_steps<M>(s.W.rows())) {
-    const auto run = [&](const auto& error_at) {
-      for (Index t = 0; t < steps; ++t)
-        step_by_kernel(m, s, token_at<WriteToken<M>>(inputs, written, t),
-                       token_at<ReadToken<M>>(queries, read, t),
-                       token_at<OutToken<M>>(out, signature.out(), t), error_at(t));
-    };
-    if (errors.data == nullptr) return run([](Index) -> typename M::Scalar* { return nullptr; });
-    return run(errors);
+  const auto run = [&](State& state, const auto& error_at) FASTWEIGHTS_INLINE_LAMBDA {
+    for (Index t = 0; t < steps; ++t)
+      step_by_kernel(m, state, token_at<WriteToken<M>>(inputs, written, t),
+                     token_at<ReadToken<M>>(queries, read, t),
+                     token_at<OutToken<M>>(out, signature.out(), t), error_at(t));
+  };
+  if constexpr (is_small<decltype(s.W)>()) {
+    if (errors.data == nullptr) {
+      // A copy that nothing else points to, so that W may stay in registers.
+      State state = s;
+      run(state, [](Index) FASTWEIGHTS_INLINE_LAMBDA -> typename M::Scalar* { return nullptr; });
+      s = state;
+      return;
+    }
   }
+  if (scans_by_steps<typename M::Scalar>(s.W.rows())) return run(s, errors);
   auto tokens = tokens_of<M>(inputs, queries, out);
   tokens.errors = errors;
   scan_pairs<M::decay_kind, M::has_delta_term>(

@@ -23,12 +23,20 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
   static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
                                       Index first, Index rows) {
     W += first;
-    if constexpr (HasDeltaTerm)
-      write_and_read<false>(W, stride, columns, t,
-                            finish(t, products(W, stride, columns, t, rows), first, rows), first,
-                            rows);
-    else
-      step_sum_rule(W, stride, columns, t, first, rows);
+    if constexpr (reads_new_state) {
+      Column retrieved = Column::all(S(0));
+      if constexpr (HasDeltaTerm) {
+        retrieved = product(W, stride, columns, t.lookup_key, rows);
+        retrieved.scale(-t.coefficients.retrieved_scale * total_decay(t));
+      }
+      const Column u = update_of(t, first, rows, retrieved);
+      Column y = write_and_read<true>(W, stride, columns, t, u, first, rows);
+      y.scale(t.coefficients.read_scale);
+      y.store(t.output + first, rows);
+    } else {
+      const Column u = finish(t, products(W, stride, columns, t, rows), first, rows);
+      write_and_read<false>(W, stride, columns, t, u, first, rows);
+    }
   }
 
  private:
@@ -40,12 +48,14 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
     }
   };
 
-  // Without a delta term the update does not depend on W, so that one pass suffices.
-  static EIGEN_ALWAYS_INLINE void step_sum_rule(S* W, Index stride, Index columns,
-                                                const StepToken<S>& t, Index first, Index rows) {
-    Column y = write_and_read<true>(W, stride, columns, t, update_of(t, first, rows), first, rows);
-    y.scale(t.coefficients.read_scale);
-    y.store(t.output + first, rows);
+  // Whether the second pass computes y from the new W. Without a delta term it is the only pass.
+  // Small panels save k·q, which y = W q + (k·q) u of the first pass needs. With decays per channel
+  // the query is that of the old W.
+  static constexpr bool reads_new_state =
+      !HasDeltaTerm || (Column::packets <= 2 && decay_kind != DecayKind::per_channel);
+
+  static EIGEN_ALWAYS_INLINE S total_decay(const StepToken<S>& t) {
+    return decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
   }
 
   // W ← decay W + u kᵀ. With Reads it returns the new W q.
@@ -82,6 +92,19 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
     return sum_over_columns<Column>(
         columns, Column::all(S(0)),
         Visit{W, rounding_errors, stride, rows, t.key, t.query, t.decays, decay, u});
+  }
+
+  static EIGEN_ALWAYS_INLINE Column product(const S* W, Index stride, Index columns, const S* x,
+                                            Index rows) {
+    struct Visit {
+      const S* W;
+      Index stride, rows;
+      const S* x;
+      EIGEN_ALWAYS_INLINE void operator()(Index j, Column& sum) const {
+        sum.add(Column::load(W + j * stride, rows), x[j]);
+      }
+    };
+    return sum_over_columns<Column>(columns, Column::all(S(0)), Visit{W, stride, rows, x});
   }
 
   static EIGEN_ALWAYS_INLINE Sums products(const S* W, Index stride, Index columns,
@@ -127,17 +150,16 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
 
   static EIGEN_ALWAYS_INLINE Column finish(const StepToken<S>& t, Sums sums, Index first,
                                            Index rows) {
-    const S total_decay = decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
-    sums.key.scale(-t.coefficients.retrieved_scale * total_decay);
+    sums.key.scale(-t.coefficients.retrieved_scale * total_decay(t));
     const Column u = update_of(t, first, rows, sums.key);
-    sums.query.scale(t.coefficients.read_scale * total_decay);
+    sums.query.scale(t.coefficients.read_scale * total_decay(t));
     sums.query.add(u, t.coefficients.read_scale * t.key_query);
     sums.query.store(t.output + first, rows);
     return u;
   }
 
   static EIGEN_ALWAYS_INLINE Column update_of(const StepToken<S>& t, Index first, Index rows,
-                                              const Column& minus_retrieved = Column::all(S(0))) {
+                                              const Column& minus_retrieved) {
     Column u = minus_retrieved;
     u.add(Column::load(t.value + first, rows), t.coefficients.value_scale);
     if (HasDeltaTerm && t.error != nullptr) u.store(t.error + first, rows);
@@ -251,11 +273,18 @@ template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
   if constexpr (is_small<Matrix>()) {
-    if constexpr (Matrix::RowsAtCompileTime < lanes<S>)
+    using One = PanelStep<S, Rows<S, 1>, decay_kind, HasDeltaTerm>;
+    using Two = PanelStep<S, Rows<S, 2>, decay_kind, HasDeltaTerm>;
+    if constexpr (Matrix::RowsAtCompileTime < lanes<S>) {
       step_part<S, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, rows);
-    else
-      PanelStep<S, Rows<S, (Matrix::RowsAtCompileTime > lanes<S> ? 2 : 1)>, decay_kind,
-                HasDeltaTerm>::run(W.data(), stride, columns, t, 0, rows);
+    } else if constexpr (Matrix::RowsAtCompileTime > lanes<S> + 1) {
+      Two::run(W.data(), stride, columns, t, 0, rows);
+    } else {
+      One::run(W.data(), stride, columns, t, 0, lanes<S>);
+      if (rows > lanes<S>)  // alone, for the reason given in step_part
+        PanelStep<S, Rows<S, 1, 1>, decay_kind, HasDeltaTerm>::run(W.data(), stride, columns, t,
+                                                                   lanes<S>, 1);
+    }
   } else {
     step_panels<S, decay_kind, HasDeltaTerm>(W.data(), stride, rows, columns, t);
   }
