@@ -57,6 +57,10 @@ struct Array {
     const Index rows = shape.at(shape.size() - 2), cols = shape.back();
     return {at(i * rows * cols), rows, cols};
   }
+  /// [..., D]: the vectors along the last axis.
+  Eigen::Map<Matrix> columns() {
+    return {values.data(), shape.back(), Index(values.size()) / shape.back()};
+  }
   Eigen::Map<Eigen::VectorXd> flat() { return {values.data(), Index(values.size())}; }
 };
 

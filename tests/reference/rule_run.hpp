@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/algorithms/backward.hpp>
+#include <set>
+
+#include "case.hpp"
+
+/// \file
+/// Runs a memory on a file: every head of every sequence, outputs, final states and gradients.
+
+namespace reference {
+
+/// The conventions of a file. Sequences are [B, T, H, D] (or [B, T, H] for numbers), states
+/// [B, H, …]. An array with fewer heads than the output is shared by groups of heads.
+struct Layout {
+  struct Kept {
+    std::string initial, final;
+    bool key_major = true;  // matrices are [B, H, K, V]; else [B, H, d_v, d_k]
+  };
+  /// Arrays of the members that a memory writes and reads.
+  std::map<std::string_view, std::string> inputs = {
+      {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}, {"query", "q"}};
+  /// Members of which the file has the logarithm.
+  std::set<std::string_view> logarithms = {"decay"};
+  /// Arrays of the state's members, if the file has them.
+  std::map<std::string, Kept> state = {{"W", {"initial_state", "final_state"}}};
+  /// Arrays [H, …] of the state's slow weights.
+  std::map<std::string, std::string> slow = {};
+  bool scales_query = true;  // the source multiplies q by 1/√K
+  double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
+  std::string output = "o";
+};
+
+/// What a file has about the inputs of a memory, by the name of the array. A transformed array has
+/// the values that the memory takes.
+class Inputs {
+ public:
+  Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members);
+
+  const Array& of(std::string_view member) const { return arrays_.at(layout_.inputs.at(member)); }
+  Array& of(std::string_view member) { return arrays_.at(layout_.inputs.at(member)); }
+  /// The gradients of the arrays in the file, from those of the transformed arrays.
+  void compare(const std::string& kind, Inputs& gradients) const;
+  /// The same arrays with zeros.
+  Inputs zeros() const;
+
+ private:
+  double scale(const Array& array) const;
+
+  Case& file_;
+  const Layout& layout_;
+  std::set<std::string_view> members_;
+  std::map<std::string, Array> arrays_, given_;
+};
+
+/// Copies head h of sequence b between the arrays of a file and a state.
+class States {
+ public:
+  States(Case& file, const Layout& layout, Index heads)
+      : file_(file), layout_(layout), heads_(heads) {}
+
+  void load_initial(const fw::detail::Object& state, Index b, Index h);
+  void load_gradient(const fw::detail::Object& dstate, Index b, Index h);
+  void keep_final(const fw::detail::Object& state, Index b, Index h);
+  void keep_gradient(const fw::detail::Object& dstate, Index b, Index h);
+  void compare_gradients(const std::string& kind);
+  void compare_final();
+
+ private:
+  Case& file_;
+  const Layout& layout_;
+  Index heads_;
+  std::map<std::string, Array> finals_, gradients_;
+};
+
+/// Head h of sequence b, as a record of sequences. `heads` is the number of heads of the output.
+template <class R> R head_of(Inputs& inputs, Index b, Index h, Index heads) {
+  const auto member = [&]<std::size_t I>() -> fw::member_t<R, I> {
+    Array& array = inputs.of(R::names[I]);
+    const Index own = h * array.axis(2) / heads;
+    if constexpr (fw::member_t<R, I>::RowsAtCompileTime == 1)
+      return array.numbers(b, own);
+    else
+      return array.head(b, own);
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return R{member.template operator()<I>()...};
+  }
+  (std::make_index_sequence<fw::member_count<R>>{});
+}
+
+/// Runs every head h of every sequence of a file with the memory make(d_k, d_v, T, h).
+template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
+  using M = decltype(make(Index(), Index(), Index(), Index()));
+  std::set<std::string_view> members;
+  for (const auto name : fw::WriteSequence<M>::names) members.insert(name);
+  for (const auto name : fw::ReadSequence<M>::names) members.insert(name);
+  Inputs inputs(file, layout, members);
+  Array o = file.like(layout.output), up = file["up_" + layout.output];
+  const Index dv = o.axis(3), steps = o.axis(1), heads = o.axis(2);
+  const Index dk = inputs.of("query").axis(3);
+  States states(file, layout, heads);
+
+  for (const std::string kind : {"grad_", "gradout_"}) {
+    if (!file.has(kind + layout.inputs.at("query"))) continue;
+    Inputs gradients = inputs.zeros();
+    for (Index b = 0; b < o.axis(0); ++b)
+      for (Index h = 0; h < heads; ++h) {
+        const M m = make(dk, dv, steps, h);
+        auto state = fw::initial_state(m);
+        auto ds = fw::zero_gradient(m);
+        states.load_initial(fw::detail::object(state), b, h);
+        if (kind == "grad_") states.load_gradient(fw::detail::object(ds), b, h);
+        const auto written = head_of<fw::WriteSequence<M>>(inputs, b, h, heads);
+        const auto read = head_of<fw::ReadSequence<M>>(inputs, b, h, heads);
+        fw::Checkpoints<M> checkpoints;
+        fw::scan(m, state, written, read, {o.head(b, h)}, checkpoints);
+        states.keep_final(fw::detail::object(state), b, h);
+        fw::backward(m, checkpoints, written, read, {up.head(b, h)}, ds,
+                     head_of<fw::WriteGradSequence<M>>(gradients, b, h, heads),
+                     head_of<fw::ReadGradSequence<M>>(gradients, b, h, heads));
+        states.keep_gradient(fw::detail::object(ds), b, h);
+      }
+    inputs.compare(kind, gradients);
+    states.compare_gradients(kind);
+  }
+  file.forward(layout.output, o);
+  states.compare_final();
+}
+
+}  // namespace reference
