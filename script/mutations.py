@@ -26,7 +26,7 @@ import mutants as code
 
 FOLDERS = {"kernels": "kernels", "rules": "memories/rules", "io": "io"}
 REQUIRED = 90  # percent of the mutants
-BATCH = 60  # mutants that are compiled together
+BATCH = 200  # mutants that are compiled together
 
 # Test programs: their sources. Each has Catch's main, unless its name begins with `reference`.
 RUN = "tests/support/run.cpp"
@@ -50,6 +50,7 @@ PROGRAMS |= {
 # The tests of a header: those that kill most, for their time to compile, come first. Programs that
 # do not include the header are left out.
 SCANS = ["kernels/scan", "kernels/small_sizes", "kernels/deferred", "kernels/range"]
+CHECKED = ["memories/checked", "memories/checked_numbers"]
 TESTS = [
     (r"kernels/amx/", ["kernels/amx_scan"]),
     (r"kernels/backward/", ["kernels/backward", "kernels/range"]),
@@ -59,18 +60,19 @@ TESTS = [
     (r"kernels/scan/(pair|pair_loop|matrix_pass|panels)\.", ["kernels/scan", "kernels/backward",
                                                             *SCANS[1:]]),
     (r"kernels/", [*SCANS, "kernels/backward"]),
-    (r"rules/(fast_weight_memory)", ["laws/fast_weight_memory", "memories/checked",
-                                     "memories/checked_numbers"]),
-    (r"rules/(hebbian|programmer|linear_attention)", [
-        "reference", "kernels/backward", "laws/linear_attention", "laws/decaying", "kernels/scan",
-        "memories/checked", "memories/checked_numbers"]),
-    (r"rules/gated_linear", ["reference", "kernels/backward", "laws/gated_linear_attention",
-                             "kernels/scan", "memories/checked", "memories/checked_numbers"]),
-    (r"rules/gated_delta", ["reference", "kernels/backward", "laws/gated_delta_rule",
-                            "kernels/scan", "memories/checked"]),
-    (r"rules/", ["reference", "kernels/backward", "laws/delta_rule", "laws/linear_attention",
-                 "laws/normalised_delta_rule", "laws/vector_delta_rule", "kernels/scan",
-                 "memories/checked", "memories/checked_numbers"]),
+    (r"rules/fast_weight_memory", ["laws/fast_weight_memory", *CHECKED]),
+    (r"rules/(hebbian|programmer)", ["laws/decaying", "reference", "kernels/backward",
+                                     "laws/linear_attention", *CHECKED]),
+    (r"rules/linear_attention", ["laws/linear_attention", "reference", "kernels/backward"]),
+    (r"rules/gated_linear", ["laws/gated_linear_attention", "reference", "kernels/backward",
+                             *CHECKED]),
+    (r"rules/gated_delta", ["laws/gated_delta_rule", "reference", "kernels/backward", *CHECKED]),
+    (r"rules/delta_rule", ["laws/normalised_delta_rule", "laws/delta_rule",
+                           "laws/vector_delta_rule", "reference", "kernels/backward", *CHECKED]),
+    (r"rules/affine", ["laws/delta_rule"]),
+    (r"rules/causal", ["laws/decaying", "laws/linear_attention", "laws/delta_rule"]),
+    (r"rules/(normaliser|sums)", ["laws/linear_attention", "laws/normalised_delta_rule", "reference",
+                                  "kernels/scan", "memories/hostile_states", *CHECKED]),
     (r"io/implementation/json", ["io/json", "io/safetensors", "bad_files"]),
     (r"io/implementation/(posix|standard)_files", ["io/files", "faults", "io/safetensors"]),
     (r"io/(implementation/)?weights", ["io/weights", "memories/hostile_states"]),
@@ -139,6 +141,10 @@ class Compiler:
             result.check_returncode()
             self.headers[source] = set(re.findall(r"include/fastweights/\S+", result.stdout))
         return self.headers[source]
+
+    def has_32_registers(self):
+        macros = self.run([self.command[-1], *self.options, "-dM", "-E", "-x", "c++", "/dev/null"])
+        return re.search(r"__AVX512F__|__aarch64__", macros.stdout) is not None
 
     def active_lines(self, names):
         """File -> its lines that the preprocessor keeps."""
@@ -336,6 +342,7 @@ def main():
     wanted = parser.parse_args(own)
 
     compiler = Compiler(eigen)
+    wide = compiler.has_32_registers()
     sources, chosen = {}, {}
     for folder, place in FOLDERS.items():
         if wanted.only not in (None, folder):
@@ -344,7 +351,7 @@ def main():
         active = compiler.active_lines(names)
         found = []
         for name in names:
-            sources[name] = code.Source(name, pathlib.Path(name).read_text(), active[name])
+            sources[name] = code.Source(name, pathlib.Path(name).read_text(), active[name], wide)
             found += [m for m in sources[name].mutants
                       if not wanted.text or any(t in label(m) for t in wanted.text)]
         if wanted.count and wanted.count < len(found):
