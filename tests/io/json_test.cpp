@@ -60,6 +60,9 @@ TEST_CASE("JSON: strings are decoded in place", "[json]") {
   CHECK(parts_of(R"("\u0041\u00e9\u20ac\uffff\ud83d\ude00!")") ==
         "\"A\u00e9\u20ac\uffff\U0001F600!");
   CHECK(parts_of("\"\\u0000\"") == "\"\0"s);
+  // The first and last code points around and of surrogate pairs.
+  CHECK(parts_of(R"("\ud7ff\ue000\ud800\udc00\udbff\udfff")") ==
+        "\"\xed\x9f\xbf\xee\x80\x80\U00010000\U0010ffff");
   std::string text = R"(["\u00e9x","y"])";
   Parts parts;
   json::JsonReader(text, parts).read();
@@ -76,6 +79,7 @@ TEST_CASE("JSON: an error says at which byte", "[json]") {
   CHECK(parts_of("\"\\\0\""s) == error_at(2, "an unknown escape"));
   CHECK(parts_of("\"\x1f\"") == error_at(1, "a control character in a string"));
   CHECK(parts_of("\"\\u12") == error_at(3, "expected four hexadecimal digits"));
+  CHECK(parts_of("\"\\u1234") == error_at(7, "a string does not end"));
   CHECK(parts_of("\"\\u12g4\"") == error_at(3, "expected four hexadecimal digits"));
   for (const char* half : {"\"\\udc00\"", "\"\\ud800\"", "\"\\ud800\\n\"", "\"\\ud800\\u0041\"",
                            "\"\\ud800\\ue000\""}) {

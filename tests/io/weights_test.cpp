@@ -148,6 +148,33 @@ TEST_CASE("save then load is the identity for the state of every memory", "[weig
   saves_its_state(fw::Deferred<Delta, 5, Eigen::half>(delta));
 }
 
+struct Numbers {
+  Eigen::Matrix<std::int64_t, Eigen::Dynamic, 1> ids;
+  double rate;
+  std::int64_t count;
+  static constexpr auto names = fw::names("ids", "rate", "count");
+};
+
+TEST_CASE("a count has a largest value, entries of an array and other numbers have none",
+          "[weights]") {
+  constexpr std::int64_t large = fw::max_count + 1;
+  const auto load = [](const Numbers& saved) {
+    SafeTensorsWriter writer;
+    fw::io::add_state(writer, saved);
+    Numbers loaded{saved.ids * 0, 0, 0};
+    fw::io::load_state(loaded, written(writer));
+    return loaded;
+  };
+  Numbers saved{Eigen::Matrix<std::int64_t, Eigen::Dynamic, 1>::Constant(2, large), 1e300,
+                fw::max_count};
+  const Numbers loaded = load(saved);
+  CHECK(loaded.ids == saved.ids);
+  CHECK(loaded.rate == saved.rate);
+  CHECK(loaded.count == saved.count);
+  saved.count = large;
+  CHECK(contains(error_of([&] { load(saved); }), "\"count\": expected a count of at most"));
+}
+
 TEST_CASE("a negative counter is refused by name", "[weights]") {
   const fw::KeyValueCache<double> cache({.key_size = 4, .value_size = 3}, {5});
   auto state = fw::initial_state(cache);

@@ -41,6 +41,22 @@ TEST_CASE("fast weight memory: the matrix stays inside the unit ball", "[fast_we
   CHECK(s.W.norm() > 0.9);
 }
 
+// W = u kᵀ of norm 1 is not divided by its norm, which would remove this gradient along W.
+TEST_CASE("fast weight memory: the gradient of a matrix on the unit sphere",
+          "[fast_weight_memory]") {
+  const Rule<> m({.key_size = 2, .value_size = 2});
+  const auto s = fw::initial_state(m);
+  auto ds = fw::zero_gradient(m);
+  ds.W(0, 0) = 1;
+  const Eigen::Vector2d first(1, 0);
+  Eigen::Vector2d dkey(0, 0), dvalue(0, 0);
+  double beta = 1, dbeta = 0;
+  m.write_vjp(s, {first, first, beta}, ds, {dkey, dvalue, dbeta});
+  CHECK(dvalue == first);
+  CHECK(dkey == first);
+  CHECK(dbeta == 1);
+}
+
 TEST_CASE("fast weight memory: inside the ball it equals a delta rule with layer norm",
           "[fast_weight_memory]") {
   const Rule<> m({.key_size = 3, .value_size = 4}, 0.25);

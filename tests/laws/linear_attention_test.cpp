@@ -59,6 +59,17 @@ TEST_CASE("the normaliser keeps counting beyond 2^24 in float", "[linear_attenti
   CHECK(s.normaliser.sum[0] - s.normaliser.compensation[0] == 16777216.0f + 1000.0f);
 }
 
+TEST_CASE("merged segments keep the rounding error of the normaliser", "[linear_attention]") {
+  const fw::LinearAttention<float, 1, 1, fw::AttentionNormaliser<float>> m({.key_size = 1}, {0.0f});
+  const Eigen::Matrix<float, 1, 1> one = Eigen::Matrix<float, 1, 1>::Ones(), two = 2 * one;
+  auto first = m.empty_segment(), second = m.empty_segment();
+  first.normaliser.sum[0] = 16777216.0f;  // 2^24, beyond which float has even numbers only
+  m.extend(first, {one, one});
+  m.extend(second, {two, one});
+  m.merge(first, second);
+  CHECK(double{first.normaliser.sum[0]} - double{first.normaliser.compensation[0]} == 16777219);
+}
+
 TEST_CASE("degenerate reads of normalised linear attention", "[linear_attention]") {
   const fw::LinearAttention<double, 2, 2, fw::AttentionNormaliser<double>> m({.key_size = 2},
                                                                              {0.0});
