@@ -1,0 +1,80 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write (k, v, p, β, α): a key to write to and a key p to look up. Read q.
+template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    vec<C, Dk> lookup;
+    num<C> beta;
+    num<C> decay;
+    static constexpr auto names = fw::names("key", "value", "lookup", "beta", "decay");
+    static constexpr auto roles =
+        fw::roles(Role::key, Role::value, Role::key, Role::strength, Role::decay);
+  };
+  template <int NewDk> using with_keys_of = KeyValueLookupBetaDecay<NewDk, Dv>;
+
+  Write<Extents> write() const {
+    return {{this->dk, 1}, {this->dv, 1}, {this->dk, 1}, {1, 1}, {1, 1}};
+  }
+};
+
+/// Comba: a delta rule whose look-up key p differs from the write key and reads the state before
+/// its decay.
+///
+///     u_t = β_t (v_t − W_{t−1} p_t)     W_t = α_t W_{t−1} + u_t k_tᵀ     y_t = W_t q_t
+///
+/// With p = α k it is the gated delta rule, with p = 0 gated linear attention.
+///
+/// Shapes: W d_v×d_k, k, p and q d_k, v and y d_v, β and α 1. Cost per token: 7 d_v d_k flops. β is
+/// in [0, 2]. Stable if p is a multiple of k, as in the source, and 0 ≤ β k·p ≤ 2 α. A zero key
+/// writes nothing. Throws std::invalid_argument when a size does not fit. Hu et al. 2025, arXiv
+/// 2506.02475.
+template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueLookupBetaDecay<Dk, Dv>;
+  static constexpr std::string_view name = "Comba";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit Comba(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const { return Comba<T, Dk, Dv>(signature_.sizes()); }
+
+  void write(OwnedState& s, const WriteToken<Comba>& t) const {
+    detail::correct<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key);
+  }
+  void read(const OwnedState& s, const ReadToken<Comba>& t, OutToken<Comba> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<Comba>& t, OwnedState& ds,
+                 WriteGradToken<Comba> dt) const {
+    detail::correct_vjp<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key, ds.W, dt.lookup,
+                            dt.value, dt.beta, dt.decay, dt.key);
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<Comba>& t, const OutGradToken<Comba>& dy,
+                OwnedState& ds, ReadGradToken<Comba> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  Signature signature_;
+};
+
+}  // namespace fw

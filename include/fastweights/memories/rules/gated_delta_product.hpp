@@ -1,0 +1,116 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write N times (k, v, β) and one decay α per token, read q. Keys, values and strengths have N
+/// columns per token.
+template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    mat<C, Dk, N> key;
+    mat<C, Dv, N> value;
+    mat<C, 1, N> beta;
+    num<C> decay;
+    static constexpr auto names = fw::names("key", "value", "beta", "decay");
+    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::decay);
+  };
+  template <int NewDk> using with_keys_of = KeyValueBetaProduct<NewDk, Dv, N>;
+
+  Write<Extents> write() const { return {{this->dk, N}, {this->dv, N}, {1, N}, {1, 1}}; }
+};
+
+/// The gated DeltaProduct: the state decays, then N delta rules write one after the other.
+///
+///     W_{t,0} = α_t W_{t−1}     W_{t,j} = W_{t,j−1} + β_{t,j} (v_{t,j} − W_{t,j−1} k_{t,j})
+///     k_{t,j}ᵀ W_t = W_{t,N}             y_t = W_t q_t
+///
+/// A product of N reflections can rotate, which one cannot. N = 1 is the gated delta rule.
+///
+/// Shapes: W d_v×d_k, k d_k×N, v d_v×N, β 1×N, α 1, q d_k, y d_v. A sequence of T tokens has N T
+/// columns of keys, values and strengths. Cost per token: (4 N + 3) d_v d_k flops. β is in [0, 2].
+/// Stable for β‖k‖² ≤ 2: normalise the keys. A zero key writes nothing. Throws
+/// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
+template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaProduct {
+  static_assert(N > 0, "GatedDeltaProduct: N is the number of writes per token");
+
+ public:
+  using Scalar = S;
+  using Signature = KeyValueBetaProduct<Dk, Dv, N>;
+  static constexpr std::string_view name = "GatedDeltaProduct";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit GatedDeltaProduct(Sizes<Dk, Dv> sizes = {})
+      : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const {
+    return GatedDeltaProduct<T, N, Dk, Dv>(signature_.sizes());
+  }
+
+  void write(OwnedState& s, const WriteToken<GatedDeltaProduct>& t) const {
+    detail::apply_decay(s.W, t.decay);
+    for (Index j = 0; j < N; ++j)
+      detail::correct<Dv>(s.W, t.key.col(j), t.value.col(j), t.beta(0, j), S(1), t.key.col(j));
+  }
+  Violation violation(const WriteToken<GatedDeltaProduct>& t) const {
+    for (Index j = 0; j < N; ++j)
+      if (const Violation v = delta_violation(t.beta(0, j), t.key.col(j))) return v;
+    return {};
+  }
+  void read(const OwnedState& s, const ReadToken<GatedDeltaProduct>& t,
+            OutToken<GatedDeltaProduct> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+
+  /// Recomputes no state: W_{t,j} x = W_{t−1} (α x) + Σ_{i≤j} u_i (k_i·x).
+  void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaProduct>& t, OwnedState& ds,
+                 WriteGradToken<GatedDeltaProduct> dt) const {
+    Eigen::Matrix<S, Dv, N> errors(signature_.dv, Index(N)), updates(signature_.dv, Index(N));
+    for (Index j = 0; j < N; ++j) {
+      const auto key = t.key.col(j);
+      errors.col(j).noalias() = s.W * (t.decay * key);
+      for (Index i = 0; i < j; ++i)
+        errors.col(j) += detail::product_sum(t.key.col(i), key) * updates.col(i);
+      errors.col(j) = t.value.col(j) - errors.col(j);
+      updates.col(j) = t.beta(0, j) * errors.col(j);
+    }
+    scratch<S, Dv>(signature_.dv, [&](auto& derror) {
+      for (Index j = N; j-- > 0;) {
+        const auto key = t.key.col(j);
+        auto dkey = dt.key.col(j);
+        derror.noalias() = ds.W * key;  // the gradient of u_j
+        dt.beta(0, j) += detail::product_sum(errors.col(j), derror);
+        derror *= t.beta(0, j);
+        dkey.noalias() += ds.W.transpose() * updates.col(j);
+        dt.value.col(j) += derror;
+        dkey.noalias() -= s.W.transpose() * (t.decay * derror);
+        for (Index i = 0; i < j; ++i)
+          dkey -= detail::product_sum(updates.col(i), derror) * t.key.col(i);
+        ds.W.noalias() -= derror * key.transpose();
+      }
+    });
+    detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaProduct>& t,
+                const OutGradToken<GatedDeltaProduct>& dy, OwnedState& ds,
+                ReadGradToken<GatedDeltaProduct> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write (k, v, α, b, w): a decay and an erase strength per key row, a write strength per value
+/// row. Read q.
+template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    vec<C, Dk> decay;
+    vec<C, Dk> erase;
+    vec<C, Dv> write;
+    static constexpr auto names = fw::names("key", "value", "decay", "erase", "write");
+    static constexpr auto roles =
+        fw::roles(Role::key, Role::value, Role::decay, Role::strength, Role::strength);
+  };
+  template <int NewDk> using with_keys_of = KeyValueDecayEraseWrite<NewDk, Dv>;
+
+  Write<Extents> write() const {
+    return {{this->dk, 1}, {this->dv, 1}, {this->dk, 1}, {this->dk, 1}, {this->dv, 1}};
+  }
+};
+
+/// The second gated delta rule: what is erased and what is written have strengths of their own.
+///
+///     W̄_t = W_{t−1} diag(α_t)     W_t = W̄_t + (w_t ⊙ v_t − W̄_t (b_t ⊙ k_t)) k_tᵀ     y_t = W_t q_t
+///
+/// With b = β and w = β it is Kimi delta attention, GatedDeltaRule with KeyValueBetaVectorDecay.
+///
+/// Shapes: W d_v×d_k, k, q, α and b d_k, v, y and w d_v. Cost per token: 7 d_v d_k flops. b and w
+/// are in [0, 2]. Stable for Σ_i b_i k_i² ≤ 2. A zero key writes nothing. Throws
+/// std::invalid_argument when a size does not fit. arXiv 2605.22791.
+template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueDecayEraseWrite<Dk, Dv>;
+  static constexpr std::string_view name = "GatedDeltaRule2";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit GatedDeltaRule2(Sizes<Dk, Dv> sizes = {})
+      : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const { return GatedDeltaRule2<T, Dk, Dv>(signature_.sizes()); }
+
+  void write(OwnedState& s, const WriteToken<GatedDeltaRule2>& t) const {
+    with_lookup(t, [&](const auto& lookup, const auto& value) FASTWEIGHTS_INLINE_LAMBDA {
+      detail::correct<Dv>(s.W, lookup, value, S(1), t.decay, t.key);
+    });
+  }
+  Violation violation(const WriteToken<GatedDeltaRule2>& t) const {
+    return delta_violation(1.0, t.erase.cwiseProduct(t.key).cwiseProduct(t.key).cwiseSqrt(),
+                           "the sum of erase times key squared");
+  }
+  void read(const OwnedState& s, const ReadToken<GatedDeltaRule2>& t,
+            OutToken<GatedDeltaRule2> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule2>& t, OwnedState& ds,
+                 WriteGradToken<GatedDeltaRule2> dt) const {
+    with_lookup(t, [&](const auto& lookup, const auto& value) {
+      scratch<S, Dk>(signature_.dk, [&](auto& dlookup) {
+        scratch<S, Dv>(signature_.dv, [&](auto& dvalue) {
+          S unused(0);
+          dlookup.setZero();
+          dvalue.setZero();
+          detail::correct_vjp<Dv>(s.W, lookup, value, S(1), t.decay, t.key, ds.W, dlookup, dvalue,
+                                  unused, dt.decay, dt.key);
+          dt.value += t.write.cwiseProduct(dvalue);
+          dt.write += t.value.cwiseProduct(dvalue);
+          dt.decay += t.erase.cwiseProduct(t.key).cwiseProduct(dlookup);
+          dt.erase += t.decay.cwiseProduct(t.key).cwiseProduct(dlookup);
+          dt.key += t.decay.cwiseProduct(t.erase).cwiseProduct(dlookup);
+        });
+      });
+    });
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaRule2>& t,
+                const OutGradToken<GatedDeltaRule2>& dy, OwnedState& ds,
+                ReadGradToken<GatedDeltaRule2> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.
+  template <class F> void with_lookup(const WriteToken<GatedDeltaRule2>& t, const F& f) const {
+    scratch<S, Dk>(signature_.dk, [&](auto& lookup) FASTWEIGHTS_INLINE_LAMBDA {
+      scratch<S, Dv>(signature_.dv, [&](auto& value) FASTWEIGHTS_INLINE_LAMBDA {
+        lookup = t.decay.cwiseProduct(t.erase).cwiseProduct(t.key);
+        value = t.write.cwiseProduct(t.value);
+        f(lookup, value);
+      });
+    });
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write (k, v, β, α) with one decay per value row. Read q.
+template <int Dk, int Dv> struct KeyValueBetaRowDecay : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    num<C> beta;
+    vec<C, Dv> decay;
+    static constexpr auto names = fw::names("key", "value", "beta", "decay");
+    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::decay);
+  };
+  template <int NewDk> using with_keys_of = KeyValueBetaRowDecay<NewDk, Dv>;
+
+  Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {this->dv, 1}}; }
+};
+
+/// The gated Oja rule: a delta rule whose values look up keys, while value rows decay.
+///
+///     W̄_t = diag(α_t) W_{t−1}     W_t = W̄_t + β_t v_t (k_t − W̄_tᵀ v_t)ᵀ     y_t = W_t q_t
+///
+/// Its transpose is GatedDeltaRule with KeyValueBetaVectorDecay whose keys and values are swapped.
+///
+/// Shapes: W d_v×d_k, k and q d_k, v, y and α d_v, β 1. Cost per token: 7 d_v d_k flops. β is in
+/// [0, 2]. Stable for β‖v‖² ≤ 2: normalise the values. A zero value writes nothing. Throws
+/// std::invalid_argument when a size does not fit. Oja 1982; the gated form is that of
+/// flash-linear-attention.
+template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueBetaRowDecay<Dk, Dv>;
+  static constexpr std::string_view name = "GatedOjaRule";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit GatedOjaRule(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const { return GatedOjaRule<T, Dk, Dv>(signature_.sizes()); }
+
+  void write(OwnedState& s, const WriteToken<GatedOjaRule>& t) const {
+    s.W.array().colwise() *= t.decay.array();
+    scratch<S, Dk>(signature_.dk, [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
+      update.noalias() = s.W.transpose() * t.value;
+      update = t.beta * (t.key - update);
+      s.W.noalias() += t.value * update.transpose();
+    });
+  }
+  Violation violation(const WriteToken<GatedOjaRule>& t) const {
+    return delta_violation(t.beta, t.value, "beta times the squared norm of value");
+  }
+  void read(const OwnedState& s, const ReadToken<GatedOjaRule>& t, OutToken<GatedOjaRule> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<GatedOjaRule>& t, OwnedState& ds,
+                 WriteGradToken<GatedOjaRule> dt) const {
+    scratch<S, Dk, 2>(signature_.dk, [&](auto& error, auto& derror) {
+      scratch<S, Dv>(signature_.dv, [&](auto& along) {
+        along = t.decay.cwiseProduct(t.value);
+        error.noalias() = s.W.transpose() * along;  // W̄ᵀ v
+        error = t.key - error;
+        derror.noalias() = ds.W.transpose() * t.value;  // the gradient of the update
+        dt.beta += detail::product_sum(error, derror);
+        error *= t.beta;
+        dt.value.noalias() += ds.W * error;
+        derror *= t.beta;
+        dt.key += derror;
+        along.noalias() = s.W * derror;
+        dt.value -= t.decay.cwiseProduct(along);
+        ds.W.noalias() -= t.value * derror.transpose();  // the gradient of W̄
+        dt.decay += s.W.cwiseProduct(ds.W).rowwise().sum();
+        ds.W.array().colwise() *= t.decay.array();
+      });
+    });
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<GatedOjaRule>& t,
+                const OutGradToken<GatedOjaRule>& dy, OwnedState& ds,
+                ReadGradToken<GatedOjaRule> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  Signature signature_;
+};
+
+}  // namespace fw

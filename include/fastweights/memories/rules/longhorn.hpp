@@ -1,0 +1,115 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// How Longhorn forgets.
+enum class LonghornForm {
+  exact,    ///< a delta rule: I − δ k kᵀ for every value row
+  diagonal  ///< as published code: 1 − δ k_j² for every entry
+};
+
+/// Longhorn: the implicit step of online regression, stable for any key. β is the strength of a
+/// value row.
+///
+///     δ_t = β_t / (1 + β_t ‖k_t‖²)        (per value row)
+///     exact:     W_t = W_{t−1} + δ_t ⊙ (v_t − W_{t−1} k_t) k_tᵀ
+///     diagonal:  W_t = (1 − δ_t (k_t ⊙ k_t)ᵀ) ⊙ W_{t−1} + (δ_t ⊙ v_t) k_tᵀ     y_t = W_t q_t
+///
+/// Shapes: W d_v×d_k, k and q d_k, v, y and β d_v. Cost per token: 6 d_v d_k flops. β is at least
+/// 0. A zero key writes nothing. Throws std::invalid_argument when a size does not fit. Liu et al.
+/// 2024, arXiv 2407.14207, eq. 8–10.
+template <class S, int Dk = Dynamic, int Dv = Dk, LonghornForm form = LonghornForm::diagonal>
+class Longhorn {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueVectorBeta<Dk, Dv>;
+  static constexpr std::string_view name = "Longhorn";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit Longhorn(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const { return Longhorn<T, Dk, Dv, form>(signature_.sizes()); }
+
+  void write(OwnedState& s, const WriteToken<Longhorn>& t) const {
+    with_step(t, [&](const auto& step) FASTWEIGHTS_INLINE_LAMBDA {
+      if constexpr (form == LonghornForm::exact) {
+        detail::correct<Dv>(s.W, t.key, t.value, step, S(1), t.key);
+      } else {
+        for (Index j = 0; j < signature_.dk; ++j) {
+          const S k = t.key[j];
+          s.W.col(j) += step.cwiseProduct(k * t.value - (k * k) * s.W.col(j));
+        }
+      }
+    });
+  }
+  void read(const OwnedState& s, const ReadToken<Longhorn>& t, OutToken<Longhorn> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, OwnedState& ds,
+                 WriteGradToken<Longhorn> dt) const {
+    with_step(t, [&](const auto& step) {
+      scratch<S, Dv>(signature_.dv, [&](auto& dstep) {
+        dstep.setZero();
+        if constexpr (form == LonghornForm::exact)
+          exact_vjp(s, t, step, ds, dt, dstep);
+        else
+          diagonal_vjp(s, t, step, ds, dt, dstep);
+        // dδ/dβ = δ²/β² and dδ/d‖k‖² = −δ²
+        const S square = detail::product_sum(t.key, t.key);
+        dt.key -= (S(2) * detail::product_sum(step.cwiseProduct(step), dstep)) * t.key;
+        dt.beta.array() += dstep.array() / (S(1) + square * t.beta.array()).square();
+      });
+    });
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<Longhorn>& t, const OutGradToken<Longhorn>& dy,
+                OwnedState& ds, ReadGradToken<Longhorn> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  // δ
+  template <class F> void with_step(const WriteToken<Longhorn>& t, const F& f) const {
+    scratch<S, Dv>(signature_.dv, [&](auto& step) FASTWEIGHTS_INLINE_LAMBDA {
+      const S square = detail::product_sum(t.key, t.key);
+      step.array() = t.beta.array() / (S(1) + square * t.beta.array());
+      f(step);
+    });
+  }
+  template <class D, class DD>
+  void exact_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, const D& step, OwnedState& ds,
+                 WriteGradToken<Longhorn>& dt, DD& dstep) const {
+    S unused(0);
+    detail::correct_vjp<Dv>(s.W, t.key, t.value, step, S(1), t.key, ds.W, dt.key, dt.value, dstep,
+                            unused, dt.key);
+  }
+  template <class D, class DD>
+  void diagonal_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, const D& step,
+                    OwnedState& ds, WriteGradToken<Longhorn>& dt, DD& dstep) const {
+    for (Index j = 0; j < signature_.dk; ++j) {
+      const S k = t.key[j];
+      auto dw = ds.W.col(j);
+      const auto w = s.W.col(j);
+      dstep += dw.cwiseProduct(k * t.value - (k * k) * w);
+      dt.value += k * dw.cwiseProduct(step);
+      dt.key[j] += dw.cwiseProduct(step).cwiseProduct(t.value - (S(2) * k) * w).sum();
+      dw -= (k * k) * step.cwiseProduct(dw).eval();
+    }
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write (k, v, a, b): a removal key a and a replacement key b. Read q.
+template <int Dk, int Dv> struct KeyValueRemoval : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    vec<C, Dk> removal;
+    vec<C, Dk> replacement;
+    static constexpr auto names = fw::names("key", "value", "removal", "replacement");
+    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::key, Role::key);
+  };
+  template <int NewDk> using with_keys_of = KeyValueRemoval<NewDk, Dv>;
+
+  Write<Extents> write() const {
+    return {{this->dk, 1}, {this->dv, 1}, {this->dk, 1}, {this->dk, 1}};
+  }
+};
+
+/// The same with one decay α per key row.
+template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    vec<C, Dk> removal;
+    vec<C, Dk> replacement;
+    vec<C, Dk> decay;
+    static constexpr auto names = fw::names("key", "value", "removal", "replacement", "decay");
+    static constexpr auto roles =
+        fw::roles(Role::key, Role::value, Role::key, Role::key, Role::decay);
+  };
+  template <int NewDk> using with_keys_of = KeyValueRemovalVectorDecay<NewDk, Dv>;
+
+  Write<Extents> write() const {
+    return {{this->dk, 1}, {this->dv, 1}, {this->dk, 1}, {this->dk, 1}, {this->dk, 1}};
+  }
+};
+
+/// A transition that is diagonal plus low rank: W decays, what it has under a is moved to b, and v
+/// is added under k.
+///
+///     W_t = W_{t−1} diag(α_t) + (W_{t−1} a_t) b_tᵀ + v_t k_tᵀ     y_t = W_t q_t
+///
+/// With one decay per key row (`KeyValueRemovalVectorDecay`, the default) it is the recurrence of
+/// RWKV-7, where a = −κ̂ and b = κ̂ ⊙ η; without (`KeyValueRemoval`, α = 1) it is IPLR, identity
+/// plus low rank. a = −β k, b = k and v times β give the delta rule; a = 0 or b = 0 gated linear
+/// attention.
+///
+/// Shapes: W d_v×d_k, k, q, a, b and α d_k, v and y d_v. Cost per token: 9 d_v d_k flops. Stable if
+/// diag(α) + a bᵀ does not grow, as for a = −β α ⊙ k, b = k, β‖k‖² ≤ 2; the rule cannot tell from
+/// one token. Throws std::invalid_argument when a size does not fit. Peng et al. 2025, arXiv
+/// 2503.14456; IPLR as in flash-linear-attention.
+template <class S, int Dk = Dynamic, int Dv = Dk,
+          template <int, int> class Inputs = KeyValueRemovalVectorDecay>
+class LowRankRule {
+ public:
+  using Scalar = S;
+  using Signature = Inputs<Dk, Dv>;
+  static constexpr std::string_view name = "LowRankRule";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit LowRankRule(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
+  template <class T> auto cast() const {
+    return LowRankRule<T, Dk, Dv, Inputs>(signature_.sizes());
+  }
+
+  void write(OwnedState& s, const WriteToken<LowRankRule>& t) const {
+    scratch<S, Dv>(signature_.dv, [&](auto& removed) FASTWEIGHTS_INLINE_LAMBDA {
+      removed.noalias() = s.W * t.removal;
+      if constexpr (requires { t.decay; }) detail::apply_decay(s.W, t.decay);
+      s.W.noalias() += removed * t.replacement.transpose();
+      s.W.noalias() += t.value * t.key.transpose();
+    });
+  }
+  void read(const OwnedState& s, const ReadToken<LowRankRule>& t, OutToken<LowRankRule> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<LowRankRule>& t, OwnedState& ds,
+                 WriteGradToken<LowRankRule> dt) const {
+    dt.value.noalias() += ds.W * t.key;
+    dt.key.noalias() += ds.W.transpose() * t.value;
+    scratch<S, Dv, 2>(signature_.dv, [&](auto& removed, auto& dremoved) {
+      removed.noalias() = s.W * t.removal;
+      dremoved.noalias() = ds.W * t.replacement;
+      dt.replacement.noalias() += ds.W.transpose() * removed;
+      if constexpr (requires { t.decay; }) detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
+      detail::product_vjp(s.W, t.removal, dremoved, ds.W, dt.removal);
+    });
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<LowRankRule>& t,
+                const OutGradToken<LowRankRule>& dy, OwnedState& ds,
+                ReadGradToken<LowRankRule> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  Signature signature_;
+};
+
+}  // namespace fw

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write (k, v, θ, η, α): the rate of the gradient, the decay of the momentum, and how much is
+/// forgotten. Read q.
+template <int Dk, int Dv> struct KeyValueMomentum : QueryOutput<Dk, Dv> {
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    num<C> rate;
+    num<C> momentum;
+    num<C> forget;
+    static constexpr auto names = fw::names("key", "value", "rate", "momentum", "forget");
+    static constexpr auto roles =
+        fw::roles(Role::key, Role::value, Role::strength, Role::decay, Role::strength);
+  };
+  template <int NewDk> using with_keys_of = KeyValueMomentum<NewDk, Dv>;
+
+  Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}, {1, 1}}; }
+};
+
+/// The linear memory of Titans: gradient descent on ‖W k − v‖² with momentum S and forgetting.
+///
+///     S_t = η_t S_{t−1} − 2 θ_t (W_{t−1} k_t − v_t) k_tᵀ     W_t = (1 − α_t) W_{t−1} + S_t
+///     y_t = W_t q_t
+///
+/// With η = 0 and α = 0 it is the delta rule with β = 2θ.
+///
+/// Shapes: W and S d_v×d_k, k and q d_k, v and y d_v, θ, η and α 1. Cost per token: 9 d_v d_k
+/// flops. θ and α are in [0, 1], η in [0, 1]. Stable for θ‖k‖² ≤ 1 + η, if they are constant:
+/// normalise the keys. Throws std::invalid_argument when a size does not fit. Behrouz, Zhong,
+/// Mirrokni 2025, arXiv 2501.00663, eq. 11–15.
+template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueMomentum<Dk, Dv>;
+  static constexpr std::string_view name = "TitansMemory";
+
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    mat<C, Dv, Dk> momentum;  ///< S
+    static constexpr auto names = fw::names("W", "momentum");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit TitansMemory(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const MemberExtent W{signature_.dv, signature_.dk};
+    return {W, W};
+  }
+  template <class T> auto cast() const { return TitansMemory<T, Dk, Dv>(signature_.sizes()); }
+
+  void write(OwnedState& s, const WriteToken<TitansMemory>& t) const {
+    scratch<S, Dv>(signature_.dv, [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
+      update.noalias() = s.W * t.key;
+      update = S(2) * t.rate * (t.value - update);
+      s.momentum *= t.momentum;
+      s.momentum.noalias() += update * t.key.transpose();
+      s.W *= S(1) - t.forget;
+      s.W += s.momentum;
+    });
+  }
+  Violation violation(const WriteToken<TitansMemory>& t) const {
+    if (Eigen::numext::real(t.forget) > 1)
+      return {"forget", static_cast<double>(Eigen::numext::real(t.forget)), "0 to 1"};
+    return delta_violation(t.rate, t.key, "rate times the squared norm of key");
+  }
+  void read(const OwnedState& s, const ReadToken<TitansMemory>& t, OutToken<TitansMemory> y) const {
+    y.output.noalias() = s.W * t.query;
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<TitansMemory>& t, OwnedState& ds,
+                 WriteGradToken<TitansMemory> dt) const {
+    ds.momentum += ds.W;  // the gradient of S_t
+    dt.forget -= s.W.cwiseProduct(ds.W).sum();
+    dt.momentum += s.momentum.cwiseProduct(ds.momentum).sum();
+    scratch<S, Dv, 2>(signature_.dv, [&](auto& error, auto& derror) {
+      error.noalias() = s.W * t.key;
+      error = t.value - error;
+      derror.noalias() = ds.momentum * t.key;  // the gradient of the update
+      dt.rate += S(2) * detail::product_sum(error, derror);
+      error *= S(2) * t.rate;
+      dt.key.noalias() += ds.momentum.transpose() * error;
+      derror *= S(2) * t.rate;
+      dt.value += derror;
+      dt.key.noalias() -= s.W.transpose() * derror;
+      ds.W *= S(1) - t.forget;
+      ds.W.noalias() -= derror * t.key.transpose();
+    });
+    ds.momentum *= t.momentum;
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<TitansMemory>& t,
+                const OutGradToken<TitansMemory>& dy, OwnedState& ds,
+                ReadGradToken<TitansMemory> dt) const {
+    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+ private:
+  Signature signature_;
+};
+
+}  // namespace fw
