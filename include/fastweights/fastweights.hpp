@@ -41,9 +41,9 @@
 // Continuous signals: bases, densities, ridge regression, attention over coefficients.
 #include <fastweights/continuous/attend.hpp>
 #include <fastweights/continuous/basis.hpp>
+#include <fastweights/continuous/components.hpp>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
-#include <fastweights/continuous/components.hpp>
 #include <fastweights/continuous/moments.hpp>
 #include <fastweights/continuous/operator_cache.hpp>
 #include <fastweights/continuous/ridge.hpp>
@@ -61,15 +61,24 @@
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/gated_oja_rule.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/longhorn.hpp>
+#include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
+#include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
+#include <fastweights/memories/rules/rwkv6.hpp>
 #include <fastweights/memories/rules/sums.hpp>
+#include <fastweights/memories/rules/titans_memory.hpp>
 
 // Feature maps of keys and queries.
 #include <fastweights/feature_maps/chain.hpp>

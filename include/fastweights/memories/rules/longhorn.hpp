@@ -19,9 +19,9 @@ enum class LonghornForm {
 ///     exact:     W_t = W_{t−1} + δ_t ⊙ (v_t − W_{t−1} k_t) k_tᵀ
 ///     diagonal:  W_t = (1 − δ_t (k_t ⊙ k_t)ᵀ) ⊙ W_{t−1} + (δ_t ⊙ v_t) k_tᵀ     y_t = W_t q_t
 ///
-/// Shapes: W d_v×d_k, k and q d_k, v, y and β d_v. Cost per token: 6 d_v d_k flops. β is at least
-/// 0. A zero key writes nothing. Throws std::invalid_argument when a size does not fit. Liu et al.
-/// 2024, arXiv 2407.14207, eq. 8–10.
+/// Shapes: W d_v×d_k, k and q d_k, v, y and β d_v. Cost per token: 7 d_v d_k flops, exact 6.
+/// β is at least 0. A zero key writes nothing. Throws std::invalid_argument when a size does not
+/// fit. Liu et al. 2024, arXiv 2407.14207, eq. 8–10.
 template <class S, int Dk = Dynamic, int Dv = Dk, LonghornForm form = LonghornForm::diagonal>
 class Longhorn {
  public:
@@ -105,7 +105,7 @@ class Longhorn {
       dstep += dw.cwiseProduct(k * t.value - (k * k) * w);
       dt.value += k * dw.cwiseProduct(step);
       dt.key[j] += dw.cwiseProduct(step).cwiseProduct(t.value - (S(2) * k) * w).sum();
-      dw -= (k * k) * step.cwiseProduct(dw).eval();
+      dw -= (k * k) * step.cwiseProduct(dw);
     }
   }
 
