@@ -8,7 +8,6 @@
 
 namespace {
 
-using fw::Dynamic;
 using fw::Index;
 using Gated = fw::GatedDeltaRule<double>;
 

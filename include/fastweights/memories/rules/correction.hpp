@@ -52,9 +52,9 @@ void correct_vjp(const W& w, const A& lookup, const V& value, const Beta& beta, 
     error = value - error;
     derror.noalias() = dw * key;  // the gradient of u
     add_scale_vjp(error, derror, dbeta);
-    error = decayed(beta, error).eval();
+    error = decayed(beta, error);
     dkey.noalias() += dw.transpose() * error;
-    derror = decayed(beta, derror).eval();
+    derror = decayed(beta, derror);
     dvalue += derror;
     dlookup.noalias() -= w.transpose() * derror;
     apply_decay_vjp(w, decay, dw, ddecay);

@@ -63,7 +63,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
     });
   }
   Violation violation(const WriteToken<GatedDeltaRule2>& t) const {
-    return delta_violation(1.0, t.erase.cwiseProduct(t.key).cwiseProduct(t.key).cwiseSqrt(),
+    // Σ b k² as the squared norm of √b ⊙ k
+    return delta_violation(1.0, t.erase.cwiseSqrt().cwiseProduct(t.key),
                            "the sum of erase times key squared");
   }
   void read(const OwnedState& s, const ReadToken<GatedDeltaRule2>& t,

@@ -79,8 +79,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
     s.A = t.moment_decay * s.A + t.moment_beta * t.key.cwiseProduct(t.key);
     scratch<S, Dk, 2>(signature_.dk, [&](auto& lookup, auto& key) FASTWEIGHTS_INLINE_LAMBDA {
       lookup = detail::decayed(t.decay, t.key);
-      for (Index j = 0; j < key.size(); ++j)
-        key[j] = scale_of(s.A[j], s.slow.log_scale).value * t.key[j];
+      precondition(s.A, s.slow.log_scale, t.key, key);
       detail::correct<Dv>(s.W, lookup, t.value, t.beta, t.decay, key);
     });
   }
@@ -94,28 +93,25 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   void write_vjp(const OwnedState& s, const WriteToken<PreconditionedDeltaRule>& t, OwnedState& ds,
                  WriteGradToken<PreconditionedDeltaRule> dt) const {
     scratch<S, Dk, 5>(signature_.dk,
-                      [&](auto& lookup, auto& key, auto& slope, auto& dlookup, auto& dkey) {
+                      [&](auto& lookup, auto& key, auto& A, auto& dlookup, auto& dkey) {
                         lookup = detail::decayed(t.decay, t.key);
-                        for (Index j = 0; j < key.size(); ++j) {
-                          const S A = t.moment_decay * s.A[j] + t.moment_beta * t.key[j] * t.key[j];
-                          const Scale scale = scale_of(A, s.slow.log_scale);
-                          key[j] = scale.value * t.key[j];
-                          slope[j] = scale.slope;
-                          dlookup[j] = dkey[j] = S(0);
-                        }
+                        A = t.moment_decay * s.A + t.moment_beta * t.key.cwiseProduct(t.key);
+                        precondition(A, s.slow.log_scale, t.key, key);
+                        dlookup.setZero();
+                        dkey.setZero();
                         detail::correct_vjp<Dv>(s.W, lookup, t.value, t.beta, t.decay, key, ds.W,
                                                 dlookup, dt.value, dt.beta, dt.decay, dkey);
                         detail::add_scale_vjp(t.key, dlookup, dt.decay);
                         dt.key += detail::decayed(t.decay, dlookup);
                         for (Index j = 0; j < key.size(); ++j) {
-                          const S k = t.key[j], A = t.moment_decay * s.A[j] + t.moment_beta * k * k;
-                          dt.key[j] += scale_of(A, s.slow.log_scale).value * dkey[j];
-                          const S dr = slope[j] * k * dkey[j];
+                          const S k = t.key[j];
+                          const Scale scale = scale_of(A[j], s.slow.log_scale);
+                          const S dr = scale.slope * k * dkey[j];
+                          const S dA = ds.A[j] + dr / (A[j] + epsilon());
                           ds.slow.log_scale -= dr;
-                          const S dA = ds.A[j] + dr / (A + S(1e-6));
                           dt.moment_decay += s.A[j] * dA;
                           dt.moment_beta += k * k * dA;
-                          dt.key[j] += S(2) * t.moment_beta * k * dA;
+                          dt.key[j] += scale.value * dkey[j] + S(2) * t.moment_beta * k * dA;
                           ds.A[j] = t.moment_decay * dA;
                         }
                       });
@@ -127,13 +123,21 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   }
 
  private:
+  static S epsilon() { return S(1e-6); }
+
+  // k̂
+  template <class A, class K, class Preconditioned>
+  static void precondition(const A& moment, const S& log_scale, const K& key, Preconditioned& to) {
+    for (Index j = 0; j < to.size(); ++j) to[j] = scale_of(moment[j], log_scale).value * key[j];
+  }
+
   // 1.5^{−r/(1+|r|)} and its derivative with respect to r.
   struct Scale {
     S value, slope;
   };
   static Scale scale_of(const S& A, const S& log_scale) {
     using std::exp, std::log;
-    const S r = log(S(A + S(1e-6))) - log_scale;
+    const S r = log(S(A + epsilon())) - log_scale;
     const S one_and_size = Eigen::numext::real(r) < 0 ? S(S(1) - r) : S(S(1) + r);
     const S logarithm(0.40546510810816438198);  // log 1.5
     const S value = exp(S(-logarithm * r / one_and_size));
