@@ -9,17 +9,19 @@ Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view
     Array array = file[name];
     given_[name] = array;
     if (layout.logarithms.contains(member)) array.flat() = array.flat().array().exp();
-    if (member == "query" || member == "key")
-      if (layout.normalise >= 0) {
-        auto columns = array.columns();
-        columns.array().rowwise() /=
-            (columns.colwise().squaredNorm().array() + layout.normalise).sqrt();
-      }
+    if (is_normalised(member)) {
+      auto columns = array.columns();
+      columns.array().rowwise() /=
+          (columns.colwise().squaredNorm().array() + layout.normalise).sqrt();
+    }
     if (member == "query" && layout.scales_query) array.flat() *= scale(array);
     arrays_[name] = array;
   }
 }
 
+bool Inputs::is_normalised(std::string_view member) const {
+  return layout_.normalise >= 0 && (member == "query" || member == "key");
+}
 double Inputs::scale(const Array& query) const { return 1 / std::sqrt(double(query.axis(3))); }
 
 Inputs Inputs::zeros() const {
@@ -35,7 +37,7 @@ void Inputs::compare(const std::string& kind, Inputs& gradients) const {
     if (!done.insert(name).second) continue;
     Array d = gradients.of(member), given = given_.at(name), ours = of(member);
     if (member == "query" && layout_.scales_query) d.flat() *= scale(d);
-    if ((member == "query" || member == "key") && layout_.normalise >= 0) {
+    if (is_normalised(member)) {
       const auto x = given.columns();
       auto dx = d.columns();
       for (Index i = 0; i < x.cols(); ++i) {
@@ -51,80 +53,73 @@ void Inputs::compare(const std::string& kind, Inputs& gradients) const {
 
 namespace {
 
-// Calls f(entries of the leaf in the order of the file, path) for every leaf.
-template <class F> void for_each_leaf(const fw::detail::Object& state, const F& f) {
-  fw::detail::visit_leaves(
-      &state, 1, [&](const fw::detail::Leaf* leaf, const auto& path) { f(*leaf, path.text()); });
-}
-
-// The entries of head h of sequence b. `index` maps the order of a file to that of the leaf.
+// Calls f(entry of the leaf, entry of the array) for the entries of a place.
 template <class F>
-void for_each_entry(const fw::detail::Leaf& leaf, Array& array, Index part, bool key_major,
+void for_each_entry(const fw::detail::Leaf& leaf, Array& array, const States::Place& place,
                     const F& f) {
   auto* const entries = static_cast<double*>(leaf.data);
   for (Index i = 0; i < leaf.size(); ++i)
-    f(entries[key_major ? i : leaf.from_row_major(i)], *array.at(part * leaf.size() + i));
+    f(entries[place.key_major ? i : leaf.from_row_major(i)],
+      *array.at(place.part * leaf.size() + i));
+}
+void load(const fw::detail::Leaf& leaf, Array array, const States::Place& place) {
+  for_each_entry(leaf, array, place, [](double& ours, double theirs) { ours = theirs; });
 }
 
 }  // namespace
 
+// Calls f(leaf, place) for every leaf of a state that the file has.
+template <class F>
+void States::visit(const fw::detail::Object& state, Index b, Index h, bool is_final, const F& f) {
+  const auto visit_leaf = [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
+    if (const auto kept = layout_.state.find(path.text()); kept != layout_.state.end()) {
+      const auto& [initial, final, key_major] = kept->second;
+      const std::string& name = is_final ? final : initial;
+      if (file_.has(name)) f(*leaf, Place{name, b * heads_ + h, key_major});
+    }
+    if (const auto slow = layout_.slow.find(path.text()); slow != layout_.slow.end() && !is_final)
+      f(*leaf, Place{slow->second, h, true});
+  };
+  fw::detail::visit_leaves(&state, 1, visit_leaf);
+}
+
 void States::load_initial(const fw::detail::Object& state, Index b, Index h) {
-  for_each_leaf(state, [&](const fw::detail::Leaf& leaf, const std::string& path) {
-    const auto copy = [&](const std::string& name, Index part, bool key_major) {
-      Array array = file_[name];
-      for_each_entry(leaf, array, part, key_major,
-                     [](double& ours, double theirs) { ours = theirs; });
-    };
-    if (const auto kept = layout_.state.find(path);
-        kept != layout_.state.end() && file_.has(kept->second.initial))
-      copy(kept->second.initial, b * heads_ + h, kept->second.key_major);
-    if (const auto slow = layout_.slow.find(path); slow != layout_.slow.end())
-      copy(slow->second, h, true);
+  visit(state, b, h, false, [&](const fw::detail::Leaf& leaf, const Place& place) {
+    load(leaf, file_[place.name], place);
   });
 }
 
 void States::load_gradient(const fw::detail::Object& dstate, Index b, Index h) {
-  for_each_leaf(dstate, [&](const fw::detail::Leaf& leaf, const std::string& path) {
-    const auto kept = layout_.state.find(path);
-    if (kept == layout_.state.end() || !file_.has("up_" + kept->second.final)) return;
-    Array up = file_["up_" + kept->second.final];
-    for_each_entry(leaf, up, b * heads_ + h, kept->second.key_major,
-                   [](double& ours, double theirs) { ours = theirs; });
+  visit(dstate, b, h, true, [&](const fw::detail::Leaf& leaf, const Place& place) {
+    load(leaf, file_["up_" + place.name], place);
   });
 }
 
 void States::keep_final(const fw::detail::Object& state, Index b, Index h) {
-  for_each_leaf(state, [&](const fw::detail::Leaf& leaf, const std::string& path) {
-    const auto kept = layout_.state.find(path);
-    if (kept == layout_.state.end() || !file_.has(kept->second.final)) return;
-    Array& final =
-        finals_.try_emplace(kept->second.final, file_.like(kept->second.final)).first->second;
-    for_each_entry(leaf, final, b * heads_ + h, kept->second.key_major,
-                   [](double ours, double& kept_entry) { kept_entry = ours; });
+  visit(state, b, h, true, [&](const fw::detail::Leaf& leaf, const Place& place) {
+    Array& final = finals_.try_emplace(place.name, file_.like(place.name)).first->second;
+    for_each_entry(leaf, final, place, [](double ours, double& kept) { kept = ours; });
   });
 }
 
 void States::keep_gradient(const fw::detail::Object& dstate, Index b, Index h) {
-  for_each_leaf(dstate, [&](const fw::detail::Leaf& leaf, const std::string& path) {
-    const auto add = [&](const std::string& name, Index part, bool key_major) {
-      Array& d = gradients_.try_emplace(name, file_.like(name, 0)).first->second;
-      for_each_entry(leaf, d, part, key_major, [](double ours, double& sum) { sum += ours; });
-    };
-    if (const auto kept = layout_.state.find(path);
-        kept != layout_.state.end() && file_.has(kept->second.initial))
-      add(kept->second.initial, b * heads_ + h, kept->second.key_major);
-    if (const auto slow = layout_.slow.find(path); slow != layout_.slow.end())
-      add(slow->second, h, true);
+  visit(dstate, b, h, false, [&](const fw::detail::Leaf& leaf, const Place& place) {
+    Array& d = gradients_.try_emplace(place.name, file_.like(place.name, 0)).first->second;
+    for_each_entry(leaf, d, place, [](double ours, double& sum) { sum += ours; });
   });
 }
 
+// The layout says which arrays there must be: a path that the state does not have fails here.
 void States::compare_gradients(const std::string& kind) {
-  for (const auto& [name, d] : gradients_) file_.gradient(kind + name, d);
+  for (const auto& [path, kept] : layout_.state)
+    if (file_.has(kept.initial)) file_.gradient(kind + kept.initial, gradients_.at(kept.initial));
+  for (const auto& [path, name] : layout_.slow) file_.gradient(kind + name, gradients_.at(name));
   gradients_.clear();
 }
 
 void States::compare_final() {
-  for (const auto& [name, final] : finals_) file_.forward(name, final);
+  for (const auto& [path, kept] : layout_.state)
+    if (file_.has(kept.final)) file_.forward(kept.final, finals_.at(kept.final));
 }
 
 }  // namespace reference

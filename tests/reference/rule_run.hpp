@@ -29,24 +29,23 @@ struct Layout {
   std::map<std::string, std::string> slow = {};
   bool scales_query = true;  // the source multiplies q by 1/√K
   double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
-  std::string output = "o";
 };
 
-/// What a file has about the inputs of a memory, by the name of the array. A transformed array has
-/// the values that the memory takes.
+/// The inputs of a memory: arrays of a file without logarithms, normalised and scaled.
 class Inputs {
  public:
   Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members);
 
   const Array& of(std::string_view member) const { return arrays_.at(layout_.inputs.at(member)); }
   Array& of(std::string_view member) { return arrays_.at(layout_.inputs.at(member)); }
-  /// The gradients of the arrays in the file, from those of the transformed arrays.
+  /// Compares the gradients with those of the file, which are of its arrays as they are.
   void compare(const std::string& kind, Inputs& gradients) const;
   /// The same arrays with zeros.
   Inputs zeros() const;
 
  private:
-  double scale(const Array& array) const;
+  bool is_normalised(std::string_view member) const;
+  double scale(const Array& query) const;
 
   Case& file_;
   const Layout& layout_;
@@ -57,6 +56,13 @@ class Inputs {
 /// Copies head h of sequence b between the arrays of a file and a state.
 class States {
  public:
+  /// Where the entries of a leaf are: an array, and which part of it.
+  struct Place {
+    const std::string& name;
+    Index part;
+    bool key_major;
+  };
+
   States(Case& file, const Layout& layout, Index heads)
       : file_(file), layout_(layout), heads_(heads) {}
 
@@ -68,6 +74,9 @@ class States {
   void compare_final();
 
  private:
+  template <class F>
+  void visit(const fw::detail::Object& state, Index b, Index h, bool is_final, const F& f);
+
   Case& file_;
   const Layout& layout_;
   Index heads_;
@@ -97,7 +106,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
   for (const auto name : fw::WriteSequence<M>::names) members.insert(name);
   for (const auto name : fw::ReadSequence<M>::names) members.insert(name);
   Inputs inputs(file, layout, members);
-  Array o = file.like(layout.output), up = file["up_" + layout.output];
+  Array o = file.like("o"), up = file["up_o"];
   const Index dv = o.axis(3), steps = o.axis(1), heads = o.axis(2);
   const Index dk = inputs.of("query").axis(3);
   States states(file, layout, heads);
@@ -125,7 +134,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
     inputs.compare(kind, gradients);
     states.compare_gradients(kind);
   }
-  file.forward(layout.output, o);
+  file.forward("o", o);
   states.compare_final();
 }
 
