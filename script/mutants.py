@@ -44,7 +44,6 @@ EQUIVALENT = [
      "a larger buffer"),
     (r"rules/causal", r"if \(strict\)|<Eigen::Lower>", r"", "the rules read products above the diagonal"),
     (r"rules/", r"/\*strict=\*/true", r"", "the same"),
-    (r"rules/causal", r"compensated \? 16", r"16 to", "a block size"),
     (r"io/dtype", r"std::is_signed_v<T> && value < T\(0\)", r"&& to", "a number that is marked as "
      "negative and is not has the same bits as a signed and an unsigned number"),
     (r"safetensors_format", r"axis < 0", r"< to <=", "an axis of 0 does not reach this line"),

@@ -30,21 +30,25 @@ BATCH = 200  # mutants that are compiled together
 
 # Test programs: their sources. Each has Catch's main, unless its name begins with `reference`.
 RUN = "tests/support/run.cpp"
+REFERENCE = ["tests/reference/rule_run.cpp", "tests/reference/main.cpp"]
 PROGRAMS = {name: [f"tests/{name}_test.cpp"] for name in (
     "kernels/scan", "kernels/small_sizes", "kernels/backward", "kernels/outer_product",
     "kernels/amx_scan", "io/safetensors", "io/files", "io/json", "io/leaves", "core/finite")}
 PROGRAMS |= {name: [f"tests/{name}_test.cpp", RUN] for name in (
     "kernels/deferred", "kernels/range", "laws/delta_rule", "laws/normalised_delta_rule",
     "laws/vector_delta_rule", "laws/linear_attention", "laws/decaying", "laws/gated_delta_rule",
-    "laws/gated_linear_attention", "laws/fast_weight_memory", "laws/deferred", "io/weights",
+    "laws/gated_linear_attention", "laws/fast_weight_memory", "laws/deferred",
+    "laws/delta_family", "laws/delta_family_gates", "io/weights",
     "memories/checked", "memories/checked_numbers")}
 PROGRAMS |= {
     "bad_files": [f"tests/bad_files/{name}.cpp" for name in ("bad_files_test", "files", "heap")],
     "faults": ["tests/faults/faults_test.cpp", "tests/faults/calls.cpp"],
     "memories/hostile_states": ["tests/memories/hostile_states_test.cpp",
                                 "tests/support/hostile_states.cpp", RUN],
-    "reference": ["tests/reference/memories.cpp", "tests/reference/main.cpp",
-                  "build/mutations/other_tests.cpp"],
+    "reference": ["tests/reference/memories.cpp", "build/mutations/other_than_memory.cpp",
+                  *REFERENCE],
+    "reference_family": ["tests/reference/delta_family.cpp",
+                         "build/mutations/other_than_delta_family.cpp", *REFERENCE],
 }
 
 # The tests of a header: those that kill most, for their time to compile, come first. Programs that
@@ -64,6 +68,10 @@ TESTS = [
     (r"rules/(hebbian|programmer)", ["laws/decaying", "reference", "kernels/backward",
                                      "laws/linear_attention", *CHECKED]),
     (r"rules/linear_attention", ["laws/linear_attention", "reference", "kernels/backward"]),
+    (r"rules/(comba|correction|gated_delta_product|low_rank_rule)", [
+        "laws/delta_family", "reference_family"]),
+    (r"rules/(gated_delta_rule_2|gated_oja|longhorn|preconditioned|rwkv6|titans)", [
+        "laws/delta_family_gates", "reference_family"]),
     (r"rules/gated_linear", ["laws/gated_linear_attention", "reference", "kernels/backward",
                              *CHECKED]),
     (r"rules/gated_delta", ["laws/gated_delta_rule", "reference", "kernels/backward", *CHECKED]),
@@ -98,11 +106,16 @@ inline const int active = [] {
 }
 #define FASTWEIGHTS_MUTANT(number) (mutations::active == number)
 """
-# main.cpp of the reference tests runs those of memories only.
-OTHER_TESTS = "#include <reference/case.hpp>\nnamespace reference {\n" + "".join(
-    f"std::map<std::string, Test> {name}_tests() {{ return {{}}; }}\n" for name in (
-        "feature_map", "layer", "infformer", "fast_weights_rnn", "hypernetwork", "synthetic",
-        "recurrent_programmer")) + "}\n"
+# A program of reference tests has those of one group. main.cpp asks for all groups.
+GROUPS = ("memory", "delta_family", "feature_map", "layer", "infformer", "fast_weights_rnn",
+          "hypernetwork", "synthetic", "recurrent_programmer")
+
+
+def other_groups(own):
+    """The source of empty groups."""
+    return "#include <reference/case.hpp>\nnamespace reference {\n" + "".join(
+        f"std::map<std::string, Test> {group}_tests() {{ return {{}}; }}\n"
+        for group in GROUPS if group != own) + "}\n"
 
 
 class Compiler:
@@ -115,7 +128,8 @@ class Compiler:
         FOLDER.mkdir(parents=True, exist_ok=True)
         self.write("common.hpp", COMMON)
         self.write("main.cpp", "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
-        self.write("other_tests.cpp", OTHER_TESTS)
+        for own in ("memory", "delta_family"):
+            self.write(f"other_than_{own}.cpp", other_groups(own))
         self.write("data_folder.hpp", '#define FASTWEIGHTS_REFERENCE_DIR "tests/data"\n')
         precompiled = FOLDER / "common.hpp.gch"
         if not precompiled.exists():
