@@ -44,6 +44,7 @@ EQUIVALENT = [
      "a larger buffer"),
     (r"rules/causal", r"if \(strict\)|<Eigen::Lower>", r"", "the rules read products above the diagonal"),
     (r"rules/", r"/\*strict=\*/true", r"", "the same"),
+    (r"safetensors_header", r"in_range<std::size_t>", r"", "for machines of 32 bits: see script/portability"),
     (r"io/dtype", r"std::is_signed_v<T> && value < T\(0\)", r"&& to", "a number that is marked as "
      "negative and is not has the same bits as a signed and an unsigned number"),
     (r"safetensors_format", r"axis < 0", r"< to <=", "an axis of 0 does not reach this line"),

@@ -8,12 +8,12 @@
 #include <fastweights/io/safetensors.hpp>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "calls.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 
@@ -23,18 +23,13 @@ using fw::io::SafeTensors;
 // A folder with a file, saved through a link, and the temporary file of a dead process.
 class Folder {
  public:
-  Folder()
-      : path_(fs::temp_directory_path() / ("faults_" + std::to_string(std::random_device{}()))) {
-    fs::create_directory(path_);
-    save(path_ / "file", 1);
-    ::chmod((path_ / "file").c_str(), 0640);
-    fs::create_symlink("file", path_ / "link");
-    std::ofstream(path_ / ".fastweights-0000000000000000.tmp") << "x";
+  Folder() {
+    save(folder_ / "file", 1);
+    ::chmod((folder_ / "file").c_str(), 0640);
+    fs::create_symlink("file", folder_ / "link");
+    std::ofstream(folder_ / ".fastweights-0000000000000000.tmp") << "x";
   }
-  ~Folder() {
-    calls::fail_none();
-    fs::remove_all(path_);
-  }
+  ~Folder() { calls::fail_none(); }  // so that the folder can be removed
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
@@ -44,24 +39,22 @@ class Folder {
     writer.add("b", {3}, std::vector<float>(3, number));
     writer.write(path);
   }
-  fs::path link() const { return path_ / "link"; }
+  fs::path link() const { return folder_ / "link"; }
 
   // The number in the file; 0 if the file is damaged in any way.
   float number() const {
-    const auto file = SafeTensors::read(path_ / "file");
+    const auto file = SafeTensors::read(folder_ / "file");
     std::vector<float> all = file.values<float>("a");
     for (const float x : file.values<float>("b")) all.push_back(x);
     for (const float x : all)
       if (x != all[0]) return 0;
     return fs::is_symlink(link()) && all.size() == 1003 ? all[0] : 0;
   }
-  unsigned mode() const { return unsigned(fs::status(path_ / "file").permissions()); }
-  std::ptrdiff_t entries() const {
-    return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
-  }
+  unsigned mode() const { return unsigned(fs::status(folder_ / "file").permissions()); }
+  std::size_t entries() const { return folder_.entries().size(); }
 
  private:
-  fs::path path_;
+  TemporaryFolder folder_;
 };
 
 template <class F> std::string error_of(const F& f) {

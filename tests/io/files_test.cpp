@@ -10,14 +10,18 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 #if defined __unix__ || defined __APPLE__
 #define FASTWEIGHTS_TESTS_POSIX
-#include <fastweights/io/implementation/posix_files.hpp>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <fastweights/io/implementation/posix_files.hpp>
 #endif
 
 namespace {
@@ -26,31 +30,6 @@ using fw::io::SafeTensors;
 using fw::io::SafeTensorsError;
 using fw::io::SafeTensorsWriter;
 namespace fs = std::filesystem;
-
-// An empty directory of its own, removed at the end.
-class Folder {
- public:
-  Folder()
-      : path_(fs::temp_directory_path() /
-              ("fastweights_" + std::to_string(std::random_device{}()))) {
-    fs::create_directory(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  std::vector<std::string> entries() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path_))
-      names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
- private:
-  fs::path path_;
-};
 
 SafeTensorsWriter ones(std::size_t n, float value) {
   SafeTensorsWriter writer;
@@ -80,7 +59,7 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("files: a tensor of many pieces is read from the file as from memory", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<float> floats(100'003);
   std::vector<std::int64_t> integers(40'001);
   for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i);
@@ -108,7 +87,7 @@ TEST_CASE("files: a tensor of many pieces is read from the file as from memory",
 }
 
 TEST_CASE("files: bytes of a tensor outlive the file", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   ones(5, 2.0f).write(folder / "model");
   const auto from_file = SafeTensors::read(folder / "model").data("w");
   const auto from_memory = SafeTensors::parse(ones(5, 2.0f).bytes()).data("w");
@@ -116,7 +95,7 @@ TEST_CASE("files: bytes of a tensor outlive the file", "[files]") {
 }
 
 TEST_CASE("files: a file that is not there or not a file", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK(contains(error_of([&] { SafeTensors::read(folder / "absent"); }),
                  "absent: cannot be opened: No such file"));
   CHECK(contains(error_of([&] { SafeTensors::read(folder / "."); }), "not a regular file"));
@@ -125,7 +104,7 @@ TEST_CASE("files: a file that is not there or not a file", "[files]") {
 
 TEST_CASE("files: systems without POSIX read and replace files too", "[files]") {
   namespace standard = fw::io::detail::standard;
-  const Folder folder;
+  const TemporaryFolder folder;
   const fs::path path = folder / "model";
   const std::vector<std::byte> bytes = ones(9, 1.0f).bytes();
   const std::span<const std::byte> parts[] = {std::span(bytes).first(8),
@@ -183,7 +162,7 @@ class Umask {
 }  // namespace
 
 TEST_CASE("files: a file that shrinks while it is open is an error of the tensor", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   ones(50'000, 1.0f).write(folder / "model");
   const auto file = SafeTensors::read(folder / "model");
   fs::resize_file(folder / "model", 100'000);
@@ -194,7 +173,7 @@ TEST_CASE("files: a file that shrinks while it is open is an error of the tensor
 }
 
 TEST_CASE("files: an open file is the old one after it has been replaced", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   ones(10, 1.0f).write(folder / "model");
   const auto file = SafeTensors::read(folder / "model");
   ones(20, 2.0f).write(folder / "model");
@@ -203,7 +182,7 @@ TEST_CASE("files: an open file is the old one after it has been replaced", "[fil
 }
 
 TEST_CASE("files: a new file follows the umask, and an old one keeps its mode", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   {
     const Umask mask(027);
     ones(1, 1.0f).write(folder / "new");
@@ -220,7 +199,7 @@ TEST_CASE("files: a new file follows the umask, and an old one keeps its mode", 
 }
 
 TEST_CASE("files: a symbolic link stays, and its target is replaced", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   fs::create_directory(folder / "inside");
   ones(1, 1.0f).write(folder / "inside/model");
   fs::create_symlink("inside/model", folder / "relative");
@@ -240,7 +219,7 @@ TEST_CASE("files: a symbolic link stays, and its target is replaced", "[files]")
 }
 
 TEST_CASE("files: a path without a folder is in the current one", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const fs::path before = fs::current_path();
   fs::current_path(folder / ".");
   ones(1, 1.0f).write("model");
@@ -250,7 +229,7 @@ TEST_CASE("files: a path without a folder is in the current one", "[files]") {
 }
 
 TEST_CASE("files: a FIFO or device is refused and stays, for reading and writing", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
   CHECK(contains(error_of([&] { ones(1, 1).write(folder / "fifo"); }),
                  "fifo: cannot be written: not a regular file"));
@@ -261,13 +240,13 @@ TEST_CASE("files: a FIFO or device is refused and stays, for reading and writing
 }
 
 TEST_CASE("files: temporary files of dead processes are removed, and of live ones not", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string dead = ".fastweights-0000000100000002.tmp", other = ".fastweights-1.tmp",
                     live = ".fastweights-0000000300000004.tmp";
   // Names of the same length that are not those of temporary files.
   const std::string of_user[] = {"xfastweights-0000000100000002.tmp",
                                  ".fastweights-0000000100000002.old"};
-  const Folder users;
+  const TemporaryFolder users;
   for (const std::string& name : of_user) std::ofstream(users / name) << "x";
   ones(1, 1.0f).write(users / "model");
   CHECK(users.entries().size() == 3);
@@ -285,7 +264,7 @@ TEST_CASE("files: temporary files of dead processes are removed, and of live one
 }
 
 TEST_CASE("files: a name that a temporary file already has is not used", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const fs::path next = fw::io::detail::posix::temporary_name();
   std::string name = next.string();
   const unsigned number = static_cast<unsigned>(std::stoul(name.substr(21, 8), nullptr, 16));
@@ -301,8 +280,31 @@ TEST_CASE("files: a name that a temporary file already has is not used", "[files
   ::close(lock);
 }
 
+TEST_CASE("files: a write that fails is an error, even of bytes that the system has not seen yet",
+          "[files]") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "model";
+  const std::vector<std::byte> bytes = ones(9, 1.0f).bytes();
+  const std::span<const std::byte> parts[] = {bytes};
+  fw::io::detail::standard::replace(path, parts);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4, old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string standard_error =
+      error_of([&] { fw::io::detail::standard::replace(path, parts); });
+  const std::string error = error_of([&] { ones(9, 2.0f).write(path); });
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  CHECK(contains(standard_error, "cannot be written: File too large"));
+  CHECK(contains(error, "cannot be written: File too large"));
+  CHECK(holds(path, 1.0f));
+  CHECK(folder.entries() == std::vector<std::string>{"model"});
+}
+
 TEST_CASE("files: nothing is left of a file that cannot be written", "[files]") {
-  const Folder folder;
+  const TemporaryFolder folder;
   ones(1, 1.0f).write(folder / "model");
   fs::create_directories(folder / "taken" / "inside");
   CHECK(contains(error_of([&] { ones(1, 2).write(folder / "taken"); }), "not a regular file"));

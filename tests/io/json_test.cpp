@@ -130,6 +130,7 @@ TEST_CASE("JSON: UTF-8 as in the standard", "[json]") {
 
 TEST_CASE("JSON: strings are quoted, cut and repaired", "[json]") {
   CHECK(json::json_quote("a\"\\\b\f\n\r\t\x01\x1f") == R"("a\"\\\b\f\n\r\t\u0001\u001f")");
+  CHECK(json::json_quote("a b\x7f") == "\"a b\x7f\"");
   CHECK(json::json_quote("\xff\u00e9") == "\"\ufffd\u00e9\"");
   CHECK(json::json_quote("abcdef", 3) == "\"abc...\"");
   CHECK(json::json_quote("abc", 3) == "\"abc\"");

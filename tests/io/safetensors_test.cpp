@@ -23,6 +23,7 @@
 #include "data_folder.hpp"
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 
@@ -112,28 +113,6 @@ Bytes rich_file() {
 }
 
 std::filesystem::path data_directory() { return FASTWEIGHTS_REFERENCE_DIR; }
-
-// An empty directory of its own, removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory()
-      : path_(std::filesystem::temp_directory_path() /
-              ("fastweights_" + std::to_string(std::random_device{}()))) {
-    std::filesystem::create_directory(path_);
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  std::size_t entries() const {
-    const std::filesystem::directory_iterator files(path_);
-    return static_cast<std::size_t>(std::distance(begin(files), end(files)));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 template <class Target>
 constexpr bool can_copy_to = requires(const SafeTensors& file, Target&& target) {
@@ -703,6 +682,20 @@ TEST_CASE("safetensors: the writer's bytes do not depend on the order of calls",
   CHECK(SafeTensors::parse(SafeTensorsWriter().bytes()).size() == 0);
 }
 
+TEST_CASE("safetensors: the header is padded to the next multiple of 8 bytes", "[safetensors]") {
+  CHECK(SafeTensorsWriter().bytes() == file_of("{}      "));
+  for (std::size_t length = 1; length <= 8; ++length) {
+    SafeTensorsWriter writer;
+    writer.add(std::string(length, 'w'), 1.0f);
+    const Bytes bytes = writer.bytes();
+    const auto header = bytes.begin() + 8, data = bytes.end() - 4;
+    const auto brace =
+        std::find(std::reverse_iterator(data), std::reverse_iterator(header), std::byte('}'));
+    const auto unpadded = brace.base() - header;
+    CHECK(data - header == (unpadded + 7) / 8 * 8);
+  }
+}
+
 TEST_CASE("safetensors: the writer refuses names and shapes that no reader accepts",
           "[safetensors]") {
   SafeTensorsWriter writer;
@@ -727,7 +720,7 @@ TEST_CASE("safetensors: the writer refuses names and shapes that no reader accep
 }
 
 TEST_CASE("safetensors: files are written completely or not at all", "[safetensors]") {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto path = directory / "model.safetensors";
   SafeTensorsWriter writer;
   writer.add("w", 1.0f);
@@ -735,18 +728,18 @@ TEST_CASE("safetensors: files are written completely or not at all", "[safetenso
   writer.add("v", 2.0f);
   writer.write(path);  // replaces the file
   CHECK(SafeTensors::read(path).names() == std::vector<std::string>{"v", "w"});
-  CHECK(directory.entries() == 1);
+  CHECK(directory.entries().size() == 1);
 
   // The rename fails because of a directory with this name. The temporary file is removed.
   std::filesystem::create_directories(directory / "taken" / "inside");
   check_error([&] { writer.write(directory / "taken"); }, {"taken", "cannot be written"});
-  CHECK(directory.entries() == 2);
+  CHECK(directory.entries().size() == 2);
   check_error([&] { writer.write(directory / "absent" / "model"); },
               {"model", "cannot be written: No such file"});
 }
 
 TEST_CASE("safetensors: errors of a file begin with its path", "[safetensors]") {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto path = directory / "broken.safetensors";
   std::ofstream(path) << "too short";
   check_error([&] { SafeTensors::read(path); }, {path.string() + ": header of"});

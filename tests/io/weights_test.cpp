@@ -17,6 +17,7 @@
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 #include "support/saves_its_state.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 
@@ -85,6 +86,33 @@ TEST_CASE("save then load is the identity for a model", "[weights]") {
       },
       saved, loaded);
   CHECK(parameters == 6);
+}
+
+TEST_CASE("a model's parameters are saved to a file and loaded from it", "[weights]") {
+  Network saved, loaded;
+  fw::Random random(1);
+  fw::initialise(saved, random);
+  const TemporaryFolder folder;
+  const auto path = folder / "model";
+  fw::io::save(saved, path);
+  fw::io::load(loaded, path);
+  fw::for_each_parameter([](const std::string&, const auto& a, const auto& b) { CHECK(a == b); },
+                         saved, loaded);
+}
+
+struct Parts {
+  Eigen::VectorXf weight = Eigen::VectorXf::Ones(2), single = Eigen::VectorXf::Ones(1), empty;
+  std::int64_t count = 3;
+  static constexpr auto names = fw::names("weight", "single", "empty", "count");
+};
+
+TEST_CASE("a file of parameters has the arrays with entries, a file of a state everything",
+          "[weights]") {
+  SafeTensorsWriter parameters, state;
+  fw::io::add_parameters(parameters, Parts());
+  fw::io::add_state(state, Parts());
+  CHECK(written(parameters).names() == std::vector<std::string>{"single", "weight"});
+  CHECK(written(state).names() == std::vector<std::string>{"count", "empty", "single", "weight"});
 }
 
 TEST_CASE("loading names a tensor that is missing, unexpected or misshapen, and changes nothing",

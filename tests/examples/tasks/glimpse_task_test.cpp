@@ -3,23 +3,16 @@
 #include <tasks/glimpse_task.hpp>
 
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A folder of its own that is gone afterwards.
-struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() /
-                               ("fastweights_glimpses_" + std::to_string(std::random_device{}()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
+struct Folder : TemporaryFolder {
   std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(path / name, std::ios::binary) << content;
-    return (path / name).string();
+    std::ofstream(*this / name, std::ios::binary) << content;
+    return (*this / name).string();
   }
 };
 
@@ -107,7 +100,7 @@ TEST_CASE("Digits: read from lines of 65 numbers, or refused", "[glimpses]") {
   refused(line("4,10"));
   refused(line("four"));
   refused("");
-  CHECK_THROWS_WITH(read_digits((folder.path / "none").string()),
+  CHECK_THROWS_WITH(read_digits((folder / "none").string()),
                     Catch::Matchers::ContainsSubstring("script/digits FILE writes them"));
 }
 
@@ -118,23 +111,23 @@ TEST_CASE("MNIST: two IDX files become images, or are refused", "[glimpses]") {
   const std::string pixels = text({1, 2, 3, 4, 250, 251, 252, 253});
   folder.write("train-images-idx3-ubyte", text(header) + pixels);
   folder.write("train-labels-idx1-ubyte", text(labels));
-  const Images images = read_mnist(folder.path, "train");
+  const Images images = read_mnist(folder.path(), "train");
   CHECK(images.side == 2);
   CHECK(images.targets == std::vector{5, 8});
   CHECK(std::ranges::equal(images.at(1), Bytes{250, 251, 252, 253}));
 
   using Catch::Matchers::ContainsSubstring;
   folder.write("train-images-idx3-ubyte", text(header) + pixels + "x");
-  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("its size is not what"));
+  CHECK_THROWS_WITH(read_mnist(folder.path(), "train"), ContainsSubstring("its size is not what"));
   folder.write("train-images-idx3-ubyte", text(labels));
-  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("3 dimensions"));
-  CHECK_THROWS_WITH(read_mnist(folder.path, "t10k"), ContainsSubstring("cannot read"));
+  CHECK_THROWS_WITH(read_mnist(folder.path(), "train"), ContainsSubstring("3 dimensions"));
+  CHECK_THROWS_WITH(read_mnist(folder.path(), "t10k"), ContainsSubstring("cannot read"));
   // No images are no MNIST, nor are sizes whose product is 0 only in 64 bits.
   folder.write("train-labels-idx1-ubyte", text({0, 0, 8, 1, 0, 0, 0, 0}));
   folder.write("train-images-idx3-ubyte", text({0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2}));
-  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("0 images and 0 labels"));
+  CHECK_THROWS_WITH(read_mnist(folder.path(), "train"), ContainsSubstring("0 images and 0 labels"));
   folder.write("train-images-idx3-ubyte", text({0, 0, 8, 3, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}));
-  CHECK_THROWS_WITH(read_mnist(folder.path, "train"), ContainsSubstring("its size is not what"));
+  CHECK_THROWS_WITH(read_mnist(folder.path(), "train"), ContainsSubstring("its size is not what"));
 }
 
 TEST_CASE("Warped images: the images themselves first, then others of the same digits",

@@ -78,7 +78,7 @@ inline void replace(const std::filesystem::path& path,
   if (stream)
     std::filesystem::rename(temporary.path(), target, error);
   else
-    error = std::error_code(errno, std::generic_category());
+    error = std::error_code(errno == 0 ? EIO : errno, std::generic_category());
   if (error) fail(path.string(), "cannot be written: " + error.message());
 }
 
