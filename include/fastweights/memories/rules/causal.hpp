@@ -5,16 +5,12 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// KᵀQ with the entries of later keys (below the diagonal) set to zero: C×C, entry (i, t) is
-/// k_i·q_t for i ≤ t. With `strict`, for i < t.
+/// k_i·q_t for i ≤ t.
 template <class S, class K, class Q>
-Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, const Q& queries,
-                                                                 bool strict = false) {
+Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, const Q& queries) {
   Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> products(keys.cols(), queries.cols());
   set_product(products, keys.transpose(), queries);
-  if (strict)
-    products.template triangularView<Eigen::Lower>().setZero();
-  else
-    products.template triangularView<Eigen::StrictlyLower>().setZero();
+  products.template triangularView<Eigen::StrictlyLower>().setZero();
   return products;
 }
 

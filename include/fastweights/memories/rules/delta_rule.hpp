@@ -168,7 +168,7 @@ class DeltaRule {
   void chunk(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
              const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out) const {
     const Index steps = inputs.key.cols();
-    const auto key_products = detail::causal_products<S>(inputs.key, inputs.key, /*strict=*/true);
+    const auto key_products = detail::causal_products<S>(inputs.key, inputs.key);
     const auto weights = detail::causal_products<S>(inputs.key, queries.query);
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);

@@ -141,7 +141,7 @@ class GatedDeltaRule {
     const auto decays = detail::causal_decays<S>(inputs.decay);
     const Index steps = decays.cols();
     const Eigen::Matrix<S, 1, Dynamic> decay_of_state = inputs.decay[0] * decays.row(0);  // γ
-    auto key_products = detail::causal_products<S>(inputs.key, inputs.key, /*strict=*/true);
+    auto key_products = detail::causal_products<S>(inputs.key, inputs.key);
     key_products.array() *= decays.array();
     auto weights = detail::causal_products<S>(inputs.key, queries.query);
     weights.array() *= decays.array();
