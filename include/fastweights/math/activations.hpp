@@ -16,6 +16,18 @@ namespace detail {
 // A complex-step argument takes the branch of its real part.
 template <class S> auto real_part(const S& x) { return Eigen::numext::real(x); }
 
+// ln(1 + e^x) without overflow, and for real x without loss of digits for small values.
+template <class S> S softplus(const S& x) {
+  using std::exp;
+  using std::log;
+  const bool positive = real_part(x) > 0;
+  const S power = exp(positive ? S(-x) : x);
+  if constexpr (std::is_floating_point_v<S>)
+    return std::log1p(power) + (positive ? x : S(0));
+  else
+    return log(S(1) + power) + (positive ? x : S(0));
+}
+
 // value() and derivative() of every entry, as an expression.
 template <class F, class A> auto activated(const F& f, const Eigen::ArrayBase<A>& x) {
   if constexpr (requires { f.values(x.derived()); })

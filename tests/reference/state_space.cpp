@@ -1,0 +1,60 @@
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/gated_slot_attention.hpp>
+#include <fastweights/memories/rules/hgrn.hpp>
+#include <fastweights/memories/rules/mlstm.hpp>
+
+#include "rule_run.hpp"
+
+namespace reference {
+
+namespace {
+
+using fw::Dynamic;
+
+// Mamba-2 is gated linear attention under other names; its states are [B, H, d_v, d_k].
+void mamba2(Case& file) {
+  Layout layout;
+  layout.inputs = {{"key", "B"}, {"value", "x"}, {"decay", "a"}, {"query", "C"}};
+  layout.state["W"] = {"initial_state", "final_state", /*key_major=*/false};
+  layout.scales_query = false;
+  run(file, layout, [](Index dk, Index dv, Index, Index) {
+    return fw::GatedLinearAttention<double, Dynamic, Dynamic, fw::KeyValueDecay>({dk, dv});
+  });
+}
+
+// A vector per sequence: no heads.
+void hgrn(Case& file) {
+  Layout layout;
+  layout.inputs = {{"value", "x"}, {"decay", "g"}};
+  for (const char* name : {"x", "g", "o"}) layout.axes[name] = "BTD";
+  layout.state = {{"h", {"initial_state", "final_state"}}};
+  run(file, layout, [](Index, Index d, Index, Index) { return fw::Hgrn<double>(d); });
+}
+
+void mlstm(Case& file) {
+  Layout layout;
+  layout.inputs["input_gate"] = "i";
+  layout.inputs["forget_gate"] = "f";
+  layout.state = {{"W", {"initial_C", "final_C"}},
+                  {"normaliser", {"initial_n", "final_n"}},
+                  {"log_scale", {"initial_m", "final_m"}}};
+  run(file, layout, [](Index dk, Index dv, Index, Index) { return fw::Mlstm<double>({dk, dv}); });
+}
+
+void gated_slot_attention(Case& file) {
+  Layout layout;
+  layout.inputs["strength"] = "s";
+  layout.state = {{"keys", {"initial_hk", "final_hk"}}, {"values", {"initial_hv", "final_hv"}}};
+  const Index slots = file["s"].axis(3);
+  run(file, layout, [&](Index dk, Index dv, Index, Index) {
+    return fw::GatedSlotAttention<double>({dk, dv}, slots);
+  });
+}
+
+}  // namespace
+
+std::map<std::string, Test> state_space_tests() {
+  return {{"mamba2_ssd", mamba2}, {"hgrn", hgrn}, {"mlstm", mlstm}, {"gsa", gated_slot_attention}};
+}
+
+}  // namespace reference
