@@ -1,7 +1,13 @@
+#include <fastweights/feature_maps/symmetric_power.hpp>
+#include <fastweights/feature_maps/taylor.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/hgrn.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
+#include <fastweights/memories/rules/normalised_gated_attention.hpp>
+#include <fastweights/memories/rules/selective_scan.hpp>
 
 #include "rule_run.hpp"
 
@@ -51,10 +57,51 @@ void gated_slot_attention(Case& file) {
   });
 }
 
+// Linear attention behind a feature map.
+template <class Map> void feature_mapped(Case& file) {
+  using Normaliser = fw::AttentionNormaliser<double>;
+  using M = fw::LinearAttention<double, Dynamic, Dynamic, Normaliser>;
+  run(file, {}, [](Index d_key, Index dv, Index, Index) {
+    return fw::FeatureMapped<M, Map>(M({Map().features(d_key), dv}, Normaliser{1e-6}), d_key);
+  });
+}
+
+void power_attention(Case& file) {
+  using Map = fw::SymmetricPower<4>;
+  using M = fw::NormalisedGatedAttention<double>;
+  Layout layout;
+  layout.scales_query = false;
+  run(file, layout, [](Index d_key, Index dv, Index, Index) {
+    return fw::FeatureMapped<M, Map>(M({Map().features(d_key), dv}), d_key);
+  });
+}
+
+// One head, channels first.
+void mamba1(Case& file) {
+  Layout layout;
+  layout.inputs = {{"key", "B"}, {"value", "u"}, {"step", "delta"}, {"query", "C"}, {"gate", "z"}};
+  for (const char* name : {"B", "u", "delta", "C", "z", "o"}) layout.axes[name] = "BDT";
+  layout.state["W"] = {"", "final_state", /*key_major=*/false};
+  layout.slow["slow.A"] = {"A", /*key_major=*/false};
+  layout.slow["slow.skip"] = {"D"};
+  layout.slow["slow.step_bias"] = {"delta_bias"};
+  layout.scales_query = false;
+  run(file, layout, [](Index dk, Index dv, Index, Index) {
+    return fw::SelectiveScan<double>({dk, dv});
+  });
+}
+
 }  // namespace
 
 std::map<std::string, Test> state_space_tests() {
-  return {{"mamba2_ssd", mamba2}, {"hgrn", hgrn}, {"mlstm", mlstm}, {"gsa", gated_slot_attention}};
+  return {{"mamba2_ssd", mamba2},
+          {"hgrn", hgrn},
+          {"mlstm", mlstm},
+          {"gsa", gated_slot_attention},
+          {"based_taylor", feature_mapped<fw::TaylorMap>},
+          {"rebased", feature_mapped<fw::SymmetricPower<2>>},
+          {"own_power_attn_4", power_attention},
+          {"mamba1_selective_scan", mamba1}};
 }
 
 }  // namespace reference

@@ -86,4 +86,22 @@ struct Relu {
   }
 };
 
+namespace detail {
+
+// x σ(x)
+template <class S> S silu(const S& x) { return x * Sigmoid().value(x); }
+
+// The gradients of y = x ⊙ silu(z): `x` becomes that of x, and that of z is added to dz.
+template <class Z, class Dy, class X, class DZ>
+void silu_gate_vjp(const Z& gate, const Dy& dy, X& x, DZ& dgate) {
+  using S = typename X::Scalar;
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    const S z = gate[i], sigmoid = Sigmoid().value(z);
+    dgate[i] += dy[i] * x[i] * sigmoid * (S(1) + z * (S(1) - sigmoid));
+    x[i] = dy[i] * z * sigmoid;
+  }
+}
+
+}  // namespace detail
+
 }  // namespace fw
