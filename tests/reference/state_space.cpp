@@ -5,6 +5,7 @@
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/hgrn.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/mamba3.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>
@@ -91,6 +92,26 @@ void mamba1(Case& file) {
   });
 }
 
+void mamba3(Case& file) {
+  Layout layout;
+  layout.inputs = {{"key", "k"},      {"value", "v"},       {"decay", "adt"}, {"step", "dt"},
+                   {"share", "trap"}, {"angles", "angles"}, {"query", "q"},   {"gate", "z"}};
+  for (const char* name : {"adt", "dt", "trap"}) layout.axes[name] = "BHT";
+  layout.sigmoids.insert("share");
+  layout.state = {{"W", {"initial_state", "final_state", /*key_major=*/false}},
+                  {"angle", {"initial_angle", "final_angle"}},
+                  {"key", {"initial_k", "final_k"}},
+                  {"value", {"initial_v", "final_v"}}};
+  layout.slow["slow.key_bias"] = {"k_bias"};
+  layout.slow["slow.query_bias"] = {"q_bias"};
+  layout.slow["slow.skip"] = {"D"};
+  layout.scales_query = false;
+  const Index angles = file["angles"].axis(3);
+  run(file, layout, [&](Index dk, Index dv, Index, Index) {
+    return fw::Mamba3<double>({dk, dv}, angles);
+  });
+}
+
 }  // namespace
 
 std::map<std::string, Test> state_space_tests() {
@@ -101,7 +122,8 @@ std::map<std::string, Test> state_space_tests() {
           {"based_taylor", feature_mapped<fw::TaylorMap>},
           {"rebased", feature_mapped<fw::SymmetricPower<2>>},
           {"own_power_attn_4", power_attention},
-          {"mamba1_selective_scan", mamba1}};
+          {"mamba1_selective_scan", mamba1},
+          {"mamba3_siso", mamba3}};
 }
 
 }  // namespace reference
