@@ -13,8 +13,7 @@ namespace detail {
 ///
 ///     √(P! / (c_1! c_2! …)) x_{i_1} ⋯ x_{i_P}
 ///
-/// where c_j is how often index j occurs. The r-th occurrence of an index, at place n of the
-/// product, has the factor √(n/r).
+/// where c_j is how often index j occurs: the root of the number of different orders.
 template <int P> struct Monomials {
   /// The number of monomials, or −1 if it exceeds an Index: d (d+1) ⋯ (d+P−1) / P!.
   static constexpr Index count(Index d) {
@@ -30,29 +29,32 @@ template <int P> struct Monomials {
   /// Writes all monomials times `scale` to y.
   template <class X, class Y, class S> static void map(const X& x, Y& y, const S& scale) {
     Index at = 0;
-    map<1>(x, y, at, Product<S>{scale, 0, 0});
+    map<1>(x, y, at, Product<S>{scale, 1, 0, 0});
   }
   /// Adds the gradient of x.
   template <class X, class Dy, class Dx, class S>
   static void vjp(const X& x, const Dy& dy, Dx& dx, const S& scale) {
     Index at = 0;
-    vjp<1>(x, dy, dx, at, Product<S>{scale, 0, 0});
+    vjp<1>(x, dy, dx, at, Product<S>{scale, 1, 0, 0});
   }
 
  private:
-  // The first factors of a monomial. The next index is at least `last`, which occurs `times` times
-  // at their end.
+  // The first factors of a monomial, and the number of their orders. The next index is at least
+  // `last`, which occurs `times` times at their end.
   template <class S> struct Product {
     S value;
-    Index last;
-    int times;
+    Index orders, last, times;
   };
-  template <int N, class S> static S root(const Product<S>& product, Index i) {
-    const int occurrence = i == product.last ? product.times + 1 : 1;
-    return S(std::sqrt(double(N) / occurrence));
+  // The N-th factor is entry i: x, whose index occurs once, or one time more than before.
+  template <int N, class S> static Product<S> next(const Product<S>& product, Index i, const S& x) {
+    const Index times = i == product.last ? product.times + 1 : 1;
+    return {S(product.value * x), product.orders * N / times, i, times};
   }
-  template <class S> static Product<S> next(const Product<S>& product, Index i, const S& factor) {
-    return {S(product.value * factor), i, i == product.last ? product.times + 1 : 1};
+  // The roots of the orders of the monomials with a last factor: of entry `last`, and of others.
+  template <class S> struct Roots { S same, other; };
+  template <class S> static Roots<S> roots(const Product<S>& product) {
+    const auto orders = static_cast<double>(product.orders * P);
+    return {S(std::sqrt(orders / static_cast<double>(product.times + 1))), S(std::sqrt(orders))};
   }
 
   // The monomials that start with `product`, to y from entry `at` on.
@@ -60,12 +62,12 @@ template <int P> struct Monomials {
   static void map(const X& x, Y& y, Index& at, const Product<S>& product) {
     const Index first = product.last, count = x.size() - first;
     if constexpr (N == P) {
-      y.segment(at, count) = (product.value * S(std::sqrt(double(P)))) * x.tail(count);
-      y[at] = product.value * root<N>(product, first) * x[first];
+      const Roots<S> root = roots(product);
+      y[at] = product.value * root.same * x[first];
+      y.segment(at + 1, count - 1) = (product.value * root.other) * x.tail(count - 1);
       at += count;
     } else {
-      for (Index i = first; i < x.size(); ++i)
-        map<N + 1>(x, y, at, next(product, i, S(root<N>(product, i) * x[i])));
+      for (Index i = first; i < x.size(); ++i) map<N + 1>(x, y, at, next<N>(product, i, S(x[i])));
     }
   }
   // Adds their gradient to dx. Returns that of product.value.
@@ -74,18 +76,18 @@ template <int P> struct Monomials {
     const Index first = product.last, count = x.size() - first;
     S dproduct(0);
     if constexpr (N == P) {
-      const S weight = S(std::sqrt(double(P))), own = root<N>(product, first);
-      dx.tail(count - 1) += (product.value * weight) * dy.segment(at + 1, count - 1);
-      dx[first] += product.value * own * dy[at];
-      dproduct = weight * S(x.tail(count - 1).cwiseProduct(dy.segment(at + 1, count - 1)).sum()) +
-                 own * x[first] * dy[at];
+      const Roots<S> root = roots(product);
+      const auto others = dy.segment(at + 1, count - 1);
+      dx[first] += product.value * root.same * dy[at];
+      dx.tail(count - 1) += (product.value * root.other) * others;
+      dproduct = root.same * x[first] * dy[at] +
+                 root.other * S(x.tail(count - 1).cwiseProduct(others).sum());
       at += count;
     } else {
       for (Index i = first; i < x.size(); ++i) {
-        const S weight = root<N>(product, i);
-        const S d = vjp<N + 1>(x, dy, dx, at, next(product, i, S(weight * x[i])));
-        dx[i] += product.value * weight * d;
-        dproduct += weight * x[i] * d;
+        const S d = vjp<N + 1>(x, dy, dx, at, next<N>(product, i, S(x[i])));
+        dx[i] += product.value * d;
+        dproduct += x[i] * d;
       }
     }
     return dproduct;
