@@ -105,6 +105,9 @@ template <int P> struct Monomials {
 /// For even P this is a positive weight of attention: P = 2 is that of ReBased without its layer
 /// norm, P = 4 that of power attention. P = 1 is the identity.
 ///
+/// Features have both signs, so φ(q)·φ(k) has a rounding error of about ε (‖q‖‖k‖)^P: a weight of a
+/// query nearly orthogonal to its keys loses digits, and the more the larger P is.
+///
 /// Shapes: d → d (d+1) ⋯ (d+P−1) / P!. Cost: one product per feature forward, two backward.
 /// `features` throws std::invalid_argument for a d with more features than an Index holds. In float
 /// features overflow for entries above 10^(38/P) in size. Aksenov et al. 2024, arXiv 2402.10644;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
