@@ -69,14 +69,20 @@
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/gated_oja_rule.hpp>
+#include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/hgrn.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
+#include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/mlstm.hpp>
+#include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
 #include <fastweights/memories/rules/rwkv6.hpp>
+#include <fastweights/memories/rules/selective_scan.hpp>
 #include <fastweights/memories/rules/sums.hpp>
 #include <fastweights/memories/rules/titans_memory.hpp>
 
@@ -90,7 +96,9 @@
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/feature_maps/relu.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/feature_maps/symmetric_power.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
+#include <fastweights/feature_maps/taylor.hpp>
 
 // Layers: slow weights around memories.
 #include <fastweights/layers/attention/joined_attention.hpp>

@@ -71,6 +71,50 @@ TEST_CASE("DPFP by hand, with the index order of the listing", "[feature_maps]")
   CHECK(fw::Dpfp<2>{}.features(5) == 20);
 }
 
+TEST_CASE("Taylor features and symmetric powers by hand", "[feature_maps]") {
+  const VectorXd x = Vector2d(2, 3);
+  const double root = std::sqrt(2.0);
+  VectorXd taylor(6);
+  taylor << 1, 2, 3, 4 / root, 6, 9 / root;
+  CHECK(difference(any_map<double, fw::TaylorMap>()->map(x), taylor) < 1e-15);
+  CHECK(difference(any_map<double, fw::SymmetricPower<2>>()->map(x),
+                   Eigen::Vector3d(4, 6 * root, 9)) < 1e-15);
+  const double third = std::sqrt(3.0);
+  CHECK(difference(any_map<double, fw::SymmetricPower<3>>()->map(x),
+                   Eigen::Vector4d(8, 12 * third, 18 * third, 27)) < 1e-15);
+  CHECK(mapped(fw::SymmetricPower<1>{}, x.cast<float>()) == x.cast<float>());
+}
+
+TEST_CASE("products of Taylor features and symmetric powers", "[feature_maps]") {
+  const auto product = [](const auto& map, Index d) {
+    const MatrixXd x = input(d, 2);
+    MatrixXd y(map.features(d), 2);
+    fw::apply(map, x, y);
+    return std::pair(x.col(0).dot(x.col(1)), y.col(0).dot(y.col(1)));
+  };
+  const auto power = [&]<int P>(const fw::SymmetricPower<P>& map, Index d) {
+    CAPTURE(P, d);
+    const auto [s, given] = product(map, d);
+    CHECK(std::abs(given - std::pow(s, P)) < 1e-13);
+  };
+  for (const Index d : {1, 2, 3, 5, 9}) {
+    const auto [s, given] = product(fw::TaylorMap(), d);
+    CHECK(std::abs(given - (1 + s + s * s / 2)) < 1e-13);
+    power(fw::SymmetricPower<1>(), d);
+    power(fw::SymmetricPower<2>(), d);
+    power(fw::SymmetricPower<3>(), d);
+    power(fw::SymmetricPower<4>(), d);
+    power(fw::SymmetricPower<5>(), d);
+  }
+  STATIC_REQUIRE(fw::SymmetricPower<4>::fixed_features<7> == 210);
+  STATIC_REQUIRE(fw::SymmetricPower<4>::fixed_features<Dynamic> == Dynamic);
+  STATIC_REQUIRE(fw::TaylorMap::fixed_features<16> == 153);
+  CHECK(fw::SymmetricPower<4>().features(7) == 210);
+  CHECK(fw::TaylorMap().features(16) == 153);
+  CHECK(message([] { fw::SymmetricPower<4>().features(1'000'000); }) ==
+        "SymmetricPower: x has 1000000 rows, which is too many for degree 4");
+}
+
 TEST_CASE("a chain is its maps in turn", "[feature_maps]") {
   const MatrixXd x = input(6, 4);
   const MatrixXd dpfp = any_map<double, fw::Dpfp<1>>()->map(x);

@@ -8,7 +8,9 @@
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/feature_maps/relu.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/feature_maps/symmetric_power.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
+#include <fastweights/feature_maps/taylor.hpp>
 #include <tuple>
 
 #include "feature_maps/any_map.hpp"
@@ -22,11 +24,11 @@ using fw::Dynamic;
 
 using ThreeInARow = fw::Chain<fw::Dpfp<1>, fw::EluPlusOne, fw::L2Normalise>;
 
-using Maps =
-    std::tuple<fw::IdentityMap, fw::ReluMap, fw::EluPlusOne, fw::TanhMap, fw::Dpfp<1>, fw::Dpfp<3>,
-               fw::FavorPlus<double>, fw::SoftmaxMap, fw::SumNormalise, fw::L2Normalise,
-               fw::SumNormalised<fw::EluPlusOne>, fw::SumNormalised<fw::Dpfp<2>>,
-               fw::L2Normalised<fw::FavorPlus<double>>, ThreeInARow>;
+using Maps = std::tuple<fw::IdentityMap, fw::ReluMap, fw::EluPlusOne, fw::TanhMap, fw::Dpfp<1>,
+                        fw::Dpfp<3>, fw::FavorPlus<double>, fw::SoftmaxMap, fw::SumNormalise,
+                        fw::L2Normalise, fw::SumNormalised<fw::EluPlusOne>,
+                        fw::SumNormalised<fw::Dpfp<2>>, fw::L2Normalised<fw::FavorPlus<double>>,
+                        ThreeInARow, fw::TaylorMap, fw::SymmetricPower<2>, fw::SymmetricPower<3>>;
 inline constexpr std::size_t map_count = std::tuple_size_v<Maps>;
 
 /// Not a template: one source compiles the draw of the projection.

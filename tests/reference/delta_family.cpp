@@ -71,7 +71,7 @@ void gated_delta_product(Case& file) {
 void rwkv6(Case& file) {
   Layout layout;
   layout.inputs["decay"] = "w";
-  layout.slow["slow.bonus"] = "u";
+  layout.slow["slow.bonus"] = {"u"};
   run<fw::Rwkv6<double>>(file, layout);
 }
 
@@ -85,7 +85,7 @@ template <int Decays> void preconditioned(Case& file) {
   layout.inputs["moment_decay"] = "g_atk";
   layout.logarithms.insert("moment_decay");
   layout.state["A"] = {"initial_A_state", "final_A_state"};
-  layout.slow["slow.log_scale"] = "log_atk_scale";
+  layout.slow["slow.log_scale"] = {"log_atk_scale"};
   if (Decays == 1) layout.normalise = 0;
   run<fw::PreconditionedDeltaRule<double, Dynamic, Dynamic, Decays>>(file, layout);
 }

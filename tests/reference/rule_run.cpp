@@ -2,13 +2,60 @@
 
 namespace reference {
 
+namespace {
+
+// Moves the axes of an array from one order to another. An axis that an order lacks has size 1.
+Array reordered(const Array& given, const std::string& from, const std::string& to,
+                const fw::io::Shape& shape) {
+  Array result{shape, std::vector<double>(given.values.size())};
+  const auto stride = [&](char axis) {
+    const auto at = from.find(axis);
+    if (at == std::string::npos) return Index{0};
+    Index product = 1;
+    for (auto i = at + 1; i < from.size(); ++i) product *= given.axis(i);
+    return product;
+  };
+  for (Index i = 0; i < Index(result.values.size()); ++i) {
+    Index rest = i, source = 0;
+    for (auto axis = to.size(); axis-- > 0; rest /= shape[axis])
+      source += rest % shape[axis] * stride(to[axis]);
+    *result.at(i) = *const_cast<Array&>(given).at(source);
+  }
+  return result;
+}
+
+constexpr const char* our_axes = "BTHD";
+
+}  // namespace
+
+Array in_order(const Layout& layout, const std::string& name, const Array& given) {
+  const auto axes = layout.axes.find(name);
+  if (axes == layout.axes.end()) return given;
+  fw::io::Shape shape;
+  for (const char axis : std::string(our_axes)) {
+    const auto at = axes->second.find(axis);
+    shape.push_back(at == std::string::npos ? 1 : given.axis(at));
+  }
+  return reordered(given, axes->second, our_axes, shape);
+}
+
+Array in_file_order(const Layout& layout, const std::string& name, const Array& ours) {
+  const auto axes = layout.axes.find(name);
+  if (axes == layout.axes.end()) return ours;
+  fw::io::Shape shape;
+  for (const char axis : axes->second) shape.push_back(ours.axis(std::string(our_axes).find(axis)));
+  return reordered(ours, our_axes, axes->second, shape);
+}
+
 Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members)
     : file_(file), layout_(layout), members_(members) {
   for (const auto member : members) {
     const std::string& name = layout.inputs.at(member);
-    Array array = file[name];
+    Array array = in_order(layout, name, file[name]);
     given_[name] = array;
     if (layout.logarithms.contains(member)) array.flat() = array.flat().array().exp();
+    if (layout.sigmoids.contains(member))
+      array.flat() = (1 + (-array.flat().array()).exp()).inverse();
     if (is_normalised(member)) {
       auto columns = array.columns();
       columns.array().rowwise() /=
@@ -47,7 +94,9 @@ void Inputs::compare(const std::string& kind, Inputs& gradients) const {
       }
     }
     if (layout_.logarithms.contains(member)) d.flat().array() *= ours.flat().array();
-    file_.gradient(kind + name, d);
+    if (layout_.sigmoids.contains(member))
+      d.flat().array() *= ours.flat().array() * (1 - ours.flat().array());
+    file_.gradient(kind + name, in_file_order(layout_, name, d));
   }
 }
 
@@ -78,7 +127,7 @@ void States::visit(const fw::detail::Object& state, Index b, Index h, bool is_fi
       if (file_.has(name)) f(*leaf, Place{name, b * heads_ + h, key_major});
     }
     if (const auto slow = layout_.slow.find(path.text()); slow != layout_.slow.end() && !is_final)
-      f(*leaf, Place{slow->second, h, true});
+      f(*leaf, Place{slow->second.name, h, slow->second.key_major});
   };
   fw::detail::visit_leaves(&state, 1, visit_leaf);
 }
@@ -113,7 +162,8 @@ void States::keep_gradient(const fw::detail::Object& dstate, Index b, Index h) {
 void States::compare_gradients(const std::string& kind) {
   for (const auto& [path, kept] : layout_.state)
     if (file_.has(kept.initial)) file_.gradient(kind + kept.initial, gradients_.at(kept.initial));
-  for (const auto& [path, name] : layout_.slow) file_.gradient(kind + name, gradients_.at(name));
+  for (const auto& [path, slow] : layout_.slow)
+    file_.gradient(kind + slow.name, gradients_.at(slow.name));
   gradients_.clear();
 }
 

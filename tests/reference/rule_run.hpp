@@ -18,24 +18,37 @@ struct Layout {
     std::string initial, final;
     bool key_major = true;  // matrices are [B, H, K, V]; else [B, H, d_v, d_k]
   };
+  struct Slow {
+    std::string name;
+    bool key_major = true;
+  };
   /// Arrays of the members that a memory writes and reads.
   std::map<std::string_view, std::string> inputs = {
       {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}, {"query", "q"}};
+  /// The axes of sequences in another order, or without heads: "BDT". By name of the array.
+  std::map<std::string, std::string> axes = {};
   /// Members of which the file has the logarithm.
   std::set<std::string_view> logarithms = {"decay"};
+  /// Members of which the file has x, with the member sigmoid(x).
+  std::set<std::string_view> sigmoids = {};
   /// Arrays of the state's members, if the file has them.
   std::map<std::string, Kept> state = {{"W", {"initial_state", "final_state"}}};
   /// Arrays [H, …] of the state's slow weights.
-  std::map<std::string, std::string> slow = {};
+  std::map<std::string, Slow> slow = {};
   bool scales_query = true;  // the source multiplies q by 1/√K
   double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
 };
+
+/// The array of a file as [B, T, H, D], and the reverse.
+Array in_order(const Layout& layout, const std::string& name, const Array& given);
+Array in_file_order(const Layout& layout, const std::string& name, const Array& ours);
 
 /// The inputs of a memory: arrays of a file without logarithms, normalised and scaled.
 class Inputs {
  public:
   Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members);
 
+  bool has(std::string_view member) const { return members_.contains(member); }
   const Array& of(std::string_view member) const { return arrays_.at(layout_.inputs.at(member)); }
   Array& of(std::string_view member) { return arrays_.at(layout_.inputs.at(member)); }
   /// Compares the gradients with those of the file, which are of its arrays as they are.
@@ -85,7 +98,7 @@ class States {
 
 /// Head h of sequence b, as a record of sequences. `heads` is the number of heads of the output.
 template <class R> R head_of(Inputs& inputs, Index b, Index h, Index heads) {
-  const auto member = [&]<std::size_t I>() -> fw::member_t<R, I> {
+  [[maybe_unused]] const auto member = [&]<std::size_t I>() -> fw::member_t<R, I> {
     Array& array = inputs.of(R::names[I]);
     const Index own = h * array.axis(2) / heads;
     if constexpr (fw::member_t<R, I>::RowsAtCompileTime == 1)
@@ -99,20 +112,21 @@ template <class R> R head_of(Inputs& inputs, Index b, Index h, Index heads) {
   (std::make_index_sequence<fw::member_count<R>>{});
 }
 
-/// Runs every head h of every sequence of a file with the memory make(d_k, d_v, T, h).
+/// Runs every head h of every sequence of a file with the memory make(d_k, d_v, T, h). Without a
+/// query, d_k is d_v.
 template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
   using M = decltype(make(Index(), Index(), Index(), Index()));
   std::set<std::string_view> members;
   for (const auto name : fw::WriteSequence<M>::names) members.insert(name);
   for (const auto name : fw::ReadSequence<M>::names) members.insert(name);
   Inputs inputs(file, layout, members);
-  Array o = file.like("o"), up = file["up_o"];
+  Array o = in_order(layout, "o", file.like("o")), up = in_order(layout, "o", file["up_o"]);
   const Index dv = o.axis(3), steps = o.axis(1), heads = o.axis(2);
-  const Index dk = inputs.of("query").axis(3);
+  const Index dk = inputs.has("query") ? inputs.of("query").axis(3) : dv;
   States states(file, layout, heads);
 
   for (const std::string kind : {"grad_", "gradout_"}) {
-    if (!file.has(kind + layout.inputs.at("query"))) continue;
+    if (!file.has(kind + layout.inputs.at("value"))) continue;
     Inputs gradients = inputs.zeros();
     for (Index b = 0; b < o.axis(0); ++b)
       for (Index h = 0; h < heads; ++h) {
@@ -134,7 +148,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
     inputs.compare(kind, gradients);
     states.compare_gradients(kind);
   }
-  file.forward("o", o);
+  file.forward("o", in_file_order(layout, "o", o));
   states.compare_final();
 }
 

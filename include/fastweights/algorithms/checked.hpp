@@ -18,8 +18,9 @@
 ///
 /// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,
 /// in HebbianMemory, η up to 4. Outputs, which are not checked, may overflow for entries near the
-/// largest. In two rules stability depends on the state: DeltaRule with a normaliser and
-/// SelfReferentialMatrix. Of these only the ranges are checked.
+/// largest. In three rules stability depends on the state: DeltaRule with a normaliser,
+/// SelfReferentialMatrix, and SelectiveScan by its slow weights A. Of these only the ranges are
+/// checked.
 ///
 /// Cost: one pass over the inputs, and one more over the keys of delta rules; no heap. With
 /// FeatureMapped, keys are mapped twice.

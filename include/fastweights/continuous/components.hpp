@@ -29,22 +29,6 @@ template <class S> struct Mixture {
         variance(Array::Zero(components)) {}
 };
 
-namespace detail {
-
-// ln(1 + e^x) without overflow, and for real x without loss of digits for small values.
-template <class S> S softplus(const S& x) {
-  using std::exp;
-  using std::log;
-  const bool positive = real_part(x) > 0;
-  const S power = exp(positive ? S(-x) : x);
-  if constexpr (std::is_floating_point_v<S>)
-    return std::log1p(power) + (positive ? x : S(0));
-  else
-    return log(S(1) + power) + (positive ? x : S(0));
-}
-
-}  // namespace detail
-
 /// Learned affine maps, which all heads and queries share.
 ///
 ///     μ = sigmoid(w_μ·s + b_μ),   v = max(softplus(w_v·s + b_v), floor)

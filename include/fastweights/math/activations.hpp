@@ -16,6 +16,18 @@ namespace detail {
 // A complex-step argument takes the branch of its real part.
 template <class S> auto real_part(const S& x) { return Eigen::numext::real(x); }
 
+// ln(1 + e^x) without overflow, and for real x without loss of digits for small values.
+template <class S> S softplus(const S& x) {
+  using std::exp;
+  using std::log;
+  const bool positive = real_part(x) > 0;
+  const S power = exp(positive ? S(-x) : x);
+  if constexpr (std::is_floating_point_v<S>)
+    return std::log1p(power) + (positive ? x : S(0));
+  else
+    return log(S(1) + power) + (positive ? x : S(0));
+}
+
 // value() and derivative() of every entry, as an expression.
 template <class F, class A> auto activated(const F& f, const Eigen::ArrayBase<A>& x) {
   if constexpr (requires { f.values(x.derived()); })
@@ -73,5 +85,23 @@ struct Relu {
     return detail::real_part(x) <= 0 ? S(0) : S(1);
   }
 };
+
+namespace detail {
+
+// x σ(x)
+template <class S> S silu(const S& x) { return x * Sigmoid().value(x); }
+
+// The gradients of y = x ⊙ silu(z): `x` becomes that of x, and that of z is added to dz.
+template <class Z, class Dy, class X, class DZ>
+void silu_gate_vjp(const Z& gate, const Dy& dy, X& x, DZ& dgate) {
+  using S = typename X::Scalar;
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    const S z = gate[i], sigmoid = Sigmoid().value(z);
+    dgate[i] += dy[i] * x[i] * sigmoid * (S(1) + z * (S(1) - sigmoid));
+    x[i] = dy[i] * z * sigmoid;
+  }
+}
+
+}  // namespace detail
 
 }  // namespace fw

@@ -1,0 +1,232 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Write (k, v, α, Δ, λ, a): decay, step size, share of the new token, and angles. Read (q, v, z)
+/// with a gate z.
+template <int Dk, int Dv, int Angles> struct KeyValueRotation : QueryOutput<Dk, Dv> {
+  Index angle_count = Angles;
+
+  template <class C> struct Write {
+    vec<C, Dk> key;
+    vec<C, Dv> value;
+    num<C> decay;
+    num<C> step;
+    num<C> share;
+    vec<C, Angles> angles;
+    static constexpr auto names = fw::names("key", "value", "decay", "step", "share", "angles");
+    static constexpr auto roles =
+        fw::roles(Role::key, Role::value, Role::decay, Role::strength, Role::strength, Role::value);
+  };
+  template <class C> struct Read {
+    vec<C, Dk> query;
+    vec<C, Dv> value;
+    vec<C, Dv> gate;
+    static constexpr auto names = fw::names("query", "value", "gate");
+    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::value);
+  };
+
+  Write<Extents> write() const {
+    return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}, {1, 1}, {angle_count, 1}};
+  }
+  Read<Extents> read() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
+};
+
+/// The memory of Mamba-3 with one input and one output (SISO): gated linear attention that rotates
+/// keys and queries by accumulated angles, and writes the last and the new token (trapezoidal
+/// rule).
+///
+///     θ_t = θ_{t−1} + π Δ_t tanh(a_t)  mod 2π       k̃_t = R(θ_t) (k_t + b_k)
+///     W_t = α_t W_{t−1} + (1 − λ_t) Δ_t α_t v_{t−1} k̃_{t−1}ᵀ + λ_t Δ_t v_t k̃_tᵀ
+///     y_t = (W_t R(θ_t) (q_t + b_q) + D v_t) ⊙ silu(z_t)
+///
+/// R(θ) rotates the entries (2i, 2i+1) by θ_i and leaves entries beyond the last angle. With a = 0,
+/// λ = 1, Δ = 1 and without biases W is that of GatedLinearAttention with KeyValueDecay.
+///
+/// Shapes: W d_v×d_k, k, q, b_k and b_q d_k, v, z and y d_v, α, Δ, λ and D 1, a and θ m ≤ d_k/2.
+/// The state also has the last rotated key and the last value. b_k, b_q and D (`skip`) are slow
+/// weights of the state. Cost per token: 7 d_v d_k flops. Δ is in [0, 2], λ and α in [0, 1]; then
+/// it is stable. Throws std::invalid_argument when a size does not fit. arXiv 2603.15569.
+template <class S, int Dk = Dynamic, int Dv = Dk, int Angles = Dk == Dynamic ? Dynamic : Dk / 2>
+class Mamba3 {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueRotation<Dk, Dv, Angles>;
+  static constexpr std::string_view name = "Mamba3";
+
+  template <class C> struct Slow {
+    vec<C, Dk> key_bias;    ///< b_k
+    vec<C, Dk> query_bias;  ///< b_q
+    num<C> skip;            ///< D
+    static constexpr auto names = fw::names("key_bias", "query_bias", "skip");
+  };
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    vec<C, Angles> angle;  ///< θ, in [0, 2π)
+    vec<C, Dk> key;        ///< the last rotated key
+    vec<C, Dv> value;      ///< the last value
+    Slow<C> slow;
+    static constexpr auto names = fw::names("W", "angle", "key", "value", "slow");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  /// As many angles as pairs of entries.
+  explicit Mamba3(Sizes<Dk, Dv> sizes = {})
+      : Mamba3(sizes, Angles == Dynamic ? sizes.key_size / 2 : Index(Angles)) {}
+  Mamba3(Sizes<Dk, Dv> sizes, Index angles)
+      : signature_{{sizes.key_size, sizes.value_size}, angles} {
+    signature_.check(name);
+    if (angles < 0 || angles > signature_.dk / 2 || (Angles != Dynamic && angles != Angles))
+      detail::throw_invalid({name, ": the number of angles is ", std::to_string(angles),
+                             ", expected 0 to ", std::to_string(signature_.dk / 2)});
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const Index dv = signature_.dv, dk = signature_.dk;
+    return {{dv, dk}, {signature_.angle_count, 1}, {dk, 1}, {dv, 1}, {{dk, 1}, {dk, 1}, {1, 1}}};
+  }
+  template <class T> auto cast() const {
+    return Mamba3<T, Dk, Dv, Angles>(signature_.sizes(), signature_.angle_count);
+  }
+
+  void write(OwnedState& s, const WriteToken<Mamba3>& t) const {
+    const Weights c = weights(t);
+    s.W *= t.decay;
+    s.W.noalias() += (c.last * s.value) * s.key.transpose();
+    turn(s.angle, t);
+    s.key = t.key + s.slow.key_bias;
+    rotate(s.key, s.angle);
+    s.value = t.value;
+    s.W.noalias() += (c.token * s.value) * s.key.transpose();
+  }
+  Violation violation(const WriteToken<Mamba3>& t) const {
+    if (Eigen::numext::real(t.share) <= 1) return {};
+    return {"share", static_cast<double>(Eigen::numext::real(t.share)), "0 to 1"};
+  }
+  void read(const OwnedState& s, const ReadToken<Mamba3>& t, OutToken<Mamba3> y) const {
+    scratch<S, Dk>(signature_.dk, [&](auto& query) {
+      query = t.query + s.slow.query_bias;
+      rotate(query, s.angle);
+      y.output.noalias() = s.W * query;
+    });
+    y.output += s.slow.skip * t.value;
+    for (Index i = 0; i < y.output.size(); ++i) y.output[i] *= detail::silu(S(t.gate[i]));
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<Mamba3>& t, OwnedState& ds,
+                 WriteGradToken<Mamba3> dt) const {
+    const Weights c = weights(t);
+    scratch<S, Angles>(signature_.angle_count, [&](auto& angle) {
+      scratch<S, Dk>(signature_.dk, [&](auto& key) {
+        scratch<S, Dv, 2>(signature_.dv, [&](auto& with_last, auto& with_token) {
+          angle = s.angle;
+          turn(angle, t);
+          key = t.key + s.slow.key_bias;
+          rotate(key, angle);
+          with_last.noalias() = ds.W * s.key;
+          with_token.noalias() = ds.W * key;
+          add_weight_gradients(t, detail::product_sum(s.value, with_last),
+                               detail::product_sum(t.value, with_token), dt);
+          dt.value += c.token * with_token + ds.value;
+          ds.value = c.last * with_last;
+          ds.key.noalias() += c.token * (ds.W.transpose() * t.value);
+          rotate_vjp(key, angle, ds.key, ds.angle);
+          dt.key += ds.key;
+          ds.slow.key_bias += ds.key;
+          ds.key.noalias() = c.last * (ds.W.transpose() * s.value);
+          detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
+          add_turn_gradients(t, ds.angle, dt);
+        });
+      });
+    });
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<Mamba3>& t, const OutGradToken<Mamba3>& dy,
+                OwnedState& ds, ReadGradToken<Mamba3> dt) const {
+    scratch<S, Dk, 2>(signature_.dk, [&](auto& query, auto& dquery) {
+      scratch<S, Dv>(signature_.dv, [&](auto& sum) {
+        query = t.query + s.slow.query_bias;
+        rotate(query, s.angle);
+        sum.noalias() = s.W * query;
+        sum += s.slow.skip * t.value;
+        detail::silu_gate_vjp(t.gate, dy.output, sum, dt.gate);
+        dt.value += s.slow.skip * sum;
+        ds.slow.skip += detail::product_sum(t.value, sum);
+        dquery.setZero();
+        detail::product_vjp(s.W, query, sum, ds.W, dquery);
+        rotate_vjp(query, s.angle, dquery, ds.angle);
+        dt.query += dquery;
+        ds.slow.query_bias += dquery;
+      });
+    });
+  }
+
+ private:
+  static S pi() { return S(3.14159265358979323846); }
+
+  // The weights of the last and of the new token in W.
+  struct Weights {
+    S last, token;
+  };
+  static Weights weights(const WriteToken<Mamba3>& t) {
+    return {S((S(1) - t.share) * t.step * t.decay), S(t.share * t.step)};
+  }
+  // dlast and dtoken are the gradients of the weights.
+  static void add_weight_gradients(const WriteToken<Mamba3>& t, const S& dlast, const S& dtoken,
+                                   WriteGradToken<Mamba3>& dt) {
+    dt.decay += (S(1) - t.share) * t.step * dlast;
+    dt.step += (S(1) - t.share) * t.decay * dlast + t.share * dtoken;
+    dt.share += t.step * (dtoken - t.decay * dlast);
+  }
+
+  // θ ← θ + π Δ tanh(a) mod 2π. The whole number of turns is a constant for the gradient.
+  template <class A> static void turn(A& angle, const WriteToken<Mamba3>& t) {
+    using std::floor;
+    using Real = decltype(detail::real_part(S()));
+    const Real circle = detail::real_part(S(S(2) * pi()));
+    for (Index i = 0; i < angle.size(); ++i) {
+      angle[i] += pi() * t.step * Tanh().value(S(t.angles[i]));
+      angle[i] -= S(circle * floor(detail::real_part(S(angle[i])) / circle));
+      // A tiny negative angle is rounded to a full circle.
+      if (detail::real_part(S(angle[i])) >= circle) angle[i] -= S(circle);
+    }
+  }
+  template <class DA>
+  static void add_turn_gradients(const WriteToken<Mamba3>& t, const DA& dangle,
+                                 WriteGradToken<Mamba3>& dt) {
+    for (Index i = 0; i < dangle.size(); ++i) {
+      dt.step += pi() * Tanh().value(S(t.angles[i])) * dangle[i];
+      dt.angles[i] += pi() * t.step * Tanh().derivative(S(t.angles[i])) * dangle[i];
+    }
+  }
+
+  // x ← R(θ) x
+  template <class X, class A> static void rotate(X& x, const A& angle) {
+    using std::cos, std::sin;
+    for (Index i = 0; i < angle.size(); ++i) {
+      const S c = cos(angle[i]), s = sin(angle[i]), even = x[2 * i], odd = x[2 * i + 1];
+      x[2 * i] = c * even - s * odd;
+      x[2 * i + 1] = s * even + c * odd;
+    }
+  }
+  // Turns the gradient of `rotated` = R(θ) x into that of x, and adds that of θ.
+  template <class X, class A, class DX, class DA>
+  static void rotate_vjp(const X& rotated, const A& angle, DX& dx, DA& dangle) {
+    using std::cos, std::sin;
+    for (Index i = 0; i < angle.size(); ++i) {
+      const S c = cos(angle[i]), s = sin(angle[i]), even = dx[2 * i], odd = dx[2 * i + 1];
+      dangle[i] += odd * rotated[2 * i] - even * rotated[2 * i + 1];
+      dx[2 * i] = c * even + s * odd;
+      dx[2 * i + 1] = c * odd - s * even;
+    }
+  }
+
+  Signature signature_;
+};
+
+}  // namespace fw
