@@ -43,6 +43,9 @@ void fill_normal(const Object& record, Random& random);
 // Copies a real record into a complex one. Counters are integers in both.
 void to_complex(const Object& real, const Object& complex);
 
+// Divides every entry by 2, which is exact.
+void halve(const Object& record);
+
 // Σ w·x over every array x of a record, with w from `weights`.
 Complex weighted_sum(const Object& record, const Object& weights);
 
@@ -55,7 +58,8 @@ GradientError worst(const std::vector<CheckedRecord>& records,
 
 /// Checks the gradients of m, a memory in double, with respect to every input, every query and the
 /// initial state. The loss is a random linear function of the outputs and the final state, over
-/// `steps` random tokens. m.cast<T>() must return the same rule in another scalar.
+/// `steps` random tokens. Gradients are added up over two backward passes, so that `=` in place of
+/// `+=` is an error. m.cast<T>() must return the same rule in another scalar.
 template <Differentiable M>
 requires std::same_as<typename M::Scalar, double> GradientError
 gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = false) {
@@ -75,16 +79,23 @@ gradient_error(const M& m, Index steps, std::uint64_t seed = 1, bool positive = 
   const StateOf<M> dfinal = random_state(m, 5, random, positive);
   detail::fill_normal(fw::detail::object(gradients.outputs), random);
 
-  StateOf<M> state = initial, ds = dfinal;
+  StateOf<M> ds = dfinal;
   set_zero(gradients.inputs);
   set_zero(gradients.queries);
-  Checkpoints<M> checkpoints;
-  scan(m, state, view<WriteSequence<M>>(sequences.inputs), view<ReadSequence<M>>(sequences.queries),
-       view<OutSequence<M>>(sequences.outputs), checkpoints);
-  backward(m, checkpoints, view<WriteSequence<M>>(sequences.inputs),
-           view<ReadSequence<M>>(sequences.queries), view<OutGradSequence<M>>(gradients.outputs),
-           ds, view<WriteGradSequence<M>>(gradients.inputs),
-           view<ReadGradSequence<M>>(gradients.queries));
+  for (int pass = 0; pass < 2; ++pass) {
+    StateOf<M> state = initial;
+    ds = dfinal;
+    Checkpoints<M> checkpoints;
+    scan(m, state, view<WriteSequence<M>>(sequences.inputs),
+         view<ReadSequence<M>>(sequences.queries), view<OutSequence<M>>(sequences.outputs),
+         checkpoints);
+    backward(m, checkpoints, view<WriteSequence<M>>(sequences.inputs),
+             view<ReadSequence<M>>(sequences.queries), view<OutGradSequence<M>>(gradients.outputs),
+             ds, view<WriteGradSequence<M>>(gradients.inputs),
+             view<ReadGradSequence<M>>(gradients.queries));
+  }
+  detail::halve(fw::detail::object(gradients.inputs));
+  detail::halve(fw::detail::object(gradients.queries));
 
   Random unused(seed);
   auto complex = random_sequences(complex_rule, steps, unused);

@@ -25,6 +25,11 @@ FASTWEIGHTS_INLINE void fill_normal(const Object& record, Random& random) {
   });
 }
 
+FASTWEIGHTS_INLINE void halve(const Object& record) {
+  visit_leaves(&record, 1,
+               [](const Leaf* leaf, const LeafPath&) { leaf->entries<double>() /= 2; });
+}
+
 FASTWEIGHTS_INLINE void to_complex(const Object& real, const Object& complex) {
   const std::array<Object, 2> both{complex, real};
   visit_leaves(both.data(), 2, [](const Leaf* leaves, const LeafPath&) {
