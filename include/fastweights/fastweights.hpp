@@ -73,6 +73,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
+#include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>

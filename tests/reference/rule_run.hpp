@@ -17,6 +17,7 @@ struct Layout {
   struct Kept {
     std::string initial, final;
     bool key_major = true;  // matrices are [B, H, K, V]; else [B, H, d_v, d_k]
+    bool softmax = false;   // the final array has the softmax of every row along its last axis
   };
   /// Arrays of the members that a memory writes and reads.
   std::map<std::string_view, std::string> inputs = {
@@ -60,7 +61,7 @@ class States {
   struct Place {
     const std::string& name;
     Index part;
-    bool key_major;
+    bool key_major, softmax;
   };
 
   States(Case& file, const Layout& layout, Index heads)

@@ -71,6 +71,16 @@ Violation delta_violation(const B& beta, const K& key,
   return {quantity, factor, "at most 2: normalise the keys"};
 }
 
+/// A write W ← α W + β (v − W k) kᵀ, which reads W before its decay, multiplies W k by α − β‖k‖²,
+/// so it is stable for β‖k‖² + 1 − α ≤ 2.
+template <class S, class K>
+Violation undecayed_delta_violation(const S& beta, const K& key, const S& decay) {
+  const double factor = detail::largest_strength(beta) * detail::squared_norm(key) + 1 -
+                        detail::largest_strength(decay);
+  return delta_violation(factor, Eigen::Matrix<double, 1, 1>::Ones(),
+                         "beta times the squared norm of key, plus 1 minus decay,");
+}
+
 namespace detail {
 
 /// One member of a token or of a sequence.
