@@ -76,6 +76,7 @@
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>

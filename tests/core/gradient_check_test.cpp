@@ -12,7 +12,7 @@ using fw::Index;
 
 // A rule with a matrix and a number in its state: W += v kᵀ, gain += β, y = gain · W q. `Mistake`
 // is the error in its gradients.
-enum class Mistake { none, factor, gain, not_a_number, overflow };
+enum class Mistake { none, factor, gain, not_a_number, overflow, assigned };
 
 template <class S, Mistake mistake> struct Gained {
   using Scalar = S;
@@ -44,7 +44,7 @@ template <class S, Mistake mistake> struct Gained {
                                                         : S(1);
     dt.value.noalias() += factor * (ds.W * t.key);
     dt.key.noalias() += ds.W.transpose() * t.value;
-    dt.beta += ds.gain;
+    dt.beta = (mistake == Mistake::assigned ? S(0) : dt.beta) + ds.gain;
   }
   void read_vjp(const OwnedState& s, const fw::ReadToken<Gained>& t,
                 const fw::OutGradToken<Gained>& dy, OwnedState& ds,
@@ -68,6 +68,8 @@ TEST_CASE("the gradient check covers all members of a state, including numbers",
 TEST_CASE("the gradient check detects errors and names the member", "[gradient_check]") {
   CHECK(error<Mistake::factor>().worst > 1e-8);
   CHECK(error<Mistake::factor>().where == "inputs.value");
+  CHECK(error<Mistake::assigned>().worst > 0.4);
+  CHECK(error<Mistake::assigned>().where == "inputs.beta");
   CHECK(error<Mistake::not_a_number>().worst == std::numeric_limits<double>::infinity());
   CHECK(error<Mistake::overflow>().worst == std::numeric_limits<double>::infinity());
 }

@@ -1,5 +1,7 @@
 #include "rule_run.hpp"
 
+#include <fastweights/math/softmax.hpp>
+
 namespace reference {
 
 namespace {
@@ -122,12 +124,12 @@ template <class F>
 void States::visit(const fw::detail::Object& state, Index b, Index h, bool is_final, const F& f) {
   const auto visit_leaf = [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
     if (const auto kept = layout_.state.find(path.text()); kept != layout_.state.end()) {
-      const auto& [initial, final, key_major] = kept->second;
-      const std::string& name = is_final ? final : initial;
-      if (file_.has(name)) f(*leaf, Place{name, b * heads_ + h, key_major});
+      const Layout::Kept& k = kept->second;
+      const std::string& name = is_final ? k.final : k.initial;
+      if (file_.has(name)) f(*leaf, Place{name, b * heads_ + h, k.key_major, k.softmax});
     }
     if (const auto slow = layout_.slow.find(path.text()); slow != layout_.slow.end() && !is_final)
-      f(*leaf, Place{slow->second.name, h, slow->second.key_major});
+      f(*leaf, Place{slow->second.name, h, slow->second.key_major, false});
   };
   fw::detail::visit_leaves(&state, 1, visit_leaf);
 }
@@ -140,7 +142,13 @@ void States::load_initial(const fw::detail::Object& state, Index b, Index h) {
 
 void States::load_gradient(const fw::detail::Object& dstate, Index b, Index h) {
   visit(dstate, b, h, true, [&](const fw::detail::Leaf& leaf, const Place& place) {
-    load(leaf, file_["up_" + place.name], place);
+    Array up = file_["up_" + place.name];
+    if (place.softmax) {
+      Array weights = file_[place.name];
+      for (Index i = 0; i < up.columns().cols(); ++i)
+        fw::detail::softmax_vjp_in_place(weights.columns().col(i), up.columns().col(i));
+    }
+    load(leaf, up, place);
   });
 }
 
@@ -168,8 +176,14 @@ void States::compare_gradients(const std::string& kind) {
 }
 
 void States::compare_final() {
-  for (const auto& [path, kept] : layout_.state)
-    if (file_.has(kept.final)) file_.forward(kept.final, finals_.at(kept.final));
+  for (const auto& [path, kept] : layout_.state) {
+    if (!file_.has(kept.final)) continue;
+    Array& final = finals_.at(kept.final);
+    if (kept.softmax)
+      for (Index i = 0; i < final.columns().cols(); ++i)
+        fw::detail::softmax_in_place(final.columns().col(i));
+    file_.forward(kept.final, final);
+  }
 }
 
 }  // namespace reference

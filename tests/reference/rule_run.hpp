@@ -17,6 +17,7 @@ struct Layout {
   struct Kept {
     std::string initial, final;
     bool key_major = true;  // matrices are [B, H, K, V]; else [B, H, d_v, d_k]
+    bool softmax = false;   // the final array has the softmax of every row along its last axis
   };
   struct Slow {
     std::string name;
@@ -73,7 +74,7 @@ class States {
   struct Place {
     const std::string& name;
     Index part;
-    bool key_major;
+    bool key_major, softmax;
   };
 
   States(Case& file, const Layout& layout, Index heads)

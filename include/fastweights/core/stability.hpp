@@ -57,6 +57,15 @@ template <class B> double largest_strength(const B& beta) {
     return static_cast<double>(Eigen::numext::real(beta));
 }
 
+// Of the factor that a write subtracts. 64 units of rounding above 2 pass: a normalised key has
+// them.
+template <class S> Violation factor_violation(double factor, std::string_view quantity) {
+  using Real = typename Eigen::NumTraits<S>::Real;
+  constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<Real>::epsilon());
+  if (factor <= 2 + rounding) return {};
+  return {quantity, factor, "at most 2: normalise the keys"};
+}
+
 }  // namespace detail
 
 /// A write W ← W + β (v − W k) kᵀ multiplies W k by 1 − β‖k‖², so it is stable for β‖k‖² ≤ 2. β is
@@ -64,11 +73,18 @@ template <class B> double largest_strength(const B& beta) {
 template <class B, class K>
 Violation delta_violation(const B& beta, const K& key,
                           std::string_view quantity = "beta times the squared norm of key") {
-  using Real = typename Eigen::NumTraits<typename K::Scalar>::Real;
-  constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<Real>::epsilon());
   const double factor = detail::largest_strength(beta) * detail::squared_norm(key);
-  if (factor <= 2 + rounding) return {};
-  return {quantity, factor, "at most 2: normalise the keys"};
+  return detail::factor_violation<typename K::Scalar>(factor, quantity);
+}
+
+/// A write W ← α W + β (v − W k) kᵀ, which reads W before its decay, multiplies W k by α − β‖k‖²,
+/// so it is stable for β‖k‖² + 1 − α ≤ 2.
+template <class S, class K>
+Violation undecayed_delta_violation(const S& beta, const K& key, const S& decay) {
+  const double factor = detail::largest_strength(beta) * detail::squared_norm(key) + 1 -
+                        detail::largest_strength(decay);
+  return detail::factor_violation<typename K::Scalar>(
+      factor, "beta times the squared norm of key, plus 1 minus decay");
 }
 
 namespace detail {
