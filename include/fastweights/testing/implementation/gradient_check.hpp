@@ -26,8 +26,7 @@ FASTWEIGHTS_INLINE void fill_normal(const Object& record, Random& random) {
 }
 
 FASTWEIGHTS_INLINE void halve(const Object& record) {
-  visit_leaves(&record, 1,
-               [](const Leaf* leaf, const LeafPath&) { leaf->entries<double>() /= 2; });
+  visit_leaves(&record, 1, [](const Leaf* leaf, const LeafPath&) { leaf->entries<double>() /= 2; });
 }
 
 FASTWEIGHTS_INLINE void to_complex(const Object& real, const Object& complex) {
