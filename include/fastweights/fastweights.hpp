@@ -61,6 +61,7 @@
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
@@ -80,6 +81,7 @@
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
+#include <fastweights/memories/rules/omega_memory.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
 #include <fastweights/memories/rules/rwkv6.hpp>

@@ -1,4 +1,6 @@
+#include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
+#include <fastweights/memories/rules/omega_memory.hpp>
 
 #include "rule_run.hpp"
 
@@ -43,10 +45,36 @@ void memora(Case& file) {
   run<fw::Memora<double>>(file, layout);
 }
 
+// Memories of the last tokens, as many as there are weights γ.
+template <class M> void run_window(Case& file, const Layout& layout) {
+  const Index window = file["gamma"].axis(3);
+  run(file, layout, [=](Index dk, Index dv, Index, Index) { return M({dk, dv}, window); });
+}
+
+void omega(Case& file) {
+  Layout layout = own();
+  layout.inputs["weights"] = "gamma";
+  layout.state["W"] = {"W0", "final_W", /*key_major=*/false};
+  run_window<fw::OmegaMemory<double>>(file, layout);
+}
+
+void atlas(Case& file) {
+  Layout layout = own();
+  layout.inputs["weights"] = "gamma";
+  layout.inputs["momentum"] = "theta";
+  layout.state["W"] = {"W0", "final_W", /*key_major=*/false};
+  layout.state["momentum"] = {"S0", "final_S", /*key_major=*/false};
+  run_window<fw::AtlasMemory<double>>(file, layout);
+}
+
 }  // namespace
 
 std::map<std::string, Test> test_time_tests() {
-  return {{"own_yaad_linear", yaad}, {"own_moneta_linear", moneta}, {"own_memora_linear", memora}};
+  return {{"own_yaad_linear", yaad},
+          {"own_moneta_linear", moneta},
+          {"own_memora_linear", memora},
+          {"own_omega_linear", omega},
+          {"own_atlas_linear", atlas}};
 }
 
 }  // namespace reference

@@ -60,4 +60,14 @@ EIGEN_ALWAYS_INLINE void scratch([[maybe_unused]] Eigen::Index n, F&& f) {
     detail::fixed_scratch<S, N>(f, each);
 }
 
+/// As scratch, with matrices of `rows` × `cols` entries.
+template <class S, int Count = 1, class F>
+void matrix_scratch(Eigen::Index rows, Eigen::Index cols, F&& f) {
+  using Matrix = Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>;
+  scratch<S, Eigen::Dynamic, Count>(rows * cols, [&](auto&... vectors) {
+    auto matrices = std::make_tuple(Matrix(vectors.data(), rows, cols)...);
+    std::apply(f, matrices);
+  });
+}
+
 }  // namespace fw
