@@ -135,6 +135,7 @@ using Test = void (*)(Case&);
 std::map<std::string, Test> memory_tests();
 std::map<std::string, Test> delta_family_tests();
 std::map<std::string, Test> state_space_tests();
+std::map<std::string, Test> mesa_tests();
 std::map<std::string, Test> test_time_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/math/linear_solvers.hpp>
+#include <fastweights/memories/rules/correction.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// The memory of MesaNet: ridge regression from keys to values, with a decay. A read solves it.
+///
+///     W_t = α_t W_{t−1} + β_t v_t k_tᵀ      G_t = α_t G_{t−1} + β_t k_t k_tᵀ
+///     y_t = W_t (G_t + diag(λ))⁻¹ q_t
+///
+/// With `ExactSolver` (the default) it is recursive least squares; `ConjugateGradients` takes a
+/// number of steps. For large λ it is gated linear attention with q / λ.
+///
+/// Shapes: W d_v×d_k, G d_k×d_k, k, q and λ d_k, v and y d_v, α and β 1. λ, the ridge of every key
+/// row, is a slow weight and starts at 1. Cost per token: 5 d_v d_k + 3 d_k² flops and those of the
+/// solver (math/linear_solvers.hpp). β is in [0, 2]. λ must be positive and G positive
+/// semidefinite, which writes keep; else a read may divide by 0. Throws std::invalid_argument when
+/// a size does not fit. von Oswald et al. 2025, arXiv 2506.05233.
+template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> class MesaMemory {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueBetaDecay<Dk, Dv>;
+  static constexpr std::string_view name = "MesaMemory";
+
+  template <class C> struct Slow {
+    vec<C, Dk> ridge;  ///< λ
+    static constexpr auto names = fw::names("ridge");
+  };
+  template <class C> struct State {
+    mat<C, Dv, Dk> W;
+    mat<C, Dk, Dk> G;
+    Slow<C> slow;
+    static constexpr auto names = fw::names("W", "G", "slow");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  explicit MesaMemory(Sizes<Dk, Dv> sizes = {}, Solver solver = {})
+      : signature_{{sizes.key_size, sizes.value_size}}, solver_(solver) {
+    signature_.check(name);
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const Index dk = signature_.dk;
+    return {{signature_.dv, dk}, {dk, dk}, {{dk, 1}}};
+  }
+  OwnedState initial_state() const {
+    auto s = detail::zeros<OwnedState>(state_extents());
+    s.slow.ridge.setOnes();
+    return s;
+  }
+  template <class T> auto cast() const {
+    return MesaMemory<T, Dk, Dv, Solver>(signature_.sizes(), solver_);
+  }
+
+  void write(OwnedState& s, const WriteToken<MesaMemory>& t) const {
+    scratch<S, Dk>(signature_.dk, [&](auto& key) FASTWEIGHTS_INLINE_LAMBDA {
+      key = t.beta * t.key;
+      s.W *= t.decay;
+      s.W.noalias() += t.value * key.transpose();
+      s.G *= t.decay;
+      s.G.noalias() += t.key * key.transpose();
+    });
+  }
+  void read(const OwnedState& s, const ReadToken<MesaMemory>& t, OutToken<MesaMemory> y) const {
+    scratch<S, Dk>(signature_.dk, [&](auto& x) {
+      solver_.solve(s.G, s.slow.ridge, t.query, x);
+      y.output.noalias() = s.W * x;
+    });
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<MesaMemory>& t, OwnedState& ds,
+                 WriteGradToken<MesaMemory> dt) const {
+    scratch<S, Dv>(signature_.dv, [&](auto& written) {
+      written.noalias() = ds.W * t.key;
+      dt.beta += detail::product_sum(t.value, written);
+      dt.value += t.beta * written;
+    });
+    scratch<S, Dk>(signature_.dk, [&](auto& dkey) {
+      dkey.noalias() = ds.G * t.key;
+      dt.beta += detail::product_sum(t.key, dkey);
+      dkey.noalias() += ds.G.transpose() * t.key;
+      dkey.noalias() += ds.W.transpose() * t.value;
+      dt.key += t.beta * dkey;
+    });
+    detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
+    detail::apply_decay_vjp(s.G, t.decay, ds.G, dt.decay);
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<MesaMemory>& t,
+                const OutGradToken<MesaMemory>& dy, OwnedState& ds,
+                ReadGradToken<MesaMemory> dt) const {
+    scratch<S, Dk, 2>(signature_.dk, [&](auto& x, auto& dx) {
+      solver_.solve(s.G, s.slow.ridge, t.query, x);
+      dx.setZero();
+      detail::product_vjp(s.W, x, dy.output, ds.W, dx);
+      solver_.solve_vjp(s.G, s.slow.ridge, t.query, x, dx, ds.G, ds.slow.ridge, dt.query);
+    });
+  }
+
+ private:
+  Signature signature_;
+  Solver solver_;
+};
+
+}  // namespace fw
