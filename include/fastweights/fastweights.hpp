@@ -56,7 +56,11 @@
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
+#include <fastweights/memories/attention/delta_former.hpp>
+#include <fastweights/memories/attention/forgetting_attention.hpp>
 #include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/attention/parallax.hpp>
+#include <fastweights/memories/attention/path_attention.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
@@ -74,6 +78,7 @@
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/hgrn.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>

@@ -136,6 +136,7 @@ std::map<std::string, Test> memory_tests();
 std::map<std::string, Test> delta_family_tests();
 std::map<std::string, Test> state_space_tests();
 std::map<std::string, Test> mesa_tests();
+std::map<std::string, Test> attention_tests();
 std::map<std::string, Test> test_time_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();

@@ -18,6 +18,7 @@ std::map<std::string, reference::Test> all_tests() {
   tests.merge(reference::delta_family_tests());
   tests.merge(reference::state_space_tests());
   tests.merge(reference::mesa_tests());
+  tests.merge(reference::attention_tests());
   tests.merge(reference::test_time_tests());
   tests.merge(reference::feature_map_tests());
   tests.merge(reference::layer_tests());

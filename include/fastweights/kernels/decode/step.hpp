@@ -137,12 +137,15 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
         visit(j + 2, third);
         visit(j + 3, fourth);
       }
-    if constexpr (packets < 4)
+    if constexpr (packets < 4) {
       for (; j + 2 <= columns; j += 2) {
         visit(j, sum);
         visit(j + 1, second);
       }
-    for (; j < columns; ++j) visit(j, sum);
+      if (j < columns) visit(j, sum);
+    } else {
+      for (; j < columns; ++j) visit(j, sum);
+    }
     if constexpr (packets == 1) third.add(fourth), second.add(third);
     if constexpr (packets < 4) sum.add(second);
     return sum;

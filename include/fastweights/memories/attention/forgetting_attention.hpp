@@ -1,0 +1,95 @@
+#pragma once
+
+#include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/memories/attention/token_history.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Softmax attention with a forget gate (FoX): scores fade as the weights of gated linear attention
+/// do.
+///
+///     y_t = Σ_{i≤t} p_i v_i,   p = softmax of scale · k_i·q_t + Σ_{i<s≤t} log α_s
+///
+/// With α = 1 it is KeyValueCache that slides. The last `capacity` tokens are kept. Reading an
+/// empty memory gives 0.
+///
+/// Shapes: k and q d_k, v and y d_v, α 1; state (d_k + d_v + 1)·capacity. Cost per token:
+/// 2 (d_k + d_v) flops for every token kept. α is in (0, 1]; its gradient divides by α. Throws
+/// std::invalid_argument when a size does not fit. Lin et al. 2025, arXiv 2503.02130.
+template <class S, int Dk = Dynamic, int Dv = Dk> class ForgettingAttention {
+ public:
+  using Scalar = S;
+  using Signature = KeyValueDecay<Dk, Dv>;
+  static constexpr std::string_view name = "ForgettingAttention";
+
+  template <class C> struct State {
+    TokenHistory<C, Dk, Dv> history;
+    vec<C, Dynamic> bias;  ///< Σ log α_s since the token
+    static constexpr auto names = fw::names("history", "bias");
+  };
+  using OwnedState = State<Owned<S>>;
+
+  ForgettingAttention(Sizes<Dk, Dv> sizes, AttentionOptions options)
+      : signature_{{sizes.key_size, sizes.value_size}}, options_(options) {
+    signature_.check(name);
+    detail::check_size<Dynamic>(name, "capacity", options.capacity);
+    scale_ = S(detail::attention_scale(options, sizes.key_size));
+  }
+
+  Signature signature() const { return signature_; }
+  State<Extents> state_extents() const {
+    const Index n = options_.capacity;
+    return {{{signature_.dk, n}, {signature_.dv, n}, {}}, {n, 1}};
+  }
+  template <class T> auto cast() const {
+    return ForgettingAttention<T, Dk, Dv>(signature_.sizes(), options_);
+  }
+
+  void write(OwnedState& s, const WriteToken<ForgettingAttention>& t) const {
+    using std::log;
+    s.bias.head(detail::held(s.history)).array() += S(log(t.decay));
+    s.bias[detail::slot_of(s.history)] = S(0);
+    detail::append(s.history, t.key, t.value);
+  }
+  void read(const OwnedState& s, const ReadToken<ForgettingAttention>& t,
+            OutToken<ForgettingAttention> y) const {
+    const Index n = detail::held(s.history);
+    if (n == 0) return y.output.setZero(), void();
+    scratch<S, Dynamic>(n, [&](auto& weights) {
+      attend(s, t, weights);
+      y.output.noalias() = s.history.values.leftCols(n) * weights;
+    });
+  }
+  void write_vjp(const OwnedState& s, const WriteToken<ForgettingAttention>& t, OwnedState& ds,
+                 WriteGradToken<ForgettingAttention> dt) const {
+    detail::append_vjp(s.history, ds.history, dt.key, dt.value);
+    ds.bias[detail::slot_of(s.history)] = S(0);
+    dt.decay += ds.bias.head(detail::held(s.history)).sum() / t.decay;
+  }
+  void read_vjp(const OwnedState& s, const ReadToken<ForgettingAttention>& t,
+                const OutGradToken<ForgettingAttention>& dy, OwnedState& ds,
+                ReadGradToken<ForgettingAttention> dt) const {
+    const Index n = detail::held(s.history);
+    if (n == 0) return;
+    scratch<S, Dynamic, 2>(n, [&](auto& weights, auto& dweights) {
+      attend(s, t, weights);
+      dweights.noalias() = s.history.values.leftCols(n).transpose() * dy.output;
+      ds.history.values.leftCols(n).noalias() += dy.output * weights.transpose();
+      detail::attend_vjp(s.history, t.query, scale_, weights, dweights, ds.history, dt.query);
+      ds.bias.head(n) += dweights;
+    });
+  }
+
+ private:
+  template <class P>
+  void attend(const OwnedState& s, const ReadToken<ForgettingAttention>& t, P& weights) const {
+    detail::attend(s.history, t.query, scale_, weights,
+                   [&](P& scores) { scores += s.bias.head(scores.size()); });
+  }
+
+  Signature signature_;
+  AttentionOptions options_;
+  S scale_ = S(1);
+};
+
+}  // namespace fw

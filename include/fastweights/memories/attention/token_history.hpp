@@ -1,0 +1,87 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/core/signatures.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/math/softmax.hpp>
+
+/// \file
+/// A ring buffer of the last tokens, and softmax attention to them, token by token: what
+/// ForgettingAttention, PathAttention, DeltaFormer and Parallax share.
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Of memories that keep the last `capacity` tokens. The oldest is overwritten when there are more.
+struct AttentionOptions {
+  Index capacity = 0;
+  double scale = 0;  ///< of scores; 0 for 1/√d_k
+};
+
+/// The token at position p of the stream is in column p mod capacity.
+template <class C, int Dk, int Dv> struct TokenHistory {
+  mat<C, Dk, Dynamic> keys;
+  mat<C, Dv, Dynamic> values;
+  count<C> length;  ///< tokens written so far
+  static constexpr auto names = fw::names("keys", "values", "length");
+};
+
+namespace detail {
+
+inline double attention_scale(const AttentionOptions& options, Index dk) {
+  return options.scale == 0 ? 1 / std::sqrt(static_cast<double>(dk)) : options.scale;
+}
+
+template <class H> Index slot_of(const H& history) { return history.length % history.keys.cols(); }
+template <class H> Index held(const H& history) {
+  return std::min<Index>(history.length, history.keys.cols());
+}
+
+template <class H, class K, class V> void append(H& history, const K& key, const V& value) {
+  history.keys.col(slot_of(history)) = key;
+  history.values.col(slot_of(history)) = value;
+  ++history.length;
+}
+/// Moves the gradients of the new token from the history to the token. `before` is the history
+/// before the write.
+template <class H, class DK, class DV>
+void append_vjp(const H& before, H& dhistory, DK& dkey, DV& dvalue) {
+  auto key = dhistory.keys.col(slot_of(before));
+  auto value = dhistory.values.col(slot_of(before));
+  dkey += key;
+  dvalue += value;
+  key.setZero();
+  value.setZero();
+}
+
+/// weights = softmax of scale Kᵀq + bias, over the tokens held: `bias` adds to the scores.
+template <class H, class Q, class S, class P, class Bias>
+void attend(const H& history, const Q& query, const S& scale, P& weights, const Bias& bias) {
+  weights.noalias() = history.keys.leftCols(weights.size()).transpose() * query;
+  weights *= scale;
+  bias(weights);
+  softmax_in_place(weights);
+}
+template <class H, class Q, class S, class P>
+void attend(const H& history, const Q& query, const S& scale, P& weights) {
+  attend(history, query, scale, weights, [](P&) {});
+}
+
+/// `dweights` becomes the gradient of the scores. Adds to the gradients of keys and query.
+template <class H, class Q, class S, class P, class DP, class DQ>
+void attend_vjp(const H& history, const Q& query, const S& scale, const P& weights, DP& dweights,
+                H& dhistory, DQ& dquery) {
+  softmax_vjp_in_place(weights, dweights);
+  const Index n = weights.size();
+  // Not `scale * dweights`: a product in an expression would need the heap.
+  dweights *= scale;
+  dhistory.keys.leftCols(n).noalias() += query * dweights.transpose();
+  dquery.noalias() += history.keys.leftCols(n) * dweights;
+  dweights /= scale;
+}
+
+}  // namespace detail
+
+}  // namespace fw
