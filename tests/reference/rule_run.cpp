@@ -4,11 +4,44 @@
 
 namespace reference {
 
+namespace {
+
+// [B, X, Y, D] as [B, Y, X, D].
+Array with_swapped_axes(const Array& array, Index batches, Index x, Index y) {
+  const Index d = Index(array.values.size()) / (batches * x * y);
+  Array swapped{{batches, y, x, d}, std::vector<double>(array.values.size())};
+  for (Index b = 0; b < batches; ++b)
+    for (Index i = 0; i < x; ++i)
+      for (Index j = 0; j < y; ++j)
+        std::copy_n(array.values.begin() + ((b * x + i) * y + j) * d, d,
+                    swapped.at(((b * y + j) * x + i) * d));
+  return swapped;
+}
+
+}  // namespace
+
+Array Inputs::steps_first(const Array& output) const {
+  return layout_.heads_first ? with_swapped_axes(output, output.axis(0), output.axis(1), steps_)
+                             : output;
+}
+Array Inputs::file_order(const Array& output) const {
+  return layout_.heads_first ? with_swapped_axes(output, output.axis(0), steps_, output.axis(2))
+                             : output;
+}
+
 Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members)
     : file_(file), layout_(layout), members_(members) {
+  const Array o = file["o"];
+  if (layout.heads_first)
+    steps_ = Index(o.values.size()) / (o.axis(0) * o.axis(1) * o.shape.back());
   for (const auto member : members) {
-    const std::string& name = layout.inputs.at(member);
-    Array array = file[name];
+    const std::string name = name_of(member);
+    if (const auto constant = layout.constants.find(member); constant != layout.constants.end()) {
+      Array& same = arrays_[name] = {{o.axis(0), o.axis(1), o.axis(2)}, {}};
+      same.values.resize(o.values.size() / std::size_t(o.axis(3)), constant->second);
+      continue;
+    }
+    Array array = steps_first(file[name]);
     given_[name] = array;
     if (layout.logarithms.contains(member)) array.flat() = array.flat().array().exp();
     if (is_normalised(member)) {
@@ -35,8 +68,8 @@ Inputs Inputs::zeros() const {
 void Inputs::compare(const std::string& kind, Inputs& gradients) const {
   std::set<std::string> done;  // members may share an array
   for (const auto member : members_) {
-    const std::string& name = layout_.inputs.at(member);
-    if (!done.insert(name).second) continue;
+    const std::string name = name_of(member);
+    if (layout_.constants.contains(member) || !done.insert(name).second) continue;
     Array d = gradients.of(member), given = given_.at(name), ours = of(member);
     if (member == "query" && layout_.scales_query) d.flat() *= scale(d);
     if (is_normalised(member)) {
@@ -49,7 +82,7 @@ void Inputs::compare(const std::string& kind, Inputs& gradients) const {
       }
     }
     if (layout_.logarithms.contains(member)) d.flat().array() *= ours.flat().array();
-    file_.gradient(kind + name, d);
+    file_.gradient(kind + name, file_order(d));
   }
 }
 

@@ -11,8 +11,9 @@
 
 namespace reference {
 
-/// The conventions of a file. Sequences are [B, T, H, D] (or [B, T, H] for numbers), states
-/// [B, H, …]. An array with fewer heads than the output is shared by groups of heads.
+/// The conventions of a file. Sequences are [B, T, H, D] (or [B, T, H] for numbers), or with
+/// `heads_first` [B, H, …], where the other axes are T steps of D entries; states are [B, H, …]. An
+/// array with fewer heads than the output is shared by groups of heads.
 struct Layout {
   struct Kept {
     std::string initial, final;
@@ -28,6 +29,9 @@ struct Layout {
   std::map<std::string, Kept> state = {{"W", {"initial_state", "final_state"}}};
   /// Arrays [H, …] of the state's slow weights.
   std::map<std::string, std::string> slow = {};
+  /// Members that are the same number for all tokens, and not in the file.
+  std::map<std::string_view, double> constants = {};
+  bool heads_first = false;
   bool scales_query = true;  // the source multiplies q by 1/√K
   double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
 };
@@ -37,8 +41,11 @@ class Inputs {
  public:
   Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members);
 
-  const Array& of(std::string_view member) const { return arrays_.at(layout_.inputs.at(member)); }
-  Array& of(std::string_view member) { return arrays_.at(layout_.inputs.at(member)); }
+  const Array& of(std::string_view member) const { return arrays_.at(name_of(member)); }
+  Array& of(std::string_view member) { return arrays_.at(name_of(member)); }
+  /// An output of the file's order as [B, T, H, D], and back.
+  Array steps_first(const Array& output) const;
+  Array file_order(const Array& output) const;
   /// Compares the gradients with those of the file, which are of its arrays as they are.
   void compare(const std::string& kind, Inputs& gradients) const;
   /// The same arrays with zeros.
@@ -47,10 +54,14 @@ class Inputs {
  private:
   bool is_normalised(std::string_view member) const;
   double scale(const Array& query) const;
+  std::string name_of(std::string_view member) const {
+    return layout_.constants.contains(member) ? std::string(member) : layout_.inputs.at(member);
+  }
 
   Case& file_;
   const Layout& layout_;
   std::set<std::string_view> members_;
+  Index steps_ = 0;  // of a file with heads first
   std::map<std::string, Array> arrays_, given_;
 };
 
@@ -107,7 +118,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
   for (const auto name : fw::WriteSequence<M>::names) members.insert(name);
   for (const auto name : fw::ReadSequence<M>::names) members.insert(name);
   Inputs inputs(file, layout, members);
-  Array o = file.like("o"), up = file["up_o"];
+  Array o = inputs.steps_first(file.like("o")), up = inputs.steps_first(file["up_o"]);
   const Index dv = o.axis(3), steps = o.axis(1), heads = o.axis(2);
   const Index dk = inputs.of("query").axis(3);
   States states(file, layout, heads);
@@ -135,7 +146,7 @@ template <class Make> void run(Case& file, const Layout& layout, const Make& mak
     inputs.compare(kind, gradients);
     states.compare_gradients(kind);
   }
-  file.forward("o", o);
+  file.forward("o", inputs.file_order(o));
   states.compare_final();
 }
 

@@ -179,7 +179,7 @@ struct FastWeightLayer {
                                 "FastWeightLayer<Memory, fw::L2Normalise>, or set "
                                 "FastWeightOptions::allow_unstable");
     if constexpr (KeepsSlowWeights<M>)
-      slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
+      slow.assign(static_cast<std::size_t>(heads), fw::initial_state(memory).slow);
   }
   static const FastWeightOptions& checked(const FastWeightOptions& o) {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);
