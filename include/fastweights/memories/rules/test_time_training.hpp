@@ -38,7 +38,7 @@ template <int Dk, int Dv> struct KeyValueRates : QueryOutput<Dk, Dv> {
 /// flash-linear-attention, which has η = 1.
 ///
 /// Shapes: k, q, v, y and the layer norm's weights d, η and τ 1; W d×d; W_1 h×d, W_2 d×h. The state
-/// has the weights three times. Cost per token: 9 d² flops, with an MLP 22 h d. η and τ are in
+/// has the weights three times. Cost per token: 8 d² flops, with an MLP 18 h d. η and τ are in
 /// [0, 2]; in the source η is about 1/d and τ about 1/i for the i-th token of a mini-batch. The
 /// length of a step is at most τ Σ η ‖k‖ ‖∇_z ℓ‖, but ∇_z ℓ grows as 1/‖z − mean(z)‖ if z is nearly
 /// constant, up to 1/√ε. For d = 1 outputs are q + b.

@@ -23,7 +23,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// − v‖² and no layer norm it is TitansMemory.
 ///
 /// Shapes: k and q d_k, v and y d_v, θ, η and α 1; A h×d_k, B d_v×h; W d×d. The state has the
-/// weights twice. Cost per token: 15 h (d_k + d_v) / 2 flops and 4 h exponentials, or 9 d². θ and α
+/// weights twice. Cost per token: 9 h d_k + 11 h d_v flops, or 9 d². θ and α
 /// are in [0, 1], η in [0, 1]. For a model that is not linear no bound on θ‖k‖² holds: steps are as
 /// large as its slope and the error. A TitansMlp of zeros stays zero: start from other weights.
 /// Throws std::invalid_argument when a size does not fit. Behrouz, Zhong, Mirrokni 2025, arXiv
@@ -75,6 +75,10 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
     options_.model.descend(s.weights, t.key, S(S(-2) * t.rate), loss(s, t), s.momentum);
     for_each_leaf([&](auto& w, const auto& step) { w = (S(1) - t.forget) * w + step; }, s.weights,
                   s.momentum);
+  }
+  Violation violation(const WriteToken<TitansLearner>& t) const {
+    if (detail::real_part(t.forget) <= 1) return {};
+    return {"forget", static_cast<double>(detail::real_part(t.forget)), "0 to 1"};
   }
   void read(const OwnedState& s, const ReadToken<TitansLearner>& t,
             OutToken<TitansLearner> y) const {
