@@ -38,7 +38,9 @@ PROGRAMS |= {name: [f"tests/{name}_test.cpp", RUN] for name in (
     "kernels/deferred", "kernels/range", "laws/delta_rule", "laws/normalised_delta_rule",
     "laws/vector_delta_rule", "laws/linear_attention", "laws/decaying", "laws/gated_delta_rule",
     "laws/gated_linear_attention", "laws/fast_weight_memory", "laws/deferred",
-    "laws/delta_family", "laws/delta_family_gates", "io/weights",
+    "laws/delta_family", "laws/delta_family_gates", "laws/test_time", "laws/test_time_window",
+    "laws/test_time_models", "laws/state_space", "laws/state_space_scan", "laws/mesa",
+    "laws/log_linear_attention", "io/weights",
     "memories/checked", "memories/checked_numbers")}
 PROGRAMS |= {
     "bad_files": [f"tests/bad_files/{name}.cpp" for name in ("bad_files_test", "files", "heap")],
@@ -49,6 +51,10 @@ PROGRAMS |= {
                   *REFERENCE],
     "reference_family": ["tests/reference/delta_family.cpp",
                          "build/mutations/other_than_delta_family.cpp", *REFERENCE],
+    "reference_state_space": ["tests/reference/state_space.cpp",
+                              "build/mutations/other_than_state_space.cpp", *REFERENCE],
+    "reference_test_time": ["tests/reference/test_time.cpp",
+                            "build/mutations/other_than_test_time.cpp", *REFERENCE],
 }
 
 # The tests of a header: those that kill most, for their time to compile, come first. Programs that
@@ -70,6 +76,16 @@ TESTS = [
     (r"rules/linear_attention", ["laws/linear_attention", "reference", "kernels/backward"]),
     (r"rules/(comba|correction|gated_delta_product|low_rank_rule)", [
         "laws/delta_family", "reference_family"]),
+    (r"rules/(gated_slot|hgrn|mlstm)", ["laws/state_space", "reference_state_space"]),
+    (r"rules/(selective_scan|mamba3|normalised_gated)", [
+        "laws/state_space_scan", "reference_state_space"]),
+    (r"rules/mesa", ["laws/mesa"]),
+    (r"rules/log_linear", ["laws/log_linear_attention"]),
+    (r"rules/(miras_memory|inner_losses|retentions)", ["laws/test_time", "reference_test_time"]),
+    (r"(rules/(omega_memory|atlas_memory|token_window)|math/newton_schulz)", [
+        "laws/test_time_window", "reference_test_time"]),
+    (r"rules/(test_time_training|titans_learner|inner_models|inner_objectives)", [
+        "laws/test_time_models", "reference_test_time"]),
     (r"rules/(gated_delta_rule_2|gated_oja|longhorn|preconditioned|rwkv6|titans)", [
         "laws/delta_family_gates", "reference_family"]),
     (r"rules/gated_linear", ["laws/gated_linear_attention", "reference", "kernels/backward",
@@ -107,8 +123,9 @@ inline const int active = [] {
 #define FASTWEIGHTS_MUTANT(number) (mutations::active == number)
 """
 # A program of reference tests has those of one group. main.cpp asks for all groups.
-GROUPS = ("memory", "delta_family", "feature_map", "layer", "infformer", "fast_weights_rnn",
-          "hypernetwork", "synthetic", "recurrent_programmer")
+GROUPS = ("memory", "delta_family", "state_space", "mesa", "attention", "test_time", "feature_map",
+          "layer", "infformer", "fast_weights_rnn", "hypernetwork", "synthetic",
+          "recurrent_programmer")
 
 
 def other_groups(own):
@@ -128,7 +145,7 @@ class Compiler:
         FOLDER.mkdir(parents=True, exist_ok=True)
         self.write("common.hpp", COMMON)
         self.write("main.cpp", "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
-        for own in ("memory", "delta_family"):
+        for own in ("memory", "delta_family", "state_space", "test_time"):
             self.write(f"other_than_{own}.cpp", other_groups(own))
         self.write("data_folder.hpp", '#define FASTWEIGHTS_REFERENCE_DIR "tests/data"\n')
         precompiled = FOLDER / "common.hpp.gch"

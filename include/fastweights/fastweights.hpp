@@ -93,6 +93,8 @@
 #include <fastweights/memories/rules/rwkv6.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>
 #include <fastweights/memories/rules/sums.hpp>
+#include <fastweights/memories/rules/test_time_training.hpp>
+#include <fastweights/memories/rules/titans_learner.hpp>
 #include <fastweights/memories/rules/titans_memory.hpp>
 
 // Feature maps of keys and queries.

@@ -1,5 +1,6 @@
 #include "rule_run.hpp"
 
+#include <algorithm>
 #include <fastweights/math/softmax.hpp>
 
 namespace reference {
@@ -26,33 +27,56 @@ Array reordered(const Array& given, const std::string& from, const std::string& 
   return result;
 }
 
+// Makes one axis of those with the same letter that follow each other.
+void merge_axes(std::string& axes, fw::io::Shape& shape) {
+  for (std::size_t i = 1; i < axes.size();) {
+    if (axes[i] != axes[i - 1]) {
+      ++i;
+      continue;
+    }
+    shape[i - 1] *= shape[i];
+    shape.erase(shape.begin() + Index(i));
+    axes.erase(i, 1);
+  }
+}
+
 constexpr const char* our_axes = "BTHD";
 
 }  // namespace
 
-Array in_order(const Layout& layout, const std::string& name, const Array& given) {
-  const auto axes = layout.axes.find(name);
-  if (axes == layout.axes.end()) return given;
+Array in_order(const Layout& layout, const std::string& name, Array given) {
+  const auto found = layout.axes.find(name);
+  if (found == layout.axes.end()) return given;
+  std::string axes = found->second;
+  merge_axes(axes, given.shape);
   fw::io::Shape shape;
   for (const char axis : std::string(our_axes)) {
-    const auto at = axes->second.find(axis);
+    const auto at = axes.find(axis);
     shape.push_back(at == std::string::npos ? 1 : given.axis(at));
   }
-  return reordered(given, axes->second, our_axes, shape);
+  return reordered(given, axes, our_axes, shape);
 }
 
 Array in_file_order(const Layout& layout, const std::string& name, const Array& ours) {
-  const auto axes = layout.axes.find(name);
-  if (axes == layout.axes.end()) return ours;
+  const auto found = layout.axes.find(name);
+  if (found == layout.axes.end()) return ours;
+  std::string axes = found->second;
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   fw::io::Shape shape;
-  for (const char axis : axes->second) shape.push_back(ours.axis(std::string(our_axes).find(axis)));
-  return reordered(ours, our_axes, axes->second, shape);
+  for (const char axis : axes) shape.push_back(ours.axis(std::string(our_axes).find(axis)));
+  return reordered(ours, our_axes, axes, shape);
 }
 
 Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members)
     : file_(file), layout_(layout), members_(members) {
+  const Array output = in_order(layout, "o", file.like("o"));
   for (const auto member : members) {
-    const std::string& name = layout.inputs.at(member);
+    const std::string name = name_of(member);
+    if (const auto constant = layout.constants.find(member); constant != layout.constants.end()) {
+      Array& same = arrays_[name] = {{output.axis(0), output.axis(1), output.axis(2)}, {}};
+      same.values.resize(output.values.size() / std::size_t(output.axis(3)), constant->second);
+      continue;
+    }
     Array array = in_order(layout, name, file[name]);
     given_[name] = array;
     if (layout.logarithms.contains(member)) array.flat() = array.flat().array().exp();
@@ -82,8 +106,8 @@ Inputs Inputs::zeros() const {
 void Inputs::compare(const std::string& kind, Inputs& gradients) const {
   std::set<std::string> done;  // members may share an array
   for (const auto member : members_) {
-    const std::string& name = layout_.inputs.at(member);
-    if (!done.insert(name).second) continue;
+    const std::string name = name_of(member);
+    if (layout_.constants.contains(member) || !done.insert(name).second) continue;
     Array d = gradients.of(member), given = given_.at(name), ours = of(member);
     if (member == "query" && layout_.scales_query) d.flat() *= scale(d);
     if (is_normalised(member)) {

@@ -26,10 +26,13 @@ struct Layout {
   /// Arrays of the members that a memory writes and reads.
   std::map<std::string_view, std::string> inputs = {
       {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}, {"query", "q"}};
-  /// The axes of sequences in another order, or without heads: "BDT". By name of the array.
+  /// The axes of sequences in another order, or without heads: "BDT". By name of the array. Axes
+  /// T that follow each other are one: the mini-batches of "BHTTD".
   std::map<std::string, std::string> axes = {};
   /// Members of which the file has the logarithm.
   std::set<std::string_view> logarithms = {"decay"};
+  /// Members that are the same number for all tokens, and not in the file.
+  std::map<std::string_view, double> constants = {};
   /// Members of which the file has x, with the member sigmoid(x).
   std::set<std::string_view> sigmoids = {};
   /// Arrays of the state's members, if the file has them.
@@ -41,7 +44,7 @@ struct Layout {
 };
 
 /// The array of a file as [B, T, H, D], and the reverse.
-Array in_order(const Layout& layout, const std::string& name, const Array& given);
+Array in_order(const Layout& layout, const std::string& name, Array given);
 Array in_file_order(const Layout& layout, const std::string& name, const Array& ours);
 
 /// The inputs of a memory: arrays of a file without logarithms, normalised and scaled.
@@ -50,8 +53,8 @@ class Inputs {
   Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members);
 
   bool has(std::string_view member) const { return members_.contains(member); }
-  const Array& of(std::string_view member) const { return arrays_.at(layout_.inputs.at(member)); }
-  Array& of(std::string_view member) { return arrays_.at(layout_.inputs.at(member)); }
+  const Array& of(std::string_view member) const { return arrays_.at(name_of(member)); }
+  Array& of(std::string_view member) { return arrays_.at(name_of(member)); }
   /// Compares the gradients with those of the file, which are of its arrays as they are.
   void compare(const std::string& kind, Inputs& gradients) const;
   /// The same arrays with zeros.
@@ -60,6 +63,9 @@ class Inputs {
  private:
   bool is_normalised(std::string_view member) const;
   double scale(const Array& query) const;
+  std::string name_of(std::string_view member) const {
+    return layout_.constants.contains(member) ? std::string(member) : layout_.inputs.at(member);
+  }
 
   Case& file_;
   const Layout& layout_;

@@ -94,7 +94,8 @@ struct FastWeightLayer {
     std::vector<StateOf<M>> dstate;
   };
 
-  /// Parameters are zero until initialised or loaded. Throws std::invalid_argument unless the
+  /// Parameters are zero until initialised or loaded, but for those of the memory, which start as
+  /// in its initial state. Throws std::invalid_argument unless the
   /// number of features of the map is that of the memory's keys, and the memory is stable for the
   /// map's keys or `allow_unstable` is set.
   FastWeightLayer(FastWeightOptions o, M m, KeyMap key_map = {})
@@ -179,7 +180,7 @@ struct FastWeightLayer {
                                 "FastWeightLayer<Memory, fw::L2Normalise>, or set "
                                 "FastWeightOptions::allow_unstable");
     if constexpr (KeepsSlowWeights<M>)
-      slow.assign(static_cast<std::size_t>(heads), zero_gradient(memory).slow);
+      slow.assign(static_cast<std::size_t>(heads), fw::initial_state(memory).slow);
   }
   static const FastWeightOptions& checked(const FastWeightOptions& o) {
     detail::check_size<Dynamic>(name, "d_model", o.d_model);

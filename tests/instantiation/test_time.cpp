@@ -1,0 +1,26 @@
+// As memories.cpp, for the memories that learn at test time.
+
+#include <fastweights/memories/rules/atlas_memory.hpp>
+#include <fastweights/memories/rules/miras_memory.hpp>
+#include <fastweights/memories/rules/omega_memory.hpp>
+#include <fastweights/memories/rules/test_time_training.hpp>
+#include <fastweights/memories/rules/titans_learner.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+template class MirasMemory<float>;
+template class MirasMemory<double, 3, 4, HuberLoss, PlainRetention>;
+template class MirasMemory<float, Dynamic, Dynamic, CubicLoss, FourNormRetention>;
+template class MirasMemory<float, 3, 1, SquaredLoss, SoftmaxRetention>;
+template class OmegaMemory<float>;
+template class OmegaMemory<double, 3, 4, 2>;
+template class AtlasMemory<float>;
+template class AtlasMemory<double, 3, 4, 2>;
+template class TestTimeTraining<float, Dynamic, Dynamic, LinearModel<>, NormalisedObjective<>>;
+template class TestTimeTraining<double, 4, 4, MlpModel<InnerGelu, 6>, NormalisedObjective<>>;
+template class TitansLearner<float, Dynamic, Dynamic, MlpModel<InnerSilu, Dynamic, false>,
+                             SquaredObjective>;
+template class TitansLearner<double, 3, 3, LinearModel<false>,
+                             NormalisedObjective<Residual::answer, NormGradient::fla_titans>>;
+
+}  // namespace fw
