@@ -61,7 +61,9 @@
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/attention/parallax.hpp>
 #include <fastweights/memories/attention/path_attention.hpp>
+#include <fastweights/memories/recurrent/delta_delta_net.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_mlp.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>

@@ -54,7 +54,7 @@ struct Array {
   }
   /// [..., rows, cols]: the i-th matrix.
   Eigen::Map<Eigen::Matrix<double, fw::Dynamic, fw::Dynamic, Eigen::RowMajor>> matrix(Index i = 0) {
-    const Index rows = shape.at(shape.size() - 2), cols = shape.back();
+    const Index rows = shape.size() > 1 ? shape[shape.size() - 2] : 1, cols = shape.back();
     return {at(i * rows * cols), rows, cols};
   }
   /// [..., D]: the vectors along the last axis.

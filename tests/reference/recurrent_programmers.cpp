@@ -3,7 +3,9 @@
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/memories/recurrent/delta_delta_net.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_mlp.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 
@@ -262,7 +264,7 @@ void run_layer(Case& file, L layer, const Residual& residual, const Parts& for_e
       ours = theirs.matrix(i).transpose();
     else
       ours = theirs.matrix(i).middleRows(row, ours.rows());
-    gradients[name] = file.like(name);
+    gradients[name] = file.like(name, 0);
   });
   fw::LayerNorm<double> norm(x.axis(2));
   norm.weight = file["p_layer_norm__weight"].flat();
@@ -296,10 +298,11 @@ void run_layer(Case& file, L layer, const Residual& residual, const Parts& for_e
   file.gradient("grad_x", dx);
 
   for_each_part(dlayer, [&](const std::string& name, Index i, Index row, auto ours) {
+    // Heads may share an array.
     if (row < 0)
-      gradients[name].matrix(i) = ours.transpose();
+      gradients[name].matrix(i) += ours.transpose();
     else
-      gradients[name].matrix(i).middleRows(row, ours.rows()) = ours;
+      gradients[name].matrix(i).middleRows(row, ours.rows()) += ours;
   });
   gradients["p_layer_norm__weight"] = file.like("p_layer_norm__weight");
   gradients["p_layer_norm__weight"].flat() = dnorm.weight;
@@ -403,6 +406,53 @@ void layer_recurrent_delta_net(Case& file) {
       });
 }
 
+void language_model_delta_delta(Case& file) {
+  const Index d = size_of_heads(file, "p_o_net__weight");
+  run_layer(file,
+            fw::FastWeightLayer<fw::DeltaDeltaNet<double>>(options_of(file, 1),
+                                                           fw::DeltaDeltaNet<double>(d)),
+            language_model, [&](auto& layer, const auto& f) {
+              auto& w = layer.write;
+              const std::vector<Part> parts{
+                  {&w.query, d}, {&w.key, d}, {&w.value, 3 * d + 1}, {&w.beta, 1}};
+              for_each_slow_row("p_slow_net__weight", layer, parts, f);
+              f("p_o_net__weight", 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
+            });
+}
+
+// The slow net has rows for two fast blocks in every head, of which the source uses the first: the
+// queries of all heads, then for every head four keys and four values, then two strengths a head.
+void language_model_delta_mlp(Case& file) {
+  const std::string slow = "p_qkv_net__weight";
+  const Index d = size_of_heads(file, "p_o_net__weight"), d_model = file["x"].axis(2),
+              heads = std::stoll(file.setting("heads")), hidden = 4 * d_model / heads;
+  run_layer(file,
+            fw::FastWeightLayer<fw::DeltaMlp<double>>(options_of(file, 1),
+                                                      fw::DeltaMlp<double>(d, hidden)),
+            language_model, [&](auto& layer, const auto& f) {
+              auto& w = layer.write;
+              for (Index h = 0; h < heads; ++h) {
+                const auto rows = [&](auto& map, Index count, Index first) {
+                  f(slow, 0, first, map.weight.middleRows(h * count, count));
+                };
+                const Index keys = heads * d + h * 4 * (d + hidden),
+                            values = keys + 2 * (d + hidden),
+                            strengths = heads * (d + 4 * (d + hidden)) + 2 * h;
+                rows(layer.read.query, d, h * d);
+                rows(w.key, d, keys);
+                rows(w.hidden_key, hidden, keys + d);
+                rows(w.value, hidden, values);
+                rows(w.hidden_value, d, values + hidden);
+                rows(w.beta, 1, strengths);
+                rows(w.hidden_beta, 1, strengths + 1);
+                auto& norm = layer.slow[static_cast<std::size_t>(h)];
+                f("p_fast_net_layer_norms__0__weight", 0, -1, norm.weight.middleRows(0, d));
+                f("p_fast_net_layer_norms__0__bias", 0, -1, norm.bias.middleRows(0, d));
+              }
+              f("p_o_net__weight", 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
+            });
+}
+
 void layer_self_referential(Case& file) {
   const Index d = size_of_heads(file, "p_out_linear__weight");
   const Index d_model = file["x"].axis(2);
@@ -427,6 +477,8 @@ std::map<std::string, Test> recurrent_programmer_tests() {
           {"idsia_layer_delta_rnn", layer_delta_rnn},
           {"idsia_layer_rdn", layer_recurrent_delta_net},
           {"idsia_layer_srwm", layer_self_referential},
+          {"idsia_lm_delta_delta", language_model_delta_delta},
+          {"idsia_lm_delta_mlp", language_model_delta_mlp},
           {"idsia_lm_delta_rnn", language_model_delta_rnn},
           {"idsia_lm_delta_lstm", language_model_delta_lstm}};
 }

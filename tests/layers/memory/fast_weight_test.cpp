@@ -19,7 +19,7 @@ namespace {
 template <class S>
 using UnitDelta = fw::FastWeightLayer<fw::DeltaRule<S>, fw::L2Normalise, fw::RmsNorm<S>>;
 template <class S>
-using FixedDelta = fw::FastWeightLayer<fw::DeltaRule<S, 8, 3>, fw::SumNormalised<fw::Dpfp<2>>>;
+using FixedDelta = fw::FastWeightLayer<fw::DeltaRule<S, 8, 3>, fw::SumNormalised<fw::Dpfp<1>>>;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ TEST_CASE("FastWeightLayer: delta rule, unit keys, output norm", "[layers]") {
 TEST_CASE("FastWeightLayer: fixed sizes, a map with more features than rows, scale and biases",
           "[layers]") {
   const fw::FastWeightOptions options{
-      .d_model = 6, .heads = 2, .d_key = 2, .scale = 0.5, .bias = true};
+      .d_model = 6, .heads = 2, .d_key = 4, .scale = 0.5, .bias = true};
   check_layer(FixedDelta<double>(options, fw::DeltaRule<double, 8, 3>()),
               FixedDelta<Complex>(options, fw::DeltaRule<Complex, 8, 3>()), {1, 5});
 }
@@ -92,10 +92,10 @@ TEST_CASE("FastWeightLayer: sizes that do not fit are refused", "[layers]") {
   const fw::DeltaRule<double, 8, 3> memory;
   CHECK_THROWS_WITH(
       Layer({.d_model = 6, .heads = 2, .d_key = 3}, memory),
-      ContainsSubstring("FastWeightLayer: the feature map has 12 features, the memory expects 8"));
-  CHECK_THROWS_WITH(Layer({.d_model = 6, .heads = 0, .d_key = 2}, memory),
+      ContainsSubstring("FastWeightLayer: the feature map has 6 features, the memory expects 8"));
+  CHECK_THROWS_WITH(Layer({.d_model = 6, .heads = 0, .d_key = 4}, memory),
                     "FastWeightLayer: heads is 0, expected at least 1");
-  const Layer layer({.d_model = 6, .heads = 2, .d_key = 2}, memory);
+  const Layer layer({.d_model = 6, .heads = 2, .d_key = 4}, memory);
   Layer::State state;
   Layer::Trace trace;
   Eigen::MatrixXd x = Eigen::MatrixXd::Zero(6, 4), y = Eigen::MatrixXd::Ones(6, 4), dx = y;
