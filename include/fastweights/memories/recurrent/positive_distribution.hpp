@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/scratch.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
