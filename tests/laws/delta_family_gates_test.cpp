@@ -16,14 +16,9 @@ using fw::Index;
 
 // The laws that need no other scalar than double, and the gradients.
 template <class M> void obeys(std::initializer_list<std::pair<Index, Index>> sizes) {
-  static_assert(fw::assert_memory<M>());
   for (const auto& [dk, dv] : sizes) {
     INFO("d_v = " << dv << ", d_k = " << dk);
-    const laws::MakeRun make = laws::runs_of(M({dk, dv}), false);
-    laws::step_is_write_and_read(make);
-    laws::scan_is_steps(make);
-    laws::state_is_a_value(make);
-    laws::wrong_sizes_are_refused(make);
+    laws::every_memory(M({dk, dv}));
   }
   laws::gradients_are_exact(M({5, 4}), 17, false);
   laws::gradients_are_exact(M({1, 3}), 6, false);

@@ -8,18 +8,9 @@ namespace {
 using Eigen::VectorXd;
 using fw::Index;
 
-template <class M> void obeys(const M& m) {
-  static_assert(fw::assert_memory<M>());
-  const laws::MakeRun make = laws::runs_of(m, false);
-  laws::step_is_write_and_read(make);
-  laws::scan_is_steps(make);
-  laws::state_is_a_value(make);
-  laws::wrong_sizes_are_refused(make);
-}
-
 TEST_CASE("the Delta-Delta net obeys the laws", "[laws][delta_delta_net]") {
   using Net = fw::DeltaDeltaNet<double>;
-  for (const Index d : {1, 3, 17, 65}) obeys(Net(d));
+  for (const Index d : {1, 3, 17, 65}) laws::every_memory(Net(d));
   laws::gradients_are_exact(Net(5), 17, false);
   laws::gradients_are_exact(Net(1), 6, false);
   laws::float_follows_double(Net(17), false);
@@ -29,7 +20,7 @@ TEST_CASE("the Delta-Delta net obeys the laws", "[laws][delta_delta_net]") {
 TEST_CASE("the Delta MLP obeys the laws", "[laws][delta_mlp]") {
   using Mlp = fw::DeltaMlp<double>;
   for (const auto& [d, hidden] : {std::pair<Index, Index>{1, 1}, {3, 17}, {65, 4}, {64, 64}})
-    obeys(Mlp(d, hidden));
+    laws::every_memory(Mlp(d, hidden));
   laws::gradients_are_exact(Mlp(5, 4), 17, false);
   laws::gradients_are_exact(Mlp(3, 1), 6, false);
   laws::float_follows_double(Mlp(17, 3), false);

@@ -12,14 +12,9 @@ using Memory = fw::LogLinearAttention<double>;
 using Gated = fw::GatedLinearAttention<double, -1, -1, fw::KeyValueDecay>;
 
 TEST_CASE("log-linear attention obeys the laws", "[laws][log_linear_attention]") {
-  static_assert(fw::assert_memory<Memory>());
   for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 1}, {3, 17}, {65, 4}, {64, 64}}) {
     INFO("d_v = " << dv << ", d_k = " << dk);
-    const laws::MakeRun make = laws::runs_of(Memory({dk, dv}, 4), false);
-    laws::step_is_write_and_read(make);
-    laws::scan_is_steps(make);
-    laws::state_is_a_value(make);
-    laws::wrong_sizes_are_refused(make);
+    laws::every_memory(Memory({dk, dv}, 4));
   }
   for (const Index levels : {1, 2, 6}) laws::gradients_are_exact(Memory({5, 4}, levels), 19, false);
   laws::gradients_are_exact(Memory({1, 3}, 3), 6, false);

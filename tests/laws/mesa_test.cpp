@@ -12,20 +12,11 @@ using fw::Index;
 using Mesa = fw::MesaMemory<double>;
 using Iterative = fw::MesaMemory<double, Dynamic, Dynamic, fw::ConjugateGradients>;
 
-template <class M> void obeys(const M& m) {
-  static_assert(fw::assert_memory<M>());
-  const laws::MakeRun make = laws::runs_of(m, false);
-  laws::step_is_write_and_read(make);
-  laws::scan_is_steps(make);
-  laws::state_is_a_value(make);
-  laws::wrong_sizes_are_refused(make);
-}
-
 TEST_CASE("the Mesa memory obeys the laws", "[laws][mesa]") {
   for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 1}, {3, 17}, {65, 4}, {64, 64}}) {
     INFO("d_v = " << dv << ", d_k = " << dk);
-    obeys(Mesa({dk, dv}));
-    obeys(Iterative({dk, dv}, {3}));
+    laws::every_memory(Mesa({dk, dv}));
+    laws::every_memory(Iterative({dk, dv}, {3}));
   }
   laws::float_follows_double(Mesa({17, 3}), false);
   laws::takes_autodiff(Mesa({4, 3}), false);

@@ -19,26 +19,18 @@ using Scan = fw::SelectiveScan<double>;
 using Normalised = fw::NormalisedGatedAttention<double>;
 using fw::Mamba3;
 
-template <class M> void obeys(const M& m, bool positive = false) {
-  static_assert(fw::assert_memory<M>());
-  const laws::MakeRun make = laws::runs_of(m, positive);
-  laws::step_is_write_and_read(make);
-  laws::scan_is_steps(make);
-  laws::state_is_a_value(make);
-  laws::wrong_sizes_are_refused(make);
-}
 const std::initializer_list<std::pair<Index, Index>> sizes = {{1, 1}, {3, 17}, {65, 4}, {64, 64}};
 
 TEST_CASE("the selective scan obeys the laws", "[laws][selective_scan]") {
-  for (const auto& [dk, dv] : sizes) obeys(Scan({dk, dv}));
+  for (const auto& [dk, dv] : sizes) laws::every_memory(Scan({dk, dv}));
   laws::gradients_are_exact(Scan({5, 4}), 17, false);
   laws::gradients_are_exact(Scan({1, 3}), 6, false);
   laws::float_follows_double(Scan({17, 3}), false);
   laws::fixed_is_dynamic(fw::SelectiveScan<double, 3, 4>(), Scan({3, 4}), false);
 }
 TEST_CASE("Mamba-3 obeys the laws", "[laws][mamba3]") {
-  for (const auto& [dk, dv] : sizes) obeys(Mamba3<double>({dk, dv}));
-  obeys(Mamba3<double>({7, 4}, 2));
+  for (const auto& [dk, dv] : sizes) laws::every_memory(Mamba3<double>({dk, dv}));
+  laws::every_memory(Mamba3<double>({7, 4}, 2));
   laws::gradients_are_exact(Mamba3<double>({5, 4}), 17, false);
   laws::gradients_are_exact(Mamba3<double>({6, 4}, 1), 6, false);
   laws::gradients_are_exact(Mamba3<double>({1, 3}), 6, false);
@@ -47,8 +39,8 @@ TEST_CASE("Mamba-3 obeys the laws", "[laws][mamba3]") {
 }
 TEST_CASE("normalised gated attention obeys the laws", "[laws][normalised_gated_attention]") {
   using ByRow = fw::NormalisedGatedAttention<double, Dynamic, Dynamic, KeyValueVectorDecay>;
-  for (const auto& [dk, dv] : sizes) obeys(Normalised({dk, dv}), true);
-  obeys(ByRow({3, 17}), true);
+  for (const auto& [dk, dv] : sizes) laws::every_memory(Normalised({dk, dv}), true);
+  laws::every_memory(ByRow({3, 17}), true);
   laws::gradients_are_exact(Normalised({5, 4}), 17, true);
   laws::gradients_are_exact(ByRow({1, 3}), 6, true);
   laws::gradients_are_exact(ByRow({5, 4}), 6, true);

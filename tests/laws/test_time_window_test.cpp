@@ -15,14 +15,9 @@ struct Shape {
 };
 
 template <class M> void obeys(std::initializer_list<Shape> shapes) {
-  static_assert(fw::assert_memory<M>());
   for (const auto& [dk, dv, window] : shapes) {
     INFO("d_v = " << dv << ", d_k = " << dk << ", window " << window);
-    const laws::MakeRun make = laws::runs_of(M({dk, dv}, window), false);
-    laws::step_is_write_and_read(make);
-    laws::scan_is_steps(make);
-    laws::state_is_a_value(make);
-    laws::wrong_sizes_are_refused(make);
+    laws::every_memory(M({dk, dv}, window));
   }
   for (const auto& [dk, dv, window] : {Shape{5, 4, 3}, {2, 3, 1}, {3, 3, 2}, {1, 3, 2}, {1, 1, 4}})
     laws::gradients_are_exact(M({dk, dv}, window), 9, false);

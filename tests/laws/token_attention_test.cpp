@@ -18,14 +18,9 @@ using Parallax = fw::Parallax<double>;
 
 template <template <class, int, int> class Rule> void obeys() {
   using M = Rule<double, -1, -1>;
-  static_assert(fw::assert_memory<M>());
   for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 1}, {3, 17}, {65, 4}, {64, 64}}) {
     INFO("d_v = " << dv << ", d_k = " << dk);
-    const laws::MakeRun make = laws::runs_of(M({dk, dv}, {9}), false);
-    laws::step_is_write_and_read(make);
-    laws::scan_is_steps(make);
-    laws::state_is_a_value(make);
-    laws::wrong_sizes_are_refused(make);
+    laws::every_memory(M({dk, dv}, {9}));
   }
   // More tokens than the capacity, fewer, and one.
   for (const Index capacity : {1, 4, 30})

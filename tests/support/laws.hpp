@@ -129,17 +129,23 @@ double output_difference(const All& all, const M& m, fw::WriteSequence<M> inputs
   return largest_entry(y - expected);
 }
 
-/// All laws of a single memory in double, except gradients, automatic differentiation and fixed
-/// sizes.
-template <class M> void all(const M& m, bool positive = false) {
+/// The laws of every memory in double, with the generic forms.
+template <class M> void every_memory(const M& m, bool positive = false) {
   static_assert(fw::assert_memory<M>());
   const MakeRun make = runs_of(m, positive);
   step_is_write_and_read(make);
   scan_is_steps(make);
-  chunked_is_recurrent(make);
-  merged_is_recurrent(make);
   state_is_a_value(make);
   wrong_sizes_are_refused(make);
+}
+
+/// All laws of a single memory in double, except gradients, automatic differentiation and fixed
+/// sizes.
+template <class M> void all(const M& m, bool positive = false) {
+  every_memory(m, positive);
+  const MakeRun make = runs_of(m, positive);
+  chunked_is_recurrent(make);
+  merged_is_recurrent(make);
   float_follows_double(m, positive);
 }
 

@@ -11,26 +11,25 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Elimination without pivoting, which positive definite matrices do not need. 2/3 d³ flops.
 struct ExactSolver {
-  template <class G, class L, class Q, class X>
-  void solve(const G& g, const L& lambda, const Q& q, X& x) const {
+  /// Calls f(x, vjp). vjp(dx, dG, dλ, dq) adds the gradients, with p = (G + diag(λ))⁻ᵀ dx: dq += p,
+  /// dG −= p xᵀ, dλ −= p ⊙ x. It replaces dx by p.
+  template <class G, class L, class Q, class F>
+  void with_solution(const G& g, const L& lambda, const Q& q, const F& f) const {
+    using S = typename G::Scalar;
     factorised(g, lambda, [&](const auto& lu) {
-      x = q;
-      lu.template triangularView<Eigen::UnitLower>().solveInPlace(x);
-      lu.template triangularView<Eigen::Upper>().solveInPlace(x);
+      scratch<S, Q::RowsAtCompileTime>(g.rows(), [&](auto& x) {
+        x = q;
+        lu.template triangularView<Eigen::UnitLower>().solveInPlace(x);
+        lu.template triangularView<Eigen::Upper>().solveInPlace(x);
+        f(x, [&](auto& dx, auto& dg, auto& dlambda, auto& dq) {
+          lu.transpose().template triangularView<Eigen::Lower>().solveInPlace(dx);
+          lu.transpose().template triangularView<Eigen::UnitUpper>().solveInPlace(dx);
+          dq += dx;
+          dg.noalias() -= dx * x.transpose();
+          dlambda -= dx.cwiseProduct(x);
+        });
+      });
     });
-  }
-  /// With p = (G + diag(λ))⁻ᵀ dx: dq += p, dG −= p xᵀ, dλ −= p ⊙ x. `x` is the solution, and `dx`
-  /// is replaced by p.
-  template <class G, class L, class Q, class X, class DX, class DG, class DL, class DQ>
-  void solve_vjp(const G& g, const L& lambda, const Q&, const X& x, DX& dx, DG& dg, DL& dlambda,
-                 DQ& dq) const {
-    factorised(g, lambda, [&](const auto& lu) {
-      lu.transpose().template triangularView<Eigen::Lower>().solveInPlace(dx);
-      lu.transpose().template triangularView<Eigen::UnitUpper>().solveInPlace(dx);
-    });
-    dq += dx;
-    dg.noalias() -= dx * x.transpose();
-    dlambda -= dx.cwiseProduct(x);
   }
 
  private:
@@ -58,14 +57,14 @@ struct ConjugateGradients {
   Eigen::Index iterations = 30;
   double epsilon = 1e-5;
 
-  template <class G, class L, class Q, class X>
-  void solve(const G& g, const L& lambda, const Q& q, X& x) const {
-    with_history(g, lambda, q, [&](const auto& h) { x = h.x; });
-  }
-  template <class G, class L, class Q, class X, class DX, class DG, class DL, class DQ>
-  void solve_vjp(const G& g, const L& lambda, const Q& q, const X&, DX& dx, DG& dg, DL& dlambda,
-                 DQ& dq) const {
-    with_history(g, lambda, q, [&](const auto& h) { vjp(h, g, lambda, q, dx, dg, dlambda, dq); });
+  /// As ExactSolver::with_solution. dx is changed.
+  template <class G, class L, class Q, class F>
+  void with_solution(const G& g, const L& lambda, const Q& q, const F& f) const {
+    with_history(g, lambda, q, [&](const auto& h) {
+      f(h.x, [&](auto& dx, auto& dg, auto& dlambda, auto& dq) {
+        vjp(h, g, lambda, q, dx, dg, dlambda, dq);
+      });
+    });
   }
 
  private:

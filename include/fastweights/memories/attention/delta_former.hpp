@@ -63,13 +63,13 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaFormer {
 
   void write(OwnedState& s, const WriteToken<DeltaFormer>& t) const {
     scratch<S, Dv>(signature_.dv, [&](auto& update) {
-      look_up(s, t.query, update);
+      detail::look_up(s.history, t.query, scale_, update);
       update = t.value - t.beta * update;
       detail::append(s.history, t.key, update);
     });
   }
   void read(const OwnedState& s, const ReadToken<DeltaFormer>& t, OutToken<DeltaFormer> y) const {
-    look_up(s, t.query, y.output);
+    detail::look_up(s.history, t.query, scale_, y.output);
   }
   void write_vjp(const OwnedState& s, const WriteToken<DeltaFormer>& t, OwnedState& ds,
                  WriteGradToken<DeltaFormer> dt) const {
@@ -77,40 +77,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaFormer {
       dupdate.setZero();
       detail::append_vjp(s.history, ds.history, dt.key, dupdate);
       dt.value += dupdate;
-      look_up(s, t.query, retrieved);
+      detail::look_up(s.history, t.query, scale_, retrieved);
       dt.beta -= detail::product_sum(retrieved, dupdate);
       dupdate *= -t.beta;
-      look_up_vjp(s, t.query, dupdate, ds, dt.query);
+      detail::look_up_vjp(s.history, t.query, scale_, dupdate, ds.history, dt.query);
     });
   }
   void read_vjp(const OwnedState& s, const ReadToken<DeltaFormer>& t,
                 const OutGradToken<DeltaFormer>& dy, OwnedState& ds,
                 ReadGradToken<DeltaFormer> dt) const {
-    look_up_vjp(s, t.query, dy.output, ds, dt.query);
+    detail::look_up_vjp(s.history, t.query, scale_, dy.output, ds.history, dt.query);
   }
 
  private:
-  template <class Q, class Y> void look_up(const OwnedState& s, const Q& query, Y& y) const {
-    const Index n = detail::held(s.history);
-    if (n == 0) return y.setZero(), void();
-    scratch<S, Dynamic>(n, [&](auto& weights) {
-      detail::attend(s.history, query, scale_, weights);
-      y.noalias() = s.history.values.leftCols(n) * weights;
-    });
-  }
-  template <class Q, class DY, class DQ>
-  void look_up_vjp(const OwnedState& s, const Q& query, const DY& dy, OwnedState& ds,
-                   DQ& dquery) const {
-    const Index n = detail::held(s.history);
-    if (n == 0) return;
-    scratch<S, Dynamic, 2>(n, [&](auto& weights, auto& dweights) {
-      detail::attend(s.history, query, scale_, weights);
-      dweights.noalias() = s.history.values.leftCols(n).transpose() * dy;
-      ds.history.values.leftCols(n).noalias() += dy * weights.transpose();
-      detail::attend_vjp(s.history, query, scale_, weights, dweights, ds.history, dquery);
-    });
-  }
-
   Signature signature_;
   AttentionOptions options_;
   S scale_ = S(1);

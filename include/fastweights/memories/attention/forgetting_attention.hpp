@@ -46,45 +46,28 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class ForgettingAttention {
   }
 
   void write(OwnedState& s, const WriteToken<ForgettingAttention>& t) const {
-    using std::log;
-    s.bias.head(detail::held(s.history)).array() += S(log(t.decay));
-    s.bias[detail::slot_of(s.history)] = S(0);
+    detail::fade(s.history, s.bias, t.decay);
     detail::append(s.history, t.key, t.value);
   }
   void read(const OwnedState& s, const ReadToken<ForgettingAttention>& t,
             OutToken<ForgettingAttention> y) const {
-    const Index n = detail::held(s.history);
-    if (n == 0) return y.output.setZero(), void();
-    scratch<S, Dynamic>(n, [&](auto& weights) {
-      attend(s, t, weights);
-      y.output.noalias() = s.history.values.leftCols(n) * weights;
-    });
+    detail::look_up(s.history, t.query, scale_, y.output, bias_of(s));
   }
   void write_vjp(const OwnedState& s, const WriteToken<ForgettingAttention>& t, OwnedState& ds,
                  WriteGradToken<ForgettingAttention> dt) const {
     detail::append_vjp(s.history, ds.history, dt.key, dt.value);
-    ds.bias[detail::slot_of(s.history)] = S(0);
-    dt.decay += ds.bias.head(detail::held(s.history)).sum() / t.decay;
+    detail::fade_vjp(s.history, ds.bias, t.decay, dt.decay);
   }
   void read_vjp(const OwnedState& s, const ReadToken<ForgettingAttention>& t,
                 const OutGradToken<ForgettingAttention>& dy, OwnedState& ds,
                 ReadGradToken<ForgettingAttention> dt) const {
-    const Index n = detail::held(s.history);
-    if (n == 0) return;
-    scratch<S, Dynamic, 2>(n, [&](auto& weights, auto& dweights) {
-      attend(s, t, weights);
-      dweights.noalias() = s.history.values.leftCols(n).transpose() * dy.output;
-      ds.history.values.leftCols(n).noalias() += dy.output * weights.transpose();
-      detail::attend_vjp(s.history, t.query, scale_, weights, dweights, ds.history, dt.query);
-      ds.bias.head(n) += dweights;
-    });
+    detail::look_up_vjp(s.history, t.query, scale_, dy.output, ds.history, dt.query, bias_of(s),
+                        [&](const auto& dscores) { ds.bias.head(dscores.size()) += dscores; });
   }
 
  private:
-  template <class P>
-  void attend(const OwnedState& s, const ReadToken<ForgettingAttention>& t, P& weights) const {
-    detail::attend(s.history, t.query, scale_, weights,
-                   [&](P& scores) { scores += s.bias.head(scores.size()); });
+  auto bias_of(const OwnedState& s) const {
+    return [&](auto& scores) { scores += s.bias.head(scores.size()); };
   }
 
   Signature signature_;

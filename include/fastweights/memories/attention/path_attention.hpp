@@ -76,9 +76,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class PathAttention {
       along *= -t.beta;
       keys.noalias() += t.reflection * along.transpose();
     });
-    using std::log;
-    s.bias.head(n).array() += S(log(t.decay));
-    s.bias[detail::slot_of(s.history)] = S(0);
+    detail::fade(s.history, s.bias, t.decay);
     detail::append(s.history, t.key, t.value);
   }
   Violation violation(const WriteToken<PathAttention>& t) const {
@@ -86,19 +84,13 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class PathAttention {
   }
   void read(const OwnedState& s, const ReadToken<PathAttention>& t,
             OutToken<PathAttention> y) const {
-    const Index n = detail::held(s.history);
-    if (n == 0) return y.output.setZero(), void();
-    scratch<S, Dynamic>(n, [&](auto& weights) {
-      attend(s, t, weights);
-      y.output.noalias() = s.history.values.leftCols(n) * weights;
-    });
+    detail::look_up(s.history, t.query, scale_, y.output, bias_of(s));
   }
   void write_vjp(const OwnedState& s, const WriteToken<PathAttention>& t, OwnedState& ds,
                  WriteGradToken<PathAttention> dt) const {
     const Index n = detail::held(s.history);
     detail::append_vjp(s.history, ds.history, dt.key, dt.value);
-    ds.bias[detail::slot_of(s.history)] = S(0);
-    dt.decay += ds.bias.head(n).sum() / t.decay;
+    detail::fade_vjp(s.history, ds.bias, t.decay, dt.decay);
     const auto keys = s.history.keys.leftCols(n);
     auto dkeys = ds.history.keys.leftCols(n);
     scratch<S, Dynamic, 2>(n, [&](auto& along, auto& dalong) {
@@ -115,22 +107,14 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class PathAttention {
   void read_vjp(const OwnedState& s, const ReadToken<PathAttention>& t,
                 const OutGradToken<PathAttention>& dy, OwnedState& ds,
                 ReadGradToken<PathAttention> dt) const {
-    const Index n = detail::held(s.history);
-    if (n == 0) return;
-    scratch<S, Dynamic, 2>(n, [&](auto& weights, auto& dweights) {
-      attend(s, t, weights);
-      dweights.noalias() = s.history.values.leftCols(n).transpose() * dy.output;
-      ds.history.values.leftCols(n).noalias() += dy.output * weights.transpose();
-      detail::attend_vjp(s.history, t.query, scale_, weights, dweights, ds.history, dt.query);
-      ds.bias.head(n) += scale_ * dweights;
-    });
+    detail::look_up_vjp(
+        s.history, t.query, scale_, dy.output, ds.history, dt.query, bias_of(s),
+        [&](const auto& dscores) { ds.bias.head(dscores.size()) += scale_ * dscores; });
   }
 
  private:
-  template <class P>
-  void attend(const OwnedState& s, const ReadToken<PathAttention>& t, P& weights) const {
-    detail::attend(s.history, t.query, scale_, weights,
-                   [&](P& scores) { scores += scale_ * s.bias.head(scores.size()); });
+  auto bias_of(const OwnedState& s) const {
+    return [&, this](auto& scores) { scores += scale_ * s.bias.head(scores.size()); };
   }
 
   Signature signature_;

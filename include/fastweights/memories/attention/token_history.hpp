@@ -56,19 +56,17 @@ void append_vjp(const H& before, H& dhistory, DK& dkey, DV& dvalue) {
   value.setZero();
 }
 
-/// weights = softmax of scale Kᵀq + bias, over the tokens held: `bias` adds to the scores.
-template <class H, class Q, class S, class P, class Bias>
-void attend(const H& history, const Q& query, const S& scale, P& weights, const Bias& bias) {
+struct NoBias {
+  template <class P> void operator()(P&) const {}
+};
+/// weights = softmax of scale Kᵀq, over the tokens held. `bias(scores)` changes the scores first.
+template <class H, class Q, class S, class P, class Bias = NoBias>
+void attend(const H& history, const Q& query, const S& scale, P& weights, const Bias& bias = {}) {
   weights.noalias() = history.keys.leftCols(weights.size()).transpose() * query;
   weights *= scale;
   bias(weights);
   softmax_in_place(weights);
 }
-template <class H, class Q, class S, class P>
-void attend(const H& history, const Q& query, const S& scale, P& weights) {
-  attend(history, query, scale, weights, [](P&) {});
-}
-
 /// `dweights` becomes the gradient of the scores. Adds to the gradients of keys and query.
 template <class H, class Q, class S, class P, class DP, class DQ>
 void attend_vjp(const H& history, const Q& query, const S& scale, const P& weights, DP& dweights,
@@ -80,6 +78,43 @@ void attend_vjp(const H& history, const Q& query, const S& scale, const P& weigh
   dhistory.keys.leftCols(n).noalias() += query * dweights.transpose();
   dquery.noalias() += history.keys.leftCols(n) * dweights;
   dweights /= scale;
+}
+
+/// y = V weights; 0 without tokens.
+template <class H, class Q, class S, class Y, class Bias = NoBias>
+void look_up(const H& history, const Q& query, const S& scale, Y& y, const Bias& bias = {}) {
+  const Index n = held(history);
+  if (n == 0) return y.setZero(), void();
+  scratch<S, Dynamic>(n, [&](auto& weights) {
+    attend(history, query, scale, weights, bias);
+    y.noalias() = history.values.leftCols(n) * weights;
+  });
+}
+/// `bias_vjp` gets the gradient of the scores.
+template <class H, class Q, class S, class DY, class DQ, class Bias = NoBias, class DBias = NoBias>
+void look_up_vjp(const H& history, const Q& query, const S& scale, const DY& dy, H& dhistory,
+                 DQ& dquery, const Bias& bias = {}, const DBias& bias_vjp = {}) {
+  const Index n = held(history);
+  if (n == 0) return;
+  scratch<S, Dynamic, 2>(n, [&](auto& weights, auto& dweights) {
+    attend(history, query, scale, weights, bias);
+    dweights.noalias() = history.values.leftCols(n).transpose() * dy;
+    dhistory.values.leftCols(n).noalias() += dy * weights.transpose();
+    attend_vjp(history, query, scale, weights, dweights, dhistory, dquery);
+    bias_vjp(dweights);
+  });
+}
+
+/// Adds log α to the biases of the tokens held. That of the token that comes next is 0.
+template <class H, class B, class S> void fade(const H& history, B& bias, const S& decay) {
+  using std::log;
+  bias.head(held(history)).array() += S(log(decay));
+  bias[slot_of(history)] = S(0);
+}
+template <class H, class DB, class S>
+void fade_vjp(const H& history, DB& dbias, const S& decay, S& ddecay) {
+  dbias[slot_of(history)] = S(0);
+  ddecay += dbias.head(held(history)).sum() / decay;
 }
 
 }  // namespace detail

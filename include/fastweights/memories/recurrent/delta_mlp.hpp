@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cmath>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/math/activations.hpp>
+#include <fastweights/math/standardise.hpp>
 #include <fastweights/memories/recurrent/positive_distribution.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -91,11 +90,11 @@ template <class S, int D = Dynamic, int Hidden = Dynamic> class DeltaMlp {
     write(s.second, t.hidden_key, t.hidden_value, t.hidden_beta);
   }
   void read(const OwnedState& s, const ReadToken<DeltaMlp>& t, OutToken<DeltaMlp> y) const {
-    with_activations(s, t.query,
-                     [&](const auto&, const auto&, const auto&, const auto&, const auto& active) {
-                       y.output = t.query;
-                       y.output.noalias() += s.second * active;
-                     });
+    with_activations(
+        s, t.query, [&](const auto&, S, const auto&, const auto&, const auto&, const auto& active) {
+          y.output = t.query;
+          y.output.noalias() += s.second * active;
+        });
   }
   void write_vjp(const OwnedState& s, const WriteToken<DeltaMlp>& t, OwnedState& ds,
                  WriteGradToken<DeltaMlp> dt) const {
@@ -106,59 +105,41 @@ template <class S, int D = Dynamic, int Hidden = Dynamic> class DeltaMlp {
   void read_vjp(const OwnedState& s, const ReadToken<DeltaMlp>& t, const OutGradToken<DeltaMlp>& dy,
                 OwnedState& ds, ReadGradToken<DeltaMlp> dt) const {
     using detail::PositiveDistribution;
+    dt.query += dy.output;
     with_activations(s, t.query,
-                     [&](const Norm& norm, const auto& normed, const auto& input,
+                     [&](const auto& x, S scale, const auto& normed, const auto& input,
                          const auto& hidden, const auto& active) {
-                       dt.query += dy.output;
                        scratch<S, Hidden, 2>(signature_.hidden, [&](auto& dactive, auto& dhidden) {
+                         dactive.setZero(), dhidden.setZero();
+                         detail::product_vjp(s.second, active, dy.output, ds.second, dactive);
+                         PositiveDistribution::vjp(hidden, dactive, dhidden);
                          scratch<S, D, 2>(signature_.dk, [&](auto& dinput, auto& dnormed) {
-                           dactive.setZero(), dhidden.setZero(), dinput.setZero(),
-                               dnormed.setZero();
-                           detail::product_vjp(s.second, active, dy.output, ds.second, dactive);
-                           PositiveDistribution::vjp(hidden, dactive, dhidden);
+                           dinput.setZero(), dnormed.setZero();
                            detail::product_vjp(s.first, input, dhidden, ds.first, dinput);
                            PositiveDistribution::vjp(normed, dinput, dnormed);
-                           norm_vjp(norm, s.slow, t.query, dnormed, ds.slow, dt.query);
+                           ds.slow.bias += dnormed;
+                           ds.slow.weight += dnormed.cwiseProduct(x);
+                           dnormed.array() *= s.slow.weight.array();
+                           detail::standardise_vjp(x, scale, dnormed);
+                           dt.query += dnormed;
                          });
                        });
                      });
   }
 
  private:
-  struct Norm {
-    S mean, inverse;  // 1/√(variance + ε)
-  };
-  template <class Q, class Y>
-  static Norm normalise(const Slow<Owned<S>>& slow, const Q& query, Y& y) {
-    using std::sqrt;
-    const S n = S(static_cast<double>(query.size())), mean = query.sum() / n;
-    const S variance = (query.array() - mean).square().sum() / n;
-    const S inverse = S(1) / S(sqrt(S(variance + S(1e-5))));
-    y.array() = (query.array() - mean) * inverse * slow.weight.array() + slow.bias.array();
-    return {mean, inverse};
-  }
-  template <class Q, class D_, class DQ>
-  static void norm_vjp(const Norm& norm, const Slow<Owned<S>>& slow, const Q& query, D_& dnormed,
-                       Slow<Owned<S>>& dslow, DQ& dquery) {
-    const S n = S(static_cast<double>(query.size()));
-    const auto x = (query.array() - norm.mean) * norm.inverse;
-    dslow.bias += dnormed;
-    dslow.weight.array() += dnormed.array() * x;
-    dnormed.array() *= slow.weight.array();
-    const S mean = dnormed.sum() / n, along = (dnormed.array() * x).sum() / n;
-    dquery.array() += (dnormed.array() - mean - x * along) * norm.inverse;
-  }
-
-  // Calls f(norm, LN(q), φ of it, W_1 φ, φ of it).
+  // Calls f(q standardised, its scale, LN(q), φ of it, W_1 φ, φ of it).
   template <class Q, class F>
   void with_activations(const OwnedState& s, const Q& query, const F& f) const {
-    scratch<S, D, 2>(signature_.dk, [&](auto& normed, auto& input) {
+    scratch<S, D, 3>(signature_.dk, [&](auto& x, auto& normed, auto& input) {
       scratch<S, Hidden, 2>(signature_.hidden, [&](auto& hidden, auto& active) {
-        const Norm norm = normalise(s.slow, query, normed);
+        x = query;
+        const S scale = detail::standardise(x, S(1e-5));
+        normed = s.slow.weight.cwiseProduct(x) + s.slow.bias;
         detail::PositiveDistribution::map(normed, input);
         hidden.noalias() = s.first * input;
         detail::PositiveDistribution::map(hidden, active);
-        f(norm, normed, input, hidden, active);
+        f(x, scale, normed, input, hidden, active);
       });
     });
   }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/stability.hpp>
-#include <fastweights/math/activations.hpp>
+#include <fastweights/math/standardise.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <stdexcept>
 
@@ -72,7 +72,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
   void read(const OwnedState& s, const ReadToken<FastWeightMemory>& t,
             OutToken<FastWeightMemory> y) const {
     y.output.noalias() = s.W * t.query;
-    normalise(y.output);
+    detail::standardise(y.output, epsilon_);
   }
 
   /// Does not compute P: ‖P‖² and P·dW follow from W and the update u.
@@ -99,28 +99,16 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
                 ReadGradToken<FastWeightMemory> dt) const {
     scratch<S, Dv, 2>(signature_.dv, [&](auto& y, auto& dread) {
       y.noalias() = s.W * t.query;
-      const S inverse = normalise(y);
-      const S along_y = dy.output.cwiseProduct(y).sum() / rows();
-      const S along_ones = dy.output.sum() / rows();
-      dread.array() = inverse * (dy.output.array() - along_ones - along_y * y.array());
+      const S inverse = detail::standardise(y, epsilon_);
+      dread = dy.output;
+      detail::standardise_vjp(y, inverse, dread);
       detail::product_vjp(s.W, t.query, dread, ds.W, dt.query);
     });
   }
 
  private:
-  S rows() const { return S(static_cast<double>(signature_.dv)); }
   // Compares the real part, so that a complex step takes the branch of the real number.
   static bool outside(const S& squares) { return detail::real_part(squares) > 1; }
-
-  // Replaces r by y and returns 1/√(var + ε).
-  template <class R> S normalise(R& r) const {
-    const S mean = r.sum() / rows();
-    r.array() -= mean;
-    using std::sqrt;
-    const S inverse = S(1) / S(sqrt(S(r.cwiseProduct(r).sum() / rows() + epsilon_)));
-    r *= inverse;
-    return inverse;
-  }
 
   // Turns the gradient dW of P/‖P‖ into that of P = W + u kᵀ, u = β·error:
   // (dW − P (P·dW)/‖P‖²) / ‖P‖.

@@ -12,9 +12,8 @@
 /// input x and a loss:
 ///
 /// - `value`: z = f(x; w), and `value_vjp`
-/// - `descend`: to += scale ∇_w loss(f(x; w)), where `to` has the members of w. `loss(z)` replaces
-/// z
-///   by the gradient of the loss with respect to z.
+/// - `descend`: to += scale ∇_w loss(f(x; w)), where `to` has the members of w. `loss(z)`
+///   replaces z by the gradient of the loss with respect to z.
 /// - `along`: Σ ∇_w loss ∘ direction
 /// - `descend_vjp`: the gradients of `descend`, second derivatives of the loss. `loss_vjp(z, d)`
 ///   turns the gradient d of loss(z) into that of z. `dto`, the gradient of `to`, may be `dw`.

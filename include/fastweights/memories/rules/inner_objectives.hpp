@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cmath>
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/math/standardise.hpp>
 #include <string>
 
 /// \file
@@ -70,10 +70,10 @@ struct NormalisedObjective {
     using S = typename Z::Scalar;
     scratch<S, Z::RowsAtCompileTime>(z.size(), [&](auto& x) {
       x = z;
-      const S s = normalise(x);
+      const S s = detail::standardise(x, S(epsilon));
       error(slow, t, x, z);
       z.array() *= slow.weight.array();
-      const S m = mean(z), mx = mean(z, x);
+      const S m = detail::mean_of(z), mx = detail::mean_of(z.cwiseProduct(x));
       z.array() = outer(s, z) * z.array() - s * (m + mx * x.array());
     });
   }
@@ -82,10 +82,11 @@ struct NormalisedObjective {
     using S = typename D::Scalar;
     scratch<S, D::RowsAtCompileTime, 4>(z.size(), [&](auto& x, auto& e, auto& g, auto& dg) {
       x = z;
-      const S s = normalise(x);
+      const S s = detail::standardise(x, S(epsilon));
       error(slow, t, x, e);
       g = slow.weight.cwiseProduct(e);
-      const S m = mean(g), mx = mean(g, x), dm = mean(d), dmx = mean(d, x);
+      const S m = detail::mean_of(g), mx = detail::mean_of(g.cwiseProduct(x)),
+              dm = detail::mean_of(d), dmx = detail::mean_of(d.cwiseProduct(x));
       S ds = -size(z) * (dm * m + dmx * mx);  // the gradient of s
       if constexpr (form == NormGradient::exact) ds += d.cwiseProduct(g).sum();
       dg.array() = outer(s, z) * d.array() - s * (dm + dmx * x.array());
@@ -96,7 +97,7 @@ struct NormalisedObjective {
       dt.key += dg;
       dt.value -= dg;
       d.array() += slow.weight.array() * dg.array();
-      normalise_vjp(x, s, d);
+      detail::standardise_vjp(x, s, d);
       d -= (s * s * ds / size(z)) * x;
     });
   }
@@ -105,7 +106,7 @@ struct NormalisedObjective {
     using S = typename Z::Scalar;
     scratch<S, Z::RowsAtCompileTime>(z.size(), [&](auto& x) {
       x = z;
-      normalise(x);
+      detail::standardise(x, S(epsilon));
       if constexpr (residual == Residual::query) z = query;
       z += slow.weight.cwiseProduct(x) + slow.bias;
     });
@@ -115,11 +116,11 @@ struct NormalisedObjective {
     using S = typename D::Scalar;
     scratch<S, D::RowsAtCompileTime, 2>(z.size(), [&](auto& x, auto& dx) {
       x = z;
-      const S s = normalise(x);
+      const S s = detail::standardise(x, S(epsilon));
       dslow.bias += d;
       dslow.weight += d.cwiseProduct(x);
       dx = slow.weight.cwiseProduct(d);
-      normalise_vjp(x, s, dx);
+      detail::standardise_vjp(x, s, dx);
       if constexpr (residual == Residual::query) {
         dquery += d;
         d = dx;
@@ -133,10 +134,6 @@ struct NormalisedObjective {
   template <class X> static auto size(const X& x) {
     return typename X::Scalar(static_cast<double>(x.size()));
   }
-  template <class X> static auto mean(const X& x) { return typename X::Scalar(x.sum() / size(x)); }
-  template <class X, class Y> static auto mean(const X& x, const Y& y) {
-    return typename X::Scalar(x.cwiseProduct(y).sum() / size(x));
-  }
   // The factor of g.
   template <class S, class Z> static S outer(const S& s, const Z& z) {
     return form == NormGradient::exact ? s : size(z);
@@ -146,21 +143,28 @@ struct NormalisedObjective {
   static void error(const Slow& slow, const T& t, const X& x, E& e) {
     e = slow.weight.cwiseProduct(x) + slow.bias - t.value + t.key;
   }
-  // Replaces x by x̂. Returns s.
-  template <class X> auto normalise(X& x) const {
-    using S = typename X::Scalar;
-    const S centre = mean(x);
-    x.array() -= centre;
-    using std::sqrt;
-    const S s = S(1) / S(sqrt(S(mean(x, x) + S(epsilon))));
-    x *= s;
-    return s;
-  }
-  // Turns the gradient of x̂ into that of x.
-  template <class X, class S, class D> static void normalise_vjp(const X& x, const S& s, D& d) {
-    const S m = mean(d), mx = mean(d, x);
-    d.array() = s * (d.array() - m - mx * x.array());
-  }
 };
+
+namespace detail {
+
+/// y, the output of a model for a query, and its gradients. Adds to all gradients.
+template <class Model, class Objective, class W, class Slow, class Q, class Y>
+void answer(const Model& model, const Objective& objective, const W& w, const Slow& slow,
+            const Q& query, Y& y) {
+  model.value(w, query, y);
+  objective.output(slow, query, y);
+}
+template <int Dv, class Model, class Objective, class W, class Slow, class Q, class DY, class DQ>
+void answer_vjp(const Model& model, const Objective& objective, const W& w, const Slow& slow,
+                const Q& query, const DY& dy, W& dw, Slow& dslow, DQ& dquery) {
+  scratch<typename DY::Scalar, Dv, 2>(dy.size(), [&](auto& z, auto& dz) {
+    model.value(w, query, z);
+    dz = dy;
+    objective.output_vjp(slow, query, z, dz, dslow, dquery);
+    model.value_vjp(w, query, dz, dw, dquery);
+  });
+}
+
+}  // namespace detail
 
 }  // namespace fw

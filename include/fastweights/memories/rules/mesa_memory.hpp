@@ -67,10 +67,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
     });
   }
   void read(const OwnedState& s, const ReadToken<MesaMemory>& t, OutToken<MesaMemory> y) const {
-    scratch<S, Dk>(signature_.dk, [&](auto& x) {
-      solver_.solve(s.G, s.slow.ridge, t.query, x);
-      y.output.noalias() = s.W * x;
-    });
+    solver_.with_solution(s.G, s.slow.ridge, t.query,
+                          [&](const auto& x, const auto&) { y.output.noalias() = s.W * x; });
   }
   void write_vjp(const OwnedState& s, const WriteToken<MesaMemory>& t, OwnedState& ds,
                  WriteGradToken<MesaMemory> dt) const {
@@ -92,11 +90,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
   void read_vjp(const OwnedState& s, const ReadToken<MesaMemory>& t,
                 const OutGradToken<MesaMemory>& dy, OwnedState& ds,
                 ReadGradToken<MesaMemory> dt) const {
-    scratch<S, Dk, 2>(signature_.dk, [&](auto& x, auto& dx) {
-      solver_.solve(s.G, s.slow.ridge, t.query, x);
-      dx.setZero();
-      detail::product_vjp(s.W, x, dy.output, ds.W, dx);
-      solver_.solve_vjp(s.G, s.slow.ridge, t.query, x, dx, ds.G, ds.slow.ridge, dt.query);
+    solver_.with_solution(s.G, s.slow.ridge, t.query, [&](const auto& x, const auto& vjp) {
+      scratch<S, Dk>(signature_.dk, [&](auto& dx) {
+        dx.setZero();
+        detail::product_vjp(s.W, x, dy.output, ds.W, dx);
+        vjp(dx, ds.G, ds.slow.ridge, dt.query);
+      });
     });
   }
 

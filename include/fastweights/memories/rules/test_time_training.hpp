@@ -110,8 +110,7 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
   }
   void read(const OwnedState& s, const ReadToken<TestTimeTraining>& t,
             OutToken<TestTimeTraining> y) const {
-    options_.model.value(s.weights, t.query, y.output);
-    options_.objective.output(s.slow, t.query, y.output);
+    detail::answer(options_.model, options_.objective, s.weights, s.slow, t.query, y.output);
   }
   void write_vjp(const OwnedState& s, const WriteToken<TestTimeTraining>& t, OwnedState& ds,
                  WriteGradToken<TestTimeTraining> dt) const {
@@ -138,12 +137,8 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
   void read_vjp(const OwnedState& s, const ReadToken<TestTimeTraining>& t,
                 const OutGradToken<TestTimeTraining>& dy, OwnedState& ds,
                 ReadGradToken<TestTimeTraining> dt) const {
-    scratch<S, Dv, 2>(signature_.dv, [&](auto& z, auto& dz) {
-      options_.model.value(s.weights, t.query, z);
-      dz = dy.output;
-      options_.objective.output_vjp(s.slow, t.query, z, dz, ds.slow, dt.query);
-      options_.model.value_vjp(s.weights, t.query, dz, ds.weights, dt.query);
-    });
+    detail::answer_vjp<Dv>(options_.model, options_.objective, s.weights, s.slow, t.query,
+                           dy.output, ds.weights, ds.slow, dt.query);
   }
 
  private:

@@ -10,8 +10,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// The memory of Titans for any model f: gradient descent with momentum S and forgetting, for all
 /// weights W of the model.
 ///
-///     S_t = η_t S_{t−1} − 2 θ_t ∇ℓ_t(W_{t−1})     W_t = (1 − α_t) W_{t−1} + S_t     y_t = f(q_t;
-///     W_t)
+///     S_t = η_t S_{t−1} − 2 θ_t ∇ℓ_t(W_{t−1})     W_t = (1 − α_t) W_{t−1} + S_t
+///     y_t = f(q_t; W_t)
 ///
 /// | memory | f | ℓ |
 /// |---|---|---|
@@ -19,8 +19,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// | `NormalisedTitans` | W x | ½‖LN(f(k)) − (v − k)‖², y = f(q) + LN(f(q)) |
 ///
 /// NormalisedTitans is what flash-linear-attention has: its gradient through the layer norm is
-/// missing parentheses, and a fixed W is not one of least loss (see NormGradient). With W x, ½‖W k
-/// − v‖² and no layer norm it is TitansMemory.
+/// missing parentheses, and a fixed W is not one of least loss (see NormGradient). With W x,
+/// ½‖W k − v‖² and no layer norm it is TitansMemory.
 ///
 /// Shapes: k and q d_k, v and y d_v, θ, η and α 1; A h×d_k, B d_v×h; W d×d. The state has the
 /// weights twice. Cost per token: 9 h d_k + 11 h d_v flops, or 9 d². θ and α
@@ -82,8 +82,7 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
   }
   void read(const OwnedState& s, const ReadToken<TitansLearner>& t,
             OutToken<TitansLearner> y) const {
-    options_.model.value(s.weights, t.query, y.output);
-    options_.objective.output(s.slow, t.query, y.output);
+    detail::answer(options_.model, options_.objective, s.weights, s.slow, t.query, y.output);
   }
   void write_vjp(const OwnedState& s, const WriteToken<TitansLearner>& t, OwnedState& ds,
                  WriteGradToken<TitansLearner> dt) const {
@@ -107,12 +106,8 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
   void read_vjp(const OwnedState& s, const ReadToken<TitansLearner>& t,
                 const OutGradToken<TitansLearner>& dy, OwnedState& ds,
                 ReadGradToken<TitansLearner> dt) const {
-    scratch<S, Dv, 2>(signature_.dv, [&](auto& z, auto& dz) {
-      options_.model.value(s.weights, t.query, z);
-      dz = dy.output;
-      options_.objective.output_vjp(s.slow, t.query, z, dz, ds.slow, dt.query);
-      options_.model.value_vjp(s.weights, t.query, dz, ds.weights, dt.query);
-    });
+    detail::answer_vjp<Dv>(options_.model, options_.objective, s.weights, s.slow, t.query,
+                           dy.output, ds.weights, ds.slow, dt.query);
   }
 
  private:
