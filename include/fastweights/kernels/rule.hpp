@@ -2,6 +2,7 @@
 
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/memory.hpp>
+#include <fastweights/core/scratch.hpp>
 #include <fastweights/kernels/decode/step.hpp>
 #include <fastweights/kernels/scan/scan.hpp>
 
@@ -13,9 +14,20 @@
 ///     // With DecayKind::compensated, the state has a matrix sum.errors besides W.
 ///     TokenCoefficients<S> coefficients(State&, const WriteToken&, const ReadToken&) const;
 ///
-/// The kernels call `coefficients` for every token in order. It must not use W, but may update the
-/// other members of the state, and must accept any state type that has these members. The kernels
-/// use the members `key`, `value`, `beta`, `decay`, `query` and `output` of the tokens, if present.
+/// The kernels use the members `key`, `value`, `beta`, `decay`, `query` and `output` of the tokens,
+/// if present. A rule whose keys or values differ from these, or with several corrections per
+/// token, has instead of `coefficients`
+///
+///     void correction(State&, const WriteToken&, const ReadToken&, Index j, S* buffer,
+///                     Correction<S>& c) const;   // sets β, and what differs, in correction j
+///     static constexpr Index corrections;        // per token; 1 by default
+///     static constexpr Index key_buffers, value_buffers;  // vectors it computes in `buffer`
+///     static constexpr bool lookup_before_decay; // whether W is looked up before it decays
+///     static constexpr Products products;        // if a pair needs less than all products
+///
+/// With `reads_first` the read sees W before the token, and own_key·q times the token's update. The
+/// kernels call these functions for every correction in order. They must not use W, but may update
+/// the other members of the state, and must accept any state type that has these members.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -44,18 +56,110 @@ template <class S, class State> S* rounding_errors_of([[maybe_unused]] State& s)
   return nullptr;
 }
 
-/// Converts a token or a sequence for the kernels. β or a decay with one number per token is part
-/// of the coefficients instead.
-template <class M, class Write, class Read, class Out>
-Tokens<typename M::Scalar> tokens_of(const Write& inputs, const Read& queries, const Out& out) {
-  Tokens<typename M::Scalar> tokens{columns_of(inputs.key), columns_of(inputs.value),
-                                    columns_of(queries.query), columns_of(out.output)};
-  using Given = WriteToken<M>;
-  if constexpr (requires(const Given& t) { t.beta.data(); }) tokens.beta = columns_of(inputs.beta);
-  if constexpr (requires(const Given& t) { t.decay.data(); })
-    tokens.decays = columns_of(inputs.decay);
-  return tokens;
+template <class M> constexpr Index corrections_per_token() {
+  if constexpr (requires { M::corrections; }) return M::corrections;
+  return 1;
 }
+template <class M> constexpr Order order_of() {
+  Order order{false, reads_first<M>()};
+  if constexpr (requires { M::lookup_before_decay; })
+    order.lookup_before_decay = M::lookup_before_decay;
+  return order;
+}
+template <class M> constexpr Products products_of() {
+  if constexpr (requires { M::products; })
+    return M::products;
+  else
+    return M::has_delta_term ? Products::lookups_and_queries : Products::queries;
+}
+/// The entries of a correction's buffer.
+template <class M>
+constexpr Index buffer_size([[maybe_unused]] Index dk, [[maybe_unused]] Index dv) {
+  if constexpr (requires { M::key_buffers; }) return M::key_buffers * dk + M::value_buffers * dv;
+  return 0;
+}
+/// Whether M has `correction` instead of `coefficients`.
+template <class M>
+inline constexpr bool has_corrections = requires(const M& m, StateOf<M>& s, const WriteToken<M>& t,
+                                                 const ReadToken<M>& q,
+                                                 Correction<typename M::Scalar>& c) {
+  m.correction(s, t, q, Index(0), static_cast<typename M::Scalar*>(nullptr), c);
+};
+
+/// Correction j of a token.
+template <class M, class State>
+EIGEN_ALWAYS_INLINE Correction<typename M::Scalar> correction_of(
+    const M& m, State& s, const WriteToken<M>& input, const ReadToken<M>& query,
+    const OutToken<M>& out, [[maybe_unused]] Index j, [[maybe_unused]] typename M::Scalar* buffer) {
+  using S = typename M::Scalar;
+  constexpr Index count = corrections_per_token<M>();
+  const auto column = [&](const auto& x) { return x.cols() == 1 ? x.data() : columns_of(x)(j); };
+  const S* const key = column(input.key);
+  Correction<S> c{
+      key,     key, column(input.value), query.query.data(), key, nullptr, nullptr, nullptr,
+      nullptr, {}};
+  if (count == 1 || j == count - 1) c.output = columns_of(out.output).data;
+  if constexpr (!has_corrections<M> && requires { input.beta.data(); }) c.betas = input.beta.data();
+  if constexpr (requires { input.decay.data(); })
+    if (j == 0) c.decays = input.decay.data();
+  if constexpr (has_corrections<M>)
+    m.correction(s, input, query, j, buffer, c);
+  else
+    c.coefficients = m.coefficients(s, input, query);
+  return c;
+}
+
+/// The corrections of a sequence; see Pairs.
+template <class M, class State> class RuleCorrections {
+ public:
+  using S = typename M::Scalar;
+  static constexpr bool has_buffers = buffer_size<M>(1, 1) > 0;
+  static constexpr Index batch = has_buffers ? 8 : 32;
+
+  RuleCorrections(const M& m, State& s, const WriteSequence<M>& inputs,
+                  const ReadSequence<M>& queries, const OutSequence<M>& out, Columns<S> errors)
+      : m_(m), s_(s), inputs_(inputs), queries_(queries), out_(out), errors_(errors) {
+    if constexpr (has_buffers) {
+      buffer_size_ = buffer_size<M>(s.W.cols(), s.W.rows());
+      buffer_ = thread_buffer<S, RuleCorrections>(2 * batch * buffer_size_);
+    }
+  }
+  static constexpr Order order() { return order_of<M>(); }
+  Index size() const { return queries_.query.cols() * per_token; }
+  EIGEN_ALWAYS_INLINE Correction<S> get(Index i, Index slot) const {
+    const auto signature = m_.signature();
+    const Index t = i / per_token;
+    auto c = correction_of(m_, s_, token_at<WriteToken<M>>(inputs_, signature.write(), t),
+                           token_at<ReadToken<M>>(queries_, signature.read(), t),
+                           token_at<OutToken<M>>(out_, signature.out(), t), i % per_token,
+                           buffer_ + slot * buffer_size_);
+    c.error = errors_(i);
+    return c;
+  }
+  void list_prefetches(Prefetches<S>& prefetches, Index i) const {
+    for (const Index last = std::min(i + 2, size()); i < last; ++i) {
+      const Index t = i / per_token;
+      const auto column = [&](const auto& x) { return columns_of(x)(x.cols() == size() ? i : t); };
+      prefetches.rows.add(column(inputs_.value), column(out_.output), errors_(i));
+      prefetches.columns.add(column(inputs_.key), column(queries_.query));
+      if constexpr (requires { inputs_.decay.data(); })
+        prefetches.columns.add(column(inputs_.decay));
+      if constexpr (requires { inputs_.beta.data(); }) prefetches.rows.add(column(inputs_.beta));
+    }
+  }
+
+ private:
+  static constexpr Index per_token = corrections_per_token<M>();
+
+  const M& m_;
+  State& s_;
+  const WriteSequence<M>& inputs_;
+  const ReadSequence<M>& queries_;
+  const OutSequence<M>& out_;
+  Columns<S> errors_;
+  Index buffer_size_ = 0;
+  S* buffer_ = nullptr;
+};
 
 /// Whether W has so few rows, known at compile time, that Eigen's expressions are faster than the
 /// kernels.
@@ -63,20 +167,51 @@ template <class M>
 inline constexpr bool is_tiny = decltype(StateOf<M>::W)::RowsAtCompileTime !=
                                 Dynamic&& decltype(StateOf<M>::W)::RowsAtCompileTime < 4;
 
+/// One correction of a step.
+template <class M, class State>
+EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::Scalar>& c,
+                                         Index j) {
+  using S = typename M::Scalar;
+  constexpr bool before = order_of<M>().lookup_before_decay;
+  if constexpr (corrections_per_token<M>() == 1) {
+    step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
+  } else if (j == 0) {
+    step_correction<M::decay_kind, true>(s.W, static_cast<S*>(nullptr), c, before);
+  } else {
+    constexpr bool looks_up = products_of<M>() != Products::removal;
+    step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
+  }
+}
+
 /// Also writes the delta rule's error, unless `error` is null.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M>& input,
                                         const ReadToken<M>& query, const OutToken<M>& out,
                                         typename M::Scalar* error = nullptr) {
-  if constexpr (is_tiny<M> && std::is_same_v<State, StateOf<M>>)
+  using S = typename M::Scalar;
+  if constexpr ((is_tiny<M> && std::is_same_v<State, StateOf<M>>) || reads_first<M>())
     if (error == nullptr) {
+      if constexpr (reads_first<M>()) m.read(s, query, out);
       m.write(s, input);
-      return m.read(s, query, out);
+      if constexpr (!reads_first<M>()) m.read(s, query, out);
+      return;
     }
-  auto tokens = tokens_of<M>(input, query, out);
-  tokens.errors = {error, 0};
-  step_token<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<typename M::Scalar>(s),
-                                               tokens, m.coefficients(s, input, query));
+  const auto run = [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
+    for (Index j = 0; j < corrections_per_token<M>(); ++j) {
+      auto c = correction_of(m, s, input, query, out, j, buffer);
+      c.error = error;
+      step_correction<M>(s, c, j);
+    }
+  };
+  if constexpr (RuleCorrections<M, State>::has_buffers) {
+    constexpr int dk = decltype(s.W)::ColsAtCompileTime, dv = decltype(s.W)::RowsAtCompileTime;
+    constexpr bool fixed = dk != Dynamic && dv != Dynamic;
+    constexpr int size = fixed ? static_cast<int>(buffer_size<M>(dk, dv)) : Dynamic;
+    scratch<S, size>(buffer_size<M>(s.W.cols(), s.W.rows()),
+                     [&](auto& buffer) FASTWEIGHTS_INLINE_LAMBDA { run(buffer.data()); });
+  } else {
+    run(nullptr);
+  }
 }
 
 /// Whether a scan is faster token by token than in pairs: W has less than two packets of rows, and
@@ -92,7 +227,7 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
   const auto signature = m.signature();
   const auto written = signature.write();
   const auto read = signature.read();
-  const Index steps = inputs.key.cols();
+  const Index steps = queries.query.cols();
   const auto run = [&](State& state, const auto& error_at) FASTWEIGHTS_INLINE_LAMBDA {
     for (Index t = 0; t < steps; ++t)
       step_by_kernel(m, state, token_at<WriteToken<M>>(inputs, written, t),
@@ -109,13 +244,9 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
     }
   }
   if (scans_by_steps<typename M::Scalar>(s.W.rows())) return run(s, errors);
-  auto tokens = tokens_of<M>(inputs, queries, out);
-  tokens.errors = errors;
-  scan_pairs<M::decay_kind, M::has_delta_term>(
-      s.W, rounding_errors_of<typename M::Scalar>(s), tokens, steps, [&](Index t) {
-        return m.coefficients(s, token_at<WriteToken<M>>(inputs, written, t),
-                              token_at<ReadToken<M>>(queries, read, t));
-      });
+  scan_pairs<M::decay_kind, products_of<M>()>(
+      s.W, rounding_errors_of<typename M::Scalar>(s),
+      RuleCorrections<M, State>(m, s, inputs, queries, out, errors));
 }
 
 }  // namespace fw::detail

@@ -6,12 +6,11 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// The inputs of a step; members as in Pair::One.
-template <class S> struct StepToken {
-  const S *lookup_key, *query, *key, *value, *betas, *decays;
-  S *output, *error;
-  TokenCoefficients<S> coefficients;
-  S key_query;                   // k·q
+/// The inputs of a step; members as in Correction. With one decay per column, `lookup` includes the
+/// decays if W is read after its decay. `query` includes them if `reads_new_state` is false.
+template <class S> struct StepToken : Correction<S> {
+  S key_query;                   // b·q
+  S lookup_scale;                // of W a in e
   S* rounding_errors = nullptr;  // of W, with W's stride; see DecayKind::compensated
 };
 
@@ -23,19 +22,23 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
   static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
                                       Index first, Index rows) {
     W += first;
-    if constexpr (reads_new_state) {
-      Column retrieved = Column::all(S(0));
-      if constexpr (HasDeltaTerm) {
-        retrieved = product(W, stride, columns, t.lookup_key, rows);
-        retrieved.scale(-t.coefficients.retrieved_scale * total_decay(t));
-      }
-      const Column u = update_of(t, first, rows, retrieved);
+    if (!reads_new_state && t.output != nullptr) {
+      const Column u = finish(t, products(W, stride, columns, t, rows), first, rows);
+      write_and_read<false>(W, stride, columns, t, u, first, rows);
+      return;
+    }
+    Column retrieved = Column::all(S(0));
+    if constexpr (HasDeltaTerm) {
+      retrieved = product(W, stride, columns, t.lookup, rows);
+      retrieved.scale(t.lookup_scale);
+    }
+    const Column u = update_of(t, first, rows, retrieved);
+    if (t.output == nullptr) {
+      write_and_read<false>(W, stride, columns, t, u, first, rows);
+    } else if constexpr (reads_new_state) {
       Column y = write_and_read<true>(W, stride, columns, t, u, first, rows);
       y.scale(t.coefficients.read_scale);
       y.store(t.output + first, rows);
-    } else {
-      const Column u = finish(t, products(W, stride, columns, t, rows), first, rows);
-      write_and_read<false>(W, stride, columns, t, u, first, rows);
     }
   }
 
@@ -120,7 +123,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
       }
     };
     return sum_over_columns<Sums>(columns, {Column::all(S(0)), Column::all(S(0))},
-                                  Visit{W, stride, rows, t.lookup_key, t.query});
+                                  Visit{W, stride, rows, t.lookup, t.query});
   }
 
   // Calls visit(j, sum) for every column j and returns the total. Several independent sums hide the
@@ -153,7 +156,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
 
   static EIGEN_ALWAYS_INLINE Column finish(const StepToken<S>& t, Sums sums, Index first,
                                            Index rows) {
-    sums.key.scale(-t.coefficients.retrieved_scale * total_decay(t));
+    sums.key.scale(t.lookup_scale);
     const Column u = update_of(t, first, rows, sums.key);
     sums.query.scale(t.coefficients.read_scale * total_decay(t));
     sums.query.add(u, t.coefficients.read_scale * t.key_query);
@@ -293,30 +296,22 @@ EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   }
 }
 
-/// As step_rows, for a rule's token.
+/// As step_rows, for a correction.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
-EIGEN_ALWAYS_INLINE void step_token(Matrix& W, S* rounding_errors, const Tokens<S>& tokens,
-                                    const TokenCoefficients<S>& coefficients) {
+EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Correction<S>& c,
+                                         bool lookup_before_decay) {
   using Vector = Eigen::Map<const Eigen::Array<S, Matrix::ColsAtCompileTime, 1>>;
-  const S *k = tokens.key(0), *q = tokens.query(0), *decays = tokens.decays(0);
-  const Vector key(k, W.cols()), query(q, W.cols());
-  StepToken<S> t{k,
-                 q,
-                 k,
-                 tokens.value(0),
-                 tokens.beta(0),
-                 decays,
-                 tokens.output(0),
-                 tokens.errors(0),
-                 coefficients,
-                 HasDeltaTerm ? (key * query).sum() : S(0),
+  const Vector key(c.key, W.cols()), query(c.query, W.cols());
+  StepToken<S> t{c, HasDeltaTerm ? (key * query).sum() : S(0), -c.coefficients.retrieved_scale,
                  rounding_errors};
+  if (decay_kind == DecayKind::scalar && !lookup_before_decay)
+    t.lookup_scale *= c.coefficients.decay;
   if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_channel) {
-    const Vector decay(decays, W.cols());
+    const Vector decay(c.decays, W.cols()), lookup(c.lookup, W.cols());
     scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
-      decayed_key = decay * key;
+      decayed_key = decay * lookup;
       decayed_query = decay * query;
-      t.lookup_key = decayed_key.data();
+      if (!lookup_before_decay) t.lookup = decayed_key.data();
       t.query = decayed_query.data();
       step_rows<decay_kind, HasDeltaTerm>(W, t);
     });

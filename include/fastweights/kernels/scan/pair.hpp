@@ -5,13 +5,30 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// A rule's coefficients of a token. e is its error, u its update. β is one number or one number
-/// per value row:
+/// The coefficients of a correction. e is its error, u its update. β is one number or one number
+/// per value row. a is the look-up key and b the write key; both are k in most rules:
 ///
-///     W̄ = decay W,   e = value_scale v − retrieved_scale W̄ k,   u = β ∘ e
-///     W = W̄ + u kᵀ,   y = read_scale W q
+///     W̄ = decay W,   e = value_scale v − retrieved_scale W̄ a,   u = β ∘ e
+///     W = W̄ + u bᵀ,   y = read_scale W q
 template <class S> struct TokenCoefficients {
   S value_scale = S(1), retrieved_scale = S(1), beta = S(1), read_scale = S(1), decay = S(1);
+};
+
+/// A correction of W by a token (docs/design.md, "One form for the family"). Most rules have one
+/// per token. Only the last one of a token has an output; the others have any valid query. Only the
+/// first one has decays.
+template <class S> struct Correction {
+  const S *lookup, *key, *value, *query;  // a, b, v, q
+  const S* own_key;                       // y has own_key·q times u; b, unless the read is first
+  const S *betas, *decays;                // null if β or the decay is one number
+  S *output, *error;                      // null if not needed
+  TokenCoefficients<S> coefficients;
+};
+
+/// The order of a rule's actions.
+struct Order {
+  bool lookup_before_decay = false;  // e = value_scale v − retrieved_scale W a
+  bool reads_first = false;          // y = read_scale W q + (own_key·q) u, with W before the token
 };
 
 /// The columns of a sequence, one per token.
@@ -25,28 +42,18 @@ template <class S> struct Columns {
   Columns from(Index t) const { return {(*this)(t), stride}; }
 };
 
-/// The sequence of one head: keys, queries and decays have d_k rows, values, betas, outputs and
-/// errors have d_v rows. betas and decays are null if a rule has no β or decay per row; errors are
-/// null if they are not needed.
-template <class S> struct Tokens {
-  Columns<const S> key, value, query;
-  Columns<S> output;
-  Columns<const S> beta = {}, decays = {};
-  Columns<S> errors = {};
-};
-
 /// Two tokens with coefficients for products with the state W before both tokens:
 ///
-///     e_1 = value_scale_1 v_1 − retrieved_scale_1 W k_1                   u_1 = β_1 ∘ e_1
-///     e_2 = value_scale_2 v_2 − retrieved_scale_2 W k_2 − key_key u_1     u_2 = β_2 ∘ e_2
+///     e_1 = value_scale_1 v_1 − retrieved_scale_1 W a_1                   u_1 = β_1 ∘ e_1
+///     e_2 = value_scale_2 v_2 − retrieved_scale_2 W a_2 − key_key u_1     u_2 = β_2 ∘ e_2
 ///     y_1 = read_scale_1 W q_1 + key_query_1 u_1
 ///     y_2 = read_scale_2 W q_2 + key_query_2 u_2 + cross_key_query u_1
-///     W ← decay W + write_scale_1 u_1 k_1ᵀ + write_scale_2 u_2 k_2ᵀ
+///     W ← decay W + write_scale_1 u_1 b_1ᵀ + write_scale_2 u_2 b_2ᵀ
 ///
 /// With one decay per column, keys and queries include the decays.
 template <class S> struct Pair {
   struct One {
-    const S *lookup_key, *query, *key;  // k for retrieval, q, k for the write
+    const S *lookup_key, *query, *key;  // a, q, b
     const S *value, *betas;             // betas is null if β is one number
     S *output, *error;                  // null if not needed; error is e
     S value_scale = S(1), retrieved_scale = S(1), beta = S(1), read_scale = S(1), key_query = S(0),

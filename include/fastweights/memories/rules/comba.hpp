@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -42,6 +43,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
   using Scalar = S;
   using Signature = KeyValueLookupBetaDecay<Dk, Dv>;
   static constexpr std::string_view name = "Comba";
+  static constexpr auto decay_kind = detail::DecayKind::scalar;
+  static constexpr bool has_delta_term = true, lookup_before_decay = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -71,6 +74,24 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
   void read_vjp(const OwnedState& s, const ReadToken<Comba>& t, const OutGradToken<Comba>& dy,
                 OwnedState& ds, ReadGradToken<Comba> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Comba>& t,
+                                const ReadToken<Comba>& query,
+                                OutToken<Comba> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<Comba>& inputs, const ReadSequence<Comba>& queries,
+            OutSequence<Comba> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' correction of a token.
+  template <class AnyState>
+  void correction(AnyState&, const WriteToken<Comba>& t, const ReadToken<Comba>&, Index, S*,
+                  detail::Correction<S>& c) const {
+    c.lookup = t.lookup.data();
+    c.coefficients.beta = t.beta;
+    c.coefficients.decay = t.decay;
   }
 
  private:

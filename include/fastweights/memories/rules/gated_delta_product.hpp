@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -41,6 +42,9 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
   using Scalar = S;
   using Signature = KeyValueBetaProduct<Dk, Dv, N>;
   static constexpr std::string_view name = "GatedDeltaProduct";
+  static constexpr auto decay_kind = detail::DecayKind::scalar;
+  static constexpr bool has_delta_term = true;
+  static constexpr Index corrections = N;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -107,6 +111,26 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
                 const OutGradToken<GatedDeltaProduct>& dy, OwnedState& ds,
                 ReadGradToken<GatedDeltaProduct> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<GatedDeltaProduct>& t,
+      const ReadToken<GatedDeltaProduct>& query,
+      OutToken<GatedDeltaProduct> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaProduct>& inputs,
+            const ReadSequence<GatedDeltaProduct>& queries,
+            OutSequence<GatedDeltaProduct> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' correction of a token.
+  template <class AnyState>
+  void correction(AnyState&, const WriteToken<GatedDeltaProduct>& t,
+                  const ReadToken<GatedDeltaProduct>&, Index j, S*,
+                  detail::Correction<S>& c) const {
+    c.coefficients.beta = t.beta(0, j);
+    if (j == 0) c.coefficients.decay = t.decay;
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -41,6 +42,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
   using Scalar = S;
   using Signature = KeyValueDecayEraseWrite<Dk, Dv>;
   static constexpr std::string_view name = "GatedDeltaRule2";
+  static constexpr auto decay_kind = detail::DecayKind::per_channel;
+  static constexpr bool has_delta_term = true;
+  static constexpr Index key_buffers = 1, value_buffers = 1;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -94,6 +98,29 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
                 const OutGradToken<GatedDeltaRule2>& dy, OwnedState& ds,
                 ReadGradToken<GatedDeltaRule2> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<GatedDeltaRule2>& t, const ReadToken<GatedDeltaRule2>& query,
+      OutToken<GatedDeltaRule2> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule2>& inputs,
+            const ReadSequence<GatedDeltaRule2>& queries,
+            OutSequence<GatedDeltaRule2> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' correction of a token.
+  template <class AnyState>
+  void correction(AnyState&, const WriteToken<GatedDeltaRule2>& t,
+                  const ReadToken<GatedDeltaRule2>&, Index, S* buffer,
+                  detail::Correction<S>& c) const {
+    Eigen::Map<Eigen::Array<S, Dk, 1>> lookup(buffer, signature_.dk);
+    Eigen::Map<Eigen::Array<S, Dv, 1>> value(buffer + signature_.dk, signature_.dv);
+    lookup = t.erase.array() * t.key.array();
+    value = t.write.array() * t.value.array();
+    c.lookup = lookup.data();
+    c.value = value.data();
   }
 
  private:

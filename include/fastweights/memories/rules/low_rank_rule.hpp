@@ -2,6 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -63,6 +64,12 @@ class LowRankRule {
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "LowRankRule";
+  static constexpr bool has_decay = !std::is_same_v<Signature, KeyValueRemoval<Dk, Dv>>;
+  static constexpr auto decay_kind =
+      has_decay ? detail::DecayKind::per_channel : detail::DecayKind::none;
+  static constexpr bool has_delta_term = true, lookup_before_decay = true;
+  static constexpr auto products = detail::Products::removal;
+  static constexpr Index corrections = 2;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -107,6 +114,30 @@ class LowRankRule {
                 const OutGradToken<LowRankRule>& dy, OwnedState& ds,
                 ReadGradToken<LowRankRule> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<LowRankRule>& t,
+                                const ReadToken<LowRankRule>& query,
+                                OutToken<LowRankRule> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<LowRankRule>& inputs,
+            const ReadSequence<LowRankRule>& queries,
+            OutSequence<LowRankRule> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' correction of a token.
+  template <class AnyState>
+  void correction(AnyState&, const WriteToken<LowRankRule>& t, const ReadToken<LowRankRule>&,
+                  Index j, S*, detail::Correction<S>& c) const {
+    if (j == 0) {  // W a bᵀ
+      c.lookup = t.removal.data();
+      c.key = c.own_key = t.replacement.data();
+      c.coefficients.value_scale = S(0);
+      c.coefficients.retrieved_scale = S(-1);
+    } else {  // v kᵀ
+      c.coefficients.retrieved_scale = S(0);
+    }
   }
 
  private:

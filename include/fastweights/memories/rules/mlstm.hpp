@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -43,6 +44,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
   using Scalar = S;
   using Signature = KeyValueGates<Dk, Dv>;
   static constexpr std::string_view name = "Mlstm";
+  static constexpr auto decay_kind = detail::DecayKind::scalar;
+  static constexpr bool has_delta_term = false;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -111,12 +114,35 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
     });
   }
 
+  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Mlstm>& t,
+                                const ReadToken<Mlstm>& query,
+                                OutToken<Mlstm> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<Mlstm>& inputs, const ReadSequence<Mlstm>& queries,
+            OutSequence<Mlstm> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' coefficients of a token. Updates the normaliser.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<Mlstm>& t,
+                                            const ReadToken<Mlstm>& query) const {
+    const Gates g = gates(s, t);
+    s.log_scale = g.log_scale;
+    s.normaliser = g.forget * s.normaliser + g.input * t.key;
+    detail::TokenCoefficients<S> c;
+    c.value_scale = g.input;
+    c.decay = g.forget;
+    c.read_scale = inverse(s, detail::product_sum(s.normaliser, query.query)).value;
+    return c;
+  }
+
  private:
   struct Gates {
     S log_scale, forget, input;  // m_t, α, β
     bool keeps_scale;            // m_t is that of the decayed state, not of the token
   };
-  static Gates gates(const OwnedState& s, const WriteToken<Mlstm>& t) {
+  template <class AnyState> static Gates gates(const AnyState& s, const WriteToken<Mlstm>& t) {
     using std::exp;
     const S kept = s.log_scale - detail::softplus(S(-t.forget_gate)), written = t.input_gate;
     if (detail::real_part(kept) >= detail::real_part(written))
@@ -128,7 +154,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
   struct Inverse {
     S value, by_product, by_log_scale;
   };
-  static Inverse inverse(const OwnedState& s, const S& product) {
+  template <class AnyState> static Inverse inverse(const AnyState& s, const S& product) {
     using std::exp;
     const S epsilon = S(1e-6), sign = S(detail::real_part(product) < 0 ? -1 : 1), m = s.log_scale;
     const bool grows = detail::real_part(m) < 0;

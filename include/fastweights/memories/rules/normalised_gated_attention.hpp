@@ -3,6 +3,7 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -26,6 +27,9 @@ class NormalisedGatedAttention {
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "NormalisedGatedAttention";
+  static constexpr auto decay_kind =
+      detail::one_decay<Signature, S> ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
+  static constexpr bool has_delta_term = false;
 
   template <class C> struct Normaliser {
     vec<C, Dk> sum;  ///< z
@@ -75,6 +79,29 @@ class NormalisedGatedAttention {
                 const OutGradToken<NormalisedGatedAttention>& dy, OwnedState& ds,
                 ReadGradToken<NormalisedGatedAttention> dt) const {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<NormalisedGatedAttention>& t,
+      const ReadToken<NormalisedGatedAttention>& query,
+      OutToken<NormalisedGatedAttention> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<NormalisedGatedAttention>& inputs,
+            const ReadSequence<NormalisedGatedAttention>& queries,
+            OutSequence<NormalisedGatedAttention> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' coefficients of a token. Updates the normaliser.
+  template <class AnyState>
+  detail::TokenCoefficients<S> coefficients(
+      AnyState& s, const WriteToken<NormalisedGatedAttention>& t,
+      const ReadToken<NormalisedGatedAttention>& query) const {
+    s.normaliser.sum = detail::decayed(t.decay, s.normaliser.sum) + t.key;
+    detail::TokenCoefficients<S> c;
+    c.read_scale = normaliser_.inverse(s.normaliser, query.query);
+    if constexpr (decay_kind == detail::DecayKind::scalar) c.decay = t.decay;
+    return c;
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -49,6 +50,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   using Scalar = S;
   using Signature = PreconditionedKeyValue<Dk, Dv, Decays>;
   static constexpr std::string_view name = "PreconditionedDeltaRule";
+  static constexpr auto decay_kind =
+      Decays == 1 ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
+  static constexpr bool has_delta_term = true;
+  static constexpr Index key_buffers = 1, value_buffers = 0;
 
   template <class C> struct Slow {
     num<C> log_scale;  ///< ρ
@@ -120,6 +125,30 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
                 const OutGradToken<PreconditionedDeltaRule>& dy, OwnedState& ds,
                 ReadGradToken<PreconditionedDeltaRule> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(
+      OwnedState& s, const WriteToken<PreconditionedDeltaRule>& t,
+      const ReadToken<PreconditionedDeltaRule>& query,
+      OutToken<PreconditionedDeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<PreconditionedDeltaRule>& inputs,
+            const ReadSequence<PreconditionedDeltaRule>& queries,
+            OutSequence<PreconditionedDeltaRule> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' correction of a token.
+  template <class AnyState>
+  void correction(AnyState& s, const WriteToken<PreconditionedDeltaRule>& t,
+                  const ReadToken<PreconditionedDeltaRule>&, Index, S* buffer,
+                  detail::Correction<S>& c) const {
+    Eigen::Map<Eigen::Matrix<S, Dk, 1>> key(buffer, signature_.dk);
+    s.A = t.moment_decay * s.A + t.moment_beta * t.key.cwiseProduct(t.key);
+    precondition(s.A, s.slow.log_scale, t.key, key);
+    c.key = c.own_key = key.data();
+    c.coefficients.beta = t.beta;
+    if constexpr (Decays == 1) c.coefficients.decay = t.decay;
   }
 
  private:

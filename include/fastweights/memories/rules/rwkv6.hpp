@@ -2,6 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -34,6 +35,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   using Scalar = S;
   using Signature = KeyValueBonus<Dk, Dv>;
   static constexpr std::string_view name = "Rwkv6";
+  static constexpr auto decay_kind = detail::DecayKind::per_channel;
+  static constexpr bool has_delta_term = false;
+  static constexpr Index key_buffers = 1, value_buffers = 0;
   static constexpr bool reads_first = true;
 
   template <class C> struct Slow {
@@ -82,6 +86,24 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     dt.query += dweight * bonus.cwiseProduct(t.key);
     ds.slow.bonus += dweight * t.key.cwiseProduct(t.query);
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Rwkv6>& t,
+                                const ReadToken<Rwkv6>& query,
+                                OutToken<Rwkv6> out) const requires detail::KernelScalar<S> {
+    detail::step_by_kernel(*this, s, t, query, out);
+  }
+  void scan(OwnedState& s, const WriteSequence<Rwkv6>& inputs, const ReadSequence<Rwkv6>& queries,
+            OutSequence<Rwkv6> out) const requires detail::KernelScalar<S> {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+  }
+  /// The kernels' correction of a token.
+  template <class AnyState>
+  void correction(AnyState& s, const WriteToken<Rwkv6>& t, const ReadToken<Rwkv6>&, Index,
+                  S* buffer, detail::Correction<S>& c) const {
+    Eigen::Map<Eigen::Matrix<S, Dk, 1>> own_key(buffer, signature_.dk);
+    own_key = s.slow.bonus.cwiseProduct(t.key);
+    c.own_key = own_key.data();
   }
 
  private:
