@@ -153,11 +153,17 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
 
  private:
   static S epsilon() { return S(1e-6); }
+  static constexpr double log_1_5 = 0.40546510810816438198;
 
   // k̂
   template <class A, class K, class Preconditioned>
   static void precondition(const A& moment, const S& log_scale, const K& key, Preconditioned& to) {
-    for (Index j = 0; j < to.size(); ++j) to[j] = scale_of(moment[j], log_scale).value * key[j];
+    if constexpr (std::is_floating_point_v<S>) {
+      to.array() = (moment.array() + epsilon()).log() - log_scale;
+      to.array() = (S(-log_1_5) * to.array() / (S(1) + to.array().abs())).exp() * key.array();
+    } else {
+      for (Index j = 0; j < to.size(); ++j) to[j] = scale_of(moment[j], log_scale).value * key[j];
+    }
   }
 
   // 1.5^{−r/(1+|r|)} and its derivative with respect to r.
@@ -168,9 +174,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
     using std::exp, std::log;
     const S r = log(S(A + epsilon())) - log_scale;
     const S one_and_size = Eigen::numext::real(r) < 0 ? S(S(1) - r) : S(S(1) + r);
-    const S logarithm(0.40546510810816438198);  // log 1.5
-    const S value = exp(S(-logarithm * r / one_and_size));
-    return {value, S(-logarithm * value / (one_and_size * one_and_size))};
+    const S value = exp(S(S(-log_1_5) * r / one_and_size));
+    return {value, S(S(-log_1_5) * value / (one_and_size * one_and_size))};
   }
 
   Signature signature_;
