@@ -1,6 +1,10 @@
 #include <fastweights/memories/adaptors/deferred.hpp>
+#include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule_2.hpp>
+#include <fastweights/memories/rules/low_rank_rule.hpp>
 
 #include "support/laws.hpp"
 
@@ -33,6 +37,19 @@ TEST_CASE("deferred gated delta rule obeys the laws", "[laws][deferred]") {
   using One = fw::GatedDeltaRule<double>;
   at_all_sizes([](Index dk, Index dv) { return Deferred<One, 1>(One({dk, dv})); });
   at_all_sizes([](Index dk, Index dv) { return Deferred(Vector<Dynamic, Dynamic>({dk, dv})); });
+}
+
+TEST_CASE("deferred memories whose keys differ, or with several writes per token, obey the laws",
+          "[laws][deferred]") {
+  const auto check = [](const auto& deferred) {
+    at_all_sizes([&](Index dk, Index dv) { return deferred(fw::Sizes<Dynamic, Dynamic>{dk, dv}); });
+  };
+  check([](auto sizes) { return Deferred(fw::Comba<double>(sizes)); });
+  check([](auto sizes) {
+    return Deferred<fw::GatedDeltaRule2<double>, 3>(fw::GatedDeltaRule2<double>(sizes));
+  });
+  check([](auto sizes) { return Deferred(fw::GatedDeltaProduct<double, 3>(sizes)); });
+  check([](auto sizes) { return Deferred(fw::LowRankRule<double>(sizes)); });
 }
 
 TEST_CASE("deferred memories in fixed sizes", "[laws][deferred]") {

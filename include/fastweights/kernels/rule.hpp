@@ -86,27 +86,43 @@ inline constexpr bool has_corrections = requires(const M& m, StateOf<M>& s, cons
   m.correction(s, t, q, Index(0), static_cast<typename M::Scalar*>(nullptr), c);
 };
 
-/// Correction j of a token.
+/// Correction j of a token. The last one has the output.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE Correction<typename M::Scalar> correction_of(
     const M& m, State& s, const WriteToken<M>& input, const ReadToken<M>& query,
-    const OutToken<M>& out, [[maybe_unused]] Index j, [[maybe_unused]] typename M::Scalar* buffer) {
+    typename M::Scalar* output, [[maybe_unused]] Index j,
+    [[maybe_unused]] typename M::Scalar* buffer) {
   using S = typename M::Scalar;
-  constexpr Index count = corrections_per_token<M>();
   const auto column = [&](const auto& x) { return x.cols() == 1 ? x.data() : columns_of(x)(j); };
   const S* const key = column(input.key);
   Correction<S> c{
       key,     key, column(input.value), query.query.data(), key, nullptr, nullptr, nullptr,
       nullptr, {}};
-  if (count == 1 || j == count - 1) c.output = columns_of(out.output).data;
-  if constexpr (!has_corrections<M> && requires { input.beta.data(); }) c.betas = input.beta.data();
+  if (j == corrections_per_token<M>() - 1) c.output = output;
   if constexpr (requires { input.decay.data(); })
     if (j == 0) c.decays = input.decay.data();
-  if constexpr (has_corrections<M>)
+  if constexpr (has_corrections<M>) {
     m.correction(s, input, query, j, buffer, c);
-  else
+  } else {
     c.coefficients = m.coefficients(s, input, query);
+    if constexpr (requires { input.beta.data(); }) c.betas = input.beta.data();
+  }
   return c;
+}
+
+/// Calls f with the buffer of a correction.
+template <class M, class Matrix, class F>
+EIGEN_ALWAYS_INLINE void with_correction_buffer(const Matrix& W, const F& f) {
+  using S = typename M::Scalar;
+  constexpr int dk = Matrix::ColsAtCompileTime, dv = Matrix::RowsAtCompileTime;
+  if constexpr (buffer_size<M>(1, 1) == 0) {
+    f(static_cast<S*>(nullptr));
+  } else {
+    constexpr bool fixed = dk != Dynamic && dv != Dynamic;
+    constexpr int size = fixed ? static_cast<int>(buffer_size<M>(dk, dv)) : Dynamic;
+    scratch<S, size>(buffer_size<M>(W.cols(), W.rows()),
+                     [&](auto& buffer) FASTWEIGHTS_INLINE_LAMBDA { f(buffer.data()); });
+  }
 }
 
 /// The corrections of a sequence; see Pairs.
@@ -129,10 +145,10 @@ template <class M, class State> class RuleCorrections {
   EIGEN_ALWAYS_INLINE Correction<S> get(Index i, Index slot) const {
     const auto signature = m_.signature();
     const Index t = i / per_token;
-    auto c = correction_of(m_, s_, token_at<WriteToken<M>>(inputs_, signature.write(), t),
-                           token_at<ReadToken<M>>(queries_, signature.read(), t),
-                           token_at<OutToken<M>>(out_, signature.out(), t), i % per_token,
-                           buffer_ + slot * buffer_size_);
+    auto c =
+        correction_of(m_, s_, token_at<WriteToken<M>>(inputs_, signature.write(), t),
+                      token_at<ReadToken<M>>(queries_, signature.read(), t),
+                      columns_of(out_.output)(t), i % per_token, buffer_ + slot * buffer_size_);
     c.error = errors_(i);
     return c;
   }
@@ -196,22 +212,13 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
       if constexpr (!reads_first<M>()) m.read(s, query, out);
       return;
     }
-  const auto run = [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
+  with_correction_buffer<M>(s.W, [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
     for (Index j = 0; j < corrections_per_token<M>(); ++j) {
-      auto c = correction_of(m, s, input, query, out, j, buffer);
+      auto c = correction_of(m, s, input, query, columns_of(out.output).data, j, buffer);
       c.error = error;
       step_correction<M>(s, c, j);
     }
-  };
-  if constexpr (RuleCorrections<M, State>::has_buffers) {
-    constexpr int dk = decltype(s.W)::ColsAtCompileTime, dv = decltype(s.W)::RowsAtCompileTime;
-    constexpr bool fixed = dk != Dynamic && dv != Dynamic;
-    constexpr int size = fixed ? static_cast<int>(buffer_size<M>(dk, dv)) : Dynamic;
-    scratch<S, size>(buffer_size<M>(s.W.cols(), s.W.rows()),
-                     [&](auto& buffer) FASTWEIGHTS_INLINE_LAMBDA { run(buffer.data()); });
-  } else {
-    run(nullptr);
-  }
+  });
 }
 
 /// Whether a scan is faster token by token than in pairs: W has less than two packets of rows, and

@@ -20,8 +20,9 @@ template <class S> struct PendingWrites {
 
 /// A token and its products with the pending writes. Its own write is pending write number `count`.
 template <class S> struct DeferredToken {
-  const S *lookup_key = nullptr, *query = nullptr;  // k and q, times the decays of W's columns
-  const S *key_products = nullptr, *query_products = nullptr;  // c_i k_i·k and c_i k_i·q
+  const S *lookup_key = nullptr, *query = nullptr;  // a and q, times the decays of W's columns
+  const S *key_products = nullptr, *query_products = nullptr;  // c_i b_i·a and c_i b_i·q
+  S lookup_decay = S(1);                                       // of W, before it is looked up
   const S *value = nullptr, *betas = nullptr;                  // betas is null if β is one number
   S* output = nullptr;
   TokenCoefficients<S> coefficients = {};
@@ -180,7 +181,7 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
     for (; j < columns; ++j) visit(Stored<Column>::load(W + j * stride), key[j], query[j], sums);
     sums.key.add(others.key);
     sums.query.add(others.query);
-    sums.key.scale(w.decay);
+    sums.key.scale(t.lookup_decay);
     sums.query.scale(w.decay);
     // Separately, because a single write may be lost beside a large W.
     Sums pending{Column::all(S(0)), Column::all(S(0))};

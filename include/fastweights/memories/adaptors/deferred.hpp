@@ -10,17 +10,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// A rule that uses the kernels: DeltaRule, GatedDeltaRule, LinearAttention, GatedLinearAttention,
-/// HebbianMemory, and your own rules with the members listed in kernels/rule.hpp.
-template <class M>
-concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
-    requires(const M& m, StateOf<M>& s, const WriteToken<M>& input, const ReadToken<M>& query) {
-  { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
-  { M::has_delta_term } -> std::convertible_to<bool>;
-  m.coefficients(s, input, query);
-  s.W.colStride();
-};
-
 namespace detail {
 
 // The same carrier with another scalar.
@@ -43,6 +32,13 @@ struct SumOf<OwnedState> {
   using type = decltype(OwnedState::sum);
 };
 
+// Whether Deferred has all members of a rule's state.
+template <class M> constexpr bool has_plain_state() {
+  for (const std::string_view name : M::template State<Extents>::names)
+    if (name != "W" && name != "sum" && name != "normaliser") return false;
+  return true;
+}
+
 template <class M>
 inline constexpr auto deferred_name = [] {
   constexpr std::string_view prefix = "Deferred ";
@@ -53,9 +49,21 @@ inline constexpr auto deferred_name = [] {
 
 }  // namespace detail
 
+/// A rule that uses the kernels, writes before it reads, and has no state but W, its rounding
+/// errors and a normaliser: DeltaRule, GatedDeltaRule, LinearAttention, GatedLinearAttention,
+/// HebbianMemory, Comba, GatedDeltaRule2, GatedDeltaProduct, LowRankRule, and your own rules with
+/// the members listed in kernels/rule.hpp.
+template <class M>
+concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
+    requires(StateOf<M>& s) {
+  { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
+  { M::has_delta_term } -> std::convertible_to<bool>;
+  s.W.colStride();
+} && CustomScan<M> && !reads_first<M>() && detail::has_plain_state<M>();
+
 /// A rule that applies its writes to the matrix W only once in N tokens. Until this flush, pending
-/// writes are stored as keys k_i and updates u_i. P is the product of all decays since the last
-/// flush, and c_i the product of all decays since token i:
+/// writes are stored as keys k_i and updates u_i, one or more per token. P is the product of all
+/// decays since the last flush, and c_i the product of all decays since token i:
 ///
 ///     W̄ x = W P x + Σ_i c_i u_i (k_i·x)
 ///     u_t = β_t ∘ (v_t − W̄ k_t)
@@ -92,6 +100,9 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   using Matrix = decltype(StateOf<M>::W);
   static constexpr int Dv = Matrix::RowsAtCompileTime, Dk = Matrix::ColsAtCompileTime;
   static constexpr bool by_column = M::decay_kind == detail::DecayKind::per_channel;
+  static constexpr bool lookup_before_decay = detail::order_of<M>().lookup_before_decay;
+  static constexpr int per_token = static_cast<int>(detail::corrections_per_token<M>());
+  static constexpr int most = N * per_token;  // pending writes
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
   template <class C> using Sum = typename detail::SumOf<typename M::template State<C>>::type;
@@ -99,9 +110,9 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
  public:
   template <class C> struct State {
     mat<typename detail::CarrierOf<C, Stored>::type, Dv, Dk> W;
-    mat<C, Dk, N> keys;
-    mat<C, Dv, N> updates;
-    vec<C, by_column ? Dk : N + 1> decays;  ///< P of each column, or P and c_1 … c_N
+    mat<C, Dk, most> keys;
+    mat<C, Dv, most> updates;
+    vec<C, by_column ? Dk : most + 1> decays;  ///< P of each column, or P and c_1, c_2, …
     Sum<C> sum;
     Normaliser<C> normaliser;
     count<C> pending;
@@ -130,10 +141,12 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       else
         return Normaliser<Extents>{};
     }();
-    return {W, {W.width, N}, {W.rows, N}, {by_column ? W.width : N + 1, 1}, sum, normaliser, {}};
+    return {
+        W, {W.width, most}, {W.rows, most}, {by_column ? W.width : most + 1, 1}, sum, normaliser,
+        {}};
   }
   std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
-    return {{{"pending", s.pending, 0, N - 1}}};
+    return {{{"pending", s.pending, 0, most - 1}}};
   }
   template <class T> auto cast() const {
     auto memory = memory_.template cast<T>();
@@ -145,11 +158,12 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     return memory_.violation(t);
   }
   void write(OwnedState& s, const WriteToken<Deferred>& t) const {
-    write_token<false>(s, t, {t.key}, nullptr);  // the key is a placeholder for the unused query
+    write_token<false>(s, t, {t.key.col(0)},
+                       nullptr);  // the key is a placeholder for the unused query
   }
   void step(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
             OutToken<Deferred> out) const {
-    write_token<true>(s, t, query, out.output.data());
+    write_token<true>(s, t, query, detail::columns_of(out.output).data);
   }
   void read(const OwnedState& s, const ReadToken<Deferred>& t, OutToken<Deferred> y) const {
     detail::DeferredToken<S> token;
@@ -158,15 +172,16 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       token.coefficients.read_scale = memory_.read_scale(s, t);
     const Index count = s.pending;
     const auto w = pending_writes(s, count, count > 0);
-    with_products(s, w, count, t.query, t.query, token,
+    with_products(s, w, count, t.query.data(), t.query.data(), token,
                   [&] { detail::deferred_read(detail::stored_matrix(s.W), token, w); });
   }
   void scan(OwnedState& s, const WriteSequence<Deferred>& inputs,
             const ReadSequence<Deferred>& queries, OutSequence<Deferred> out) const {
-    const Index steps = inputs.key.cols();
+    const Index steps = queries.query.cols();
     Index t = 0;
-    if (std::is_same_v<Stored, S>) {
-      const Index lead = std::min(steps, (N - s.pending) % N), whole = (steps - lead) / N * N;
+    if (std::is_same_v<Stored, S> && s.pending % per_token == 0) {
+      const Index lead = std::min(steps, (N - s.pending / per_token) % N),
+                  whole = (steps - lead) / N * N;
       step_range(s, inputs, queries, out, 0, lead);
       if (whole > 0) scan_blocks(s, inputs, queries, out, lead, whole);
       t = lead + whole;
@@ -179,7 +194,7 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     check_state(*this, s);
     const Index count = s.pending;
     if (count == 0) return;
-    decay_updates(s, count);
+    decay_keys(s, count);
     detail::deferred_flush(detail::stored_matrix(s.W), pending_writes(s, count, true));
     clear_pending(s);
   }
@@ -200,22 +215,21 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   }
 
   // Applies the decay of a token to P and to the `count` pending writes.
-  static void apply_decay(OwnedState& s, Index count,
-                          [[maybe_unused]] const WriteToken<Deferred>& t,
-                          [[maybe_unused]] S decay) {
-    if (count == 0) s.decays.setOnes();
+  static void apply_decay(OwnedState& s, Index count, const detail::Correction<S>& c) {
     if constexpr (by_column) {
-      s.decays.array() *= t.decay.array();
-      for (Index i = 0; i < count; ++i) s.keys.col(i).array() *= t.decay.array();
+      if (c.decays == nullptr) return;
+      const Eigen::Map<const Eigen::Array<S, Dk, 1>> decays(c.decays, s.keys.rows());
+      s.decays.array() *= decays;
+      for (Index i = 0; i < count; ++i) s.keys.col(i).array() *= decays;
     } else {
-      for (Index i = 0; i <= count; ++i) s.decays[i] *= decay;
+      for (Index i = 0; i <= count; ++i) s.decays[i] *= c.coefficients.decay;
     }
   }
-  // Multiplies pending updates by c_i. With one decay per column the keys have decayed already.
-  static void decay_updates([[maybe_unused]] OwnedState& s, [[maybe_unused]] Index count) {
+  // Multiplies pending keys by c_i. With one decay per column they have decayed already.
+  static void decay_keys([[maybe_unused]] OwnedState& s, [[maybe_unused]] Index count) {
     if constexpr (!by_column)
       for (Index i = 0; i < count; ++i) {
-        if (s.decays[i + 1] != S(1)) s.updates.col(i) *= s.decays[i + 1];
+        if (s.decays[i + 1] != S(1)) s.keys.col(i) *= s.decays[i + 1];
         s.decays[i + 1] = S(1);
       }
   }
@@ -229,36 +243,67 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   template <bool Reads>
   void write_token(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
                    S* output) const {
-    detail::DeferredToken<S> token;
-    token.coefficients = memory_.coefficients(s, t, query);
-    token.value = t.value.data();
-    if constexpr (requires { t.beta.data(); }) token.betas = t.beta.data();
-    token.output = output;
-    const Index count = s.pending;
-    token.flush = count + 1 == N;
-    apply_decay(s, count, t, token.coefficients.decay);
-    if (token.flush) decay_updates(s, count);
-    s.keys.col(count) = t.key;
-    const auto w = pending_writes(s, count, true);
-    with_products(s, w, count + 1, t.key, query.query, token, [&] {
-      detail::deferred_step<M::has_delta_term, Reads>(detail::stored_matrix(s.W), token, w);
+    detail::with_correction_buffer<M>(s.W, [&](S* buffer) {
+      for (Index j = 0; j < per_token; ++j) {
+        const auto c = detail::correction_of(memory_, s, t, query, output, j, buffer);
+        if (j < per_token - 1)
+          write_correction<false>(s, c);
+        else
+          write_correction<Reads>(s, c);
+      }
     });
+  }
+
+  template <bool Reads>
+  static void write_correction(OwnedState& s, const detail::Correction<S>& c) {
+    detail::DeferredToken<S> token;
+    token.coefficients = c.coefficients;
+    token.value = c.value;
+    token.betas = c.betas;
+    token.output = c.output;
+    const Index count = s.pending;
+    token.flush = count + 1 == most;
+    if (count == 0) s.decays.setOnes();
+    const auto step = [&](const S* lookup, const S* products, S decay) {
+      apply_decay(s, count, c);
+      s.keys.col(count) = Eigen::Map<const Eigen::Matrix<S, Dk, 1>>(c.key, s.keys.rows());
+      const auto w = pending_writes(s, count, true);
+      with_products(s, w, count + 1, c.lookup, c.query, token, [&] {
+        token.lookup_decay = products == nullptr ? w.decay : decay;
+        if (products != nullptr) token.lookup_key = lookup, token.key_products = products;
+        if (token.flush) decay_keys(s, count);
+        detail::deferred_step<M::has_delta_term, Reads>(detail::stored_matrix(s.W), token, w);
+      });
+    };
+    if constexpr (lookup_before_decay)
+      look_up_before_decay(s, count, c.lookup, step);
+    else
+      step(nullptr, nullptr, S(1));
     if (token.flush)
       clear_pending(s);
     else
       s.pending = count + 1;
   }
 
+  // Calls f(look-up key for W, products with the pending keys, decay of W), before a token's decay.
+  template <class F>
+  static void look_up_before_decay(const OwnedState& s, Index count, const S* lookup, const F& f) {
+    detail::DeferredToken<S> token;
+    const auto w = pending_writes(s, count, true);
+    with_products(s, w, count, lookup, lookup, token,
+                  [&] { f(token.lookup_key, token.key_products, w.decay); });
+  }
+
   // Completes the token with the products of key and query with the first `keys` pending keys, and
   // with the decayed key and query for W. Then calls f.
-  template <class K, class F>
+  template <class F>
   static void with_products(const OwnedState& s, const detail::PendingWrites<S>& w, Index keys,
-                            const K& key, const K& query, detail::DeferredToken<S>& token,
+                            const S* key, const S* query, detail::DeferredToken<S>& token,
                             const F& f) {
-    // One more than N, because products are computed in pairs.
-    S key_products[N + 1], query_products[N + 1];
-    detail::products_of_keys(w.keys, keys, key.data(), query.data(), key.size(), key_products,
-                             query_products);
+    // One more than `most`, because products are computed in pairs.
+    S key_products[most + 1], query_products[most + 1];
+    const Index dk = s.keys.rows();
+    detail::products_of_keys(w.keys, keys, key, query, dk, key_products, query_products);
     if constexpr (!by_column)
       for (Index i = 0; i < keys; ++i) {
         key_products[i] *= s.decays[i + 1];
@@ -266,13 +311,14 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       }
     token.key_products = key_products;
     token.query_products = query_products;
-    token.lookup_key = key.data();
-    token.query = query.data();
+    token.lookup_key = key;
+    token.query = query;
     if (w.decays == nullptr) return f();
     if constexpr (by_column)
-      scratch<S, Dk, 2>(key.size(), [&](auto& lookup_key, auto& decayed_query) {
-        lookup_key = s.decays.cwiseProduct(key);
-        decayed_query = s.decays.cwiseProduct(query);
+      scratch<S, Dk, 2>(dk, [&](auto& lookup_key, auto& decayed_query) {
+        using Vector = Eigen::Map<const Eigen::Matrix<S, Dk, 1>>;
+        lookup_key = s.decays.cwiseProduct(Vector(key, dk));
+        decayed_query = s.decays.cwiseProduct(Vector(query, dk));
         token.lookup_key = lookup_key.data();
         token.query = decayed_query.data();
         f();

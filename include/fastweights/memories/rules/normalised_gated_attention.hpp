@@ -99,9 +99,13 @@ class NormalisedGatedAttention {
       const ReadToken<NormalisedGatedAttention>& query) const {
     s.normaliser.sum = detail::decayed(t.decay, s.normaliser.sum) + t.key;
     detail::TokenCoefficients<S> c;
-    c.read_scale = normaliser_.inverse(s.normaliser, query.query);
+    c.read_scale = read_scale(s, query);
     if constexpr (decay_kind == detail::DecayKind::scalar) c.decay = t.decay;
     return c;
+  }
+  template <class AnyState>
+  S read_scale(const AnyState& s, const ReadToken<NormalisedGatedAttention>& query) const {
+    return normaliser_.inverse(s.normaliser, query.query);
   }
 
  private:
