@@ -26,7 +26,7 @@ template <class M> struct Run {
   auto queries() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
   auto out() { return fw::view<fw::OutSequence<M>>(all.outputs); }
   template <class F> void each(const M& m, const F& f) {
-    for (Index t = 0; t < in().key.cols(); ++t)
+    for (Index t = 0; t < queries().query.cols(); ++t)
       f(fw::detail::token_at<fw::WriteToken<M>>(in(), m.signature().write(), t),
         fw::detail::token_at<fw::ReadToken<M>>(queries(), m.signature().read(), t),
         fw::detail::token_at<fw::OutToken<M>>(out(), m.signature().out(), t));
@@ -41,8 +41,9 @@ template <class A, class B> double difference(const A& a, const B& b) {
 template <class M> void check(const M& m, Index steps) {
   Run<M> plain(m, steps), stepped(m, steps), scanned(m, steps);
   plain.each(m, [&](const auto& w, const auto& r, const auto& y) {
+    if constexpr (fw::reads_first<M>()) m.read(plain.state, r, y);
     m.write(plain.state, w);
-    m.read(plain.state, r, y);
+    if constexpr (!fw::reads_first<M>()) m.read(plain.state, r, y);
   });
   stepped.each(
       m, [&](const auto& w, const auto& r, const auto& y) { fw::step(m, stepped.state, w, r, y); });
