@@ -155,6 +155,14 @@ concept Mergeable = Memory<M> &&
   m.apply(h, s);       // s becomes the state after the writes of h
 };
 
+/// Extends a segment by a whole sequence, equal to one token after another up to rounding, for
+/// finite inputs.
+template <class M>
+concept ExtendsBySequence = Mergeable<M> &&
+    requires(const M& m, typename M::Segment& g, WriteSequence<M> inputs) {
+  m.extend(g, inputs);
+};
+
 /// The values that a run of writes can give to a counter of a state, here with its value `given`.
 struct CountRange {
   std::string_view name;
