@@ -25,8 +25,8 @@ template <class M> void check_extension(const M& m, Run<M>& run) {
   INFO(M::name << " d_v " << expected.B.rows() << " d_k " << expected.A.rows() << " T " << steps);
   for (const Index first : {Index{0}, Index{1}, steps / 2, steps}) {
     auto segment = m.empty_segment();
-    m.extend(segment, fw::detail::steps(run.in(), extents, 0, first));
-    m.extend(segment, fw::detail::steps(run.in(), extents, first, steps - first));
+    m.extend_by_sequence(segment, fw::detail::steps(run.in(), extents, 0, first));
+    m.extend_by_sequence(segment, fw::detail::steps(run.in(), extents, first, steps - first));
     CHECK(difference(segment.A, expected.A) <= 1e-12);
     CHECK(difference(segment.B, expected.B) <= 1e-12);
   }
@@ -65,7 +65,7 @@ template <class M> void check_decays_of_zero(const M& m) {
   }
   run.all.inputs.decay.col(7).setZero();
   auto segment = m.empty_segment();
-  m.extend(segment, run.in());
+  m.extend_by_sequence(segment, run.in());
   CHECK(segment.A.isZero(0));  // forgets the state before
   CHECK(difference(segment.B, token_by_token(m, run).B) <= 1e-12);
 }

@@ -15,7 +15,7 @@ template <Mergeable M>
 void extend(const M& m, typename M::Segment& segment, const WriteSequence<M>& inputs,
             [[maybe_unused]] Index steps) {
   if constexpr (ExtendsBySequence<M>) {
-    m.extend(segment, inputs);
+    m.extend_by_sequence(segment, inputs);
   } else {
     const auto extents = m.signature().write();
     for (Index t = 0; t < steps; ++t)

@@ -200,7 +200,7 @@ class DeltaRule {
   void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
     g.add(t.key, t.value, t.beta);
   }
-  void extend(Segment& g, const WriteSequence<DeltaRule>& inputs) const
+  void extend_by_sequence(Segment& g, const WriteSequence<DeltaRule>& inputs) const
       requires(mergeable&& detail::KernelScalar<S>) {
     g.template add_sequence<DeltaRule>(inputs);
   }

@@ -167,8 +167,8 @@ class GatedDeltaRule {
     detail::apply_decay(g.B, t.decay);
     g.add(t.key, t.value, t.beta);
   }
-  void extend(Segment& g,
-              const WriteSequence<GatedDeltaRule>& inputs) const requires detail::KernelScalar<S> {
+  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule>& inputs)
+      const requires detail::KernelScalar<S> {
     g.template add_sequence<GatedDeltaRule>(inputs);
   }
   void merge(Segment& g, const Segment& later) const { g.append(later); }
