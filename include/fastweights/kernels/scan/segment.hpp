@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/kernels/scan/scan.hpp>
 #include <limits>
 
