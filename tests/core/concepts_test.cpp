@@ -376,6 +376,8 @@ struct SegmentsWithoutMerge : Segments {
   using Segments::merge;
 };
 static_assert(fw::Mergeable<Segments> && !fw::Mergeable<SegmentsWithoutMerge>);
+static_assert(!fw::ExtendsBySequence<Segments> && fw::ExtendsBySequence<DeltaD>);
+static_assert(!fw::ExtendsBySequence<Delta<std::complex<double>, Dynamic, Dynamic>>);
 
 // ---- Feature maps.
 

@@ -8,13 +8,42 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+namespace detail {
+
+// Extends a segment by a sequence of `steps` tokens.
+template <Mergeable M>
+void extend(const M& m, typename M::Segment& segment, const WriteSequence<M>& inputs,
+            [[maybe_unused]] Index steps) {
+  if constexpr (ExtendsBySequence<M>) {
+    m.extend_by_sequence(segment, inputs);
+  } else {
+    const auto extents = m.signature().write();
+    for (Index t = 0; t < steps; ++t)
+      m.extend(segment, token_at<WriteToken<M>>(inputs, extents, t));
+  }
+}
+
+// The first token of a segment of parallel_scan. To extend a Segment takes about twice as long as
+// to scan. So the first segment is twice as long as the others.
+constexpr Index segment_begin(Index segment, Index segments, Index total) {
+  constexpr Index first_length = 2;
+  if (segment == 0) return 0;
+  return total * (first_length + segment - 1) / (first_length + segments - 1);
+}
+
+}  // namespace detail
+
 /// A prefix scan over one sequence in `segments` segments, in parallel with OpenMP. First the
-/// writes of each segment are composed into a Segment, in parallel. Then these give each segment
-/// its initial state. Then all segments are scanned in parallel. For long sequences of one stream;
-/// with several heads or streams, one thread for each is faster. Every write is done twice, and
-/// each segment needs memory for a Segment and a state. For the delta rule a Segment has d_k² more
-/// entries than a state and costs 4 d_k² more flops per token, and its application 2 d_v d_k²
-/// flops.
+/// writes of each segment are composed into a Segment, in parallel; meanwhile the first segment,
+/// whose initial state is known, is scanned. Then the Segments give the other segments their
+/// initial states, and these are scanned in parallel. Nothing needs the writes of the last segment.
+/// For long sequences of one stream; with several heads or streams, one thread for each is faster.
+///
+/// Choose one segment more than threads: each phase then has one piece of work per thread. (Two
+/// segments are no faster than one.) If extending a Segment takes c times as long as a scan, here
+/// c = 2, P threads are (c + P) / (c + 1) times as fast as a scan in one. Each segment needs memory
+/// for a Segment and a state. For the delta rule a Segment has d_k² more entries than a state, and
+/// its application costs 2 d_v d_k² flops.
 ///
 /// Outputs must not overlap inputs. Agrees with scan up to rounding; the result depends on
 /// `segments`, not on the number of threads. More segments than tokens mean as many as tokens.
@@ -31,28 +60,30 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_outputs(m, queries, outputs, total);
   segments = std::clamp<Index>(total, 1, segments);
-  const auto begin = [&](Index segment) { return total * segment / segments; };
 
-  std::vector<typename M::Segment> writes(static_cast<std::size_t>(segments), m.empty_segment());
-  for_each_head(segments - 1, true, [&](Index i) {
-    for (Index t = begin(i); t < begin(i + 1); ++t)
-      m.extend(writes[static_cast<std::size_t>(i)],
-               detail::token_at<WriteToken<M>>(inputs, write_extents, t));
-  });
-
+  const auto begin = [&](Index i) { return detail::segment_begin(i, segments, total); };
   std::vector<StateOf<M>> states(1, state);
-  for (Index i = 0; i < segments - 1; ++i) {
-    states.push_back(states.back());
-    m.apply(writes[static_cast<std::size_t>(i)], states.back());
-  }
-
-  for_each_head(segments, true, [&](Index i) {
-    const Index first = begin(i), count = begin(i + 1) - begin(i);
+  const auto scan_segment = [&](Index i) {
+    const Index first = begin(i), count = begin(i + 1) - first;
     detail::run_scan(m, states[static_cast<std::size_t>(i)],
                      detail::steps(inputs, write_extents, first, count),
                      detail::steps(queries, read_extents, first, count),
                      detail::steps(outputs, output_extents, first, count), count);
+  };
+
+  std::vector<typename M::Segment> writes(static_cast<std::size_t>(segments), m.empty_segment());
+  for_each_head(std::max<Index>(segments - 1, 1), true, [&](Index i) {
+    if (i == 0) return scan_segment(0);
+    const Index first = begin(i), count = begin(i + 1) - first;
+    detail::extend(m, writes[static_cast<std::size_t>(i)],
+                   detail::steps(inputs, write_extents, first, count), count);
   });
+
+  for (Index i = 1; i < segments; ++i) {
+    states.push_back(states.back());
+    if (i > 1) m.apply(writes[static_cast<std::size_t>(i - 1)], states.back());
+  }
+  for_each_head(segments - 1, true, [&](Index i) { scan_segment(i + 1); });
   state = states.back();
 }
 

@@ -155,6 +155,14 @@ concept Mergeable = Memory<M> &&
   m.apply(h, s);       // s becomes the state after the writes of h
 };
 
+/// Extends a segment by a whole sequence, equal to token after token up to rounding, for finite
+/// inputs.
+template <class M>
+concept ExtendsBySequence = Mergeable<M> &&
+    requires(const M& m, typename M::Segment& g, WriteSequence<M> inputs) {
+  m.extend_by_sequence(g, inputs);
+};
+
 /// The values that a run of writes can give to a counter of a state, here with its value `given`.
 struct CountRange {
   std::string_view name;
@@ -318,6 +326,11 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `extend` exists, but not all of Segment, empty_segment(), "
       "extend(Segment&, WriteToken<M>), merge(Segment&, const Segment&) and "
       "apply(const Segment&, StateOf<M>&)");
+  static_assert(
+      !requires { &M::extend_by_sequence; } || ExtendsBySequence<M>,
+      "memory rule: `extend_by_sequence` exists, but the rule is not Mergeable, or it does not "
+      "take "
+      "(Segment&, WriteSequence<M>)");
   static_assert(!(
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,

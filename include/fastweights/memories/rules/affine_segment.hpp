@@ -2,6 +2,8 @@
 
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/scan/segment.hpp>
 #include <fastweights/math/products.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -28,6 +30,17 @@ template <class S, int Dk, int Dv> struct AffineSegment {
       update.noalias() = B * key;
       update = beta * (value - update);
       B.noalias() += update * key.transpose();
+    });
+  }
+  /// Appends the writes of a sequence to the rule M, by its kernel.
+  template <class M> void add_sequence(const WriteSequence<M>& inputs) {
+    Tokens<S> tokens{columns_of(inputs.key), columns_of(inputs.value), {}, {}};
+    if constexpr (M::decay_kind == DecayKind::per_channel) tokens.decays = columns_of(inputs.decay);
+    extend_segment<M::decay_kind>(A, B, tokens, inputs.key.cols(), [&](Index t) {
+      TokenCoefficients<S> c;
+      c.beta = inputs.beta[t];
+      if constexpr (M::decay_kind == DecayKind::scalar) c.decay = inputs.decay[t];
+      return c;
     });
   }
   void append(const AffineSegment& later) {

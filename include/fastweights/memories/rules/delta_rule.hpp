@@ -200,6 +200,10 @@ class DeltaRule {
   void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
     g.add(t.key, t.value, t.beta);
   }
+  void extend_by_sequence(Segment& g, const WriteSequence<DeltaRule>& inputs) const
+      requires(mergeable&& detail::KernelScalar<S>) {
+    g.template add_sequence<DeltaRule>(inputs);
+  }
   void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
   void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }
 

@@ -167,6 +167,10 @@ class GatedDeltaRule {
     detail::apply_decay(g.B, t.decay);
     g.add(t.key, t.value, t.beta);
   }
+  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule>& inputs)
+      const requires detail::KernelScalar<S> {
+    g.template add_sequence<GatedDeltaRule>(inputs);
+  }
   void merge(Segment& g, const Segment& later) const { g.append(later); }
   void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 

@@ -1,0 +1,8 @@
+// error: memory rule: `extend_by_sequence` exists, but the rule is not Mergeable, or it does not take
+#include "example.hpp"
+
+struct WrongExtend : Rule<> {
+  using Segment = OwnedState;
+  void extend_by_sequence(Segment&, const fw::WriteToken<Rule>&) const {}
+};
+static_assert(fw::assert_memory<WrongExtend>());
