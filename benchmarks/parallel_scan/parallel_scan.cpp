@@ -10,15 +10,15 @@
 
 // How many times as fast parallel_scan is as scan in one thread, for one head of 65,536 tokens. The
 // two run in turns; the ratios are of their median and of their shortest times. The arguments are
-// the number of segments (3), the least decay (0.9) and the number of turns (15). OMP_NUM_THREADS
-// sets the number of threads; one less than segments is best.
+// the number of pieces (2), the least decay (0.9) and the number of turns (15). OMP_NUM_THREADS
+// sets the number of threads; as many as pieces is best.
 namespace {
 
 using fw::Dynamic;
 using fw::Index;
 
 struct Options {
-  Index segments;
+  Index pieces;
   float least_decay;
   int turns;
 };
@@ -44,7 +44,7 @@ template <class M> void compare(const char* name, Index d, const Options& option
   for (int turn = 0; turn < options.turns; ++turn) {
     one.push_back(milliseconds([&] { fw::scan(m, state, inputs, queries, outputs); }));
     parallel.push_back(milliseconds(
-        [&] { fw::parallel_scan(m, state, inputs, queries, outputs, options.segments); }));
+        [&] { fw::parallel_scan(m, state, inputs, queries, outputs, options.pieces); }));
   }
   std::sort(one.begin(), one.end());
   std::sort(parallel.begin(), parallel.end());

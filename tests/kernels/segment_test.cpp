@@ -1,6 +1,10 @@
 #include <fastweights/algorithms/parallel_scan.hpp>
+#include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule_2.hpp>
+#include <fastweights/memories/rules/low_rank_rule.hpp>
 
 #include "kernels/compare.hpp"
 
@@ -21,7 +25,7 @@ template <class M> void check_extension(const M& m, Run<M>& run) {
   static_assert(fw::ExtendsBySequence<M>);
   const auto expected = token_by_token(m, run);
   const auto extents = m.signature().write();
-  const Index steps = run.in().key.cols();
+  const Index steps = run.queries().query.cols();
   INFO(M::name << " d_v " << expected.B.rows() << " d_k " << expected.A.rows() << " T " << steps);
   for (const Index first : {Index{0}, Index{1}, steps / 2, steps}) {
     auto segment = m.empty_segment();
@@ -41,6 +45,11 @@ void check_rules(Index dk, Index dv, Index steps) {
   check_segments(fw::DeltaRule<double>({dk, dv}), steps);
   check_segments(fw::GatedDeltaRule<double>({dk, dv}), steps);
   check_segments(VectorDecay<double>({dk, dv}), steps);
+  check_segments(fw::Comba<double>({dk, dv}), steps);
+  check_segments(fw::GatedDeltaRule2<double>({dk, dv}), steps);
+  check_segments(fw::GatedDeltaProduct<double, 3>({dk, dv}), steps);
+  check_segments(fw::LowRankRule<double>({dk, dv}), steps);
+  check_segments(fw::LowRankRule<double, Dynamic, Dynamic, fw::KeyValueRemoval>({dk, dv}), steps);
 }
 
 TEST_CASE("segments: a sequence at once is token by token", "[kernels]") {
@@ -78,10 +87,10 @@ TEST_CASE("segments: decays of 0", "[kernels]") {
 template <class M> void check_parallel_scan(const M& m, Index steps) {
   Run<M> whole(m, steps);
   fw::scan(m, whole.state, whole.in(), whole.queries(), whole.out());
-  for (const Index segments : {2, 3, 4, 9}) {
-    INFO(M::name << " d " << whole.state.W.cols() << ", segments: " << segments);
+  for (const Index pieces : {1, 2, 3, 8}) {
+    INFO(M::name << " d " << whole.state.W.cols() << ", pieces: " << pieces);
     Run<M> parts(m, steps);
-    fw::parallel_scan(m, parts.state, parts.in(), parts.queries(), parts.out(), segments);
+    fw::parallel_scan(m, parts.state, parts.in(), parts.queries(), parts.out(), pieces);
     CHECK(difference(parts.all.outputs.output, whole.all.outputs.output) <= 1e-12);
     CHECK(difference(parts.state.W, whole.state.W) <= 1e-12);
   }

@@ -78,7 +78,7 @@ const auto scan = [](const auto& m, auto& s, const auto& in, const auto& queries
 const auto chunked = [](const auto& m, auto& s, const auto& in, const auto& queries,
                         const auto& out) { fw::chunked_scan(m, s, in, queries, out); };
 const auto parallel = [](const auto& m, auto& s, const auto& in, const auto& queries,
-                         const auto& out) { fw::parallel_scan(m, s, in, queries, out, 3); };
+                         const auto& out) { fw::parallel_scan(m, s, in, queries, out, 2); };
 const auto steps = [](const auto& m, auto& s, const auto& in, const auto& queries,
                       const auto& out) {
   using M = std::remove_cvref_t<decltype(m)>;

@@ -23,43 +23,41 @@ void extend(const M& m, typename M::Segment& segment, const WriteSequence<M>& in
   }
 }
 
-// The first token of a segment of parallel_scan. To extend a Segment takes about twice as long as
-// to scan. So the first segment is twice as long as the others.
+// The first token of a segment of parallel_scan. To extend a Segment takes about 3/2 times as long
+// as to scan. So the first segment is 3/2 times as long as the others.
 constexpr Index segment_begin(Index segment, Index segments, Index total) {
-  constexpr Index first_length = 2;
-  if (segment == 0) return 0;
-  return total * (first_length + segment - 1) / (first_length + segments - 1);
+  constexpr Index first_length = 3, length = 2;
+  const auto end = [](Index i) { return i == 0 ? 0 : first_length + (i - 1) * length; };
+  return total * end(segment) / end(segments);
 }
 
 }  // namespace detail
 
-/// A prefix scan over one sequence in `segments` segments, in parallel with OpenMP. First the
-/// writes of each segment are composed into a Segment, in parallel; meanwhile the first segment,
-/// whose initial state is known, is scanned. Then the Segments give the other segments their
-/// initial states, and these are scanned in parallel. Nothing needs the writes of the last segment.
-/// For long sequences of one stream; with several heads or streams, one thread for each is faster.
+/// A prefix scan over one sequence, in parallel with OpenMP. The sequence is cut into `pieces` + 1
+/// segments. First all of them but the last are processed in parallel: the first one is scanned, as
+/// its initial state is known, and the writes of each other one are composed into a Segment. The
+/// Segments then give the other segments their initial states. These are scanned in parallel. For
+/// long sequences of one stream; with several heads or streams, one thread for each is faster.
 ///
-/// Choose one segment more than threads: each phase then has one piece of work per thread. (Two
-/// segments are no faster than one.) If extending a Segment takes c times as long as a scan, here
-/// c = 2, P threads are (c + P) / (c + 1) times as fast as a scan in one. Each segment needs memory
+/// Choose as many pieces as threads. If extending a Segment takes c times as long as a scan, here
+/// c = 3/2, P threads are (c + P) / (c + 1) times as fast as a scan in one. Each piece needs memory
 /// for a Segment and a state. For the delta rule a Segment has d_k² more entries than a state, and
-/// its application costs 2 d_v d_k² flops.
+/// its application costs 2 d_v d_k² flops. One piece is a scan.
 ///
 /// Outputs must not overlap inputs. Agrees with scan up to rounding; the result depends on
-/// `segments`, not on the number of threads. More segments than tokens mean as many as tokens.
-/// Throws std::invalid_argument, with the state unchanged, when a size does not fit or segments
-/// < 1.
+/// `pieces`, not on the number of threads. More pieces than tokens mean as many as tokens. Throws
+/// std::invalid_argument, with the state unchanged, when a size does not fit or pieces < 1.
 template <Mergeable M>
 void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
-                   OutSequence<M> outputs, Index segments) {
+                   OutSequence<M> outputs, Index pieces) {
   const auto write_extents = m.signature().write();
   const auto read_extents = m.signature().read();
   const auto output_extents = m.signature().out();
   const Index total = detail::steps_of(inputs, write_extents);
-  detail::check_size<Dynamic>("parallel_scan", "segments", segments);
+  detail::check_size<Dynamic>("parallel_scan", "pieces", pieces);
   detail::check_scan(m, state, inputs, queries, total);
   detail::check_outputs(m, queries, outputs, total);
-  segments = std::clamp<Index>(total, 1, segments);
+  const Index segments = std::min(pieces, std::max<Index>(total, 1)) + (pieces > 1 ? 1 : 0);
 
   const auto begin = [&](Index i) { return detail::segment_begin(i, segments, total); };
   std::vector<StateOf<M>> states(1, state);

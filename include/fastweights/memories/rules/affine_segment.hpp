@@ -1,15 +1,13 @@
 #pragma once
 
-#include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
 #include <fastweights/kernels/scan/segment.hpp>
 #include <fastweights/math/products.hpp>
+#include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// A segment of delta-rule writes, W ← W A + B. It exists because each write,
-/// W ← W (I − β k kᵀ) + β v kᵀ, is affine in W.
+/// A segment of corrections, W ← W A + B. It exists because each correction is affine in W.
 template <class S, int Dk, int Dv> struct AffineSegment {
   PlainArray<S, Dk, Dk> A;
   PlainArray<S, Dv, Dk> B;
@@ -19,29 +17,15 @@ template <class S, int Dk, int Dv> struct AffineSegment {
     return {PlainArray<S, Dk, Dk>::Identity(dk, dk), PlainArray<S, Dv, Dk>::Zero(dv, dk)};
   }
 
-  /// Appends one write.
-  template <class K, class V> void add(const K& key, const V& value, const S& beta) {
-    scratch<S, Dk>(A.rows(), [&](auto& retrieved) {
-      retrieved.noalias() = A * key;
-      retrieved *= -beta;
-      A.noalias() += retrieved * key.transpose();
-    });
-    scratch<S, Dv>(B.rows(), [&](auto& update) {
-      update.noalias() = B * key;
-      update = beta * (value - update);
-      B.noalias() += update * key.transpose();
-    });
+  /// Appends a correction (see correction.hpp); β is one number.
+  template <class Lookup, class V, class Decay, class K>
+  void add(const Lookup& lookup, const V& value, const S& beta, const Decay& decay, const K& key) {
+    detail::correct<Dk>(A, lookup, PlainArray<S, Dk, 1>::Zero(A.rows()), beta, decay, key);
+    detail::correct<Dv>(B, lookup, value, beta, decay, key);
   }
-  /// Appends the writes of a sequence to the rule M, by its kernel.
-  template <class M> void add_sequence(const WriteSequence<M>& inputs) {
-    Tokens<S> tokens{columns_of(inputs.key), columns_of(inputs.value), {}, {}};
-    if constexpr (M::decay_kind == DecayKind::per_channel) tokens.decays = columns_of(inputs.decay);
-    extend_segment<M::decay_kind>(A, B, tokens, inputs.key.cols(), [&](Index t) {
-      TokenCoefficients<S> c;
-      c.beta = inputs.beta[t];
-      if constexpr (M::decay_kind == DecayKind::scalar) c.decay = inputs.decay[t];
-      return c;
-    });
+  /// Appends the writes of a sequence to the rule, by its kernel.
+  template <class M> void add_sequence(const M& m, const WriteSequence<M>& inputs) {
+    extend_segment(m, A, B, inputs);
   }
   void append(const AffineSegment& later) {
     B = then(B, later);

@@ -3,8 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
-#include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -93,6 +92,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
     c.coefficients.beta = t.beta;
     c.coefficients.decay = t.decay;
   }
+
+  /// A write is affine in W: a segment is W ← W A + B.
+  using Segment = detail::AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
+  void extend(Segment& g, const WriteToken<Comba>& t) const {
+    g.add(t.lookup, t.value, t.beta, t.decay, t.key);
+  }
+  void extend_by_sequence(
+      Segment& g, const WriteSequence<Comba>& inputs) const requires detail::KernelScalar<S> {
+    g.add_sequence(*this, inputs);
+  }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

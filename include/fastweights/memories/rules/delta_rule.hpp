@@ -198,11 +198,11 @@ class DeltaRule {
   using Segment = detail::AffineSegment<S, Dk, Dv>;
   Segment empty_segment() const requires mergeable { return Segment::empty(dk(), dv()); }
   void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
-    g.add(t.key, t.value, t.beta);
+    g.add(t.key, t.value, t.beta, S(1), t.key);
   }
   void extend_by_sequence(Segment& g, const WriteSequence<DeltaRule>& inputs) const
       requires(mergeable&& detail::KernelScalar<S>) {
-    g.template add_sequence<DeltaRule>(inputs);
+    g.add_sequence(*this, inputs);
   }
   void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
   void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }

@@ -3,8 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
-#include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -132,6 +131,23 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
     c.coefficients.beta = t.beta(0, j);
     if (j == 0) c.coefficients.decay = t.decay;
   }
+
+  /// A write is affine in W: a segment is W ← W A + B.
+  using Segment = detail::AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
+  void extend(Segment& g, const WriteToken<GatedDeltaProduct>& t) const {
+    for (Index j = 0; j < N; ++j) {
+      const auto key = t.key.col(j);
+      const S decay = j == 0 ? t.decay : S(1);
+      g.add(decay * key, t.value.col(j), t.beta(0, j), decay, key);
+    }
+  }
+  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaProduct>& inputs)
+      const requires detail::KernelScalar<S> {
+    g.add_sequence(*this, inputs);
+  }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

@@ -163,13 +163,11 @@ class GatedDeltaRule {
   using Segment = detail::AffineSegment<S, Dk, Dv>;
   Segment empty_segment() const { return Segment::empty(dk(), dv()); }
   void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
-    detail::apply_decay(g.A, t.decay);
-    detail::apply_decay(g.B, t.decay);
-    g.add(t.key, t.value, t.beta);
+    g.add(detail::decayed(t.decay, t.key), t.value, t.beta, t.decay, t.key);
   }
   void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule>& inputs)
       const requires detail::KernelScalar<S> {
-    g.template add_sequence<GatedDeltaRule>(inputs);
+    g.add_sequence(*this, inputs);
   }
   void merge(Segment& g, const Segment& later) const { g.append(later); }
   void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }

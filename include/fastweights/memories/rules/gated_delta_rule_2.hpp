@@ -3,8 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
-#include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -122,6 +121,20 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
     c.lookup = lookup.data();
     c.value = value.data();
   }
+
+  /// A write is affine in W: a segment is W ← W A + B.
+  using Segment = detail::AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
+  void extend(Segment& g, const WriteToken<GatedDeltaRule2>& t) const {
+    with_lookup(t, [&](const auto& lookup, const auto& value)
+                       FASTWEIGHTS_INLINE_LAMBDA { g.add(lookup, value, S(1), t.decay, t.key); });
+  }
+  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule2>& inputs)
+      const requires detail::KernelScalar<S> {
+    g.add_sequence(*this, inputs);
+  }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.

@@ -2,8 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
-#include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -139,6 +138,26 @@ class LowRankRule {
       c.coefficients.retrieved_scale = S(0);
     }
   }
+
+  /// A write is affine in W: a segment is W ← W A + B.
+  using Segment = detail::AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
+  void extend(Segment& g, const WriteToken<LowRankRule>& t) const {
+    // W a bᵀ is a correction with β = −1, and v kᵀ one that looks up nothing.
+    const auto nothing = detail::PlainArray<S, Dk, 1>::Zero(signature_.dk);
+    const auto none = detail::PlainArray<S, Dv, 1>::Zero(signature_.dv);
+    if constexpr (has_decay)
+      g.add(t.removal, none, S(-1), t.decay, t.replacement);
+    else
+      g.add(t.removal, none, S(-1), S(1), t.replacement);
+    g.add(nothing, t.value, S(1), S(1), t.key);
+  }
+  void extend_by_sequence(
+      Segment& g, const WriteSequence<LowRankRule>& inputs) const requires detail::KernelScalar<S> {
+    g.add_sequence(*this, inputs);
+  }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;
