@@ -158,9 +158,10 @@ template <class M, class State> class RuleCorrections {
       const auto column = [&](const auto& x) { return columns_of(x)(x.cols() == size() ? i : t); };
       prefetches.rows.add(column(inputs_.value), column(out_.output), errors_(i));
       prefetches.columns.add(column(inputs_.key), column(queries_.query));
-      if constexpr (requires { inputs_.decay.data(); })
+      if constexpr (requires(WriteToken<M> & token) { token.decay.data(); })
         prefetches.columns.add(column(inputs_.decay));
-      if constexpr (requires { inputs_.beta.data(); }) prefetches.rows.add(column(inputs_.beta));
+      if constexpr (requires(WriteToken<M> & token) { token.beta.data(); })
+        prefetches.rows.add(column(inputs_.beta));
     }
   }
 
