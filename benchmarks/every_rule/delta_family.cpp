@@ -10,6 +10,7 @@
 
 // A constant of its instance in float is a double.
 #pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wfloat-conversion"
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #pragma GCC diagnostic pop
