@@ -21,6 +21,11 @@ inline int failures = 0;
 
 void check_fixed_memories();
 void check_dynamic_memories();
+void check_delta_family();
+void check_state_spaces();
+void check_learners();
+void check_inner_models();
+void check_token_attention();
 void check_feature_mapped();
 void check_layers();
 void check_models();
@@ -42,8 +47,12 @@ template <class M> auto token(const M& m, fw::testing::Sequences<M>& all, Index 
 template <class M> std::string label(const M& m, const char* variant) {
   const auto signature = m.signature();
   const bool fixed = decltype(fw::OutToken<M>::output)::RowsAtCompileTime != Dynamic;
-  return std::string(M::name) + " " + variant + " d_v " + std::to_string(signature.dv) + " d_k " +
-         std::to_string(signature.dk) + (fixed ? " fixed" : " dynamic");
+  std::string sizes;
+  if constexpr (requires { signature.dv; })
+    sizes = " d_v " + std::to_string(signature.dv) + " d_k " + std::to_string(signature.dk);
+  else
+    sizes = " d " + std::to_string(signature.d);
+  return std::string(M::name) + " " + variant + sizes + (fixed ? " fixed" : " dynamic");
 }
 
 // Calls f(state, t) for every token of every pass.

@@ -87,6 +87,11 @@ int main(int count, char** arguments) {
   check_system_calls_are_counted();
   check_fixed_memories();
   check_dynamic_memories();
+  check_delta_family();
+  check_state_spaces();
+  check_learners();
+  check_inner_models();
+  check_token_attention();
   check_feature_mapped();
   check_models();
   check_layers();

@@ -1,7 +1,9 @@
 // As memories.cpp, for the recurrent fast weight programmers.
 
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/memories/recurrent/delta_delta_net.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
+#include <fastweights/memories/recurrent/delta_mlp.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
@@ -12,6 +14,10 @@ template class DeltaRnn<float>;
 template class DeltaRnn<double, 3, 4>;
 template class DeltaLstm<float>;
 template class DeltaLstm<double, 3, 4>;
+template class DeltaDeltaNet<float>;
+template class DeltaDeltaNet<double, 3>;
+template class DeltaMlp<float>;
+template class DeltaMlp<double, 3, 4>;
 template class RecurrentDeltaNet<float>;
 template class RecurrentDeltaNet<double, 3, 4>;
 template class SelfReferentialMatrix<float>;

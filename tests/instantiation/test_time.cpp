@@ -1,13 +1,21 @@
 // As memories.cpp, for the memories that learn at test time.
 
 #include <fastweights/memories/rules/atlas_memory.hpp>
+#include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
 #include <fastweights/memories/rules/test_time_training.hpp>
 #include <fastweights/memories/rules/titans_learner.hpp>
+#include <fastweights/memories/rules/titans_memory.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+template class TitansMemory<float>;
+template class TitansMemory<double, 3, 4>;
+template class MesaMemory<float>;
+template class MesaMemory<double, 3, 4>;
+template class MesaMemory<float, 3, 4, ConjugateGradients>;
+template class MesaMemory<double, Dynamic, Dynamic, ConjugateGradients>;
 template class MirasMemory<float>;
 template class MirasMemory<double, 3, 4, HuberLoss, PlainRetention>;
 template class MirasMemory<float, Dynamic, Dynamic, CubicLoss, FourNormRetention>;

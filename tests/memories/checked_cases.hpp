@@ -119,7 +119,7 @@ inline void refuses(AnyCase& c, const Leaf& member, Index row, Index column, dou
   const std::string numbered = c.rule + ": token " + std::to_string(token) + ": ";
   CHECK_THROWS_WITH(c.scan(), ContainsSubstring(numbered) && ContainsSubstring(text));
   CHECK_THROWS_WITH(c.step(token), ContainsSubstring(c.rule + ": ") && ContainsSubstring(text) &&
-                                       !ContainsSubstring("token"));
+                                       !ContainsSubstring("token "));
   if (is_written) CHECK_THROWS_WITH(c.write(token), ContainsSubstring(text));
   CHECK(bytes_of(c.state_leaves) == state);
   CHECK(bytes_of(c.output_leaves) == outputs);

@@ -117,6 +117,14 @@ void fixed_is_dynamic(const Fixed& fixed, const Dyn& dynamic, bool positive) {
   }
 }
 
+/// Automatic differentiation, float and fixed sizes.
+template <class Fixed, class Dyn>
+void other_forms(const Fixed& fixed, const Dyn& dynamic, bool positive = false) {
+  takes_autodiff(dynamic, positive);
+  float_follows_double(dynamic, positive);
+  fixed_is_dynamic(fixed, dynamic, positive);
+}
+
 /// The largest difference between the outputs of `all`, from another memory, and those of m for
 /// `inputs` and the same queries.
 template <class All, class M>

@@ -1,0 +1,142 @@
+// Prints a Markdown table of every rule: the time of a scan a token and head, and the fraction of
+// the FMA peak. Rounds take turns between rules, and the peak is measured again before every scan.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+
+#include "every_rule/rules.hpp"
+#include "machine.hpp"
+
+namespace every_rule {
+
+double Flops::at(Index d) const {
+  const auto n = static_cast<double>(d);
+  return ((cubes * n + squares) * n + lines) * n;
+}
+
+std::string Flops::text() const {
+  std::string all;
+  const auto add = [&](double factor, const char* power) {
+    char term[32];
+    std::snprintf(term, sizeof term, "%s%.4g %s", all.empty() ? "" : " + ", factor, power);
+    if (factor != 0) all += term;
+  };
+  add(cubes, "d³");
+  add(squares, "d²");
+  add(lines, "d");
+  return also.empty() ? all : all + " and " + also;
+}
+
+namespace {
+
+struct Options {
+  Index d = 128, heads = 8, length = 4096;
+  int rounds = 5;
+  std::string only;
+};
+
+Options parse(int argc, char** argv) {
+  Options o;
+  CLI::App app("Times a scan of every rule, in float and on one thread.");
+  app.add_option("--size", o.d, "d = d_k = d_v")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--rounds", o.rounds, "Takes medians of so many")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--only", o.only, "Measures rules whose names contain this text");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return o;
+}
+
+Rules all_rules(Index d) {
+  Rules rules;
+  for (const auto add : {add_sums_and_deltas, add_gated, add_delta_family, add_learners,
+                         add_windows, add_models, add_state_spaces, add_features, add_recurrent})
+    add(d, rules);
+  // The name of a variant begins with that of its memory.
+  std::string memory;
+  for (Rule& rule : rules)
+    if (rule.name.rfind("… ", 0) == 0)
+      rule.name = memory + rule.name.substr(std::string("…").size());
+    else
+      memory = rule.name.substr(0, rule.name.find_first_of(" ,"));
+  return rules;
+}
+
+Rules chosen_rules(const Options& o) {
+  Rules rules = all_rules(o.d);
+  const auto is_other = [&](const Rule& r) { return r.name.find(o.only) == std::string::npos; };
+  rules.erase(std::remove_if(rules.begin(), rules.end(), is_other), rules.end());
+  return rules;
+}
+
+/// Fewer tokens of rules with many flops: at most 10⁹ of a head, but 16 tokens.
+Index length_of(const Rule& rule, const Options& o) {
+  Index length = o.length;
+  while (length > 16 && rule.flops.at(o.d) * static_cast<double>(length) > 1e9) length /= 2;
+  return length;
+}
+
+double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + std::ssize(numbers) / 2;
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
+struct Measured {
+  std::vector<double> nanoseconds, of_peak;  ///< per round
+};
+
+void measure(const Rule& rule, const Options& o, std::vector<double>& peaks, Measured& to) {
+  const Index length = length_of(rule, o);
+  peaks.push_back(machine::fma_peak<float>());
+  const double seconds = rule.seconds(o.heads, length) / static_cast<double>(o.heads * length);
+  to.nanoseconds.push_back(1e9 * seconds);
+  to.of_peak.push_back(rule.flops.at(o.d) / seconds / peaks.back());
+}
+
+void print(const Rules& rules, const std::vector<Measured>& measured, const Options& o) {
+  std::printf("| rule | flops a token | tokens | ns a token and head | of the FMA peak |\n");
+  std::printf("|---|---|---:|---:|---:|\n");
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    std::printf("| %s | %s | %td | %.0f | %.2f |\n", rules[i].name.c_str(),
+                rules[i].flops.text().c_str(), length_of(rules[i], o),
+                median(measured[i].nanoseconds), median(measured[i].of_peak));
+}
+
+void run(const Options& o) {
+  const Rules rules = chosen_rules(o);
+  if (rules.empty()) throw std::runtime_error("no rule's name contains '" + o.only + "'");
+  std::vector<Measured> measured(rules.size());
+  std::vector<double> peaks;
+  machine::use_threads(1);
+  for (int round = 0; round < o.rounds; ++round)
+    for (std::size_t i = 0; i < rules.size(); ++i) try {
+        measure(rules[i], o, peaks, measured[i]);
+      } catch (const std::exception& error) {
+        throw std::runtime_error(rules[i].name + ": " + error.what());
+      }
+  print(rules, measured, o);
+  std::printf(
+      "\nScans of %td heads with d = %td, float, one thread; fewer than %td tokens of rules "
+      "with many flops. Medians of %d rounds. The FMA peak is %.1f GFLOP/s.\n",
+      o.heads, o.d, o.length, o.rounds, median(peaks) / 1e9);
+}
+
+}  // namespace
+}  // namespace every_rule
+
+int main(int argc, char** argv) {
+  try {
+    every_rule::run(every_rule::parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "every_rule: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,47 @@
+// As memories.cpp, for state space models, normalised gates, slots and levels.
+
+#include <fastweights/feature_maps/symmetric_power.hpp>
+#include <fastweights/feature_maps/taylor.hpp>
+#include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/rules/gated_slot_attention.hpp>
+#include <fastweights/memories/rules/hgrn.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/log_linear_attention.hpp>
+#include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/mlstm.hpp>
+#include <fastweights/memories/rules/normalised_gated_attention.hpp>
+#include <fastweights/memories/rules/selective_scan.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+template class GatedSlotAttention<float>;
+template class GatedSlotAttention<double, 3, 4, 2>;
+template class Hgrn<float>;
+template class Hgrn<double, 3>;
+template class LogLinearAttention<float>;
+template class LogLinearAttention<double, 3, 4>;
+template class Mamba3<float>;
+template class Mamba3<double, 3, 4>;
+template class Mamba3<float, 4, 3, 1>;
+template class Mlstm<float>;
+template class Mlstm<double, 3, 4>;
+template class NormalisedGatedAttention<float>;
+template class NormalisedGatedAttention<double, 3, 4>;
+template class NormalisedGatedAttention<float, 3, 4, KeyValueVectorDecay>;
+template class NormalisedGatedAttention<double, Dynamic, Dynamic, KeyValueVectorDecay>;
+template class SelectiveScan<float>;
+template class SelectiveScan<double, 3, 4>;
+
+template struct SymmetricPower<2>;
+template struct SymmetricPower<4>;
+template class FeatureMapped<LinearAttention<float>, TaylorMap>;
+template class FeatureMapped<NormalisedGatedAttention<double, 10, 4>, SymmetricPower<2>, 4>;
+
+template struct KeyValueSlots<4, 3, 2>;
+template struct ValueDecay<3>;
+template struct KeyValueDecayLevels<4, 3>;
+template struct KeyValueRotation<4, 3, 2>;
+template struct KeyValueGates<4, 3>;
+template struct KeyValueStep<4, 3>;
+
+}  // namespace fw
