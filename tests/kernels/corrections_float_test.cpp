@@ -3,6 +3,7 @@
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
+#include <fastweights/memories/rules/mamba3.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
@@ -29,6 +30,7 @@ void check_rules(Index dk, Index dv, Index steps) {
   check(fw::LowRankRule<float, Dynamic, Dynamic, fw::KeyValueRemoval>({dk, dv}), steps);
   check(fw::Rwkv6<float>({dk, dv}), steps);
   check(fw::Longhorn<float, Dynamic, Dynamic, fw::LonghornForm::exact>({dk, dv}), steps);
+  check(fw::Mamba3<float>({dk, dv}), steps);
   check(fw::Mlstm<float>({dk, dv}), steps);
   check(fw::NormalisedGatedAttention<float>({dk, dv}), steps);
 }

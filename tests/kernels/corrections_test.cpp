@@ -3,6 +3,7 @@
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
+#include <fastweights/memories/rules/mamba3.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
@@ -29,6 +30,7 @@ void check_rules(Index dk, Index dv, Index steps) {
   check(fw::LowRankRule<double, Dynamic, Dynamic, fw::KeyValueRemoval>({dk, dv}), steps);
   check(fw::Rwkv6<double>({dk, dv}), steps);
   check(fw::Longhorn<double, Dynamic, Dynamic, fw::LonghornForm::exact>({dk, dv}), steps);
+  check(fw::Mamba3<double>({dk, dv}), steps);
   check(fw::Mlstm<double>({dk, dv}), steps);
   check(fw::NormalisedGatedAttention<double>({dk, dv}), steps);
 }

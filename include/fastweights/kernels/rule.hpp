@@ -193,9 +193,9 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   if constexpr (corrections_per_token<M>() == 1) {
     step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
   } else if (j == 0) {
-    step_correction<M::decay_kind, true>(s.W, static_cast<S*>(nullptr), c, before);
+    step_correction<M::decay_kind, M::has_delta_term>(s.W, static_cast<S*>(nullptr), c, before);
   } else {
-    constexpr bool looks_up = products_of<M>() != Products::removal;
+    constexpr bool looks_up = M::has_delta_term && products_of<M>() != Products::removal;
     step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
   }
 }

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <fastweights/core/check.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -16,9 +19,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     memory.write(φ(k), v, …)      y = memory.read(φ(q))
 ///
 /// φ is applied to all members with Role::key; all other members are passed unchanged, so that one
-/// decay per key row means one decay per feature. The state is the memory's. Scans run token by
-/// token. A memory that only has a backward pass over sequences (KeyValueCache) has no gradients
-/// here.
+/// decay per key row means one decay per feature. The state is the memory's. A scan maps 64 tokens
+/// at a time for a memory with a scan of its own, else it runs token by token. A memory that only
+/// has a backward pass over sequences (KeyValueCache) has no gradients here.
 ///
 /// Shapes: k and q d_key; the memory's d_k is φ's number of features for d_key. D is d_key if it is
 /// fixed at compile time. Cost per token: the memory's and that of φ, on the stack. Throws
@@ -91,6 +94,24 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     });
   }
 
+  void scan(OwnedState& s, const WriteSequence<FeatureMapped>& inputs,
+            const ReadSequence<FeatureMapped>& queries,
+            OutSequence<FeatureMapped> out) const requires CustomScan<M> {
+    constexpr Index block = 64;
+    const Signature sizes = signature();
+    const Index total = detail::steps_of(inputs, sizes.write());
+    for (Index t = 0; t < total; t += block) {
+      const Index count = std::min(block, total - t);
+      const auto write = detail::steps(inputs, sizes.write(), t, count);
+      const auto read = detail::steps(queries, sizes.read(), t, count);
+      const auto keys = features_of_sequence<WriteKeys>(write);
+      const auto read_keys = features_of_sequence<ReadKeys>(read);
+      memory_.scan(s, with_keys<WriteSequence<M>>(write, keys),
+                   with_keys<ReadSequence<M>>(read, read_keys),
+                   view<OutSequence<M>>(detail::steps(out, sizes.out(), t, count)));
+    }
+  }
+
   void write_vjp(const OwnedState& s, const WriteToken<FeatureMapped>& t, OwnedState& ds,
                  WriteGradToken<FeatureMapped> dt) const requires StepDifferentiable<M> {
     through_features(t, dt, [&](const auto& mapped, const auto& dmapped) {
@@ -142,6 +163,14 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     (std::make_index_sequence<member_count<R>>{});
   }
 
+  // Key number Key of t.
+  template <std::size_t Key, std::size_t I = 0, class R> static const auto& key_at(const R& t) {
+    if constexpr (R::roles[I] == Role::key && keys_before<R>(I) == Key)
+      return std::get<I>(members(t));
+    else
+      return key_at<Key, I + 1>(t);
+  }
+
   // Calls f(a tuple of the features of every key of t).
   template <class R, class F> void with_features(const R& t, const F& f) const {
     scratch<Scalar, Features, key_count<R>>(features(), [&](auto&... mapped) {
@@ -151,6 +180,30 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
       });
       f(all);
     });
+  }
+
+  // The features of every key of a sequence, in a buffer of the thread.
+  struct WriteKeys;
+  struct ReadKeys;
+  template <class Use, class R> auto features_of_sequence(const R& sequence) const {
+    using Mapped = Eigen::Map<detail::PlainArray<Scalar, Features, Dynamic>>;
+    constexpr int keys = key_count<R>;
+    const Index rows = features();
+    Index columns = 0, first = 0;  // of all keys, and of those before one
+    for_each_key<R>([&]<std::size_t I>() { columns += std::get<I>(members(sequence)).cols(); });
+    Scalar* const buffer = detail::thread_buffer<Scalar, Use>(rows * columns);
+    const auto next = [&](Index count) {
+      first += count;
+      return Mapped(buffer + (first - count) * rows, rows, count);
+    };
+    auto mapped = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array<Mapped, keys>{next(key_at<I>(sequence).cols())...};
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(keys)>{});
+    for_each_key<R>([&]<std::size_t I>() {
+      map_.map(std::get<I>(members(sequence)), mapped[keys_before<R>(I)]);
+    });
+    return mapped;
   }
 
   // Calls f(features of every key of t, their gradients), then adds the gradients of the keys.

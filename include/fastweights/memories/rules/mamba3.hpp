@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cmath>
+#include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -59,6 +61,10 @@ class Mamba3 {
   using Scalar = S;
   using Signature = KeyValueRotation<Dk, Dv, Angles>;
   static constexpr std::string_view name = "Mamba3";
+  static constexpr auto decay_kind = detail::DecayKind::scalar;
+  static constexpr bool has_delta_term = false;
+  static constexpr Index corrections = 2;  // of the last and of the new token
+  static constexpr Index key_buffers = 2, value_buffers = 1;
 
   template <class C> struct Slow {
     vec<C, Dk> key_bias;    ///< b_k
@@ -102,7 +108,7 @@ class Mamba3 {
     s.W.noalias() += (c.last * s.value) * s.key.transpose();
     turn(s.angle, t);
     s.key = t.key + s.slow.key_bias;
-    rotate(s.key, s.angle);
+    rotate(s.angle, s.key);
     s.value = t.value;
     s.W.noalias() += (c.token * s.value) * s.key.transpose();
   }
@@ -113,11 +119,10 @@ class Mamba3 {
   void read(const OwnedState& s, const ReadToken<Mamba3>& t, OutToken<Mamba3> y) const {
     scratch<S, Dk>(signature_.dk, [&](auto& query) {
       query = t.query + s.slow.query_bias;
-      rotate(query, s.angle);
+      rotate(s.angle, query);
       y.output.noalias() = s.W * query;
     });
-    y.output += s.slow.skip * t.value;
-    for (Index i = 0; i < y.output.size(); ++i) y.output[i] *= detail::silu(S(t.gate[i]));
+    add_skip_and_gate(s, t, y.output);
   }
   void write_vjp(const OwnedState& s, const WriteToken<Mamba3>& t, OwnedState& ds,
                  WriteGradToken<Mamba3> dt) const {
@@ -128,7 +133,7 @@ class Mamba3 {
           angle = s.angle;
           turn(angle, t);
           key = t.key + s.slow.key_bias;
-          rotate(key, angle);
+          rotate(angle, key);
           with_last.noalias() = ds.W * s.key;
           with_token.noalias() = ds.W * key;
           add_weight_gradients(t, detail::product_sum(s.value, with_last),
@@ -151,7 +156,7 @@ class Mamba3 {
     scratch<S, Dk, 2>(signature_.dk, [&](auto& query, auto& dquery) {
       scratch<S, Dv>(signature_.dv, [&](auto& sum) {
         query = t.query + s.slow.query_bias;
-        rotate(query, s.angle);
+        rotate(s.angle, query);
         sum.noalias() = s.W * query;
         sum += s.slow.skip * t.value;
         detail::silu_gate_vjp(t.gate, dy.output, sum, dt.gate);
@@ -164,6 +169,46 @@ class Mamba3 {
         ds.slow.query_bias += dquery;
       });
     });
+  }
+
+  // A read of a tiny W is complete, so the scan by kernels would finish its outputs twice.
+  static constexpr bool by_kernel = detail::KernelScalar<S> && (Dv == Dynamic || Dv >= 4);
+  void step(OwnedState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& query,
+            OutToken<Mamba3> out) const requires by_kernel {
+    detail::step_by_kernel(*this, s, t, query, out);
+    add_skip_and_gate(s, query, out.output);
+  }
+  void scan(OwnedState& s, const WriteSequence<Mamba3>& inputs, const ReadSequence<Mamba3>& queries,
+            OutSequence<Mamba3> out) const requires by_kernel {
+    detail::scan_by_kernel(*this, s, inputs, queries, out);
+    for (Index t = 0; t < queries.query.cols(); ++t) {
+      auto y = out.output.col(t);
+      add_skip_and_gate(s, detail::token_at<ReadToken<Mamba3>>(queries, signature_.read(), t), y);
+    }
+  }
+  /// The kernels' correction: v_{t−1} under the last key, then v_t under the new one.
+  template <class AnyState>
+  void correction(AnyState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& q, Index j,
+                  S* buffer, detail::Correction<S>& c) const {
+    using Key = Eigen::Map<Eigen::Matrix<S, Dk, 1>>;
+    Key key(buffer, signature_.dk), query(buffer + signature_.dk, signature_.dk);
+    Eigen::Map<Eigen::Matrix<S, Dv, 1>> value(buffer + 2 * signature_.dk, signature_.dv);
+    if (j == 0) {
+      value = s.value;
+      c.value = value.data();
+      c.coefficients.beta = weights(t).last;
+      c.coefficients.decay = t.decay;
+    } else {
+      turn(s.angle, t);
+      s.key = t.key + s.slow.key_bias;
+      query = q.query + s.slow.query_bias;
+      rotate(s.angle, s.key, query);
+      s.value = t.value;
+      c.query = query.data();
+      c.coefficients.beta = weights(t).token;
+    }
+    key = s.key;
+    c.key = c.own_key = key.data();
   }
 
  private:
@@ -184,17 +229,31 @@ class Mamba3 {
     dt.share += t.step * (dtoken - t.decay * dlast);
   }
 
+  template <class Y>
+  static void add_skip_and_gate(const OwnedState& s, const ReadToken<Mamba3>& t, Y& y) {
+    y += s.slow.skip * t.value;
+    if constexpr (std::is_floating_point_v<S>)
+      y.array() *= t.gate.array() * t.gate.array().logistic();
+    else
+      for (Index i = 0; i < y.size(); ++i) y[i] *= detail::silu(S(t.gate[i]));
+  }
+
   // θ ← θ + π Δ tanh(a) mod 2π. The whole number of turns is a constant for the gradient.
   template <class A> static void turn(A& angle, const WriteToken<Mamba3>& t) {
-    using std::floor;
-    using Real = decltype(detail::real_part(S()));
-    const Real circle = detail::real_part(S(S(2) * pi()));
-    for (Index i = 0; i < angle.size(); ++i) {
-      angle[i] += pi() * t.step * Tanh().value(S(t.angles[i]));
-      angle[i] -= S(circle * floor(detail::real_part(S(angle[i])) / circle));
-      // A tiny negative angle is rounded to a full circle.
-      if (detail::real_part(S(angle[i])) >= circle) angle[i] -= S(circle);
+    const auto circle = detail::real_part(S(S(2) * pi()));
+    if constexpr (std::is_floating_point_v<S>) {
+      angle.array() += pi() * t.step * t.angles.array().tanh();
+      angle.array() -= circle * (angle.array() / circle).floor();
+    } else {
+      using std::floor;
+      for (Index i = 0; i < angle.size(); ++i) {
+        angle[i] += pi() * t.step * Tanh().value(S(t.angles[i]));
+        angle[i] -= S(circle * floor(detail::real_part(S(angle[i])) / circle));
+      }
     }
+    // A tiny negative angle is rounded to a full circle.
+    for (Index i = 0; i < angle.size(); ++i)
+      if (detail::real_part(S(angle[i])) >= circle) angle[i] -= S(circle);
   }
   template <class DA>
   static void add_turn_gradients(const WriteToken<Mamba3>& t, const DA& dangle,
@@ -206,13 +265,19 @@ class Mamba3 {
   }
 
   // x ← R(θ) x
-  template <class X, class A> static void rotate(X& x, const A& angle) {
-    using std::cos, std::sin;
-    for (Index i = 0; i < angle.size(); ++i) {
-      const S c = cos(angle[i]), s = sin(angle[i]), even = x[2 * i], odd = x[2 * i + 1];
-      x[2 * i] = c * even - s * odd;
-      x[2 * i + 1] = s * even + c * odd;
-    }
+  template <class A, class... X> static void rotate(const A& angle, X&... x) {
+    scratch<S, Angles, 2>(angle.size(), [&](auto& c, auto& s) {
+      c = angle.array().cos();
+      s = angle.array().sin();
+      const auto rotate_one = [&](auto& vector) {
+        for (Index i = 0; i < angle.size(); ++i) {
+          const S even = vector[2 * i], odd = vector[2 * i + 1];
+          vector[2 * i] = c[i] * even - s[i] * odd;
+          vector[2 * i + 1] = s[i] * even + c[i] * odd;
+        }
+      };
+      (rotate_one(x), ...);
+    });
   }
   // Turns the gradient of `rotated` = R(θ) x into that of x, and adds that of θ.
   template <class X, class A, class DX, class DA>
