@@ -68,9 +68,10 @@ template <class S, int R, int U> struct Pending {
   Rows<S, R> row_decays = Rows<S, R>::all(S(1));
 };
 
-/// How a rule decays W before a write: not at all, by one number, or by one number per key row
-/// (a column of W). With `compensated` W does not decay, and its sums are compensated.
-enum class DecayKind { none, scalar, per_channel, compensated };
+/// How a rule decays W before a write: not at all, by one number, by one number per key row (a
+/// column of W), or by one per value row (only for rules without look-ups, and in scans). With
+/// `compensated` W does not decay, and its sums are compensated.
+enum class DecayKind { none, scalar, per_channel, compensated, per_row };
 
 /// What a pass writes to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W. `compensated` adds the updates to the rounding
@@ -82,6 +83,7 @@ enum class PassWrites { nothing, updates, decay_all, decay_columns, decay_rows, 
 constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writes) {
   if (decay_kind == DecayKind::none) return PassWrites::updates;
   if (decay_kind == DecayKind::compensated) return PassWrites::compensated;
+  if (decay_kind == DecayKind::per_row) return PassWrites::decay_rows;
   return decay_kind == DecayKind::scalar ? PassWrites::decay_all : per_channel_writes;
 }
 /// Whether a pass does more than add these pending updates.

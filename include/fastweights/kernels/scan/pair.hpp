@@ -20,7 +20,7 @@ template <class S> struct TokenCoefficients {
 template <class S> struct Correction {
   const S *lookup, *key, *value, *query;  // a, b, v, q
   const S* own_key;                       // y has own_key·q times u; b, unless the read is first
-  const S *betas, *decays;                // null if β or the decay is one number
+  const S *betas, *decays;                // per row, and per row or column; null for one number
   S *output, *error;                      // null if not needed
   TokenCoefficients<S> coefficients;
 };
@@ -58,6 +58,7 @@ template <class S> struct Pair {
     S *output, *error;                  // null if not needed; error is e
     S value_scale = S(1), retrieved_scale = S(1), beta = S(1), read_scale = S(1), key_query = S(0),
       write_scale = S(1);
+    const S* row_decays = nullptr;  // DecayKind::per_row; null for no decay
   };
   One one, two;
   const S* decays = nullptr;  // one decay per column

@@ -8,8 +8,9 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// Whether one pass processes two pairs. Rules without a delta term compute so little per pair that
 /// loads and stores of W dominate. Two pairs need more registers.
 template <bool HasDeltaTerm, DecayKind decay_kind>
-inline constexpr bool two_pairs_per_pass = !HasDeltaTerm && decay_kind != DecayKind::per_channel &&
-                                           EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+inline constexpr bool two_pairs_per_pass =
+    !HasDeltaTerm && decay_kind != DecayKind::per_channel && decay_kind != DecayKind::per_row &&
+    EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
 
 /// Processes pairs of tokens for a panel, which is some rows of a matrix W. PanelPass defines the
 /// work for a pair:

@@ -73,6 +73,10 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     p.two = pointers(two);
     if constexpr (decay_kind == DecayKind::per_channel)
       decay_vectors(p, one.decays, two.decays, order, i);
+    if constexpr (decay_kind == DecayKind::per_row) {
+      p.one.row_decays = one.decays;
+      p.two.row_decays = two.decays;
+    }
     // b_1·a_2, own_1·q_1, b_1·q_2, own_2·q_2, and b_1 with the decay of the second token where a_2
     // or q_2 meets W after it
     S key_products[4] = {};
@@ -139,6 +143,26 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
   Pair<S> pairs_[batch];
 };
 
+/// One correction per token, given by sequences of vectors, without look-ups; see Pairs.
+template <class S> struct SequenceCorrections {
+  Columns<const S> key, value, query, decays;
+  Columns<S> output;
+  Index steps;
+
+  static constexpr Index batch = 32;
+  static constexpr Order order() { return {}; }
+  Index size() const { return steps; }
+  Correction<S> get(Index t, Index) const {
+    return {key(t), key(t), value(t), query(t), key(t), nullptr, decays(t), output(t), nullptr, {}};
+  }
+  void list_prefetches(Prefetches<S>& prefetches, Index t) const {
+    for (const Index last = std::min(t + 2, steps); t < last; ++t) {
+      prefetches.rows.add(value(t), output(t));
+      prefetches.columns.add(key(t), query(t));
+    }
+  }
+};
+
 /// Scans corrections. W is d_v×d_k with contiguous columns, and so are its rounding errors, which
 /// only DecayKind::compensated has.
 template <DecayKind decay_kind, Products products, class Matrix, class S, class Corrections>
@@ -178,6 +202,7 @@ void scan_pairs(Matrix& W, S* errors, const Corrections& corrections) {
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::scalar);                  \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::compensated);             \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_channel);             \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_row);                 \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::none);        \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::scalar);      \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::compensated); \

@@ -61,23 +61,51 @@ template <class S, int R, Products needed, DecayKind decay_kind> class PanelScan
     if constexpr (looks_up_twice) u2.add(u1, -p.key_key);
     apply_write_strength(u2, p.two, first, rows);
 
+    const RowDecay decay1 = row_decay(p.one, first, rows), decay2 = row_decay(p.two, first, rows);
     if constexpr (reads_twice) {
       Column y1 = query_sums.first.only;
       y1.scale(p.one.read_scale);
+      decay1.apply(y1);
       y1.add(u1, p.one.key_query);
       if (p.one.output != nullptr) store_part(y1, p.one.output + first, 0, rows);
     }
     if constexpr (reads) {
       Column y2 = query_sums.second.only;
       y2.scale(p.two.read_scale);
+      decay1.apply(y2);
       y2.add(u1, p.cross_key_query);
+      decay2.apply(y2);
       y2.add(u2, p.two.key_query);
       if (p.two.output != nullptr) store_part(y2, p.two.output + first, 0, rows);
     }
 
+    decay2.apply(u1);
     if constexpr (decay_kind != DecayKind::none) u1.scale(p.one.write_scale);
     if constexpr (decay_kind == DecayKind::scalar) u2.scale(p.two.write_scale);
     pending = {{{u1}, {u2}}, {{p.one.key}, {p.two.key}}, p.decays, p.decay};
+    decay1.apply(pending.row_decays);
+    decay2.apply(pending.row_decays);
+  }
+
+  // The decay of some rows of W, or nothing.
+  struct NoDecay {
+    EIGEN_ALWAYS_INLINE void apply(Column&) const {}
+  };
+  struct OneDecay {
+    Column factor;
+    EIGEN_ALWAYS_INLINE void apply(Column& x) const { x.scale(factor); }
+  };
+  static constexpr bool by_row = decay_kind == DecayKind::per_row;
+  static_assert(!by_row || !looks_up, "fastweights: no look-ups with one decay per value row");
+  using RowDecay = std::conditional_t<by_row, OneDecay, NoDecay>;
+  static EIGEN_ALWAYS_INLINE RowDecay row_decay([[maybe_unused]] const typename Pair<S>::One& one,
+                                                [[maybe_unused]] Index first,
+                                                [[maybe_unused]] Index rows) {
+    if constexpr (by_row)
+      return {one.row_decays == nullptr ? Column::all(S(1))
+                                        : load_part<Column>(one.row_decays + first, 0, rows)};
+    else
+      return {};
   }
 
   template <bool subtracts>

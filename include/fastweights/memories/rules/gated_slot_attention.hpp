@@ -2,6 +2,7 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/math/softmax.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -99,6 +100,34 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Slots = Dynamic> class Gat
       detail::softmax_vjp_in_place(weights, dweights);
       detail::product_vjp(s.keys, t.query, dweights, ds.keys, dt.query);
     });
+  }
+
+  /// Both matrices by the kernels, for 256 tokens at a time.
+  void scan(OwnedState& s, const WriteSequence<GatedSlotAttention>& inputs,
+            const ReadSequence<GatedSlotAttention>& queries,
+            OutSequence<GatedSlotAttention> out) const requires detail::KernelScalar<S> {
+    constexpr Index block = 256;
+    const Index total = queries.query.cols();
+    S* const buffer =
+        detail::thread_buffer<S, GatedSlotAttention>(signature_.slots * std::min(block, total));
+    const detail::Columns<S> weights{buffer, signature_.slots};
+    const auto columns = [](const auto& x, Index t) { return detail::columns_of(x).from(t); };
+    for (Index t = 0; t < total; t += block) {
+      const Index steps = std::min(block, total - t);
+      const auto slots = columns(inputs.strength, t), decays = columns(inputs.decay, t);
+      detail::scan_pairs<detail::DecayKind::per_row, detail::Products::queries>(
+          s.keys, static_cast<S*>(nullptr),
+          detail::SequenceCorrections<S>{columns(inputs.key, t), slots, columns(queries.query, t),
+                                         decays, weights, steps});
+      for (Index i = 0; i < steps; ++i) {
+        Eigen::Map<Eigen::Matrix<S, Slots, 1>> column(weights(i), signature_.slots);
+        detail::softmax_in_place(column);
+      }
+      detail::scan_pairs<detail::DecayKind::per_channel, detail::Products::queries>(
+          s.values, static_cast<S*>(nullptr),
+          detail::SequenceCorrections<S>{slots, columns(inputs.value, t), weights, decays,
+                                         columns(out.output, t), steps});
+    }
   }
 
  private:
