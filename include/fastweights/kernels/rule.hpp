@@ -258,3 +258,16 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
 }
 
 }  // namespace fw::detail
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+// For rules of your own (docs/adding_a_rule.md).
+using detail::Correction;
+using detail::DecayKind;
+using detail::KernelScalar;
+using detail::Products;
+using detail::scan_by_kernel;
+using detail::step_by_kernel;
+using detail::TokenCoefficients;
+
+}  // namespace fw
