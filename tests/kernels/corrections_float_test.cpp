@@ -1,6 +1,7 @@
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
+#include <fastweights/memories/rules/gated_oja_rule.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
@@ -22,6 +23,7 @@ using fw::Dynamic;
 void check_rules(Index dk, Index dv, Index steps) {
   check(fw::Comba<float>({dk, dv}), steps);
   check(fw::GatedDeltaRule2<float>({dk, dv}), steps);
+  check(fw::GatedOjaRule<float>({dk, dv}), steps);
   check(fw::PreconditionedDeltaRule<float>({dk, dv}), steps);
   check(fw::PreconditionedDeltaRule<float, Dynamic, Dynamic, Dynamic>({dk, dv}), steps);
   check(fw::GatedDeltaProduct<float, 2>({dk, dv}), steps);

@@ -143,17 +143,23 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
   Pair<S> pairs_[batch];
 };
 
-/// One correction per token, given by sequences of vectors, without look-ups; see Pairs.
+/// One correction per token, given by sequences of vectors, whose look-up key is the write key; see
+/// Pairs. β is 1 if `beta` is null; outputs and errors are null if they are not needed.
 template <class S> struct SequenceCorrections {
   Columns<const S> key, value, query, decays;
   Columns<S> output;
   Index steps;
+  Columns<const S> beta = {};
+  Columns<S> errors = {};
 
   static constexpr Index batch = 32;
   static constexpr Order order() { return {}; }
   Index size() const { return steps; }
   Correction<S> get(Index t, Index) const {
-    return {key(t), key(t), value(t), query(t), key(t), nullptr, decays(t), output(t), nullptr, {}};
+    TokenCoefficients<S> c;
+    if (beta.data != nullptr) c.beta = *beta(t);
+    return {key(t),  key(t),    value(t),  query(t),  key(t),
+            nullptr, decays(t), output(t), errors(t), c};
   }
   void list_prefetches(Prefetches<S>& prefetches, Index t) const {
     for (const Index last = std::min(t + 2, steps); t < last; ++t) {

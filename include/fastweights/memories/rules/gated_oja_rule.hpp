@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -91,6 +92,33 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
                 const OutGradToken<GatedOjaRule>& dy, OwnedState& ds,
                 ReadGradToken<GatedOjaRule> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  /// By two kernels, for 256 tokens at a time. Wᵀ obeys a delta rule, whose scan gives the errors
+  /// k − W̄ᵀ v. With the errors as keys, W is a gated linear attention.
+  void scan(OwnedState& s, const WriteSequence<GatedOjaRule>& inputs,
+            const ReadSequence<GatedOjaRule>& queries,
+            OutSequence<GatedOjaRule> out) const requires detail::KernelScalar<S> {
+    struct Buffer;
+    constexpr Index block = 256;
+    const Index dk = signature_.dk, dv = signature_.dv, total = queries.query.cols();
+    S* const buffer = detail::thread_buffer<S, Buffer>(dk * (dv + std::min(block, total)));
+    Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> transposed(buffer, dk, dv);
+    const detail::Columns<S> errors{buffer + dk * dv, dk};
+    const auto columns = [](const auto& x, Index t) { return detail::columns_of(x).from(t); };
+    for (Index t = 0; t < total; t += block) {
+      const Index steps = std::min(block, total - t);
+      const auto keys = columns(inputs.key, t), values = columns(inputs.value, t);
+      const auto decays = columns(inputs.decay, t), beta = columns(inputs.beta, t);
+      transposed = s.W.transpose();
+      detail::scan_pairs<DecayKind::per_channel, Products::lookups>(
+          transposed, static_cast<S*>(nullptr),
+          detail::SequenceCorrections<S>{values, keys, values, decays, {}, steps, beta, errors});
+      detail::scan_pairs<DecayKind::per_row, Products::queries>(
+          s.W, static_cast<S*>(nullptr),
+          detail::SequenceCorrections<S>{errors, values, columns(queries.query, t), decays,
+                                         columns(out.output, t), steps, beta});
+    }
   }
 
  private:

@@ -115,7 +115,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Slots = Dynamic> class Gat
     for (Index t = 0; t < total; t += block) {
       const Index steps = std::min(block, total - t);
       const auto slots = columns(inputs.strength, t), decays = columns(inputs.decay, t);
-      detail::scan_pairs<detail::DecayKind::per_row, detail::Products::queries>(
+      detail::scan_pairs<DecayKind::per_row, Products::queries>(
           s.keys, static_cast<S*>(nullptr),
           detail::SequenceCorrections<S>{columns(inputs.key, t), slots, columns(queries.query, t),
                                          decays, weights, steps});
@@ -123,7 +123,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Slots = Dynamic> class Gat
         Eigen::Map<Eigen::Matrix<S, Slots, 1>> column(weights(i), signature_.slots);
         detail::softmax_in_place(column);
       }
-      detail::scan_pairs<detail::DecayKind::per_channel, detail::Products::queries>(
+      detail::scan_pairs<DecayKind::per_channel, Products::queries>(
           s.values, static_cast<S*>(nullptr),
           detail::SequenceCorrections<S>{slots, columns(inputs.value, t), weights, decays,
                                          columns(out.output, t), steps});
