@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/backward/chunk_products.hpp>
-#include <fastweights/kernels/backward/tokens.hpp>
+#include <fastweights/kernels/backward/pair.hpp>
 #include <fastweights/kernels/scan/panels.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -71,7 +71,7 @@ template <class S> class ChunkPrefetch {
     calls_ = calls;
   }
   void add(const Columns<const S>& x, Index entries) {
-    if (x.data == nullptr || !worth_prefetching<S>(entries)) return;
+    if (x.data == nullptr) return;
     vectors_[count_++] = {x.data, x.stride, entries};
     per_call_ = (count_ * tokens_ + calls_ - 1) / calls_;
   }
