@@ -108,31 +108,43 @@ void check_rules(Index dk, Index dv, Index steps) {
 TEST_CASE("kernels: gradients in every size", "[kernels]") {
   for (const Index dv : {1, 2, 3, 5, 6, 7, 8, 9, 11, 16, 17, 33, 64})
     for (const Index dk : {1, 3, 8, 17, 40}) check_rules(dk, dv, 5);
+  // Large matrices, which go chunk by chunk.
+  for (const Index size : {1, 3, 17, 33}) {
+    check_rules(size, 3072 / size + 1, 11);
+    check_rules(3072 / size + 1, size, 11);
+  }
+  for (const Index dv : {49, 64, 73})
+    for (const Index dk : {64, 66, 95}) check_rules(dk, dv, 11);
 }
 
 TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
   for (const Index steps : {0, 1, 2, 3, 63, 64, 65, 66, 127, 128, 129, 200})
     check_rules(9, 6, steps);
+  for (const Index steps : {0, 1, 2, 7, 8, 9, 12, 13, 16, 31, 130}) check_rules(59, 53, steps);
 }
+
+// Matrices that go pair by pair, and chunk by chunk.
+constexpr fw::Sizes<> small{6, 9}, large{59, 53};
 
 TEST_CASE("kernels: gradients for constant decays of any size", "[kernels]") {
   for (const double decay : {0.97, 0.5, 1e-8, 0.0, -0.3, 1.5})
     for (const Index steps : {5, 65, 600})
-      check(fw::HebbianMemory<double>({.key_size = 6, .value_size = 9}, {decay, 0.5}),
-            fw::HebbianMemory<long double>({.key_size = 6, .value_size = 9}, {decay, 0.5}), steps);
+      for (const auto& sizes : {small, large})
+        check(fw::HebbianMemory<double>(sizes, {decay, 0.5}),
+              fw::HebbianMemory<long double>(sizes, {decay, 0.5}), steps);
 }
 
 // All four rules with input decays.
 template <class Change> void check_decays(Index steps, double looser, Change change) {
   using Long = long double;
-  check(fw::GatedDeltaRule<double>({.key_size = 6, .value_size = 9}),
-        fw::GatedDeltaRule<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
-  check(PerKey<double>({.key_size = 6, .value_size = 9}),
-        PerKey<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
-  check(fw::GatedLinearAttention<double>({.key_size = 6, .value_size = 9}),
-        fw::GatedLinearAttention<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
-  check(OneDecay<double>({.key_size = 6, .value_size = 9}),
-        OneDecay<Long>({.key_size = 6, .value_size = 9}), steps, change, looser);
+  for (const auto& sizes : {small, large}) {
+    check(fw::GatedDeltaRule<double>(sizes), fw::GatedDeltaRule<Long>(sizes), steps, change,
+          looser);
+    check(PerKey<double>(sizes), PerKey<Long>(sizes), steps, change, looser);
+    check(fw::GatedLinearAttention<double>(sizes), fw::GatedLinearAttention<Long>(sizes), steps,
+          change, looser);
+    check(OneDecay<double>(sizes), OneDecay<Long>(sizes), steps, change, looser);
+  }
 }
 
 TEST_CASE("kernels: gradients of decays over more than one interval", "[kernels]") {

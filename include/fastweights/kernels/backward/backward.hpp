@@ -1,44 +1,41 @@
 #pragma once
 
-#include <fastweights/kernels/backward/keys.hpp>
-#include <fastweights/kernels/backward/queries.hpp>
-#include <fastweights/kernels/backward/update_gradients.hpp>
+#include <fastweights/kernels/backward/chunk_passes.hpp>
+#include <fastweights/kernels/backward/pair_passes.hpp>
 
 /// \file
 /// Gradients of a kernel rule over a whole sequence. Inputs are the first state and, for a rule
 /// with a delta term, the errors e_t = v_t − W̄_t k_t of the forward pass. With W̄_t = W_{t−1} α_t,
-/// u_t = β_t e_t and the gradient G_t of W_t, there are three passes over the tokens, each with one
-/// matrix:
+/// u_t = β_t e_t and the gradient G_t of W_t, there are two passes over the tokens:
 ///
 ///     backward:  G_t = Ḡ_{t+1} α_{t+1} + dy_t q_tᵀ,   du_t = G_t k_t,   Ḡ_t = G_t − β_t du_t k_tᵀ
-///     forward:   W_t = W̄_t + u_t k_tᵀ,   dq_t = W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ du_t
-///     backward:  dk_t += β_t G_tᵀ e_t
-///     and        dv_t += β_t du_t,   dβ_t += du_t·e_t
+///                dk_t += β_t G_tᵀ e_t,   dv_t += β_t du_t,   dβ_t += du_t·e_t
+///     forward:   W_t = W̄_t + u_t k_tᵀ,   dq_t += W_tᵀ dy_t,   dk_t −= β_t W̄_tᵀ du_t
 ///
-/// The two backward passes run first and alternate, batch by batch. The second and third pass use
-/// the transposed matrix, so that their products run along SIMD lanes as well. Rules without a
-/// delta term have u = β v and no du in G and dk. The passes divide by no decay; they keep
-/// decaying matrices as the scan does (DeferredDecay). Cost: three times the scan, four times with
-/// one decay per column.
+/// Rules without a delta term have u = β v and no du in G and dk. The passes divide by no decay.
+///
+/// Large matrices without decays or with one decay per token go chunk by chunk (ChunkPasses). Let G
+/// be the gradient after a chunk, W the state before it, A_ts = α_{t+1} ⋯ α_s within the chunk and
+/// A the product of decays from the start to t, or from t to the end:
+///
+///     du_t  = A G k_t + Σ_{s≥t} A_ts (k_t·q_s) dy_s − Σ_{s>t} A_ts (k_t·k_s) β_s du_s
+///     dk_t += β_t (A Gᵀ e_t + Σ_{s≥t} A_ts (e_t·dy_s) q_s − Σ_{s>t} A_ts (e_t·du_s) β_s k_s)
+///     dq_s += A Wᵀ dy_s + Σ_{t≤s} A_ts (e_t·dy_s) β_t k_t
+///     dk_s −= β_s (A Wᵀ du_s + Σ_{t<s} A_ts (e_t·du_s) β_t k_t)
+///
+/// So G k and Gᵀ e need only one G, with one update per chunk: 14 d_v d_k flops per token, and
+/// about 18 d chunk within a chunk. Gᵀ e has the tokens in SIMD lanes and needs no transposed
+/// matrix.
+///
+/// Other matrices go pair by pair, and Gᵀ e takes a third pass (PairPasses): with decays in every
+/// column there are no products of a chunk's tokens, and for small matrices they cost too much.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Computes e·dy and e·du of a pair for the other passes, and adds du·e to dβ.
-template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p, Index dv) {
-  const auto &one = p.one, &two = p.two;
-  if constexpr (HasDeltaTerm) {
-    S sums[6];
-    dot_products({one.e, one.e, two.e, one.e, one.e, two.e},
-                 {one.dy, two.dy, two.dy, two.du, one.du, two.du}, dv, sums);
-    std::copy_n(sums, 4, p.error_products);
-    *one.dbeta += sums[4];
-    if (!p.single) *two.dbeta += sums[5];
-  } else {
-    dot_products({one.e, one.e, two.e}, {one.dy, two.dy, two.dy}, dv, p.error_products);
-    p.error_products[3] = S(0);
-  }
-}
-
+#define FASTWEIGHTS_CHUNK_PANELS(keyword, S, R, HasDeltaTerm)                           \
+  keyword template void ChunkGradients<S, R, HasDeltaTerm>::run(const Panel<S>&, Index, \
+                                                                Chunk<S>&);             \
+  keyword template void ChunkQueries<S, R, HasDeltaTerm>::run(const Panel<S>&, Index, Chunk<S>&)
 #define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasDeltaTerm, decay_kind)      \
   keyword template void                                                                 \
   PairLoop<Visit<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, decay_kind>::run( \
@@ -50,17 +47,24 @@ template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p
 #define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, HasDeltaTerm, decay_kind) \
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasDeltaTerm, decay_kind);       \
   FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, HasDeltaTerm, decay_kind)
-/// Explicit instances, or with `extern` their declarations.
+/// Explicit instances, or with `extern` their declarations, of panels with one or two packets. The
+/// TALL macro has those with four.
 #define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                              \
   FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::none);        \
   FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::none);         \
   FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::scalar);      \
   FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::scalar);       \
   FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::per_channel); \
-  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::per_channel)
-#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)                \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::none); \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::scalar)
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::per_channel);  \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 1, false);                             \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 1, true);                              \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 2, false);                             \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 2, true)
+#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)                  \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::none);   \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::scalar); \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 4, false);                      \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 4, true)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_BACKWARD_KERNELS(extern, float);
@@ -69,127 +73,24 @@ FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, float);
 FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
 #endif
 
-/// The three passes. Call `run_backward`, which runs both backward passes, before `run_forward`,
-/// the forward pass.
-template <bool HasDeltaTerm, DecayKind decay_kind, class S> class BackwardPasses {
- public:
-  BackwardPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
-      : tokens_(tokens),
-        steps_(steps),
-        dv_(dv),
-        dk_(dk),
-        error_products_(thread_buffer<S, ErrorProducts>(4 * ((steps + 1) / 2))),
-        transposed_(dk, dv, is_low(dv)) {}
-
-  template <class Matrix> void run_backward(Matrix& G) {
-    Panels<S, Gradient, packets> gradient(dv_, dk_, is_low(dk_));
-    Decays decays(tokens_, dk_);
-    const S factor = S(1) / decays.divisor();
-    gradient.copy_in(G.data(), G.colStride(), factor);
-    transposed_.copy_in_transposed(G.data(), G.colStride(), factor);
-    const auto prepare = [&](Pair& p, Index at, Index i) {
-      list_prefetches(p.prefetches, at - 2 * batch, [&](const auto& token) {
-        p.prefetches.rows.add(token.dy, token.e, token.du, token.dv);
-        p.prefetches.columns.add(token.k, token.q, token.dk);
-      });
-      decays.set_decays(p, at);
-      decays.decay_vectors(p, i);
-      const auto &one = p.one, &two = p.two;
-      dot_products({p.lookup_key, one.k, p.lookup_key, two.k}, {two.k, one.q, two.q, two.q}, dk_,
-                   p.key_products);
-      set_backward_products(p, i);
-    };
-    for_pairs<batch>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
-      run<PanelUpdateGradients>(gradient, pairs, count);
-      for (Index i = 0; i < count; ++i) {
-        set_error_products<HasDeltaTerm>(pairs[i], dv_);
-        std::copy_n(pairs[i].error_products, 4, error_products_ + 4 * (first + count - 1 - i));
-      }
-      run<PanelKeys>(transposed_, pairs, count);
-    });
-    gradient.copy_out(G.data(), G.colStride(), decays.divisor());
-  }
-
-  template <class Matrix> void run_forward(const Matrix& W) {
-    Decays decays(tokens_, dk_);
-    transposed_.copy_in_transposed(W.data(), W.colStride(), S(1) / decays.divisor());
-    const auto prepare = [&](Pair& p, Index at, Index i) {
-      list_prefetches(p.prefetches, at + 2 * batch, [&](const auto& token) {
-        p.prefetches.rows.add(token.dy, token.e, token.du);
-        p.prefetches.columns.add(token.k, token.q, token.dk, token.dq);
-      });
-      decays.set_decays(p, at);
-      std::copy_n(error_products_ + 2 * at, 4, p.error_products);
-      set_forward_products(p, i);
-    };
-    for_pairs<batch>(tokens_, steps_, false, prepare, [&](Pair* pairs, Index count, Index) {
-      run<PanelQueries>(transposed_, pairs, count);
-    });
-  }
-
- private:
-  struct Gradient;
-  struct Transposed;
-  struct ErrorProducts;
-  using Pair = BackwardPair<S>;
-  using Decays = PairDecays<S, decay_kind>;
-  static constexpr Index batch = Decays::batch;  // pairs at a time
-  // One decay per column needs one more register for every packet.
-  static constexpr int packets = tall_panel(HasDeltaTerm && decay_kind != DecayKind::per_channel);
-
-  // Four updates for two products make loads and stores expensive, so tall panels must fit in the
-  // first-level cache together with the tokens.
-  static bool is_low(Index columns) {
-    constexpr Index budget = 16384 / sizeof(S);
-    return packets * lanes<S> * columns > budget;
-  }
-
-  // Calls add(token) for the tokens of the pair at `at`, if it exists.
-  template <class F> void list_prefetches(Prefetches<S>& prefetches, Index at, const F& add) const {
-    prefetches.rows.clear();
-    prefetches.columns.clear();
-    if (!worth_prefetching<S>(dk_)) return;
-    for (Index t = std::max<Index>(at, 0); t < std::min(at + 2, steps_); ++t) add(tokens_.token(t));
-  }
-  template <template <class, int, bool, DecayKind> class Visit, class Use>
-  static void run(const Panels<S, Use, packets>& panels, const Pair* pairs, Index count) {
-    for (const Panel<S>& panel : panels)
-      run_pairs<Visit, packets, HasDeltaTerm, decay_kind>(panel, panels.columns(), pairs, count);
-  }
-
-  // Products of the factors of a pair with the vectors of the previous pair's updates.
-  static void set_previous_products(const S* a1, const S* a2, const S* b1, const S* b2, Index n,
-                                    S* previous_products) {
-    dot_products({a1, a1, a2, a2}, {b1, b2, b1, b2}, n, previous_products);
-  }
-  void set_backward_products(Pair& p, Index i) const {
-    if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
-    const Pair& before = *(&p - 1);
-    set_previous_products(p.one.k, p.two.k, before.one.q, before.two.q, dk_,
-                          p.previous_key_products);
-    set_previous_products(p.one.e, p.two.e, before.one.dy, before.two.dy, dv_,
-                          p.previous_error_products);
-  }
-  void set_forward_products(Pair& p, Index i) const {
-    if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
-    const Pair& before = *(&p - 1);
-    set_previous_products(p.one.dy, p.two.dy, before.one.e, before.two.e, dv_,
-                          p.previous_error_products);
-  }
-
-  const BackwardTokens<S>& tokens_;
-  Index steps_, dv_, dk_;
-  S* error_products_;
-  Panels<S, Transposed, packets> transposed_;
-};
+/// Whether chunks are faster than pairs: from about 56×56 on.
+template <DecayKind decay_kind> constexpr bool worth_chunks(Index dv, Index dk) {
+  return decay_kind != DecayKind::per_channel && dv * dk >= 3072;
+}
 
 /// Accumulates the gradients of the tokens. `W` is the first state, with the decay of the first
 /// token applied. G is the gradient of the final state on entry, and that of `W` on return.
 template <bool HasDeltaTerm, DecayKind decay_kind, class Matrix, class S>
 void backward_pairs(const Matrix& W, Matrix& G, const BackwardTokens<S>& tokens, Index steps) {
-  BackwardPasses<HasDeltaTerm, decay_kind, S> passes(tokens, steps, W.rows(), W.cols());
-  passes.run_backward(G);
-  passes.run_forward(W);
+  const Index dv = W.rows(), dk = W.cols();
+  const auto run = [&](auto&& passes) {
+    passes.run_backward(G);
+    passes.run_forward(W);
+  };
+  if (worth_chunks<decay_kind>(dv, dk))
+    run(ChunkPasses<HasDeltaTerm, S>(tokens, steps, dv, dk));
+  else
+    run(PairPasses<HasDeltaTerm, decay_kind, S>(tokens, steps, dv, dk));
 }
 
 }  // namespace fw::detail
