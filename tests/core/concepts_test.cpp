@@ -104,8 +104,8 @@ static_assert(fw::KeepsSlowWeights<fw::RecurrentDeltaNet<float>>);
 static_assert(!fw::KeepsSlowWeights<fw::DeltaRnn<float>>);
 static_assert(
     in_all_scalars_and_sizes<Cache>({.step_vjp = false, .custom_backward = true, .chunks = true}));
-static_assert(in_all_scalars_and_sizes<Mapped>({}));
-static_assert(in_all_scalars_and_sizes<MappedGated>({}));
+static_assert(in_all_scalars_and_sizes<Mapped>({.kernels = true}));
+static_assert(in_all_scalars_and_sizes<MappedGated>({.kernels = true}));
 
 // Memories of chunks have only one size. A sticky memory changes its state when it is read.
 template <class S> using LearnedDensity = fw::MixtureDensity<S, fw::LearnedComponents<S>>;

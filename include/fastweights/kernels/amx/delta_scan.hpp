@@ -22,6 +22,13 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
+/// The sequence of one head: keys and queries have d_k rows, values and outputs d_v rows.
+struct TileTokens {
+  Columns<const float> key, value, query;
+  Columns<float> output;
+  Columns<const float> beta;
+};
+
 template <class Tiles, int planes> class TileDelta {
  public:
   TileDelta(Index dk, Index dv) : dv_(dv), dk_(dk), padded_dk_((dk + side - 1) / side * side) {
@@ -42,15 +49,8 @@ template <class Tiles, int planes> class TileDelta {
     state_pairs_ = factor(padded_dk_ / 2, side), update_pairs_ = factor(chunk / 2, side);
   }
 
-  /// The sequence of one head: keys and queries have d_k rows, values and outputs d_v rows.
-  struct Tokens {
-    Columns<const float> key, value, query;
-    Columns<float> output;
-    Columns<const float> beta;
-  };
-
   /// Processes `steps` tokens. W is d_v×d_k with contiguous columns.
-  template <class Matrix> void run(Matrix& W, const Tokens& t, Index steps) {
+  template <class Matrix> void run(Matrix& W, const TileTokens& t, Index steps) {
     copy_in(W.data(), W.colStride());
     TileProduct<Tiles> product;
     for (Index first = 0; first < steps; first += chunk) {
@@ -94,7 +94,7 @@ template <class Tiles, int planes> class TileDelta {
     for (Index i = 0; i < count_; ++i) std::copy_n(from(first_ + i), dk_, tokens_ + i * padded_dk_);
   }
 
-  void prepare(TileProduct<Tiles>& product, const Tokens& t) {
+  void prepare(TileProduct<Tiles>& product, const TileTokens& t) {
     copy_tokens(t.key);
     make_left<planes>(tokens_, padded_dk_, rows_, padded_dk_, keys_);
     transpose_pairs<planes>(keys_, rows_, padded_dk_ / 2, keys_transposed_);
@@ -128,7 +128,7 @@ template <class Tiles, int planes> class TileDelta {
   }
 
   // Processes `rows` values from `value` on. `state` is their part of S.
-  void process_values(TileProduct<Tiles>& product, const Tokens& t, float* state, Index value,
+  void process_values(TileProduct<Tiles>& product, const TileTokens& t, float* state, Index value,
                       Index rows) {
     make_right<planes>(state, side, padded_dk_, side, state_pairs_);
     for (Index i = 0; i < rows_; i += side) {
@@ -160,7 +160,7 @@ template <class Tiles, int planes> class TileDelta {
   }
 
   // updates ← R, given updates = K S.
-  void subtract(const Tokens& t, Index value, Index rows) {
+  void subtract(const TileTokens& t, Index value, Index rows) {
     for (Index i = 0; i < rows_; ++i) {
       float* const update = updates_ + i * side;
       const Index valid = i < count_ ? rows : 0;

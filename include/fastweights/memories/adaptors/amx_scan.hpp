@@ -22,9 +22,9 @@ template <class Tiles, class M>
 void tile_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
                const ReadSequence<M>& queries, const OutSequence<M>& outputs,
                AmxPrecision precision) {
-  const Tokens tokens{columns_of(inputs.key), columns_of(inputs.value), columns_of(queries.query),
-                      columns_of(outputs.output), columns_of(inputs.beta)};
-  tokens.beta = columns_of(inputs.beta);
+  const TileTokens tokens{columns_of(inputs.key), columns_of(inputs.value),
+                          columns_of(queries.query), columns_of(outputs.output),
+                          columns_of(inputs.beta)};
   const Index dv = m.signature().dv, dk = m.signature().dk;
   if (precision == AmxPrecision::split)
     TileDelta<Tiles, 2>(dk, dv).run(state.W, tokens, inputs.key.cols());

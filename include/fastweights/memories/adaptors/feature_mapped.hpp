@@ -94,22 +94,26 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     });
   }
 
+  // The bodies ask again, as count_ranges does.
+  void step(OwnedState& s, const WriteToken<FeatureMapped>& t,
+            const ReadToken<FeatureMapped>& query,
+            OutToken<FeatureMapped> out) const requires FusedStep<M> {
+    if constexpr (FusedStep<M>)
+      with_features(t, [&](const auto& keys) {
+        with_features(query, [&](const auto& queries) {
+          memory_.step(s, with_keys<WriteToken<M>>(t, keys),
+                       with_keys<ReadToken<M>>(query, queries), view<OutToken<M>>(out));
+        });
+      });
+  }
   void scan(OwnedState& s, const WriteSequence<FeatureMapped>& inputs,
             const ReadSequence<FeatureMapped>& queries,
             OutSequence<FeatureMapped> out) const requires CustomScan<M> {
     constexpr Index block = 64;
-    const Signature sizes = signature();
-    const Index total = detail::steps_of(inputs, sizes.write());
-    for (Index t = 0; t < total; t += block) {
-      const Index count = std::min(block, total - t);
-      const auto write = detail::steps(inputs, sizes.write(), t, count);
-      const auto read = detail::steps(queries, sizes.read(), t, count);
-      const auto keys = features_of_sequence<WriteKeys>(write);
-      const auto read_keys = features_of_sequence<ReadKeys>(read);
-      memory_.scan(s, with_keys<WriteSequence<M>>(write, keys),
-                   with_keys<ReadSequence<M>>(read, read_keys),
-                   view<OutSequence<M>>(detail::steps(out, sizes.out(), t, count)));
-    }
+    const Index total = detail::steps_of(inputs, signature().write());
+    if constexpr (CustomScan<M>)
+      for (Index t = 0; t < total; t += block)
+        scan_block(s, inputs, queries, out, t, std::min(block, total - t));
   }
 
   void write_vjp(const OwnedState& s, const WriteToken<FeatureMapped>& t, OwnedState& ds,
@@ -180,6 +184,19 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
       });
       f(all);
     });
+  }
+
+  void scan_block(OwnedState& s, const WriteSequence<FeatureMapped>& inputs,
+                  const ReadSequence<FeatureMapped>& queries, const OutSequence<FeatureMapped>& out,
+                  Index first, Index count) const {
+    const Signature sizes = signature();
+    const auto write = detail::steps(inputs, sizes.write(), first, count);
+    const auto read = detail::steps(queries, sizes.read(), first, count);
+    const auto keys = features_of_sequence<WriteKeys>(write);
+    const auto read_keys = features_of_sequence<ReadKeys>(read);
+    memory_.scan(s, with_keys<WriteSequence<M>>(write, keys),
+                 with_keys<ReadSequence<M>>(read, read_keys),
+                 view<OutSequence<M>>(detail::steps(out, sizes.out(), first, count)));
   }
 
   // The features of every key of a sequence, in a buffer of the thread.
