@@ -57,7 +57,7 @@ template <class M> void compare(const char* name, Index d, const Options& option
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options{argc > 1 ? std::atoi(argv[1]) : 3,
+  const Options options{argc > 1 ? std::max(std::atoi(argv[1]), 1) : 2,
                         argc > 2 ? static_cast<float>(std::atof(argv[2])) : 0.9f,
                         argc > 3 ? std::max(std::atoi(argv[3]), 1) : 15};
   for (const Index d : {64, 128}) {

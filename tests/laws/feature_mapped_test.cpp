@@ -3,6 +3,7 @@
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
@@ -35,6 +36,7 @@ TEST_CASE("a memory with a feature map obeys the laws", "[laws][feature_mapped]"
   at_some_sizes<Delta, DpfpSum>(obeys_the_laws);
   at_some_sizes<Sum, fw::EluPlusOne>(obeys_the_laws);
   at_some_sizes<GatedDelta, L2>(obeys_the_laws);
+  at_some_sizes<fw::GatedDeltaProduct<double>, L2>(obeys_the_laws);  // two keys per token
 }
 
 TEST_CASE("gradients of a memory with a feature map are exact", "[laws][feature_mapped]") {

@@ -40,9 +40,9 @@ constexpr Index segment_begin(Index segment, Index segments, Index total) {
 /// long sequences of one stream; with several heads or streams, one thread for each is faster.
 ///
 /// Choose as many pieces as threads. If extending a Segment takes c times as long as a scan, here
-/// c = 3/2, P threads are (c + P) / (c + 1) times as fast as a scan in one. Each piece needs memory
-/// for a Segment and a state. For the delta rule a Segment has d_k² more entries than a state, and
-/// its application costs 2 d_v d_k² flops. One piece is a scan.
+/// c = 3/2 for the delta rules, P threads are (c + P) / (c + 1) times as fast as a scan in one.
+/// Each piece needs memory for a Segment and a state. For the delta rule a Segment has d_k² more
+/// entries than a state, and its application costs 2 d_v d_k² flops. One piece is a scan.
 ///
 /// Outputs must not overlap inputs. Agrees with scan up to rounding; the result depends on
 /// `pieces`, not on the number of threads. More pieces than tokens mean as many as tokens. Throws
@@ -69,17 +69,19 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
                      detail::steps(outputs, output_extents, first, count), count);
   };
 
-  std::vector<typename M::Segment> writes(static_cast<std::size_t>(segments), m.empty_segment());
+  // of all segments but the first and the last
+  std::vector<typename M::Segment> writes(
+      static_cast<std::size_t>(std::max<Index>(segments - 2, 0)), m.empty_segment());
   for_each_head(std::max<Index>(segments - 1, 1), true, [&](Index i) {
     if (i == 0) return scan_segment(0);
     const Index first = begin(i), count = begin(i + 1) - first;
-    detail::extend(m, writes[static_cast<std::size_t>(i)],
+    detail::extend(m, writes[static_cast<std::size_t>(i - 1)],
                    detail::steps(inputs, write_extents, first, count), count);
   });
 
   for (Index i = 1; i < segments; ++i) {
     states.push_back(states.back());
-    if (i > 1) m.apply(writes[static_cast<std::size_t>(i - 1)], states.back());
+    if (i > 1) m.apply(writes[static_cast<std::size_t>(i - 2)], states.back());
   }
   for_each_head(segments - 1, true, [&](Index i) { scan_segment(i + 1); });
   state = states.back();

@@ -14,16 +14,19 @@
 ///     // With DecayKind::compensated, the state has a matrix sum.errors besides W.
 ///     TokenCoefficients<S> coefficients(State&, const WriteToken&, const ReadToken&) const;
 ///
-/// The kernels use the members `key`, `value`, `beta`, `decay`, `query` and `output` of the tokens,
-/// if present. A rule whose keys or values differ from these, or with several corrections per
-/// token, has instead of `coefficients`
+/// The kernels use the members `key`, `value`, `query` and `output` of the tokens, and `beta` and
+/// `decay` if these have an entry per row. A rule whose keys or values differ from these, or with
+/// several corrections per token, has instead of `coefficients`
 ///
 ///     void correction(State&, const WriteToken&, const ReadToken&, Index j, S* buffer,
-///                     Correction<S>& c) const;   // sets β, and what differs, in correction j
+///                     Correction<S>& c) const;   // completes correction j
 ///     static constexpr Index corrections;        // per token; 1 by default
 ///     static constexpr Index key_buffers, value_buffers;  // vectors it computes in `buffer`
 ///     static constexpr bool lookup_before_decay; // whether W is looked up before it decays
 ///     static constexpr Products products;        // if a pair needs less than all products
+///
+/// `c` has the token's key as all keys, its value, its decay per row if j = 0, and otherwise no
+/// decay and β = 1. Change what differs: a β, or one decay per token, is in c.coefficients.
 ///
 /// With `reads_first` the read sees W before the token, and own_key·q times the token's update. The
 /// kernels call these functions for every correction in order. They must not use W, but may update
@@ -180,9 +183,9 @@ template <class M, class State> class RuleCorrections {
 
 /// Whether W has so few rows, known at compile time, that Eigen's expressions are faster than the
 /// kernels.
+constexpr bool are_tiny(int rows) { return rows != Dynamic && rows < 4; }
 template <class M>
-inline constexpr bool is_tiny = decltype(StateOf<M>::W)::RowsAtCompileTime !=
-                                Dynamic&& decltype(StateOf<M>::W)::RowsAtCompileTime < 4;
+inline constexpr bool is_tiny = are_tiny(decltype(StateOf<M>::W)::RowsAtCompileTime);
 
 /// One correction of a step.
 template <class M, class State>
@@ -200,12 +203,18 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   }
 }
 
-/// Also writes the delta rule's error, unless `error` is null.
+/// Writes a token and reads. Also writes the error of a rule with a delta term and one correction
+/// per token, unless `error` is null.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M>& input,
                                         const ReadToken<M>& query, const OutToken<M>& out,
                                         typename M::Scalar* error = nullptr) {
   using S = typename M::Scalar;
+  static_assert(M::decay_kind != DecayKind::per_row,
+                "fastweights: steps of a rule cannot have one decay per value row");
+  static_assert(M::decay_kind != DecayKind::compensated || corrections_per_token<M>() == 1,
+                "fastweights: a compensated rule has one correction per token");
+  eigen_assert(error == nullptr || (corrections_per_token<M>() == 1 && !reads_first<M>()));
   if constexpr ((is_tiny<M> && std::is_same_v<State, StateOf<M>>) || reads_first<M>())
     if (error == nullptr) {
       if constexpr (reads_first<M>()) m.read(s, query, out);

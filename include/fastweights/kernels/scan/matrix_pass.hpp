@@ -69,8 +69,8 @@ template <class S, int R, int U> struct Pending {
 };
 
 /// How a rule decays W before a write: not at all, by one number, by one number per key row (a
-/// column of W), or by one per value row (only for rules without look-ups, and in scans). With
-/// `compensated` W does not decay, and its sums are compensated.
+/// column of W), or by one per value row (only in scans without look-ups of SequenceCorrections).
+/// With `compensated` W does not decay, and its sums are compensated.
 enum class DecayKind { none, scalar, per_channel, compensated, per_row };
 
 /// What a pass writes to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,

@@ -82,7 +82,9 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     S key_products[4] = {};
     const S* const looked_up = order.lookup_before_decay ? one.key : p.one.key;
     const S* const read = order.reads_first ? one.key : p.one.key;
-    if constexpr (has_lookups)
+    if constexpr (products == Products::lookups)
+      dot_products({looked_up}, {two.lookup}, columns_, key_products);
+    else if constexpr (has_lookups)
       dot_products({looked_up, one.own_key, read, two.own_key},
                    {two.lookup, one.query, two.query, two.query}, columns_, key_products);
     else
@@ -198,26 +200,33 @@ void scan_pairs(Matrix& W, S* errors, const Corrections& corrections) {
                                                                                  Index,           \
                                                                                  const Pair<S>*,  \
                                                                                  Index)
-/// Explicit instances, or with `extern` their declarations, of panels with one or two packets. The
-/// TALL macro has those with four.
 #define FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, products, decay_kind) \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 1, products, decay_kind);        \
   FASTWEIGHTS_SCAN_PANEL(keyword, S, 2, products, decay_kind)
-#define FASTWEIGHTS_SCAN_KERNELS(keyword, S)                                                      \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::none);                    \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::scalar);                  \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::compensated);             \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_channel);             \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_row);                 \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::none);        \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::scalar);      \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::compensated); \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::per_channel)
-#define FASTWEIGHTS_TALL_SCAN_KERNELS(keyword, S)                                               \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::lookups_and_queries, DecayKind::none);        \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::lookups_and_queries, DecayKind::scalar);      \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::lookups_and_queries, DecayKind::compensated); \
-  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::lookups_and_queries, DecayKind::per_channel)
+#define FASTWEIGHTS_TALL_SCAN_PANEL(keyword, S, products, decay_kind) \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, products, decay_kind)
+// for the decays of most rules
+#define FASTWEIGHTS_SCAN_PANELS(panels, keyword, S, products) \
+  panels(keyword, S, products, DecayKind::none);              \
+  panels(keyword, S, products, DecayKind::scalar);            \
+  panels(keyword, S, products, DecayKind::per_channel)
+/// Explicit instances, or with `extern` their declarations, of panels with one or two packets. The
+/// TALL macro has those with four.
+#define FASTWEIGHTS_SCAN_KERNELS(keyword, S)                                                       \
+  FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_LOW_SCAN_PANELS, keyword, S, Products::queries);             \
+  FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_LOW_SCAN_PANELS, keyword, S, Products::lookups);             \
+  FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_LOW_SCAN_PANELS, keyword, S, Products::lookups_and_queries); \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::compensated);              \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_row);                  \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::compensated);  \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::removal, DecayKind::none);                     \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::removal, DecayKind::per_channel)
+#define FASTWEIGHTS_TALL_SCAN_KERNELS(keyword, S)                                                  \
+  FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_TALL_SCAN_PANEL, keyword, S, Products::lookups);             \
+  FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_TALL_SCAN_PANEL, keyword, S, Products::lookups_and_queries); \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::lookups_and_queries, DecayKind::compensated);    \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::removal, DecayKind::none);                       \
+  FASTWEIGHTS_SCAN_PANEL(keyword, S, 4, Products::removal, DecayKind::per_channel)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_SCAN_KERNELS(extern, float);

@@ -51,22 +51,23 @@ inline constexpr auto deferred_name = [] {
 
 /// A rule that uses the kernels, writes before it reads, and has no state but W, its rounding
 /// errors and a normaliser: DeltaRule, GatedDeltaRule, LinearAttention, GatedLinearAttention,
-/// HebbianMemory, Comba, GatedDeltaRule2, GatedDeltaProduct, LowRankRule, and your own rules with
-/// the members listed in kernels/rule.hpp.
+/// HebbianMemory, Comba, GatedDeltaRule2, GatedDeltaProduct, LowRankRule, Longhorn in its exact
+/// form, NormalisedGatedAttention, and your own rules with the members listed in kernels/rule.hpp.
 template <class M>
 concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
     requires(StateOf<M>& s) {
   { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
   { M::has_delta_term } -> std::convertible_to<bool>;
   s.W.colStride();
-} && CustomScan<M> && !reads_first<M>() && detail::has_plain_state<M>();
+} && CustomScan<M> && !reads_first<M>() && detail::has_plain_state<M>() &&
+    M::decay_kind != detail::DecayKind::per_row;
 
 /// A rule that applies its writes to the matrix W only once in N tokens. Until this flush, pending
 /// writes are stored as keys k_i and updates u_i, one or more per token. P is the product of all
 /// decays since the last flush, and c_i the product of all decays since token i:
 ///
 ///     W̄ x = W P x + Σ_i c_i u_i (k_i·x)
-///     u_t = β_t ∘ (v_t − W̄ k_t)
+///     u_t = β_t ∘ (v_t − W̄ a_t), with the look-up key a, k in most rules
 ///     y_t = W̄ q_t + u_t (k_t·q_t)
 ///     every N tokens: W ← W P + Σ_i c_i u_i k_iᵀ
 ///
@@ -76,9 +77,9 @@ concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
 /// than bfloat16, but no entries beyond 65504. For inference only: it has no backward, train M
 /// instead.
 ///
-/// Shapes: those of M; pending writes take N (d_v + d_k) numbers. Cost per token: the flops of M
-/// and about 2 N (d_v + d_k), with one decay per key row N d_k more. `scan` uses M's kernel if W is
-/// stored as M's Scalar, else it takes steps. Throws what M throws.
+/// Shapes: those of M; pending writes take n N (d_v + d_k) numbers for n writes per token. Cost per
+/// token: the flops of M and about 2 n² N (d_v + d_k), with one decay per key row n N d_k more.
+/// `scan` uses M's kernel if W is stored as M's Scalar, else it takes steps. Throws what M throws.
 ///
 /// Measured errors, DeltaRule<float> with random unit-norm keys after 10⁵ tokens of d = 64: the
 /// relative error of y in bfloat16 is 1.6e-2 with N = 1, 5.6e-3 with N = 8 and 4.0e-3 with N = 16;
@@ -103,6 +104,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
   static constexpr bool lookup_before_decay = detail::order_of<M>().lookup_before_decay;
   static constexpr int per_token = static_cast<int>(detail::corrections_per_token<M>());
   static constexpr int most = N * per_token;  // pending writes
+  static constexpr bool last_looks_up =
+      M::has_delta_term && detail::products_of<M>() != detail::Products::removal;
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
   template <class C> using Sum = typename detail::SumOf<typename M::template State<C>>::type;
@@ -247,14 +250,14 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
       for (Index j = 0; j < per_token; ++j) {
         const auto c = detail::correction_of(memory_, s, t, query, output, j, buffer);
         if (j < per_token - 1)
-          write_correction<false>(s, c);
+          write_correction<false, M::has_delta_term>(s, c);
         else
-          write_correction<Reads>(s, c);
+          write_correction<Reads, last_looks_up>(s, c);
       }
     });
   }
 
-  template <bool Reads>
+  template <bool Reads, bool LooksUp>
   static void write_correction(OwnedState& s, const detail::Correction<S>& c) {
     detail::DeferredToken<S> token;
     token.coefficients = c.coefficients;
@@ -272,10 +275,10 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
         token.lookup_decay = products == nullptr ? w.decay : decay;
         if (products != nullptr) token.lookup_key = lookup, token.key_products = products;
         if (token.flush) decay_keys(s, count);
-        detail::deferred_step<M::has_delta_term, Reads>(detail::stored_matrix(s.W), token, w);
+        detail::deferred_step<LooksUp, Reads>(detail::stored_matrix(s.W), token, w);
       });
     };
-    if constexpr (lookup_before_decay)
+    if constexpr (LooksUp && lookup_before_decay)
       look_up_before_decay(s, count, c.lookup, step);
     else
       step(nullptr, nullptr, S(1));

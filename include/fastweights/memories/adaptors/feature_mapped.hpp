@@ -24,7 +24,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// has a backward pass over sequences (KeyValueCache) has no gradients here.
 ///
 /// Shapes: k and q d_key; the memory's d_k is φ's number of features for d_key. D is d_key if it is
-/// fixed at compile time. Cost per token: the memory's and that of φ, on the stack. Throws
+/// fixed at compile time. Cost per token: the memory's and that of φ, on the stack; a scan keeps
+/// 64 tokens of features in a buffer of the thread. Throws
 /// std::invalid_argument when the number of features differs from the memory's d_k.
 template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
  public:
@@ -175,9 +176,31 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
       return key_at<Key, I + 1>(t);
   }
 
+  // The columns of a token's keys, alike for all of them.
+  template <class R> static constexpr int key_width() {
+    if constexpr (key_count<R> == 0)
+      return 1;
+    else
+      return std::remove_cvref_t<decltype(key_at<0>(std::declval<const R&>()))>::ColsAtCompileTime;
+  }
+  // Calls f with an uninitialised array of features for every key of a token.
+  template <class R, class F> void with_scratch(const F& f) const {
+    constexpr int width = key_width<R>();
+    if constexpr (width == 1) {
+      scratch<Scalar, Features, key_count<R>>(features(), f);
+    } else {
+      constexpr int size = Features == Dynamic ? Dynamic : Features * width;
+      scratch<Scalar, size, key_count<R>>(features() * width, [&](auto&... entries) {
+        using Mapped = Eigen::Map<detail::PlainArray<Scalar, Features, width>>;
+        auto mapped = std::make_tuple(Mapped(entries.data(), features(), width)...);
+        std::apply(f, mapped);
+      });
+    }
+  }
+
   // Calls f(a tuple of the features of every key of t).
   template <class R, class F> void with_features(const R& t, const F& f) const {
-    scratch<Scalar, Features, key_count<R>>(features(), [&](auto&... mapped) {
+    with_scratch<R>([&](auto&... mapped) {
       const auto all = std::tie(mapped...);
       for_each_key<R>([&]<std::size_t I>() {
         map_.map(std::get<I>(members(t)), std::get<keys_before<R>(I)>(all));
@@ -227,7 +250,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   template <class R, class DR, class F>
   void through_features(const R& t, DR& dt, const F& f) const {
     with_features(t, [&](const auto& mapped) {
-      scratch<Scalar, Features, key_count<R>>(features(), [&](auto&... dmapped) {
+      with_scratch<R>([&](auto&... dmapped) {
         (dmapped.setZero(), ...);
         const auto gradients = std::tie(dmapped...);
         f(mapped, gradients);

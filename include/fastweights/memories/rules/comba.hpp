@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fastweights/core/signatures.hpp>
-#include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 

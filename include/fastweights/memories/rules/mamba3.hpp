@@ -172,7 +172,7 @@ class Mamba3 {
   }
 
   // A read of a tiny W is complete, so the scan by kernels would finish its outputs twice.
-  static constexpr bool by_kernel = detail::KernelScalar<S> && (Dv == Dynamic || Dv >= 4);
+  static constexpr bool by_kernel = detail::KernelScalar<S> && !detail::are_tiny(Dv);
   void step(OwnedState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& query,
             OutToken<Mamba3> out) const requires by_kernel {
     detail::step_by_kernel(*this, s, t, query, out);

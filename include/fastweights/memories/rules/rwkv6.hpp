@@ -88,11 +88,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Rwkv6>& t,
-                                const ReadToken<Rwkv6>& query,
-                                OutToken<Rwkv6> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
   void scan(OwnedState& s, const WriteSequence<Rwkv6>& inputs, const ReadSequence<Rwkv6>& queries,
             OutSequence<Rwkv6> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel(*this, s, inputs, queries, out);
