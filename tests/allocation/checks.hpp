@@ -16,7 +16,7 @@ using fw::Dynamic;
 using fw::Index;
 
 constexpr Index sequence_length = 100;
-inline Index passes = 100;  // of one sequence: 10⁴ steps
+inline Index pass_count = 100;  // of one sequence: 10⁴ steps
 inline int failures = 0;
 
 void check_fixed_memories();
@@ -59,7 +59,7 @@ template <class M> std::string label(const M& m, const char* variant) {
 template <class M, class F> Usage usage_of_passes(const M& m, const F& f) {
   auto state = fw::initial_state(m);
   return usage_of([&] {
-    for (Index pass = 0; pass < passes; ++pass) {
+    for (Index pass = 0; pass < pass_count; ++pass) {
       fw::set_zero(state);
       for (Index t = 0; t < sequence_length; ++t) f(state, t);
     }

@@ -21,7 +21,7 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
   };
   step(0);
   const Usage streaming = usage_of([&] {
-    for (Index pass = 0; pass < passes; ++pass)
+    for (Index pass = 0; pass < pass_count; ++pass)
       for (Index t = 0; t < sequence_length; t += sequences) step(t);
   });
   const auto train = [&] {

@@ -81,7 +81,7 @@ void check_system_calls_are_counted() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count > 1) passes = std::max(1l, std::atol(arguments[1]) / sequence_length);
+  if (count > 1) pass_count = std::max(1l, std::atol(arguments[1]) / sequence_length);
   check_allocations_are_counted();
   check_locks_are_counted();
   check_system_calls_are_counted();

@@ -22,7 +22,7 @@ template <class M, class Map> void check_model(const M& m) {
   const auto read = [&](int symbol) { model.forward(state, std::span(&symbol, 1), logits, trace); };
   read(0);
   const Usage streaming = usage_of([&] {
-    for (Index t = 0; t < passes * sequence_length; ++t) read(static_cast<int>(t % 63));
+    for (Index t = 0; t < pass_count * sequence_length; ++t) read(static_cast<int>(t % 63));
   });
   report("LanguageModel around " + std::string(M::name), streaming, {});
 }
