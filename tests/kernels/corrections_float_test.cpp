@@ -1,45 +1,12 @@
 #include <fastweights/memories/adaptors/deferred.hpp>
-#include <fastweights/memories/rules/comba.hpp>
-#include <fastweights/memories/rules/gated_delta_product.hpp>
-#include <fastweights/memories/rules/gated_delta_rule_2.hpp>
-#include <fastweights/memories/rules/gated_oja_rule.hpp>
-#include <fastweights/memories/rules/longhorn.hpp>
-#include <fastweights/memories/rules/low_rank_rule.hpp>
-#include <fastweights/memories/rules/mamba3.hpp>
-#include <fastweights/memories/rules/mlstm.hpp>
-#include <fastweights/memories/rules/normalised_gated_attention.hpp>
-#include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
-#include <fastweights/memories/rules/rwkv6.hpp>
 
-#include "kernels/compare.hpp"
+#include "kernels/corrections.hpp"
 
-/// \file
-/// Rules whose look-up key is not the write key, that write several times per token, or that read
-/// first; in float, and in fixed sizes.
-
+// In float, and in fixed sizes.
 namespace {
 
-using fw::Dynamic;
-
-void check_rules(Index dk, Index dv, Index steps) {
-  check(fw::Comba<float>({dk, dv}), steps);
-  check(fw::GatedDeltaRule2<float>({dk, dv}), steps);
-  check(fw::GatedOjaRule<float>({dk, dv}), steps);
-  check(fw::PreconditionedDeltaRule<float>({dk, dv}), steps);
-  check(fw::PreconditionedDeltaRule<float, Dynamic, Dynamic, Dynamic>({dk, dv}), steps);
-  check(fw::GatedDeltaProduct<float, 2>({dk, dv}), steps);
-  check(fw::GatedDeltaProduct<float, 3>({dk, dv}), steps);
-  check(fw::LowRankRule<float>({dk, dv}), steps);
-  check(fw::LowRankRule<float, Dynamic, Dynamic, fw::KeyValueRemoval>({dk, dv}), steps);
-  check(fw::Rwkv6<float>({dk, dv}), steps);
-  check(fw::Longhorn<float, Dynamic, Dynamic, fw::LonghornForm::exact>({dk, dv}), steps);
-  check(fw::Mamba3<float>({dk, dv}), steps);
-  check(fw::Mlstm<float>({dk, dv}), steps);
-  check(fw::NormalisedGatedAttention<float>({dk, dv}), steps);
-}
-
 TEST_CASE("corrections: float", "[kernels]") {
-  for (const Index d : {3, 16, 65}) check_rules(d, d, 7);
+  for (const Index d : {3, 16, 65}) check_corrections<float>(d, d, 7);
 }
 
 // Nothing looks up W for v kᵀ, so that no product with W overflows.
