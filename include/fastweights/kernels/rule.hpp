@@ -203,20 +203,20 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   }
 }
 
-/// Writes a token and reads. Also writes the error of a rule with a delta term and one correction
-/// per token, unless `error` is null.
+/// Writes a token and reads. Also writes the errors of a rule's corrections, unless their columns
+/// are null.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M>& input,
                                         const ReadToken<M>& query, const OutToken<M>& out,
-                                        typename M::Scalar* error = nullptr) {
+                                        Columns<typename M::Scalar> errors = {}) {
   using S = typename M::Scalar;
   static_assert(M::decay_kind != DecayKind::per_row,
                 "fastweights: steps of a rule cannot have one decay per value row");
   static_assert(M::decay_kind != DecayKind::compensated || corrections_per_token<M>() == 1,
                 "fastweights: a compensated rule has one correction per token");
-  eigen_assert(error == nullptr || (corrections_per_token<M>() == 1 && !reads_first<M>()));
+  eigen_assert(errors.data == nullptr || !reads_first<M>());
   if constexpr ((is_tiny<M> && std::is_same_v<State, StateOf<M>>) || reads_first<M>())
-    if (error == nullptr) {
+    if (errors.data == nullptr) {
       if constexpr (reads_first<M>()) m.read(s, query, out);
       m.write(s, input);
       if constexpr (!reads_first<M>()) m.read(s, query, out);
@@ -225,7 +225,7 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
   with_correction_buffer<M>(s.W, [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
     for (Index j = 0; j < corrections_per_token<M>(); ++j) {
       auto c = correction_of(m, s, input, query, columns_of(out.output).data, j, buffer);
-      c.error = error;
+      c.error = errors(j);
       step_correction<M>(s, c, j);
     }
   });
@@ -245,22 +245,23 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
   const auto written = signature.write();
   const auto read = signature.read();
   const Index steps = queries.query.cols();
-  const auto run = [&](State& state, const auto& error_at) FASTWEIGHTS_INLINE_LAMBDA {
+  const auto run = [&](State& state, const auto& errors_at) FASTWEIGHTS_INLINE_LAMBDA {
     for (Index t = 0; t < steps; ++t)
       step_by_kernel(m, state, token_at<WriteToken<M>>(inputs, written, t),
                      token_at<ReadToken<M>>(queries, read, t),
-                     token_at<OutToken<M>>(out, signature.out(), t), error_at(t));
+                     token_at<OutToken<M>>(out, signature.out(), t), errors_at(t));
   };
   if constexpr (is_small<decltype(s.W)>()) {
     if (errors.data == nullptr) {
       // A copy that nothing else points to, so that W may stay in registers.
       State state = s;
-      run(state, [](Index) FASTWEIGHTS_INLINE_LAMBDA -> typename M::Scalar* { return nullptr; });
+      run(state, [](Index) FASTWEIGHTS_INLINE_LAMBDA { return Columns<typename M::Scalar>{}; });
       s = state;
       return;
     }
   }
-  if (scans_by_steps<typename M::Scalar>(s.W.rows())) return run(s, errors);
+  if (scans_by_steps<typename M::Scalar>(s.W.rows()))
+    return run(s, [&](Index t) { return errors.from(t * corrections_per_token<M>()); });
   scan_pairs<M::decay_kind, products_of<M>()>(
       s.W, rounding_errors_of<typename M::Scalar>(s),
       RuleCorrections<M, State>(m, s, inputs, queries, out, errors));

@@ -1,153 +1,234 @@
 #pragma once
 
-#include <fastweights/kernels/backward/chunk_products.hpp>
-#include <fastweights/kernels/backward/pair.hpp>
-#include <fastweights/kernels/scan/panels.hpp>
+#include <fastweights/kernels/backward/chunk_rows.hpp>
+#include <fastweights/kernels/scan/pair.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// The number of tokens of a chunk. Work within a chunk grows with it: 16 are slower for d = 64.
-inline constexpr Index chunk = 8;
+/// How the corrections of a rule follow one another.
+struct CorrectionLayout {
+  Index per_token = 1;
+  Index lookup_step = 1;  // every how many corrections one looks up; 0 if none does
+  bool lookup_before_decay = false, reads_first = false;
+  bool looks_up_key = false;  // whether a is b
 
-/// A number for every token of a chunk, in SIMD lanes.
-template <class S>
-using OfTokens =
-    Rows<S, static_cast<int>(chunk / std::min(chunk, lanes<S>)), std::min(chunk, lanes<S>)>;
-
-/// A square block of numbers, transposed.
-template <class S> class TransposedBlock {
- public:
-  static constexpr Index size = std::min(chunk, lanes<S>);
-
-  /// From the rows row(0) … row(size − 1).
-  template <class F> EIGEN_ALWAYS_INLINE explicit TransposedBlock(const F& row) {
-    for (Index i = 0; i < size; ++i) rows_.packet[i] = Eigen::internal::ploadu<P>(row(i));
-    if constexpr (size > 1) Eigen::internal::ptranspose(rows_);
-  }
-  EIGEN_ALWAYS_INLINE Rows<S, 1, size> row(Index i) const { return {rows_.packet[i]}; }
-
- private:
-  using P = PacketWithin<S, size>;
-  Eigen::internal::PacketBlock<P, static_cast<int>(size)> rows_;
+  constexpr Index per_chunk() const { return chunk_size / per_token * per_token; }
+  constexpr bool looks_up(Index s) const { return lookup_step != 0 && s % lookup_step == 0; }
+  /// The corrections of look-up and read i.
+  constexpr Index lookup(Index i) const { return i * lookup_step; }
+  constexpr Index read(Index i) const { return (i + 1) * per_token - 1; }
+  /// How many writes they see.
+  constexpr Index seen_by_lookup(Index i) const { return lookup(i); }
+  constexpr Index seen_by_read(Index i) const { return (reads_first ? i : i + 1) * per_token; }
 };
 
-/// to[t + chunk i] = x_t[i], i < n. The last of the `count` tokens is repeated.
-template <class S> void transpose_tokens(S* to, const Columns<const S>& x, Index n, Index count) {
-  using Block = TransposedBlock<S>;
-  const auto token = [&](Index t) { return x(std::min(t, count - 1)); };
-  const Index whole = n / Block::size * Block::size;
-  for (Index i = 0; i < whole; i += Block::size)
-    for (Index t = 0; t < chunk; t += Block::size) {
-      const Block block([&](Index r) { return token(t + r) + i; });
-      for (Index r = 0; r < Block::size; ++r) block.row(r).store(to + t + chunk * (i + r));
-    }
-  for (Index i = whole; i < n; ++i)
-    for (Index t = 0; t < chunk; ++t) to[t + chunk * i] = token(t)[i];
+/// What happens in a chunk: the matrix decays, is looked up, written, read.
+enum class Event { decay, lookup, write, read };
+
+/// Calls f(event, i, writes) for `count` corrections in order: i counts the decays, look-ups,
+/// writes or reads, and `writes` the writes before.
+template <CorrectionLayout layout, class F>
+EIGEN_ALWAYS_INLINE void for_events(Index count, const F& f) {
+  constexpr Index n = layout.per_token;
+  for (Index s = 0; s < count; ++s) {
+    const bool begins = s % n == 0, ends = s % n == n - 1;
+    if (begins && layout.reads_first) f(Event::read, s / n, s);
+    if (layout.lookup_before_decay && layout.looks_up(s))
+      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
+    if (begins) f(Event::decay, s / n, s);
+    if (!layout.lookup_before_decay && layout.looks_up(s))
+      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
+    f(Event::write, s, s);
+    if (ends && !layout.reads_first) f(Event::read, s / n, s + 1);
+  }
+}
+/// The same from the last to the first.
+template <CorrectionLayout layout, class F>
+EIGEN_ALWAYS_INLINE void for_events_backward(Index count, const F& f) {
+  constexpr Index n = layout.per_token;
+  for (Index s = count; s-- > 0;) {
+    const bool begins = s % n == 0, ends = s % n == n - 1;
+    if (ends && !layout.reads_first) f(Event::read, s / n, s + 1);
+    f(Event::write, s, s);
+    if (!layout.lookup_before_decay && layout.looks_up(s))
+      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
+    if (begins) f(Event::decay, s / n, s);
+    if (layout.lookup_before_decay && layout.looks_up(s))
+      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
+    if (begins && layout.reads_first) f(Event::read, s / n, s);
+  }
 }
 
-/// x_t[i] += from[t + chunk i], i < n.
-template <class S> void add_to_tokens(const Columns<S>& x, const S* from, Index n, Index count) {
-  using Block = TransposedBlock<S>;
-  const Index whole = n / Block::size * Block::size;
-  for (Index i = 0; i < whole; i += Block::size)
-    for (Index t = 0; t < count; t += Block::size) {
-      const Block block([&](Index r) { return from + t + chunk * (i + r); });
-      for (Index r = 0; r < std::min(Block::size, count - t); ++r) {
-        auto sum = block.row(r);
-        sum.add(decltype(sum)::load(x(t + r) + i));
-        sum.store(x(t + r) + i);
-      }
-    }
-  for (Index i = whole; i < n; ++i)
-    for (Index t = 0; t < count; ++t) x(t)[i] += from[t + chunk * i];
-}
+/// Gradients of the vectors of a correction; null for those that are not meant.
+template <class S> struct CorrectionGradient {
+  const S *key = nullptr, *value = nullptr;  // of b, and of v
+  const S* update = nullptr;                 // of u = β ∘ e
+  const S* error = nullptr;                  // e itself, divided by `error_scale`
+  S error_scale = S(1);
+  const S *lookup = nullptr, *query = nullptr, *own_key = nullptr;  // of a, q and own_key
+};
 
 /// Prefetches the vectors of the next chunk, a few with every call: the number of outstanding
 /// memory requests is limited.
 template <class S> class ChunkPrefetch {
  public:
-  void start(Index tokens, Index calls) {
-    tokens_ = tokens;
-    calls_ = calls;
-  }
-  void add(const Columns<const S>& x, Index entries) {
-    if (x.data == nullptr) return;
-    vectors_[count_++] = {x.data, x.stride, entries};
-    per_call_ = (count_ * tokens_ + calls_ - 1) / calls_;
+  /// `calls` is the number of calls of `next`.
+  void start(Index calls) { calls_ = calls; }
+  /// The first `count` columns of x.
+  void add(const Columns<const S>& x, Index entries, Index count) {
+    if (x.data == nullptr || count <= 0 || vectors_count_ == capacity) return;
+    vectors_[vectors_count_++] = {x.data, x.stride, entries, count};
+    total_ += count;
+    per_call_ = (total_ + calls_ - 1) / calls_;
   }
   EIGEN_ALWAYS_INLINE void next() {
-    for (Index i = 0; i < per_call_ && done_ < tokens_; ++i) {
-      Vector& v = vectors_[which_];
+    for (Index i = 0; i < per_call_ && which_ < vectors_count_; ++i) {
+      Vectors& v = vectors_[which_];
 #if defined __GNUC__
       for (Index j = 0; j < v.entries; j += 64 / static_cast<Index>(sizeof(S)))
         __builtin_prefetch(v.data + j);
 #endif
       v.data += v.stride;
-      if (++which_ == count_) {
-        which_ = 0;
-        ++done_;
-      }
+      if (--v.count == 0) ++which_;
     }
   }
 
  private:
-  struct Vector {
+  struct Vectors {
     const S* data;
-    Index stride, entries;
+    Index stride, entries, count;
   };
-  Vector vectors_[8];
-  Index tokens_ = 0, calls_ = 1, count_ = 0, per_call_ = 0, which_ = 0, done_ = 0;
+  static constexpr Index capacity = 12;
+  Vectors vectors_[capacity];
+  Index vectors_count_ = 0, total_ = 0, calls_ = 1, per_call_ = 0, which_ = 0;
 };
 
-/// Buffers of a thread. Vectors of the tokens are transposed, with entry i of token t at
-/// t + chunk i. Products of tokens t and s are at t + chunk s.
+/// Buffers of a thread. `lanes` are transposed vectors.
 template <class S> struct ChunkBuffers {
-  S *keys, *queries, *errors, *dy, *du, *dk;
-  S *panel_one, *panel_two;  // the tokens' entries in the rows of a panel, one token after another
-  S key_queries[chunk * chunk];  // k_t·q_s with decays
-  S key_keys[chunk * chunk];     // −β_s k_t·k_s with decays
-  S error_dys[chunk * chunk];    // e_t·dy_s, in the forward pass with decays
-  S error_dus[chunk * chunk];    // e_t·du_s, in the forward pass with decays
+  // with an entry per column of W
+  ChunkRows<S> keys, queries, lookups, decays, dkeys, dqueries, dlookups;
+  S *key_lanes, *query_lanes, *lookup_lanes, *dkey_lanes;
+  // with an entry per row of W
+  ChunkRows<S> updates, dy, du, removals;
+  S *update_lanes, *dy_lanes, *removal_lanes;
+  S* zeros;  // as many as rows
+
+  ChunkBuffers(Index dv, Index dk) {
+    const Index of_keys = ChunkRows<S>::size_of(dk), of_values = ChunkRows<S>::size_of(dv);
+    S* buffer = thread_buffer<S, ChunkBuffers>(11 * of_keys + 8 * of_values);
+    for (ChunkRows<S>* rows : {&keys, &queries, &lookups, &decays, &dkeys, &dqueries, &dlookups}) {
+      *rows = ChunkRows<S>(buffer, dk);
+      buffer += of_keys;
+    }
+    for (ChunkRows<S>* rows : {&updates, &dy, &du, &removals}) {
+      *rows = ChunkRows<S>(buffer, dv);
+      buffer += of_values;
+    }
+    for (S** each : {&key_lanes, &query_lanes, &lookup_lanes, &dkey_lanes}) {
+      *each = buffer;
+      buffer += of_keys;
+    }
+    for (S** each : {&update_lanes, &dy_lanes, &removal_lanes}) {
+      *each = buffer;
+      buffer += of_values;
+    }
+    zeros = buffer;
+    std::fill_n(zeros, of_values, S(0));
+  }
 };
 
-/// Up to `chunk` tokens and the decays between them.
+/// The decays between what happens in a chunk. With one decay per column, the vectors have the
+/// decays, and these are 0 or 1. Let M be the matrix before the chunk.
+template <class S> struct ChunkFactors {
+  ChunkSquare<S> reads, lookups;  // from write t to read or look-up s; 0 if s does not see t
+  S until_read[chunk_size], until_lookup[chunk_size];  // from M
+  S until_end[chunk_size];                             // from write t
+  S decay;                                             // of M in the chunk
+
+  /// With decay_of(i) of token i. At the first token of a sequence, M has decayed already, and has
+  /// nothing for what comes before the decay.
+  template <CorrectionLayout layout, class F>
+  void set(Index count, bool is_first, const F& decay_of) {
+    auto factors = InLanes<S>::all(S(0));
+    S product = S(1);
+    bool decayed = !is_first;  // whether M is before the decay of the next token
+    for_events<layout>(count, [&](Event event, Index i, Index) {
+      if (event == Event::decay) {
+        const S one = decayed ? decay_of(i) : S(1);
+        decayed = true;
+        product *= one;
+        factors.scale(one);
+      } else if (event == Event::lookup) {
+        factors.store(lookups.column(i));
+        until_lookup[i] = decayed ? product : S(0);
+      } else if (event == Event::read) {
+        factors.store(reads.column(i));
+        until_read[i] = decayed ? product : S(0);
+      } else {
+        S write[chunk_size] = {};
+        write[i] = S(1);
+        factors.add(InLanes<S>::load(write));
+      }
+    });
+    factors.store(until_end);
+    decay = product;
+  }
+  /// Without decays.
+  template <CorrectionLayout layout> static const ChunkFactors& ones(bool is_first) {
+    static const ChunkFactors all[2] = {make_ones<layout>(false), make_ones<layout>(true)};
+    return all[is_first ? 1 : 0];
+  }
+
+ private:
+  template <CorrectionLayout layout> static ChunkFactors make_ones(bool is_first) {
+    ChunkFactors f{};
+    f.template set<layout>(layout.per_chunk(), is_first, [](Index) { return S(1); });
+    return f;
+  }
+};
+
+/// Up to `chunk_size` corrections of whole tokens.
 template <class S> struct Chunk {
-  BackwardTokens<S> tokens;  // from the first of the chunk
-  Index count;
+  CorrectionLayout layout;
+  Index count, reads, lookups;
+  bool is_first;  // whether the first token has decayed already
+  const ChunkFactors<S>* factors;
+  const S* decays = nullptr;  // of the chunk, one per column
+  const S* lookup_lanes;      // with the decays from M
   ChunkBuffers<S>& buffers;
   ChunkPrefetch<S> prefetch;
-  S decays[chunk * chunk];  // α_{t+1} ⋯ α_s at t + chunk s, 0 for t > s
-  S until[chunk];           // α_1 ⋯ α_t
-  S betas[chunk];
+  Correction<S> corrections[chunk_size];
+  S removal_scales[chunk_size];             // −1 times the factor from du to a removal, or, with
+                                            // one β per row, to β ∘ du
+  ChunkSquare<S> key_queries, key_lookups;  // products of b_t with q_s and a_s, with the factors
 
-  Chunk(const BackwardTokens<S>& all, Index first, Index steps, ChunkBuffers<S>& all_buffers)
-      : tokens(all.from(first)), count(std::min(chunk, steps - first)), buffers(all_buffers) {
-    std::fill_n(decays, chunk * chunk, S(0));
-    std::fill_n(until, chunk, S(0));
-    std::fill_n(betas, chunk, S(0));
-    S product = S(1);
-    for (Index s = 0; s < count; ++s) {
-      const bool has_decay = tokens.decays.data != nullptr && first + s > 0;
-      const S decay = has_decay ? *tokens.decays(s) : S(1);
-      until[s] = product *= decay;
-      for (Index t = 0; t < s; ++t) decays[t + chunk * s] = decay * decays[t + chunk * (s - 1)];
-      decays[s + chunk * s] = S(1);
-      betas[s] = tokens.beta.data == nullptr ? S(1) : *tokens.beta(s);
+  Chunk(const CorrectionLayout& all, Index corrections_count, bool begins,
+        ChunkBuffers<S>& all_buffers)
+      : layout(all),
+        count(corrections_count),
+        reads(count / all.per_token),
+        lookups(all.lookup_step == 0 ? 0 : (count + all.lookup_step - 1) / all.lookup_step),
+        is_first(begins),
+        lookup_lanes(all_buffers.lookup_lanes),
+        buffers(all_buffers) {}
+  void set_removal_scales() {
+    for (Index s = 0; s < chunk_size; ++s) {
+      removal_scales[s] = S(0);
+      if (s >= count || !layout.looks_up(s)) continue;
+      const auto& one = corrections[s].coefficients;
+      removal_scales[s] =
+          -one.retrieved_scale * (corrections[s].betas == nullptr ? one.beta : S(1));
     }
-  }
-  /// α_{t+1} ⋯ α_last for every token.
-  const S* until_last() const { return decays + (count - 1) * chunk; }
-  S decay() const { return until[count - 1]; }
-
-  /// weights = products of tokens t < s, or with `own` t ≤ s, with the decays between them. Others
-  /// are 0, even if a product is infinite.
-  void weigh(const S* products, bool own, S* weights) const {
-    for (Index i = 0; i < chunk * chunk; ++i) {
-      const S product = products[i];
-      weights[i] = decays[i] * (decays[i] != S(0) ? product : S(0));
-    }
-    for (Index s = 0; s < chunk && !own; ++s) weights[s + chunk * s] = S(0);
   }
 };
+
+/// to[t] = factors[t] products[t]; 0 where the factor is 0, even if a product is infinite.
+template <class S> void weigh(const S* products, const S* factors, S* to) {
+  for (Index t = 0; t < chunk_size; ++t) {
+    const S product = products[t];
+    to[t] = factors[t] * (factors[t] != S(0) ? product : S(0));
+  }
+}
 
 }  // namespace fw::detail

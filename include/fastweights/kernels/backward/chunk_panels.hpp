@@ -1,74 +1,59 @@
 #pragma once
 
 #include <fastweights/kernels/backward/chunk.hpp>
+#include <fastweights/kernels/backward/chunk_products.hpp>
+#include <fastweights/kernels/scan/panels.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// What both passes do with R packets of rows of their matrix.
+/// What both passes do with R packets of rows of their matrix M.
 template <class S, int R> class ChunkPanel {
  protected:
   using Column = Rows<S, R>;
   static constexpr Index size = Column::size;
-  using Sums = Group<Column, 4>;  // of four tokens
+  using Sums = Group<Column, 4>;  // of four vectors
 
   ChunkPanel(const Panel<S>& panel, Index columns, Chunk<S>& c)
       : first_(panel.first),
         rows_(panel.rows),
         columns_(columns),
-        n_(c.count),
         matrix_(panel.data),
         c_(c),
-        x_(c.tokens),
         b_(c.buffers) {}
 
-  /// The matrix times vectors t … t + 3, times the decay of each.
-  EIGEN_ALWAYS_INLINE void set_products(Sums& sums, const S* vectors, Index t, const S* decays) {
+  /// sums = M times vectors t … t + 3
+  EIGEN_ALWAYS_INLINE void set_products(Sums& sums, const S* vectors, Index t) {
     set_zero<S>(sums);
-    add_product(sums, LeftFactor<S>{matrix_, size}, RightFactor<S>{vectors + t, chunk, 1},
+    add_product(sums, LeftFactor<S>{matrix_, size}, RightFactor<S>{vectors + t, chunk_size, 1},
                 columns_);
-    for_parts(sums, [&](Column& sum, Index i) { sum.scale(decays[t + i]); });
     c_.prefetch.next();
   }
-  EIGEN_ALWAYS_INLINE Column load_rows(const S* from) const {
-    return load_part<Column>(from + first_, 0, rows_);
-  }
-  EIGEN_ALWAYS_INLINE void add_rows(S* to, const Column& x, S factor) const {
-    Column sum = load_rows(to);
-    sum.add(x, factor);
-    store_part(sum, to + first_, 0, rows_);
-  }
-  EIGEN_ALWAYS_INLINE void scale(S* vectors, Index t, S factor) const {
-    Column x = Column::load(vectors + t * size);
-    x.scale(factor);
-    x.store(vectors + t * size);
-  }
-  /// The matrix decays, then calls add(columns, j) for some columns from j on.
-  template <class F> EIGEN_ALWAYS_INLINE void update_matrix(const F& add) {
+  /// Calls update(columns, j) for some columns of M from j on.
+  template <class F> EIGEN_ALWAYS_INLINE void update_matrix(const F& update) {
     for_columns<4>(columns_, [&](Index j, auto N) {
       Group<Column, N()> part;
       load(part, matrix_ + j * size, size);
-      if (c_.decay() != S(1))
-        for_parts(part, [&](Column& column, Index) { column.scale(c_.decay()); });
-      add(part, j);
+      update(part, j);
       store(part, matrix_ + j * size, size);
       c_.prefetch.next();
     });
   }
-  /// sums += Σ_s x_s y_s, with the columns of y from j on.
+  /// sums += Σ_t x_t y_t for t < count, with the entries of y from j on.
   template <int N>
-  EIGEN_ALWAYS_INLINE void add_updates(Group<Column, N>& sums, const S* x, const S* y, Index j) {
-    add_product(sums, LeftFactor<S>{x, size}, RightFactor<S>{y + j * chunk, 1, chunk}, n_);
+  EIGEN_ALWAYS_INLINE void add_updates(Group<Column, N>& sums, const ChunkRows<S>& x, const S* y,
+                                       Index j, Index count) {
+    add_product(sums, LeftFactor<S>{x[0] + first_, x.stride()},
+                RightFactor<S>{y + j * chunk_size, 1, chunk_size}, count);
   }
 
-  const Index first_, rows_, columns_, n_;
+  const Index first_, rows_, columns_;
   S* const matrix_;
   Chunk<S>& c_;
-  const BackwardTokens<S>& x_;
   ChunkBuffers<S>& b_;
 };
 
-/// The backward pass over G: computes du and dv and adds GᵀE to dk, and the products of errors.
-template <class S, int R, bool HasDeltaTerm> class ChunkGradients : ChunkPanel<S, R> {
+/// The backward pass over G: computes du and the removals, and adds Gᵀu to the keys' gradients.
+template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, R> {
  public:
   /// Not inline: programs that link fastweights::compiled do not compile it again.
   static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, Chunk<S>& c) {
@@ -77,81 +62,86 @@ template <class S, int R, bool HasDeltaTerm> class ChunkGradients : ChunkPanel<S
 
  private:
   using Base = ChunkPanel<S, R>;
-  using Base::size, Base::first_, Base::rows_, Base::n_, Base::c_, Base::x_, Base::b_;
+  using Base::size, Base::first_, Base::c_, Base::b_, Base::Base;
   using typename Base::Column, typename Base::Sums;
 
-  ChunkGradients(const Panel<S>& panel, Index columns, Chunk<S>& c)
-      : Base(panel, columns, c), dy_(c.buffers.panel_one), du_(c.buffers.panel_two) {}
-
   EIGEN_ALWAYS_INLINE void run() {
-    for (Index s = 0; s < n_; ++s) this->load_rows(x_.dy(s)).store(dy_ + s * size);
-    for (Index t = (n_ - 1) / 4 * 4; t >= 0; t -= 4) set_update_gradients(t);
-    add_error_products(b_.error_dys, dy_, n_);
-    if constexpr (HasDeltaTerm) add_error_products(b_.error_dus, du_, n_);
-    add_error_products(b_.dk, this->matrix_, this->columns_);
-    for (Index s = 0; s < n_; ++s) {
-      this->scale(dy_, s, c_.until[s]);
-      if constexpr (HasDeltaTerm) this->scale(du_, s, -c_.betas[s] * c_.until[s]);
-    }
+    for (Index t = (c_.count - 1) / 4 * 4; t >= 0; t -= 4) set_update_gradients(t);
+    add_key_gradients();
     this->update_matrix([&](auto& columns, Index j) FASTWEIGHTS_INLINE_LAMBDA {
-      this->add_updates(columns, dy_, b_.queries, j);
-      if constexpr (HasDeltaTerm) this->add_updates(columns, du_, b_.keys, j);
+      decay(columns, j);
+      this->add_updates(columns, b_.dy, b_.query_lanes, j, c_.reads);
+      if constexpr (HasLookups)
+        this->add_updates(columns, b_.removals, c_.lookup_lanes, j, c_.lookups);
     });
   }
+  template <int N> EIGEN_ALWAYS_INLINE void decay(Group<Column, N>& columns, Index j) const {
+    if (c_.decays != nullptr)
+      for_parts(columns, [&](Column& column, Index i) { column.scale(c_.decays[j + i]); });
+    else if (c_.factors->decay != S(1))
+      for_parts(columns, [&](Column& column, Index) { column.scale(c_.factors->decay); });
+  }
 
-  // The later tokens come first.
+  // The gradients of four updates from t on. Those of later updates are there already.
   EIGEN_ALWAYS_INLINE void set_update_gradients(Index t) {
     Sums du;
-    this->set_products(du, b_.keys, t, c_.until_last());
-    add_weighted(du, dy_, b_.key_queries, t, t);
-    if constexpr (HasDeltaTerm) {
-      if (t + 4 < n_) add_weighted(du, du_, b_.key_keys, t, t + 4);
-      const auto add = [&](Column& to, const Column& from, Index i, Index j) {
-        to.add(from, b_.key_keys[t + i + chunk * (t + j)]);
-      };
+    this->set_products(du, b_.key_lanes, t);
+    add_weighted(du, b_.dy, c_.key_queries, t, t / c_.layout.per_token, c_.reads);
+    if constexpr (HasLookups) {
+      const Index step = c_.layout.lookup_step;
+      add_weighted(du, b_.removals, c_.key_lookups, t, (t + 4 + step - 1) / step, c_.lookups);
       Column &du1 = du.first.first.only, &du2 = du.first.second.only, &du3 = du.second.first.only,
              &du4 = du.second.second.only;
-      add(du3, du4, 2, 3);
-      add(du2, du4, 1, 3);
-      add(du1, du4, 0, 3);
-      add(du2, du3, 1, 2);
-      add(du1, du3, 0, 2);
-      add(du1, du2, 0, 1);
+      finish(du4, t + 3);
+      add(du3, du4, t + 2, t + 3);
+      finish(du3, t + 2);
+      add(du2, du4, t + 1, t + 3);
+      add(du2, du3, t + 1, t + 2);
+      finish(du2, t + 1);
+      add(du1, du4, t, t + 3);
+      add(du1, du3, t, t + 2);
+      add(du1, du2, t, t + 1);
+      finish(du1, t);
+    } else {
+      for_parts(du, [&](const Column& one, Index i) { one.store(b_.du[t + i] + first_); });
     }
-    for_parts(du, [&](const Column& one, Index i) {
-      if (t + i < n_) set_update_gradient(t + i, one);
-    });
   }
-  // du of four tokens from t on += Σ_s x_s weight, for tokens s from `begin` on.
-  EIGEN_ALWAYS_INLINE void add_weighted(Sums& du, const S* x, const S* weights, Index t,
-                                        Index begin) const {
-    add_product(du, LeftFactor<S>{x + begin * size, size},
-                RightFactor<S>{weights + t + chunk * begin, chunk, 1}, n_ - begin);
+  // du of four updates from t on += Σ_s weights x_s for s from `begin` to `end`.
+  EIGEN_ALWAYS_INLINE void add_weighted(Sums& du, const ChunkRows<S>& x,
+                                        const ChunkSquare<S>& weights, Index t, Index begin,
+                                        Index end) const {
+    add_product(du, LeftFactor<S>{x[begin] + first_, x.stride()},
+                RightFactor<S>{weights.column(begin) + t, chunk_size, 1}, end - begin);
   }
-  EIGEN_ALWAYS_INLINE void set_update_gradient(Index t, const Column& du) const {
-    if constexpr (HasDeltaTerm) {
-      du.store(du_ + t * size);
-      store_part(du, x_.du(t) + first_, 0, rows_);
-    }
-    this->add_rows(x_.dv(t), du, c_.betas[t]);
+  // Stores du and replaces it by the removal of the correction's look-up, 0 if it has none.
+  EIGEN_ALWAYS_INLINE void finish(Column& du, Index t) const {
+    du.store(b_.du[t] + first_);
+    if (t < c_.count && c_.corrections[t].betas != nullptr)
+      du.scale(load_part<Column>(c_.corrections[t].betas + first_, 0, this->rows_));
+    du.scale(c_.removal_scales[t]);
+    if (c_.layout.looks_up(t)) du.store(b_.removals[t / c_.layout.lookup_step] + first_);
   }
-  // to += EᵀX for columns of X in the rows of the panel.
-  EIGEN_ALWAYS_INLINE void add_error_products(S* to, const S* x, Index columns) const {
-    for_columns<8>(columns, [&](Index j, auto N) {
-      Group<OfTokens<S>, N()> sums;
-      load(sums, to + j * chunk, chunk);
-      add_product(sums, LeftFactor<S>{b_.errors + first_ * chunk, chunk},
-                  RightFactor<S>{x + j * size, 1, size}, rows_);
-      store(sums, to + j * chunk, chunk);
+  // du of update t += its share of the removal of correction s.
+  EIGEN_ALWAYS_INLINE void add(Column& du, const Column& removal, Index t, Index s) const {
+    du.add(removal, c_.key_lookups.column(s / c_.layout.lookup_step)[t]);
+  }
+
+  // Has the updates in SIMD lanes, so that it needs no transposed matrix.
+  EIGEN_ALWAYS_INLINE void add_key_gradients() {
+    for_columns<8>(this->columns_, [&](Index j, auto N) {
+      Group<InLanes<S>, N()> sums;
+      S* const to = b_.dkey_lanes + j * chunk_size;
+      load(sums, to, chunk_size);
+      add_product(sums, LeftFactor<S>{b_.update_lanes + first_ * chunk_size, chunk_size},
+                  RightFactor<S>{this->matrix_ + j * size, 1, size}, this->rows_);
+      store(sums, to, chunk_size);
       c_.prefetch.next();
     });
   }
-
-  S *const dy_, *const du_;
 };
 
-/// The forward pass over Wᵀ: adds to dq and dk.
-template <class S, int R, bool HasDeltaTerm> class ChunkQueries : ChunkPanel<S, R> {
+/// The forward pass over Wᵀ: computes Wᵀdy and Wᵀ times the removals for W before the chunk.
+template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R> {
  public:
   static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, Chunk<S>& c) {
     ChunkQueries(panel, columns, c).run();
@@ -159,53 +149,27 @@ template <class S, int R, bool HasDeltaTerm> class ChunkQueries : ChunkPanel<S, 
 
  private:
   using Base = ChunkPanel<S, R>;
-  using Base::size, Base::n_, Base::c_, Base::x_, Base::b_;
+  using Base::first_, Base::c_, Base::b_, Base::Base;
   using typename Base::Column, typename Base::Sums;
 
-  ChunkQueries(const Panel<S>& panel, Index columns, Chunk<S>& c)
-      : Base(panel, columns, c), keys_(c.buffers.panel_one) {}
-
   EIGEN_ALWAYS_INLINE void run() {
-    for (Index s = 0; s < n_; ++s) {
-      this->load_rows(x_.k(s)).store(keys_ + s * size);
-      this->scale(keys_, s, c_.betas[s]);
-    }
-    for (Index t = 0; t < n_; t += 4) {
-      add_gradients(t, b_.dy, b_.error_dys,
-                    [&](Index i, const Column& dq)
-                        FASTWEIGHTS_INLINE_LAMBDA { add(x_.dq(i), dq, S(1), x_.q(i), i); });
-      if constexpr (HasDeltaTerm)
-        add_gradients(t, b_.du, b_.error_dus,
-                      [&](Index i, const Column& dk) FASTWEIGHTS_INLINE_LAMBDA {
-                        add(x_.dk(i), dk, -c_.betas[i], x_.k(i), i);
-                      });
-    }
-    for (Index s = 0; s < n_; ++s) this->scale(keys_, s, c_.until_last()[s]);
+    set_gradients(b_.dy_lanes, c_.reads, b_.dqueries);
+    if constexpr (HasLookups) set_gradients(b_.removal_lanes, c_.lookups, b_.dlookups);
+    const bool decays = c_.decays != nullptr || c_.factors->decay != S(1);
+    const Column decay =
+        c_.decays != nullptr ? Column::load(c_.decays + first_) : Column::all(c_.factors->decay);
     this->update_matrix([&](auto& columns, Index j) FASTWEIGHTS_INLINE_LAMBDA {
-      this->add_updates(columns, keys_, b_.errors, j);
+      if (decays) for_parts(columns, [&](Column& column, Index) { column.scale(decay); });
+      this->add_updates(columns, b_.keys, b_.update_lanes, j, c_.count);
     });
   }
-
-  // Calls put(i, Wᵢᵀ yᵢ) for up to four tokens from t on.
-  template <class F>
-  EIGEN_ALWAYS_INLINE void add_gradients(Index t, const S* y, const S* weights, const F& put) {
-    Sums sums;
-    this->set_products(sums, y, t, c_.until);
-    add_product(sums, LeftFactor<S>{keys_, size}, RightFactor<S>{weights + t * chunk, 1, chunk},
-                std::min(t + 4, n_));
-    for_parts(sums, [&](const Column& sum, Index i) FASTWEIGHTS_INLINE_LAMBDA {
-      if (t + i < n_) put(t + i, sum);
-    });
+  EIGEN_ALWAYS_INLINE void set_gradients(const S* vectors, Index count, const ChunkRows<S>& to) {
+    for (Index t = 0; t < count; t += 4) {
+      Sums sums;
+      this->set_products(sums, vectors, t);
+      for_parts(sums, [&](const Column& sum, Index i) { sum.store(to[t + i] + first_); });
+    }
   }
-  // gradient += factor dx, and x·(factor dx) is a term of the decays' gradient.
-  EIGEN_ALWAYS_INLINE void add(S* gradient, Column dx, S factor, const S* x, Index t) const {
-    this->add_rows(gradient, dx, factor);
-    if (x_.decay_terms.data == nullptr) return;
-    dx.scale(this->load_rows(x));
-    *x_.decay_terms(t) += factor * dx.sum();
-  }
-
-  S* const keys_;
 };
 
 }  // namespace fw::detail

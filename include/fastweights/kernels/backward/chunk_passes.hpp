@@ -1,43 +1,45 @@
 #pragma once
 
+#include <fastweights/kernels/backward/chunk_keys.hpp>
 #include <fastweights/kernels/backward/chunk_panels.hpp>
+#include <new>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// The passes for no decay or one decay per token, chunk by chunk. Call `run_backward` before
-/// `run_forward`.
-template <bool HasDeltaTerm, class S> class ChunkPasses {
+/// The passes over a stretch of a rule's tokens, chunk by chunk. Call `run_backward` before
+/// `run_forward`. `Rule` is RuleGradients.
+template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
  public:
-  ChunkPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
-      : tokens_(tokens),
-        steps_(steps),
+  using S = typename Rule::Scalar;
+
+  /// `tokens` tokens from `first` on. The first one has decayed already.
+  ChunkPasses(Rule& rule, Index first, Index tokens, Index dv, Index dk)
+      : rule_(rule),
+        first_(first * layout.per_token),
+        end_(first_ + tokens * layout.per_token),
         dv_(dv),
         dk_(dk),
-        error_products_(thread_buffer<S, ErrorProducts>((steps + chunk) / chunk * 2 * square)) {
-    const Index vector = chunk * std::max(dk, dv), panel = chunk * packets * lanes<S>;
-    S* buffer = thread_buffer<S, ChunkPasses>(6 * vector + 2 * panel);
-    for (S** each : {&buffers_.keys, &buffers_.queries, &buffers_.errors, &buffers_.dy,
-                     &buffers_.du, &buffers_.dk}) {
-      *each = buffer;
-      buffer += vector;
-    }
-    buffers_.panel_one = buffer;
-    buffers_.panel_two = buffer + panel;
-  }
+        error_products_(thread_buffer<S, Stored>(((end_ - first_) / per_chunk + 1) * 2 * square)),
+        b_(dv, dk),
+        keys_(dk) {}
 
   template <class Matrix> void run_backward(Matrix& G) {
     Panels<S, Gradient, packets> gradient(dv_, dk_, is_low(dk_));
     gradient.copy_in(G.data(), G.colStride());
-    for (Index end = steps_; end > 0;) {
-      const Index t = (end - 1) / chunk * chunk;
-      Chunk<S> c(tokens_, t, end, buffers_);
-      const auto next = prefetch(c, t - chunk, gradient, 2 + dk_ / 8 + dk_ / 4);
-      c.prefetch.add(next.q, dk_);
-      c.prefetch.add(next.dv, dv_);
-      prepare_backward(c);
+    for (Index end = end_; end > first_;) {
+      const Index i = first_ + (end - first_ - 1) / per_chunk * per_chunk;
+      Chunk<S> c(layout, std::min(per_chunk, end - i), has_decay && i == first_, b_);
+      set_corrections(c, i);
+      prefetch(c, i - per_chunk, true, gradient, 2 + dk_ / 8 + dk_ / 4);
+      set_values(c, i);
+      keys_.set(c);
+      if constexpr (layout.reads_first) add_own_products(c);
+      std::fill_n(b_.dkey_lanes, chunk_size * ChunkRows<S>::padded(dk_), S(0));
       run<ChunkGradients>(gradient, c);
-      add_key_gradients(c, error_products_ + t / chunk * 2 * square);
-      end = t;
+      set_error_products(c, i);
+      keys_.set_gradients(c, error_products(i));
+      add_key_gradients(c, i);
+      end = i;
     }
     gradient.copy_out(G.data(), G.colStride());
   }
@@ -45,27 +47,36 @@ template <bool HasDeltaTerm, class S> class ChunkPasses {
   template <class Matrix> void run_forward(const Matrix& W) {
     Panels<S, Transposed, packets> transposed(dk_, dv_, is_low(dv_));
     transposed.copy_in_transposed(W.data(), W.colStride());
-    for (Index t = 0; t < steps_; t += chunk) {
-      Chunk<S> c(tokens_, t, steps_, buffers_);
-      const auto next = prefetch(c, t + chunk, transposed, 4 + dv_ / 4);
-      c.prefetch.add(next.dq, dk_);
-      if (tokens_.decay_terms.data != nullptr) c.prefetch.add(next.q, dk_);
-      transpose_tokens(buffers_.dy, c.tokens.dy, dv_, c.count);
-      transpose_tokens(buffers_.errors, c.tokens.e, dv_, c.count);
-      if constexpr (HasDeltaTerm) transpose_tokens<S>(buffers_.du, c.tokens.du, dv_, c.count);
-      const S* const products = error_products_ + t / chunk * 2 * square;
-      std::copy_n(products, square, buffers_.error_dys);
-      std::copy_n(products + square, square, buffers_.error_dus);
+    for (Index i = first_; i < end_; i += per_chunk) {
+      Chunk<S> c(layout, std::min(per_chunk, end_ - i), has_decay && i == first_, b_);
+      set_corrections(c, i);
+      prefetch(c, i + per_chunk, false, transposed, 4 + dv_ / 4);
+      set_values(c, i);
+      if constexpr (decay_kind == DecayKind::scalar)
+        scale_lanes(b_.update_lanes, c.factors->until_end, dv_, b_.update_lanes);
+      transpose_to_lanes(b_.dy, b_.dy_lanes);
+      if constexpr (HasLookups) {
+        constexpr S ones[chunk_size] = {1, 1, 1, 1, 1, 1, 1, 1};
+        const auto removal = [&](Index j) { return rule_.removal(i + layout.lookup(j)); };
+        transpose_to_lanes({c.lookups, b_.zeros, dv_, removal}, ones, b_.removal_lanes);
+      }
+      keys_.set_rows(c);
       run<ChunkQueries>(transposed, c);
+      keys_.add_query_gradients(c, error_products(i));
+      add_query_gradients(c, i);
     }
   }
 
  private:
   struct Gradient;
   struct Transposed;
-  struct ErrorProducts;
-  static constexpr Index square = chunk * chunk;
+  struct Stored;
+  static constexpr CorrectionLayout layout = Rule::layout;
+  static constexpr bool has_decay = decay_kind != DecayKind::none;
+  static constexpr bool per_channel = decay_kind == DecayKind::per_channel;
+  static constexpr Index per_chunk = layout.per_chunk(), square = chunk_size * chunk_size;
   static constexpr int packets = tall_panel(true);
+  static_assert(per_chunk > 0, "fastweights: a token has at most 8 corrections");
 
   // Tall panels need fewer instructions per multiply-add, but larger ones leave the caches.
   static bool is_low(Index columns) {
@@ -73,102 +84,180 @@ template <bool HasDeltaTerm, class S> class ChunkPasses {
     return packets * lanes<S> * columns > budget;
   }
 
-  // Prefetches what both passes need of the chunk at t, with `calls` calls per panel, and
-  // returns it. Null if there is no such chunk.
+  void set_corrections(Chunk<S>& c, Index i) {
+    // Constructed in place: copies would wait for stores of single members.
+    for (Index s = 0; s < c.count; ++s)
+      new (&c.corrections[s]) Correction<S>(rule_.get(i + s, s));
+    c.set_removal_scales();
+    c.factors = &factors_;
+    if constexpr (decay_kind == DecayKind::scalar)
+      factors_.template set<layout>(c.count, c.is_first, [&](Index t) {
+        return c.corrections[t * layout.per_token].coefficients.decay;
+      });
+    else
+      c.factors = &ChunkFactors<S>::template ones<layout>(c.is_first);
+  }
+  ErrorProducts<S> error_products(Index i) const {
+    return {error_products_ + (i - first_) / per_chunk * 2 * square};
+  }
+
+  // Prefetches what both passes need of the chunk at i, with `calls` calls per panel.
   template <class Matrix>
-  BackwardTokens<S> prefetch(Chunk<S>& c, Index t, const Matrix& matrix, Index calls) const {
-    if (t < 0 || t >= steps_) return {};
+  void prefetch(Chunk<S>& c, Index i, bool backward, const Matrix& matrix, Index calls) const {
+    if (i < first_ || i >= end_) return;
     Index panels = 0;
     for ([[maybe_unused]] const Panel<S>& panel : matrix) ++panels;
-    c.prefetch.start(std::min(chunk, steps_ - t), panels * calls);
-    const BackwardTokens<S> next = tokens_.from(t);
-    for (const Columns<const S>& x : {next.k, Columns<const S>(next.dk)}) c.prefetch.add(x, dk_);
-    for (const Columns<const S>& x : {next.dy, next.e, Columns<const S>(next.du)})
-      c.prefetch.add(x, dv_);
-    return next;
+    c.prefetch.start(panels * calls);
+    rule_.list_prefetches(c.prefetch, i, std::min(per_chunk, end_ - i), backward);
   }
 
   template <template <class, int, bool> class Pass, class Matrix>
   static void run(const Matrix& matrix, Chunk<S>& c) {
     for (const Panel<S>& panel : matrix) {
       if (panel.packets == 1)
-        Pass<S, 1, HasDeltaTerm>::run(panel, matrix.columns(), c);
+        Pass<S, 1, HasLookups>::run(panel, matrix.columns(), c);
       else if (panel.packets == 2)
-        Pass<S, 2, HasDeltaTerm>::run(panel, matrix.columns(), c);
+        Pass<S, 2, HasLookups>::run(panel, matrix.columns(), c);
       else
-        Pass<S, packets, HasDeltaTerm>::run(panel, matrix.columns(), c);
+        Pass<S, packets, HasLookups>::run(panel, matrix.columns(), c);
     }
   }
 
-  void prepare_backward(const Chunk<S>& c) {
-    transpose_tokens(buffers_.keys, c.tokens.k, dk_, c.count);
-    transpose_tokens(buffers_.queries, c.tokens.q, dk_, c.count);
-    transpose_tokens(buffers_.errors, c.tokens.e, dv_, c.count);
-    set_key_products(buffers_.queries, buffers_.key_queries);
-    c.weigh(buffers_.key_queries, true, buffers_.key_queries);
-    if constexpr (HasDeltaTerm) {
-      set_key_products(buffers_.keys, buffers_.key_keys);
-      c.weigh(buffers_.key_keys, false, buffers_.key_keys);
-      scale_by_betas(c, buffers_.key_keys);
+  // Updates in lanes, and gradients of the outputs.
+  void set_values(const Chunk<S>& c, Index i) const {
+    S scales[chunk_size] = {};
+    for (Index s = 0; s < c.count; ++s)
+      scales[s] = error_scale(c, s) * c.corrections[s].coefficients.beta;
+    const auto vector = [&](Index s) {
+      const Correction<S>& one = c.corrections[s];
+      if (one.betas == nullptr) return error(c, i, s);
+      b_.updates.set_product(s, error(c, i, s), one.betas);
+      scales[s] = error_scale(c, s);
+      return static_cast<const S*>(b_.updates[s]);
+    };
+    transpose_to_lanes({c.count, b_.zeros, dv_, vector}, scales, b_.update_lanes);
+    for (Index r = 0; r < c.reads; ++r) {
+      const Index last = layout.read(r);
+      b_.dy.set(r, rule_.output_gradient(token(i + last)),
+                c.corrections[last].coefficients.read_scale);
     }
-    std::fill_n(buffers_.error_dys, square, S(0));
-    std::fill_n(buffers_.error_dus, square, S(0));
-    std::fill_n(buffers_.dk, chunk * dk_, S(0));
   }
-  void set_key_products(const S* x, S* products) const {
-    for_columns<8>(chunk, [&](Index s, auto N) {
-      Group<OfTokens<S>, N()> sums;
-      set_zero<S>(sums);
-      add_product(sums, LeftFactor<S>{buffers_.keys, chunk}, RightFactor<S>{x + s, chunk, 1}, dk_);
-      store(sums, products + s * chunk, chunk);
-    });
+  // to_s = factor β ∘ x
+  void set_scaled(const ChunkRows<S>& to, Index s, const S* x, const Correction<S>& one,
+                  S factor) const {
+    if (one.betas == nullptr)
+      to.set(s, x, factor * one.coefficients.beta);
+    else
+      to.set_product(s, x, one.betas, factor);
   }
-  // Multiplies the weights of token s by −β_s.
-  static void scale_by_betas(const Chunk<S>& c, S* weights) {
-    for (Index s = 0; s < chunk; ++s)
-      for (Index t = 0; t < chunk; ++t) weights[t + chunk * s] *= -c.betas[s];
+  // The error of correction s is error_scale times this.
+  const S* error(const Chunk<S>& c, Index i, Index s) const {
+    if constexpr (HasLookups)
+      if (layout.looks_up(s)) return rule_.error(i + s);
+    return c.corrections[s].value;
+  }
+  S error_scale(const Chunk<S>& c, Index s) const {
+    return HasLookups && layout.looks_up(s) ? S(1) : c.corrections[s].coefficients.value_scale;
   }
 
-  // Adds to dβ and dk, and keeps the weighted products of errors for the forward pass.
-  void add_key_gradients(const Chunk<S>& c, S* weights) {
-    c.weigh(buffers_.error_dys, true, weights);
-    if constexpr (HasDeltaTerm) {
-      for (Index s = 0; s < c.count; ++s) *c.tokens.dbeta(s) += buffers_.error_dus[s + chunk * s];
-      c.weigh(buffers_.error_dus, false, weights + square);
-      std::copy_n(weights + square, square, buffers_.error_dus);
-      scale_by_betas(c, buffers_.error_dus);
+  // A read before the write sees its own token's update.
+  void add_own_products(Chunk<S>& c) const {
+    for (Index r = 0; r < c.reads; ++r) {
+      const Correction<S>& last = c.corrections[layout.read(r)];
+      dot_products({last.own_key}, {last.query}, dk_, c.key_queries.column(r) + layout.read(r));
     }
-    const auto decays = OfTokens<S>::load(c.until_last()), betas = OfTokens<S>::load(c.betas);
-    auto terms = OfTokens<S>::all(S(0));
-    for_columns<8>(dk_, [&](Index j, auto N) {
-      Group<OfTokens<S>, N()> dk;
-      load(dk, buffers_.dk + j * chunk, chunk);
-      for_parts(dk, [&](OfTokens<S>& one, Index) { one.scale(decays); });
-      add_updates(dk, weights, buffers_.queries + j * chunk, c.count);
-      if constexpr (HasDeltaTerm)
-        add_updates(dk, buffers_.error_dus, buffers_.keys + j * chunk, c.count);
-      for_parts(dk, [&](OfTokens<S>& one, Index i) {
-        one.scale(betas);
-        terms.add(one, OfTokens<S>::load(buffers_.keys + (j + i) * chunk));
-      });
-      store(dk, buffers_.dk + j * chunk, chunk);
-    });
-    add_to_tokens(c.tokens.dk, buffers_.dk, dk_, c.count);
-    if (c.tokens.decay_terms.data == nullptr) return;
-    S all[chunk];
-    terms.store(all);
-    for (Index s = 0; s < c.count; ++s) *c.tokens.decay_terms(s) = -all[s];
-  }
-  template <int N>
-  static EIGEN_ALWAYS_INLINE void add_updates(Group<OfTokens<S>, N>& dk, const S* weights,
-                                              const S* x, Index count) {
-    add_product(dk, LeftFactor<S>{weights, chunk}, RightFactor<S>{x, 1, chunk}, count);
   }
 
-  const BackwardTokens<S>& tokens_;
-  Index steps_, dv_, dk_;
+  // Products of the updates with dy and the removals, for both passes.
+  void set_error_products(const Chunk<S>& c, Index first) const {
+    const ErrorProducts<S> products = error_products(first);
+    ChunkSquare<S> all;
+    set_lane_products(b_.update_lanes, b_.dy, c.reads, all);
+    for (Index r = 0; r < c.reads; ++r) {
+      weigh(all.column(r), c.factors->reads.column(r), products.with_dy(r));
+      if constexpr (layout.reads_first)
+        products.with_dy(r)[layout.read(r)] = all.column(r)[layout.read(r)];
+    }
+    if constexpr (HasLookups) {
+      set_lane_products(b_.update_lanes, b_.removals, c.lookups, all);
+      for (Index l = 0; l < c.lookups; ++l) {
+        weigh(all.column(l), c.factors->lookups.column(l), products.with_removal(l));
+        std::copy_n(b_.removals[l], dv_, rule_.removal(first + layout.lookup(l)));
+      }
+    }
+  }
+
+  void add_key_gradients(const Chunk<S>& c, Index first) {
+    for (Index s = 0; s < c.count; ++s) {
+      const Correction<S>& one = c.corrections[s];
+      if (s % layout.per_token == 0) clear_decay_terms(token(first + s));
+      add_decay_terms(token(first + s), one.key, b_.dkeys[s], S(-1));
+      set_scaled(b_.updates, s, b_.du[s], one, one.coefficients.value_scale);
+      CorrectionGradient<S> g;
+      g.key = b_.dkeys[s];
+      g.value = b_.updates[s];
+      g.update = b_.du[s];
+      g.error = error(c, first, s);
+      g.error_scale = error_scale(c, s);
+      rule_.add(first + s, one, g);
+    }
+  }
+
+  void add_query_gradients(const Chunk<S>& c, Index first) {
+    for (Index s = 0; s < c.count; ++s) {
+      const Correction<S>& one = c.corrections[s];
+      const Index t = token(first + s);
+      CorrectionGradient<S> g;
+      if (layout.looks_up(s)) {
+        g.lookup = b_.dlookups[s / std::max<Index>(layout.lookup_step, 1)];
+        add_decay_terms(layout.lookup_before_decay ? t - 1 : t, one.lookup, g.lookup, S(1));
+      }
+      if (s % layout.per_token == layout.per_token - 1) {
+        const Index r = s / layout.per_token;
+        g.query = b_.dqueries[r];
+        add_decay_terms(layout.reads_first ? t - 1 : t, one.query, g.query, S(1));
+        if constexpr (layout.reads_first)
+          add_own_gradients(r, one, error_products(first).with_dy(r)[s], g);
+      }
+      rule_.add(first + s, one, g);
+    }
+  }
+  // Of the read's own update.
+  void add_own_gradients(Index r, const Correction<S>& one, S weight,
+                         CorrectionGradient<S>& g) const {
+    S* const dquery = b_.dqueries[r];
+    for (Index i = 0; i < dk_; ++i) dquery[i] += weight * one.own_key[i];
+    b_.queries.set(r, one.query, weight);
+    g.own_key = b_.queries[r];
+  }
+
+  Index token(Index i) const { return i / layout.per_token; }
+
+  // The terms of the decays' gradients between the decay of token t and the next, factor x ∘ dx.
+  void clear_decay_terms(Index t) const {
+    S* const terms = rule_.decay_terms(t);
+    if (terms != nullptr) std::fill_n(terms, per_channel ? dk_ : 1, S(0));
+  }
+  void add_decay_terms(Index t, const S* x, const S* dx, S factor) const {
+    if (token(first_) > t) return;
+    S* const terms = rule_.decay_terms(t);
+    if (terms == nullptr) return;
+    if constexpr (per_channel) {
+      for (Index i = 0; i < dk_; ++i) terms[i] += factor * x[i] * dx[i];
+    } else {
+      S sum;
+      dot_products({x}, {dx}, dk_, &sum);
+      *terms += factor * sum;
+    }
+  }
+
+  Rule& rule_;
+  Index first_, end_;  // corrections
+  Index dv_, dk_;
   S* error_products_;  // of every chunk, for the forward pass
-  ChunkBuffers<S> buffers_;
+  ChunkBuffers<S> b_;
+  ChunkKeys<layout, decay_kind, S> keys_;
+  ChunkFactors<S> factors_;
 };
 
 }  // namespace fw::detail

@@ -10,9 +10,10 @@
 /// \file
 /// Gradients of rules with input decays, W̄_t = W_{t−1} diag(α_t). The gradient of α_t is the column
 /// sum of W_{t−1} ∘ Ḡ_t, but no pass has both the state and its gradient. The passes do have the
-/// terms of a recurrence for r_t = α_t dα_t = Σ_rows W̄_t ∘ Ḡ_t:
+/// terms of a recurrence for r_t = α_t dα_t = Σ_rows W̄_t ∘ Ḡ_t, a sum over what happens between the
+/// decay of token t and the next:
 ///
-///     r_t = r_{t+1} + q_t ∘ W_tᵀ dy_t − k_t ∘ (G_tᵀ u_t + β_t W̄_tᵀ du_t)
+///     r_t = r_{t+1} + Σ_reads q ∘ dq − Σ_writes b ∘ db + Σ_look-ups a ∘ da
 ///
 /// The sequence is split into segments. At the end of a segment r is computed from the state and
 /// its gradient. Then the recurrence gives r at earlier tokens, and dα = r / α. One decay per token
@@ -26,7 +27,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Results of the forward pass, and buffers of the backward pass.
 template <class S, class State> struct DecayTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, update_gradients, decay_terms;
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals, decay_terms;
   std::vector<State> states;          // before tokens 0, C, 2C, … and after the last token
   std::vector<State> segment_states;  // the first states of the segments within C tokens
 };
@@ -37,8 +38,9 @@ template <class M, class Trace>
 void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
                       const ReadSequence<M>& queries, OutSequence<M>& out, Trace& trace) {
   const auto signature = m.signature();
-  const Index total = inputs.key.cols();
-  if constexpr (M::has_delta_term) trace.errors.resize(inputs.value.rows(), total);
+  const Index total = queries.query.cols();
+  constexpr Index per_token = corrections_per_token<M>();
+  if constexpr (M::has_delta_term) trace.errors.resize(s.W.rows(), per_token * total);
   trace.states.resize(static_cast<std::size_t>((total + decay_interval - 1) / decay_interval + 1),
                       s);
   auto stored = trace.states.begin();
@@ -46,44 +48,51 @@ void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
     *stored++ = s;
     const Index count = std::min(decay_interval, total - t);
     auto outputs = steps(out, signature.out(), t, count);
-    scan_by_kernel(
-        m, s, steps(inputs, signature.write(), t, count),
-        steps(queries, signature.read(), t, count), outputs,
-        M::has_delta_term ? columns_of(trace.errors).from(t) : Columns<typename M::Scalar>{});
+    scan_by_kernel(m, s, steps(inputs, signature.write(), t, count),
+                   steps(queries, signature.read(), t, count), outputs,
+                   M::has_delta_term ? columns_of(trace.errors).from(per_token * t)
+                                     : Columns<typename M::Scalar>{});
   }
   *stored = s;
 }
 
-/// The backward pass of a rule M. Sets the errors and buffers of `tokens`.
+/// The backward pass of a rule M. ds is the gradient of the final state on entry and of the initial
+/// state on return.
 template <class M, class Trace> class DecayBackward {
  public:
   using S = typename M::Scalar;
   using State = StateOf<M>;
 
-  DecayBackward(const M& m, Trace& trace, const BackwardTokens<S>& tokens,
-                const WriteSequence<M>& inputs, const WriteGradSequence<M>& dinputs)
-      : m_(m), trace_(trace), tokens_(tokens), inputs_(inputs), dinputs_(dinputs) {
-    trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : inputs.key.rows(),
-                             std::min(decay_interval, inputs.key.cols()));
+  DecayBackward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
+                const ReadSequence<M>& queries, const OutGradSequence<M>& dy, State& ds,
+                const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries)
+      : m_(m),
+        trace_(trace),
+        inputs_(inputs),
+        dinputs_(dinputs),
+        ds_(ds),
+        rule_(m, trace.states.front(), inputs, queries, dy, ds, dinputs, dqueries),
+        total_(queries.query.cols()) {
+    trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : ds.W.cols(),
+                             std::min(decay_interval, total_));
+    rule_.terms = columns_of(trace.decay_terms);
     if constexpr (M::has_delta_term) {
-      trace.update_gradients.resize(inputs.value.rows(), inputs.key.cols());
-      tokens_.e = columns_of(trace.errors);
-      tokens_.du = columns_of(trace.update_gradients);
+      trace.removals.resize(ds.W.rows(), trace.errors.cols());
+      rule_.errors = columns_of(trace.errors);
+      rule_.removals = columns_of(trace.removals);
     }
   }
 
-  /// ds is the gradient of the final state on entry and of the initial state on return.
-  void run(State& ds) {
-    const Index total = inputs_.key.cols();
+  void run() {
     for (std::size_t i = trace_.states.size() - 1; i-- > 0;) {
       const Index first = static_cast<Index>(i) * decay_interval;
-      Index end = std::min(total, first + decay_interval);
+      Index end = std::min(total_, first + decay_interval);
       std::size_t segment = begin_segments(trace_.states[i], first, end);
       const State* after = &trace_.states[i + 1];
       while (segment-- > 0) {
         const State& before = trace_.segment_states[segment];
         const Index begin = begins_[segment];
-        run_segment(before, *after, ds, begin, end - begin);
+        run_segment(before, *after, begin, end - begin);
         after = &before;
         end = begin;
       }
@@ -123,16 +132,16 @@ template <class M, class Trace> class DecayBackward {
     begins_[i] = t;
   }
 
-  void run_segment(const State& before, const State& after, State& ds, Index begin, Index count) {
+  void run_segment(const State& before, const State& after, Index begin, Index count) {
+    auto& G = ds_.W;
     if constexpr (M::decay_kind == DecayKind::scalar)
-      r_.setConstant(1, after.W.cwiseProduct(ds.W).sum());
+      r_.setConstant(1, after.W.cwiseProduct(G).sum());
     else
-      r_ = after.W.cwiseProduct(ds.W).colwise().sum().transpose();
+      r_ = after.W.cwiseProduct(G).colwise().sum().transpose();
     decayed_ = before;
     apply_decay(decayed_.W, token(begin).decay);
-    auto tokens = tokens_.from(begin);
-    tokens.decay_terms = columns_of(trace_.decay_terms);
-    backward_pairs<M::has_delta_term, M::decay_kind>(decayed_.W, ds.W, tokens, count);
+    rule_.terms_first = begin;
+    backward_chunks<M::has_delta_term, M::decay_kind>(rule_, decayed_.W, G, begin, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
     };
@@ -142,7 +151,8 @@ template <class M, class Trace> class DecayBackward {
       add_quotient(r_, token(begin + t).decay, d.decay);
     }
     auto d = gradient(begin);
-    apply_decay_vjp(before.W, token(begin).decay, ds.W, d.decay);
+    apply_decay_vjp(before.W, token(begin).decay, G, d.decay);
+    rule_.add_before_decay(begin, before.W, G);
   }
 
   static void add_quotient(const Vector& r, const S& decay, S& gradient) {
@@ -155,9 +165,11 @@ template <class M, class Trace> class DecayBackward {
 
   const M& m_;
   Trace& trace_;
-  BackwardTokens<S> tokens_;
   const WriteSequence<M>& inputs_;
   const WriteGradSequence<M>& dinputs_;
+  State& ds_;
+  RuleGradients<M> rule_;
+  Index total_;
   Vector r_;
   State decayed_;
   Index begins_[decay_interval];
@@ -169,9 +181,39 @@ template <class M, class Trace>
 void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
                     const ReadSequence<M>& queries, const OutGradSequence<M>& dy, StateOf<M>& ds,
                     const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
-  DecayBackward(m, trace, backward_tokens(m, inputs, queries, dy, dinputs, dqueries), inputs,
-                dinputs)
-      .run(ds);
+  DecayBackward<M, Trace>(m, trace, inputs, queries, dy, ds, dinputs, dqueries).run();
+}
+
+/// The trace of a rule without decays of tokens.
+template <class S> struct PlainTrace {
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals;
+};
+
+template <class M, class Trace>
+void scan_with_errors(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
+                      const ReadSequence<M>& queries, OutSequence<M>& out, Trace& trace) {
+  if constexpr (M::has_delta_term) {
+    trace.errors.resize(s.W.rows(), corrections_per_token<M>() * queries.query.cols());
+    scan_by_kernel(m, s, inputs, queries, out, columns_of(trace.errors));
+  } else {
+    scan_by_kernel(m, s, inputs, queries, out);
+  }
+}
+
+/// The gradients of a rule without decays, or with a constant decay that `W` has already and that
+/// the caller applies to ds.
+template <class M, class Trace>
+void plain_backward(const M& m, const StateOf<M>& initial, Trace& trace,
+                    const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                    const OutGradSequence<M>& dy, StateOf<M>& ds,
+                    const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
+  RuleGradients<M> rule(m, initial, inputs, queries, dy, ds, dinputs, dqueries);
+  if constexpr (M::has_delta_term) {
+    trace.removals.resize(ds.W.rows(), trace.errors.cols());
+    rule.errors = columns_of(trace.errors);
+    rule.removals = columns_of(trace.removals);
+  }
+  backward_chunks<M::has_delta_term, M::decay_kind>(rule, initial.W, ds.W, 0, queries.query.cols());
 }
 
 }  // namespace fw::detail

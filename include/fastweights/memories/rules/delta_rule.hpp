@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/kernels/backward/decay_gradients.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -120,27 +120,18 @@ class DeltaRule {
             OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
     detail::scan_by_kernel(*this, s, inputs, queries, out);
   }
-  /// The errors v_t − W_{t−1} k_t of the forward pass, and the gradients of the updates, d_v×T.
-  struct Trace {
-    Eigen::Matrix<S, Dynamic, Dynamic> errors, update_gradients;
-  };
-  static constexpr bool custom_backward = detail::KernelScalar<S> && !Normaliser::active &&
-                                          std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
+  using Trace = detail::PlainTrace<S>;
+  static constexpr bool custom_backward = detail::KernelScalar<S> && !Normaliser::active;
   void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
             const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out,
             Trace& trace) const requires custom_backward {
-    trace.errors.resize(dv(), inputs.key.cols());
-    detail::scan_by_kernel(*this, s, inputs, queries, out, detail::columns_of(trace.errors));
+    detail::scan_with_errors(*this, s, inputs, queries, out, trace);
   }
   void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& inputs,
                 const ReadSequence<DeltaRule>& queries, const OutGradSequence<DeltaRule>& dy,
                 OwnedState& ds, WriteGradSequence<DeltaRule> dinputs,
                 ReadGradSequence<DeltaRule> dqueries) const requires custom_backward {
-    trace.update_gradients.resize(dv(), inputs.key.cols());
-    auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
-    tokens.e = detail::columns_of(trace.errors);
-    tokens.du = detail::columns_of(trace.update_gradients);
-    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, inputs.key.cols());
+    detail::plain_backward(*this, initial, trace, inputs, queries, dy, ds, dinputs, dqueries);
   }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/kernels/backward/decay_gradients.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -93,13 +93,11 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
                 const OutGradSequence<HebbianMemory>& dy, OwnedState& ds,
                 WriteGradSequence<HebbianMemory> dinputs,
                 ReadGradSequence<HebbianMemory> dqueries) const requires detail::KernelScalar<S> {
-    auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
-    tokens.beta = {&rates_.rate, 0};
-    tokens.decays = {&rates_.decay, 0};
     if (inputs.key.cols() == 0) return;
     OwnedState decayed = initial;
     decayed.W *= rates_.decay;
-    detail::backward_pairs<has_delta_term, decay_kind>(decayed.W, ds.W, tokens, inputs.key.cols());
+    detail::PlainTrace<S> none;
+    detail::plain_backward(*this, decayed, none, inputs, queries, dy, ds, dinputs, dqueries);
     ds.W *= rates_.decay;
   }
   /// The kernels' coefficients of a token.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/kernels/backward/decay_gradients.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -96,8 +96,8 @@ class LinearAttention {
                 WriteGradSequence<LinearAttention> dinputs,
                 ReadGradSequence<LinearAttention> dqueries) const
       requires(detail::KernelScalar<S> && !Normaliser::active && !Sum::compensated) {
-    const auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
-    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, inputs.key.cols());
+    detail::PlainTrace<S> none;
+    detail::plain_backward(*this, initial, none, inputs, queries, dy, ds, dinputs, dqueries);
   }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>

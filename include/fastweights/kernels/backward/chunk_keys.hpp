@@ -1,0 +1,182 @@
+#pragma once
+
+#include <fastweights/kernels/backward/chunk.hpp>
+
+/// \file
+/// The work of a chunk that concerns vectors with one entry per column of W: keys, queries, look-up
+/// keys and their gradients. What the passes over the matrices do is in chunk_panels.hpp.
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// u_t·dy_s and u_t times the removal of look-up s, with the decays between them.
+template <class S> struct ErrorProducts {
+  S* all;
+  S* with_dy(Index s) const { return all + chunk_size * s; }
+  S* with_removal(Index s) const { return all + chunk_size * (chunk_size + s); }
+};
+
+/// No decay, or one per token.
+template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKeys {
+ public:
+  explicit ChunkKeys(Index) {}
+
+  /// For the backward pass: keys, queries and look-ups in lanes, and their products.
+  void set(Chunk<S>& c) const {
+    auto& b = c.buffers;
+    const Index n = b.keys.entries();
+    const auto& f = *c.factors;
+    constexpr S ones[chunk_size] = {1, 1, 1, 1, 1, 1, 1, 1};
+    transpose_to_lanes({c.count, b.zeros, n, [&](Index s) { return c.corrections[s].key; }}, ones,
+                       b.key_lanes);
+    for (Index i = 0; i < c.reads; ++i) b.queries.set(i, c.corrections[layout.read(i)].query);
+    transpose_to_lanes(b.queries, b.query_lanes);
+    set_products(c, b.queries, c.reads, f.reads, c.key_queries);
+    if constexpr (layout.lookup_step > 0) {
+      for (Index i = 0; i < c.lookups; ++i)
+        b.lookups.set(i, c.corrections[layout.lookup(i)].lookup);
+      set_products(c, b.lookups, c.lookups, f.lookups, c.key_lookups);
+      if constexpr (layout.looks_up_key && decay_kind == DecayKind::none)
+        c.lookup_lanes = b.key_lanes;
+      else if constexpr (layout.looks_up_key)
+        scale_lanes(b.key_lanes, f.until_lookup, n, b.lookup_lanes);
+      else
+        transpose_to_lanes({c.lookups, b.zeros, n, [&](Index i) { return b.lookups[i]; }},
+                           f.until_lookup, b.lookup_lanes);
+    }
+    if constexpr (decay_kind == DecayKind::none) return;
+    scale_lanes(b.key_lanes, f.until_end, n, b.key_lanes);
+    scale_lanes(b.query_lanes, f.until_read, n, b.query_lanes);
+  }
+  /// The keys' gradients, from Gᵀu in lanes.
+  void set_gradients(const Chunk<S>& c, const ErrorProducts<S>& products) const {
+    auto& b = c.buffers;
+    transpose_from_lanes(b.dkey_lanes, c.factors->until_end, b.dkeys);
+    for (Index t = 0; t < c.count; ++t) {
+      const Index first = layout.reads_first ? t / layout.per_token + 1 : t / layout.per_token;
+      b.queries.add_sum(first, c.reads, products.with_dy(0) + t, chunk_size, b.dkeys[t]);
+      if constexpr (layout.lookup_step > 0)
+        b.lookups.add_sum(t / layout.lookup_step + 1, c.lookups, products.with_removal(0) + t,
+                          chunk_size, b.dkeys[t]);
+    }
+  }
+  /// For the forward pass: the keys.
+  void set_rows(Chunk<S>& c) const {
+    for (Index s = 0; s < c.count; ++s) c.buffers.keys.set(s, c.corrections[s].key);
+    for (Index s = c.count; s < chunk_size; ++s) c.buffers.keys.clear(s);
+  }
+  /// The queries' and look-ups' gradients, from their products with the matrix before the chunk.
+  void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
+    auto& b = c.buffers;
+    const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
+      if (until != S(1)) to.set(i, to[i], until);
+      b.keys.add_sum(0, seen, weights, 1, to[i]);
+    };
+    for (Index i = 0; i < c.reads; ++i)
+      add(b.dqueries, i, c.factors->until_read[i], layout.seen_by_read(i), products.with_dy(i));
+    for (Index i = 0; i < c.lookups; ++i)
+      add(b.dlookups, i, c.factors->until_lookup[i], layout.seen_by_lookup(i),
+          products.with_removal(i));
+  }
+
+ private:
+  void set_products(Chunk<S>& c, const ChunkRows<S>& x, Index count, const ChunkSquare<S>& factors,
+                    ChunkSquare<S>& to) const {
+    set_lane_products(c.buffers.key_lanes, x, count, to);
+    for (Index i = 0; i < count; ++i) weigh(to.column(i), factors.column(i), to.column(i));
+    std::fill(to.column(count), to.column(chunk_size), S(0));
+  }
+};
+
+/// One decay per column: goes through what happens in order, and decays the keys.
+template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::per_channel, S> {
+ public:
+  explicit ChunkKeys(Index columns)
+      : decays_(thread_buffer<S, ChunkKeys>(ChunkRows<S>::padded(columns))) {}
+
+  void set(Chunk<S>& c) const {
+    auto& b = c.buffers;
+    const auto set_one = [&](const ChunkRows<S>& rows, const ChunkRows<S>& decayed, Index i,
+                             const S* x, Index seen, S until, const S* factors, S* to) {
+      S products[chunk_size];
+      rows.set(i, x);
+      detail::set_products(b.keys, seen, rows[i], products);
+      weigh(products, factors, to);
+      if (until == S(0))
+        decayed.clear(i);
+      else
+        decayed.set_product(i, rows[i], decays_);
+    };
+    decay_keys(c, [&](Event event, Index i, Index seen) {
+      if (event == Event::read)
+        set_one(b.queries, b.dqueries, i, c.corrections[layout.read(i)].query, seen,
+                c.factors->until_read[i], c.factors->reads.column(i), c.key_queries.column(i));
+      else if (event == Event::lookup)
+        set_one(b.lookups, b.dlookups, i, c.corrections[layout.lookup(i)].lookup, seen,
+                c.factors->until_lookup[i], c.factors->lookups.column(i), c.key_lookups.column(i));
+    });
+    std::fill(c.key_lookups.column(c.lookups), c.key_lookups.column(chunk_size), S(0));
+    transpose_to_lanes(b.keys, b.key_lanes);
+    transpose_to_lanes(b.dqueries, b.query_lanes);
+    if constexpr (layout.lookup_step > 0) transpose_to_lanes(b.dlookups, b.lookup_lanes);
+  }
+  void set_gradients(const Chunk<S>& c, const ErrorProducts<S>& products) const {
+    auto& b = c.buffers;
+    transpose_from_lanes(b.dkey_lanes, c.factors->until_end, b.dkeys);
+    for_events_backward<layout>(c.count, [&](Event event, Index i, Index seen) {
+      if (event == Event::read)
+        b.dkeys.add_to_all(seen, b.queries[i], products.with_dy(i));
+      else if (event == Event::lookup)
+        b.dkeys.add_to_all(seen, b.lookups[i], products.with_removal(i));
+      else if (event == Event::decay)
+        b.dkeys.scale_all(seen, b.decays[i]);
+    });
+  }
+  void set_rows(Chunk<S>& c) const {
+    decay_keys(c, [](Event, Index, Index) {});
+  }
+  void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
+    auto& b = c.buffers;
+    const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
+      to.set_product(i, to[i], decays_, until);
+      b.keys.add_sum(0, seen, weights, 1, to[i]);
+    };
+    decay_keys(c, [&](Event event, Index i, Index seen) {
+      if (event == Event::read)
+        add(b.dqueries, i, c.factors->until_read[i], seen, products.with_dy(i));
+      else if (event == Event::lookup)
+        add(b.dlookups, i, c.factors->until_lookup[i], seen, products.with_removal(i));
+    });
+  }
+
+ private:
+  // Calls f(event, i, writes) for every event. The keys in `buffers.keys` and the decays from the
+  // matrix before the chunk have the decays up to then.
+  template <class F> void decay_keys(Chunk<S>& c, const F& f) const {
+    auto& b = c.buffers;
+    const Index n = b.keys.entries();
+    for (Index s = 0; s < chunk_size; ++s) b.keys.clear(s);
+    std::fill_n(decays_, n, S(1));
+    bool decayed = !c.is_first;
+    for_events<layout>(c.count, [&](Event event, Index i, Index seen) {
+      if (event == Event::write) {
+        b.keys.set(i, c.corrections[i].key);
+      } else if (event == Event::decay) {
+        const S* const decays = c.corrections[i * layout.per_token].decays;
+        if (decayed && decays != nullptr) {
+          b.decays.set(i, decays);
+          b.keys.scale_all(seen, b.decays[i]);
+          for (Index j = 0; j < n; ++j) decays_[j] *= decays[j];
+        } else {
+          std::fill_n(b.decays[i], n, S(1));
+        }
+        decayed = true;
+      }
+      f(event, i, seen);
+    });
+    c.decays = decays_;
+  }
+
+  S* decays_;  // from the matrix before the chunk
+};
+
+}  // namespace fw::detail

@@ -1,0 +1,239 @@
+#pragma once
+
+#include <algorithm>
+#include <fastweights/kernels/backward/chunk_products.hpp>
+
+/// \file
+/// The vectors of a chunk of tokens, in two layouts: one after another (ChunkRows), and transposed,
+/// with the same entry of all vectors in SIMD lanes.
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// The most corrections of a chunk. Work within a chunk grows with it: 16 are slower for d = 64.
+inline constexpr Index chunk_size = 8;
+
+/// Some numbers for all corrections of a chunk. Entry (t, s) of a square is at t + chunk_size s.
+template <class S> struct ChunkSquare {
+  S data[chunk_size * chunk_size];
+  S* column(Index s) { return data + chunk_size * s; }
+  const S* column(Index s) const { return data + chunk_size * s; }
+};
+
+/// Up to `chunk_size` vectors, padded with zeros to whole packets.
+template <class S> class ChunkRows {
+ public:
+  /// The entries of such vectors in memory. The stride is no power of 2, so that they do not share
+  /// cache sets.
+  static Index padded(Index entries) { return (entries + lanes<S> - 1) / lanes<S> * lanes<S>; }
+  static Index stride_of(Index entries) { return padded(entries) + lanes<S>; }
+  static Index size_of(Index entries) { return chunk_size * stride_of(entries); }
+
+  ChunkRows() = default;
+  ChunkRows(S* data, Index entries)
+      : data_(data), entries_(entries), padded_(padded(entries)), stride_(stride_of(entries)) {
+    std::fill_n(data, size_of(entries), S(0));
+  }
+  EIGEN_ALWAYS_INLINE S* operator[](Index t) const { return data_ + t * stride_; }
+  Index stride() const { return stride_; }
+  Index entries() const { return entries_; }
+
+  /// x_t = y
+  EIGEN_ALWAYS_INLINE void set(Index t, const S* y) const {
+    combine(
+        t, y, y, [](Part&, const Part&) {}, [](S x, S) { return x; });
+  }
+  /// x_t = factor y
+  EIGEN_ALWAYS_INLINE void set(Index t, const S* y, S factor) const {
+    combine(
+        t, y, y, [=](Part& x, const Part&) { x.scale(factor); },
+        [=](S x, S) { return factor * x; });
+  }
+  /// x_t = factor y ∘ z
+  EIGEN_ALWAYS_INLINE void set_product(Index t, const S* y, const S* z, S factor = S(1)) const {
+    combine(
+        t, y, z,
+        [=](Part& x, const Part& by) {
+          x.scale(by);
+          x.scale(factor);
+        },
+        [=](S x, S by) { return factor * (x * by); });
+  }
+  void clear(Index t) const { std::fill_n((*this)[t], padded_, S(0)); }
+  /// x_t ← y ∘ x_t for t < count. `y` has an entry for the padding as well.
+  void scale_all(Index count, const S* y) const {
+    for_each([&](Index i) {
+      const Part factors = Part::load(y + i);
+      for (Index t = 0; t < count; ++t) change(t, i, [&](Part& x) { x.scale(factors); });
+    });
+  }
+  /// x_t += weights_t y for t < count
+  void add_to_all(Index count, const S* y, const S* weights) const {
+    for_each([&](Index i) {
+      const Part part = Part::load(y + i);
+      for (Index t = 0; t < count; ++t) change(t, i, [&](Part& x) { x.add(part, weights[t]); });
+    });
+  }
+  /// to += Σ_t weights[t · step] x_t for first ≤ t < end
+  void add_sum(Index first, Index end, const S* weights, Index step, S* to) const {
+    for_each([&](Index i) {
+      Part sum = Part::load(to + i);
+      for (Index t = first; t < end; ++t) sum.add(Part::load((*this)[t] + i), weights[t * step]);
+      sum.store(to + i);
+    });
+  }
+
+ private:
+  using Part = Rows<S, 1>;
+
+  template <class F> EIGEN_ALWAYS_INLINE void for_each(const F& f) const {
+    for (Index i = 0; i < padded_; i += Part::size) f(i);
+  }
+  template <class F> EIGEN_ALWAYS_INLINE void change(Index t, Index i, const F& f) const {
+    Part x = Part::load((*this)[t] + i);
+    f(x);
+    x.store((*this)[t] + i);
+  }
+  // x_t = f(y, z), with only the entries of y and z read.
+  template <class F, class G>
+  EIGEN_ALWAYS_INLINE void combine(Index t, const S* y, const S* z, const F& f, const G& g) const {
+    S* const x = (*this)[t];
+    const Index whole = entries_ / Part::size * Part::size;
+    for (Index i = 0; i < whole; i += Part::size) {
+      Part part = Part::load(y + i);
+      f(part, Part::load(z + i));
+      part.store(x + i);
+    }
+    for (Index i = whole; i < entries_; ++i) x[i] = g(y[i], z[i]);
+  }
+
+  S* data_ = nullptr;
+  Index entries_ = 0, padded_ = 0, stride_ = 0;
+};
+
+/// A number for every vector of a chunk, in SIMD lanes.
+template <class S>
+using InLanes = Rows<S, static_cast<int>(chunk_size / std::min(chunk_size, lanes<S>)),
+                     std::min(chunk_size, lanes<S>)>;
+
+/// A square block of numbers, transposed.
+template <class S> class TransposedBlock {
+ public:
+  static constexpr Index size = std::min(chunk_size, lanes<S>);
+  using Part = Rows<S, 1, size>;
+
+  /// From the rows row(0) … row(size − 1).
+  template <class F> EIGEN_ALWAYS_INLINE explicit TransposedBlock(const F& row) {
+    for (Index i = 0; i < size; ++i) rows_.packet[i] = row(i).packet;
+    if constexpr (size > 1) Eigen::internal::ptranspose(rows_);
+  }
+  EIGEN_ALWAYS_INLINE Part row(Index i) const { return {rows_.packet[i]}; }
+
+ private:
+  Eigen::internal::PacketBlock<PacketWithin<S, size>, static_cast<int>(size)> rows_;
+};
+
+/// Up to `chunk_size` vectors anywhere. Those beyond the last are 0.
+template <class S> struct ChunkPointers {
+  const S* vectors[chunk_size];
+  Index entries;
+
+  /// From x(t) for t < count; `zeros` has as many entries.
+  template <class F> ChunkPointers(Index count, const S* zeros, Index n, const F& x) : entries(n) {
+    for (Index t = 0; t < chunk_size; ++t) vectors[t] = t < count ? x(t) : zeros;
+  }
+};
+
+/// to[t + chunk_size i] = factors_t x_t[i]
+template <class S> void transpose_to_lanes(const ChunkPointers<S>& x, const S* factors, S* to) {
+  using Block = TransposedBlock<S>;
+  const Index whole = x.entries / Block::size * Block::size;
+  for (Index t = 0; t < chunk_size; t += Block::size) {
+    const auto by = Block::Part::load(factors + t);
+    for (Index i = 0; i < whole; i += Block::size) {
+      const Block block([&](Index r) { return Block::Part::load(x.vectors[t + r] + i); });
+      for (Index r = 0; r < Block::size; ++r) {
+        auto part = block.row(r);
+        part.scale(by);
+        part.store(to + t + chunk_size * (i + r));
+      }
+    }
+  }
+  for (Index i = whole; i < x.entries; ++i)
+    for (Index t = 0; t < chunk_size; ++t) to[t + chunk_size * i] = factors[t] * x.vectors[t][i];
+}
+/// to[t + chunk_size i] = x_t[i]
+template <class S> void transpose_to_lanes(const ChunkRows<S>& x, S* to) {
+  using Block = TransposedBlock<S>;
+  for (Index i = 0; i < x.entries(); i += Block::size)
+    for (Index t = 0; t < chunk_size; t += Block::size) {
+      const Block block([&](Index r) { return Block::Part::load(x[t + r] + i); });
+      for (Index r = 0; r < Block::size; ++r) block.row(r).store(to + t + chunk_size * (i + r));
+    }
+}
+/// x_t[i] = factors_t from[t + chunk_size i]
+template <class S>
+void transpose_from_lanes(const S* from, const S* factors, const ChunkRows<S>& x) {
+  using Block = TransposedBlock<S>;
+  for (Index i = 0; i < x.entries(); i += Block::size)
+    for (Index t = 0; t < chunk_size; t += Block::size) {
+      const auto scale = Block::Part::load(factors + t);
+      const Block block([&](Index r) {
+        auto part = Block::Part::load(from + t + chunk_size * (i + r));
+        part.scale(scale);
+        return part;
+      });
+      for (Index r = 0; r < Block::size; ++r) block.row(r).store(x[t + r] + i);
+    }
+}
+
+/// sums[t] = x_t·y for t < count, and 0 for the others.
+template <class S> void set_products(const ChunkRows<S>& x, Index count, const S* y, S* sums) {
+  using Part = Rows<S, 1>;
+  using Block = TransposedBlock<S>;
+  Part parts[chunk_size];
+  for (Part& part : parts) part = Part::all(S(0));
+  for (Index i = 0; i < x.entries(); i += Part::size) {
+    const Part factor = Part::load(y + i);
+    for (Index t = 0; t < chunk_size; ++t) parts[t].add(Part::load(x[t] + i), factor);
+  }
+  S stored[chunk_size * Part::size];
+  for (Index t = 0; t < chunk_size; ++t) parts[t].store(stored + t * Part::size);
+  for (Index t = 0; t < chunk_size; t += Block::size) {
+    const Block block([&](Index r) {
+      auto sum = Block::Part::load(stored + (t + r) * Part::size);
+      for (Index i = Block::size; i < Part::size; i += Block::size)
+        sum.add(Block::Part::load(stored + (t + r) * Part::size + i));
+      return sum;
+    });
+    auto sum = block.row(0);
+    for (Index r = 1; r < Block::size; ++r) sum.add(block.row(r));
+    sum.store(sums + t);
+  }
+  std::fill(sums + count, sums + chunk_size, S(0));
+}
+/// to[t + chunk_size s] = x_t·y_s, for x in lanes and at least s < count.
+template <class S>
+void set_lane_products(const S* x, const ChunkRows<S>& y, Index count, ChunkSquare<S>& to) {
+  const auto set = [&](Index s, auto N) FASTWEIGHTS_INLINE_LAMBDA {
+    Group<InLanes<S>, N()> sums;
+    set_zero<S>(sums);
+    add_product(sums, LeftFactor<S>{x, chunk_size}, RightFactor<S>{y[s], 1, y.stride()},
+                y.entries());
+    store(sums, to.column(s), chunk_size);
+  };
+  if (count > chunk_size / 2)
+    set(0, std::integral_constant<int, chunk_size>());
+  else
+    set(0, std::integral_constant<int, chunk_size / 2>());
+}
+/// to_t = factors_t x_t for n entries of x in lanes
+template <class S> void scale_lanes(const S* x, const S* factors, Index n, S* to) {
+  const auto by = InLanes<S>::load(factors);
+  for (Index i = 0; i < n; ++i) {
+    auto part = InLanes<S>::load(x + chunk_size * i);
+    part.scale(by);
+    part.store(to + chunk_size * i);
+  }
+}
+
+}  // namespace fw::detail
