@@ -190,17 +190,15 @@ inline constexpr bool is_tiny = are_tiny(decltype(StateOf<M>::W)::RowsAtCompileT
 /// One correction of a step.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::Scalar>& c,
-                                         Index j) {
+                                         [[maybe_unused]] Index j) {
   using S = typename M::Scalar;
   constexpr bool before = order_of<M>().lookup_before_decay;
-  if constexpr (corrections_per_token<M>() == 1) {
-    step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
-  } else if (j == 0) {
-    step_correction<M::decay_kind, M::has_delta_term>(s.W, static_cast<S*>(nullptr), c, before);
-  } else {
-    constexpr bool looks_up = M::has_delta_term && products_of<M>() != Products::removal;
-    step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
-  }
+  if constexpr (corrections_per_token<M>() > 1)
+    if (j > 0) {
+      constexpr bool looks_up = M::has_delta_term && products_of<M>() != Products::removal;
+      return step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
+    }
+  step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
 /// Writes a token and reads. Also writes the error of a rule with a delta term and one correction
