@@ -328,9 +328,8 @@ template <class M> constexpr bool assert_memory() {
       "apply(const Segment&, StateOf<M>&)");
   static_assert(
       !requires { &M::extend_by_sequence; } || ExtendsBySequence<M>,
-      "memory rule: `extend_by_sequence` exists, but the rule is not Mergeable, or it does not "
-      "take "
-      "(Segment&, WriteSequence<M>)");
+      "memory rule: `extend_by_sequence` exists, but does not take (Segment&, WriteSequence<M>), "
+      "or the rule is not Mergeable");
   static_assert(!(
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,

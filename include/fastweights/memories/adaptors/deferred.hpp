@@ -161,8 +161,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     return memory_.violation(t);
   }
   void write(OwnedState& s, const WriteToken<Deferred>& t) const {
-    write_token<false>(s, t, {t.key.col(0)},
-                       nullptr);  // the key is a placeholder for the unused query
+    const ReadToken<Deferred> unused{t.key.col(0)};
+    write_token<false>(s, t, unused, nullptr);
   }
   void step(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
             OutToken<Deferred> out) const {
