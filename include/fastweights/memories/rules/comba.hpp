@@ -74,15 +74,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Comba>& t,
-                                const ReadToken<Comba>& query,
-                                OutToken<Comba> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<Comba>& inputs, const ReadSequence<Comba>& queries,
-            OutSequence<Comba> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<Comba>& t, const ReadToken<Comba>&, Index, S*,

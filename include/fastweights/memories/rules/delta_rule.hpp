@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -38,6 +38,8 @@ class DeltaRule {
   using Sum = typename Normaliser::Sum;
   static constexpr auto decay_kind = Sum::decay_kind;
   static constexpr bool has_delta_term = true;
+  static constexpr bool kernel_backward =
+      !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -110,38 +112,6 @@ class DeltaRule {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<DeltaRule>& t,
-                                const ReadToken<DeltaRule>& query,
-                                OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
-            const ReadSequence<DeltaRule>& queries,
-            OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  /// The errors v_t − W_{t−1} k_t of the forward pass, and the gradients of the updates, d_v×T.
-  struct Trace {
-    Eigen::Matrix<S, Dynamic, Dynamic> errors, update_gradients;
-  };
-  static constexpr bool custom_backward = detail::KernelScalar<S> && !Normaliser::active &&
-                                          std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
-  void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
-            const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out,
-            Trace& trace) const requires custom_backward {
-    trace.errors.resize(dv(), inputs.key.cols());
-    detail::scan_by_kernel(*this, s, inputs, queries, out, detail::columns_of(trace.errors));
-  }
-  void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& inputs,
-                const ReadSequence<DeltaRule>& queries, const OutGradSequence<DeltaRule>& dy,
-                OwnedState& ds, WriteGradSequence<DeltaRule> dinputs,
-                ReadGradSequence<DeltaRule> dqueries) const requires custom_backward {
-    trace.update_gradients.resize(dv(), inputs.key.cols());
-    auto tokens = detail::backward_tokens(*this, inputs, queries, dy, dinputs, dqueries);
-    tokens.e = detail::columns_of(trace.errors);
-    tokens.du = detail::columns_of(trace.update_gradients);
-    detail::backward_pairs<has_delta_term, decay_kind>(initial.W, ds.W, tokens, inputs.key.cols());
-  }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<DeltaRule>& t,

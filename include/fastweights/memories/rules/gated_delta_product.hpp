@@ -112,17 +112,6 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaProduct>& t,
-      const ReadToken<GatedDeltaProduct>& query,
-      OutToken<GatedDeltaProduct> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaProduct>& inputs,
-            const ReadSequence<GatedDeltaProduct>& queries,
-            OutSequence<GatedDeltaProduct> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<GatedDeltaProduct>& t,

@@ -2,7 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
@@ -33,7 +33,7 @@ class GatedDeltaRule {
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
-  static constexpr bool has_delta_term = true;
+  static constexpr bool has_delta_term = true, kernel_backward = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -99,29 +99,6 @@ class GatedDeltaRule {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& query,
-      OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
-            const ReadSequence<GatedDeltaRule>& queries,
-            OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  using Trace = detail::DecayTrace<S, OwnedState>;
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
-            const ReadSequence<GatedDeltaRule>& queries, OutSequence<GatedDeltaRule> out,
-            Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_with_states(*this, s, inputs, queries, out, trace);
-  }
-  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& inputs,
-                const ReadSequence<GatedDeltaRule>& queries,
-                const OutGradSequence<GatedDeltaRule>& dy, OwnedState& ds,
-                WriteGradSequence<GatedDeltaRule> dinputs,
-                ReadGradSequence<GatedDeltaRule> dqueries) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, inputs, queries, dy, ds, dinputs, dqueries);
-  }
   /// The kernels' coefficients of a token.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedDeltaRule>& t,

@@ -99,16 +99,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaRule2>& t, const ReadToken<GatedDeltaRule2>& query,
-      OutToken<GatedDeltaRule2> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule2>& inputs,
-            const ReadSequence<GatedDeltaRule2>& queries,
-            OutSequence<GatedDeltaRule2> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<GatedDeltaRule2>& t,

@@ -32,7 +32,6 @@ class Longhorn {
   static constexpr auto decay_kind = detail::DecayKind::none;
   static constexpr bool has_delta_term = true;
   static constexpr Index key_buffers = 0, value_buffers = 1;
-  static constexpr bool by_kernel = detail::KernelScalar<S> && form == LonghornForm::exact;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -84,20 +83,10 @@ class Longhorn {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Longhorn>& t,
-                                const ReadToken<Longhorn>& query,
-                                OutToken<Longhorn> out) const requires by_kernel {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<Longhorn>& inputs,
-            const ReadSequence<Longhorn>& queries,
-            OutSequence<Longhorn> out) const requires by_kernel {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<Longhorn>& t, const ReadToken<Longhorn>&, Index,
-                  S* buffer, detail::Correction<S>& c) const {
+                  S* buffer, detail::Correction<S>& c) const requires(form == LonghornForm::exact) {
     Eigen::Map<Eigen::Array<S, Dv, 1>> step(buffer, signature_.dv);
     step = t.beta.array() / (S(1) + detail::product_sum(t.key, t.key) * t.beta.array());
     c.betas = step.data();

@@ -115,16 +115,6 @@ class LowRankRule {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<LowRankRule>& t,
-                                const ReadToken<LowRankRule>& query,
-                                OutToken<LowRankRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<LowRankRule>& inputs,
-            const ReadSequence<LowRankRule>& queries,
-            OutSequence<LowRankRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<LowRankRule>& t, const ReadToken<LowRankRule>&,

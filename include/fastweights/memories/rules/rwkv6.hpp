@@ -88,10 +88,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  void scan(OwnedState& s, const WriteSequence<Rwkv6>& inputs, const ReadSequence<Rwkv6>& queries,
-            OutSequence<Rwkv6> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState& s, const WriteToken<Rwkv6>& t, const ReadToken<Rwkv6>&, Index,
