@@ -36,7 +36,8 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
 /// in [0, 2]. Stable if p is a multiple of k, as in the source, and 0 ≤ β k·p ≤ 2 α. A zero key
 /// writes nothing. Throws std::invalid_argument when a size does not fit. Hu et al. 2025, arXiv
 /// 2506.02475.
-template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
+template <class S, int Dk = Dynamic, int Dv = Dk>
+class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = KeyValueLookupBetaDecay<Dk, Dv>;
@@ -84,17 +85,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
   }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<Comba>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<Comba>& t) const {
     g.add(t.lookup, t.value, t.beta, t.decay, t.key);
   }
-  void extend_by_sequence(
-      Segment& g, const WriteSequence<Comba>& inputs) const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

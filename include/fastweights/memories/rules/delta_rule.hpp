@@ -30,7 +30,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// 2024, arXiv 2406.06484, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser,
           template <int, int> class Inputs = KeyValueBeta>
-class DeltaRule {
+class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, Inputs>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -165,17 +165,10 @@ class DeltaRule {
   static constexpr bool mergeable =
       !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
 
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const requires mergeable { return Segment::empty(dk(), dv()); }
-  void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g,
+              const WriteToken<DeltaRule>& t) const requires mergeable {
     g.add(t.key, t.value, t.beta, S(1), t.key);
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<DeltaRule>& inputs) const
-      requires(mergeable&& detail::KernelScalar<S>) {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }
 
  private:
   // u = write · β (v − read · W k). Without a normaliser write = read = 1, with one write = w g and

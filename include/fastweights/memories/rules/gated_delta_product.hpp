@@ -34,7 +34,8 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 /// columns of keys, values and strengths. Cost per token: (4 N + 3) d_v d_k flops. β is in [0, 2].
 /// Stable for β‖k‖² ≤ 2: normalise the keys. A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
-template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaProduct {
+template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk>
+class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk, Dv>, S, Dk, Dv> {
   static_assert(N > 0, "GatedDeltaProduct: N is the number of writes per token");
 
  public:
@@ -122,21 +123,13 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
   }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<GatedDeltaProduct>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaProduct>& t) const {
     for (Index j = 0; j < N; ++j) {
       const auto key = t.key.col(j);
       const S decay = j == 0 ? t.decay : S(1);
       g.add(decay * key, t.value.col(j), t.beta(0, j), decay, key);
     }
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaProduct>& inputs)
-      const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

@@ -25,7 +25,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueBetaDecay>
-class GatedDeltaRule {
+class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -137,17 +137,9 @@ class GatedDeltaRule {
   }
 
   /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(dk(), dv()); }
-  void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaRule>& t) const {
     g.add(detail::decayed(t.decay, t.key), t.value, t.beta, t.decay, t.key);
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule>& inputs)
-      const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Index dv() const { return signature_.dv; }

@@ -36,7 +36,8 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// Shapes: W d_v×d_k, k, q, α and b d_k, v, y and w d_v. Cost per token: 7 d_v d_k flops. b and w
 /// are in [0, 2]. Stable for Σ_i b_i k_i² ≤ 2. A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. arXiv 2605.22791.
-template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
+template <class S, int Dk = Dynamic, int Dv = Dk>
+class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = KeyValueDecayEraseWrite<Dk, Dv>;
@@ -113,18 +114,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
   }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<GatedDeltaRule2>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaRule2>& t) const {
     with_lookup(t, [&](const auto& lookup, const auto& value)
                        FASTWEIGHTS_INLINE_LAMBDA { g.add(lookup, value, S(1), t.decay, t.key); });
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule2>& inputs)
-      const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.

@@ -58,7 +58,7 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
 /// 2503.14456; IPLR as in flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueRemovalVectorDecay>
-class LowRankRule {
+class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -130,9 +130,7 @@ class LowRankRule {
   }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<LowRankRule>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<LowRankRule>& t) const {
     // W a bᵀ is a correction with β = −1, and v kᵀ one that looks up nothing.
     const auto nothing = detail::PlainArray<S, Dk, 1>::Zero(signature_.dk);
     const auto none = detail::PlainArray<S, Dv, 1>::Zero(signature_.dv);
@@ -142,12 +140,6 @@ class LowRankRule {
       g.add(t.removal, none, S(-1), S(1), t.replacement);
     g.add(nothing, t.value, S(1), S(1), t.key);
   }
-  void extend_by_sequence(
-      Segment& g, const WriteSequence<LowRankRule>& inputs) const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;
