@@ -84,7 +84,8 @@ static_assert(
 static_assert(in_all_scalars_and_sizes<Delta>(
     {.chunks = true, .merges = true, .kernels = true, .traced = true}));
 static_assert(in_all_scalars_and_sizes<NormalisedDelta>({.chunks = true, .kernels = true}));
-static_assert(in_all_scalars_and_sizes<VectorDelta>({.chunks = true, .kernels = true}));
+static_assert(
+    in_all_scalars_and_sizes<VectorDelta>({.chunks = true, .kernels = true, .traced = true}));
 static_assert(in_all_scalars_and_sizes<Gated>({.merges = true, .kernels = true, .traced = true}));
 static_assert(in_all_scalars_and_sizes<SimpleGated>(
     {.chunks = true, .merges = true, .kernels = true, .traced = true}));

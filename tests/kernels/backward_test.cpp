@@ -1,16 +1,14 @@
-#include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
-#include <fastweights/testing/sequences.hpp>
 
-#include "support/catch.hpp"
-#include "support/largest_entry.hpp"
+#include "kernels/gradients.hpp"
 
-// Gradients by kernels in double against gradients by steps in long double, which has no kernels.
 namespace {
+
+using gradients::check;
 
 using fw::Dynamic;
 using fw::Index;
@@ -19,79 +17,6 @@ template <class S>
 using PerKey = fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>;
 template <class S>
 using OneDecay = fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>;
-
-template <class M> struct Run {
-  fw::testing::Sequences<M> all, gradients;
-  fw::StateOf<M> state, dstate;
-
-  Run(const M& m, Index steps) : state(fw::initial_state(m)), dstate(state) {
-    fw::Random random(5);
-    all = fw::testing::random_sequences(m, steps, random);
-    random.fill(state.W);
-    random.fill(dstate.W);
-  }
-
-  template <class Other> Run(const Other& o, const M& m) : state(fw::initial_state(m)) {
-    const auto copy = [](auto& to, const auto& from) {
-      to = from.template cast<typename M::Scalar>();
-    };
-    fw::for_each_member([&](auto, auto& to, const auto& from) { copy(to, from); }, all.inputs,
-                        o.all.inputs);
-    copy(all.queries.query, o.all.queries.query);
-    copy(all.outputs.output, o.all.outputs.output);
-    gradients = all;
-    copy(state.W, o.state.W);
-    dstate = state;
-    copy(dstate.W, o.dstate.W);
-  }
-
-  auto in() const { return fw::view<fw::WriteSequence<M>>(all.inputs); }
-  auto queries() const { return fw::view<fw::ReadSequence<M>>(all.queries); }
-
-  // The gradient of y is y.
-  void forward_and_backward(const M& m, bool with_checkpoints) {
-    const fw::StateOf<M> initial = state;
-    fw::Checkpoints<M> checkpoints;
-    fw::scan(m, state, in(), queries(), fw::view<fw::OutSequence<M>>(all.outputs), checkpoints);
-    const auto dy = fw::view<fw::OutGradSequence<M>>(all.outputs);
-    const auto dinputs = fw::view<fw::WriteGradSequence<M>>(gradients.inputs);
-    const auto dqueries = fw::view<fw::ReadGradSequence<M>>(gradients.queries);
-    if (with_checkpoints)
-      fw::backward(m, checkpoints, in(), queries(), dy, dstate, dinputs, dqueries);
-    else
-      fw::backward(m, initial, in(), queries(), dy, dstate, dinputs, dqueries);
-  }
-};
-
-template <class A, class B> double difference(const A& a, const B& b) {
-  if (b.size() == 0) return 0;
-  const auto error = largest_entry(a.template cast<long double>() - b);
-  if (error == 0) return 0;  // all gradients before a decay of 0 are 0
-  const auto worst = static_cast<double>(error / b.cwiseAbs().maxCoeff());
-  return std::isnan(worst) ? 1e300 : worst;
-}
-
-// `change` may modify the sequence. The error limit is multiplied by `looser`.
-template <class M, class Exact, class Change = void (*)(fw::testing::Sequences<M>&)>
-void check(
-    const M& m, const Exact& exact, Index steps, Change change = [](auto&) {}, double looser = 1) {
-  for (const bool with_checkpoints : {true, false}) {
-    Run<M> ours(m, steps);
-    change(ours.all);
-    ours.gradients = ours.all;  // nonzero, because gradients accumulate
-    Run<Exact> truth(ours, exact);
-    ours.forward_and_backward(m, with_checkpoints);
-    truth.forward_and_backward(exact, true);
-    INFO(M::name << " d_v " << ours.state.W.rows() << " d_k " << ours.state.W.cols() << " T "
-                 << steps);
-    const double limit = looser * 1e-14 * static_cast<double>(4 + steps / 8);
-    fw::for_each_member(
-        [&](auto, const auto& a, const auto& b) { CHECK(difference(a, b) <= limit); },
-        ours.gradients.inputs, truth.gradients.inputs);
-    CHECK(difference(ours.gradients.queries.query, truth.gradients.queries.query) <= limit);
-    CHECK(difference(ours.dstate.W, truth.dstate.W) <= limit);
-  }
-}
 
 void check_rules(Index dk, Index dv, Index steps) {
   using Long = long double;

@@ -14,7 +14,6 @@ namespace {
 template <class S> struct KernelRule : GatedRule<S> {
   static constexpr auto decay_kind = fw::DecayKind::scalar;
   static constexpr bool has_delta_term = false;
-  using OwnedState = typename GatedRule<S>::OwnedState;
   template <class T> KernelRule<T> cast() const { return {{this->dk, this->dv}}; }
 
   template <class AnyState>
@@ -22,20 +21,11 @@ template <class S> struct KernelRule : GatedRule<S> {
                                         const fw::ReadToken<KernelRule>&) const {
     return {.beta = t.beta, .decay = S(1) - t.beta};
   }
-  void step(OwnedState& s, const fw::WriteToken<KernelRule>& t,
-            const fw::ReadToken<KernelRule>& query,
-            fw::OutToken<KernelRule> out) const requires fw::KernelScalar<S> {
-    fw::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const fw::WriteSequence<KernelRule>& inputs,
-            const fw::ReadSequence<KernelRule>& queries,
-            fw::OutSequence<KernelRule> out) const requires fw::KernelScalar<S> {
-    fw::scan_by_kernel(*this, s, inputs, queries, out);
-  }
 };
 
 TEST_CASE("kernels: a rule of one's own", "[kernels]") {
-  static_assert(fw::assert_memory<KernelRule<float>>() && fw::CustomScan<KernelRule<float>>);
+  static_assert(fw::assert_memory<KernelRule<float>>() && fw::KernelRule<KernelRule<float>>);
+  static_assert(fw::FusedStep<KernelRule<float>> && fw::CustomScan<KernelRule<float>>);
   for (const Index d : {1, 3, 17, 64, 65}) check(KernelRule<double>{{d, d}}, 9);
   check(fw::Deferred(KernelRule<double>{{.dk = 5, .dv = 17}}), 20);
   CHECK(fw::testing::gradient_error(KernelRule<double>{{.dk = 4, .dv = 5}}, 20).worst <= 1e-12);

@@ -1,3 +1,4 @@
+#include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
@@ -69,8 +70,8 @@ TEST_CASE("kernels: errors of few rows", "[kernels]") {
     using M = fw::DeltaRule<float>;
     const M m({.key_size = d});
     Run<M> run(m, 6), plain(m, 6);
-    M::Trace trace;
-    m.scan(run.state, run.in(), run.queries(), run.out(), trace);
+    fw::Checkpoints<M> checkpoints;
+    fw::scan(m, run.state, run.in(), run.queries(), run.out(), checkpoints);
     Eigen::MatrixXf errors(d, 6);
     Index t = 0;
     plain.each(m, [&](const auto& w, const auto&, const auto&) {
@@ -78,7 +79,7 @@ TEST_CASE("kernels: errors of few rows", "[kernels]") {
       m.write(plain.state, w);
     });
     INFO("d " << d);
-    CHECK(difference(trace.errors, errors) <= 1e-5);
+    CHECK(difference(checkpoints.trace.errors, errors) <= 1e-5);
   }
 }
 

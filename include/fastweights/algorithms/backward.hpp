@@ -31,7 +31,7 @@ namespace detail {
 template <class M> struct TraceOf {
   struct type {};
 };
-template <TracedBackward M> struct TraceOf<M> { using type = typename M::Trace; };
+template <TracedBackward M> struct TraceOf<M> { using type = typename BackwardFormsOf<M>::Trace; };
 
 }  // namespace detail
 
@@ -161,7 +161,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
   if constexpr (TracedBackward<M>) {
     detail::store_state<M>(checkpoints.states, 0, state);
-    m.scan(state, inputs, queries, outputs, checkpoints.trace);
+    detail::backward_forms(m).scan(state, inputs, queries, outputs, checkpoints.trace);
   } else {
     detail::scan_segments(m, state, inputs, queries, outputs, total, checkpoints);
   }
@@ -188,11 +188,12 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
                        detail::check_chunks(M::name, inputs, signature.write()));
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
+  [[maybe_unused]] const auto& forms = detail::backward_forms(m);
   if constexpr (TracedBackward<M>) {
-    m.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,
-               dqueries);
+    forms.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,
+                   dqueries);
   } else if constexpr (CustomBackward<M>) {
-    m.backward(checkpoints.states[0], inputs, queries, dy, ds, dinputs, dqueries);
+    forms.backward(checkpoints.states[0], inputs, queries, dy, ds, dinputs, dqueries);
   } else {
     const Index segments = (total + checkpoints.interval - 1) / checkpoints.interval;
     for (Index i = segments - 1; i >= 0; --i) {

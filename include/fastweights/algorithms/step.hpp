@@ -43,7 +43,7 @@ template <Memory M>
 EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& state, WriteToken<M> input,
                                   ReadToken<M> query, OutToken<M> output) {
   if constexpr (FusedStep<M>) {
-    m.step(state, input, query, output);
+    scan_forms(m).step(state, input, query, output);
   } else if constexpr (reads_first<M>()) {
     m.read(state, query, output);
     m.write(state, input);

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <fastweights/core/carriers.hpp>
+#include <fastweights/core/forms.hpp>
 #include <string_view>
 
 /// \file
@@ -72,17 +73,19 @@ concept PureRead = Memory<M> &&
   m.read(s, query, y);
 };
 
-/// Has its own step, equal to write then read up to rounding.
+/// Has its own step, equal to write then read up to rounding. The kernels give it to their rules.
 template <class M>
-concept FusedStep = Memory<M> &&
-    requires(const M& m, StateOf<M>& s, WriteToken<M> input, ReadToken<M> query, OutToken<M> y) {
+concept FusedStep = Memory<M> && requires(const detail::ScanFormsOf<M>& m, StateOf<M>& s,
+                                          WriteToken<M> input, ReadToken<M> query, OutToken<M> y) {
   m.step(s, input, query, y);
 };
 
-/// Has its own scan, equal to step after step up to rounding, for finite inputs.
+/// Has its own scan, equal to step after step up to rounding, for finite inputs. The kernels give
+/// it to their rules.
 template <class M>
-concept CustomScan = Memory<M> && requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs,
-                                           ReadSequence<M> queries, OutSequence<M> y) {
+concept CustomScan = Memory<M> &&
+    requires(const detail::ScanFormsOf<M>& m, StateOf<M>& s, WriteSequence<M> inputs,
+             ReadSequence<M> queries, OutSequence<M> y) {
   m.scan(s, inputs, queries, y);
 };
 
@@ -116,16 +119,17 @@ concept StepDifferentiable = Memory<M> &&
 /// Has its own backward pass over a whole sequence.
 template <class M>
 concept CustomBackward = Memory<M> &&
-    requires(const M& m, const StateOf<M>& s, WriteSequence<M> inputs, ReadSequence<M> queries,
-             OutGradSequence<M> dy, StateOf<M>& ds, WriteGradSequence<M> dinputs,
-             ReadGradSequence<M> dqueries) {
+    requires(const detail::BackwardFormsOf<M>& m, const StateOf<M>& s, WriteSequence<M> inputs,
+             ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
+             WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
   m.backward(s, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
 /// Has a scan that stores intermediate results in a Trace.
 template <class M>
 concept TracedScan = Memory<M> &&
-    requires(const M& m, StateOf<M>& s, typename M::Trace& trace, WriteSequence<M> inputs,
+    requires(const detail::BackwardFormsOf<M>& m, StateOf<M>& s,
+             typename detail::BackwardFormsOf<M>::Trace& trace, WriteSequence<M> inputs,
              ReadSequence<M> queries, OutSequence<M> y) {
   m.scan(s, inputs, queries, y, trace);
 };
@@ -133,9 +137,10 @@ concept TracedScan = Memory<M> &&
 /// Has its own backward pass, which uses the Trace of the forward pass.
 template <class M>
 concept TracedBackward = CustomScan<M> && TracedScan<M> &&
-    requires(const M& m, const StateOf<M>& initial, StateOf<M>& ds, typename M::Trace& trace,
-             WriteSequence<M> inputs, ReadSequence<M> queries, OutGradSequence<M> dy,
-             WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
+    requires(const detail::BackwardFormsOf<M>& m, const StateOf<M>& initial, StateOf<M>& ds,
+             typename detail::BackwardFormsOf<M>::Trace& trace, WriteSequence<M> inputs,
+             ReadSequence<M> queries, OutGradSequence<M> dy, WriteGradSequence<M> dinputs,
+             ReadGradSequence<M> dqueries) {
   m.backward(initial, trace, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
@@ -202,6 +207,18 @@ template <class M> constexpr bool reads_first() {
 }
 
 namespace detail {
+
+// Whether M has members for the kernels, and a scalar that these have.
+template <class M>
+inline constexpr bool in_kernel_scalar =
+    std::same_as<typename M::Scalar, float> || std::same_as<typename M::Scalar, double>;
+template <class M> inline constexpr bool has_kernel_members = requires {
+  &M::template coefficients<StateOf<M>>;
+}
+|| requires { &M::template correction<StateOf<M>>; };
+template <class M> inline constexpr bool says_kernel_backward = requires {
+  requires M::kernel_backward;
+};
 
 // Makes the compiler check that f gives every size of its record.
 template <class F> constexpr void instantiate(const F&) {}
@@ -300,6 +317,12 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `scan` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
+      !detail::has_kernel_members<M> || !detail::in_kernel_scalar<M> || FusedStep<M> ||
+          CustomScan<M>,
+      "memory rule: `coefficients` or `correction` exists, but the kernels cannot use it: it does "
+      "not take what kernels/rule.hpp says, or `decay_kind`, `has_delta_term` or the state's W is "
+      "missing");
+  static_assert(
       !requires(const M& m) { &M::chunk; } || Chunkable<M>,
       "memory rule: `chunk` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
@@ -308,6 +331,10 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");
+  static_assert(!detail::says_kernel_backward<M> || !detail::in_kernel_scalar<M> ||
+                    CustomBackward<M> || TracedBackward<M>,
+                "memory rule: `kernel_backward` is true, but the kernels do not run the rule, or "
+                "`#include <fastweights/kernels/backward/forms.hpp>` is missing");
   static_assert(!TracedScan<M> || TracedBackward<M>,
                 "memory rule: `scan` takes a Trace, but a `scan` without it is missing or "
                 "`backward(const StateOf<M>& initial, Trace&, WriteSequence<M>, ReadSequence<M>, "
@@ -328,9 +355,8 @@ template <class M> constexpr bool assert_memory() {
       "apply(const Segment&, StateOf<M>&)");
   static_assert(
       !requires { &M::extend_by_sequence; } || ExtendsBySequence<M>,
-      "memory rule: `extend_by_sequence` exists, but the rule is not Mergeable, or it does not "
-      "take "
-      "(Segment&, WriteSequence<M>)");
+      "memory rule: `extend_by_sequence` exists, but does not take (Segment&, WriteSequence<M>), "
+      "or the rule is not Mergeable");
   static_assert(!(
                     requires { &M::write_vjp; } || requires { &M::read_vjp; }) ||
                     StepDifferentiable<M>,

@@ -7,7 +7,8 @@
 #include <fastweights/kernels/scan/scan.hpp>
 
 /// \file
-/// A rule's step and scan by the kernels. The rule has a matrix W in its state, and these members:
+/// The kernels give a rule in float or double its step and its scan. The rule has a matrix W in its
+/// state, and these members:
 ///
 ///     static constexpr DecayKind decay_kind;  // how W decays
 ///     static constexpr bool has_delta_term;   // whether a write subtracts the retrieved value
@@ -31,6 +32,9 @@
 /// With `reads_first` the read sees W before the token, and own_key·q times the token's update. The
 /// kernels call these functions for every correction in order. They must not use W, but may update
 /// the other members of the state, and must accept any state type that has these members.
+///
+/// A rule that does more in a step or a scan has its own members `step` and `scan`, which may call
+/// step_by_kernel and scan_by_kernel.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -81,7 +85,12 @@ constexpr Index buffer_size([[maybe_unused]] Index dk, [[maybe_unused]] Index dv
   if constexpr (requires { M::key_buffers; }) return M::key_buffers * dk + M::value_buffers * dv;
   return 0;
 }
-/// Whether M has `correction` instead of `coefficients`.
+/// Whether M has `coefficients` or, instead, `correction`.
+template <class M>
+inline constexpr bool has_coefficients = requires(const M& m, StateOf<M>& s, const WriteToken<M>& t,
+                                                  const ReadToken<M>& q) {
+  { m.coefficients(s, t, q) } -> std::convertible_to<TokenCoefficients<typename M::Scalar>>;
+};
 template <class M>
 inline constexpr bool has_corrections = requires(const M& m, StateOf<M>& s, const WriteToken<M>& t,
                                                  const ReadToken<M>& q,
@@ -190,17 +199,15 @@ inline constexpr bool is_tiny = are_tiny(decltype(StateOf<M>::W)::RowsAtCompileT
 /// One correction of a step.
 template <class M, class State>
 EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::Scalar>& c,
-                                         Index j) {
+                                         [[maybe_unused]] Index j) {
   using S = typename M::Scalar;
   constexpr bool before = order_of<M>().lookup_before_decay;
-  if constexpr (corrections_per_token<M>() == 1) {
-    step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
-  } else if (j == 0) {
-    step_correction<M::decay_kind, M::has_delta_term>(s.W, static_cast<S*>(nullptr), c, before);
-  } else {
-    constexpr bool looks_up = M::has_delta_term && products_of<M>() != Products::removal;
-    step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
-  }
+  if constexpr (corrections_per_token<M>() > 1)
+    if (j > 0) {
+      constexpr bool looks_up = M::has_delta_term && products_of<M>() != Products::removal;
+      return step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
+    }
+  step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
 /// Writes a token and reads. Also writes the errors of a rule's corrections, unless their columns
@@ -270,6 +277,49 @@ void scan_by_kernel(const M& m, State& s, const WriteSequence<M>& inputs,
 }  // namespace fw::detail
 
 namespace fw::inline FASTWEIGHTS_ABI {
+
+/// A rule with the members above.
+template <class M>
+concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
+    requires(StateOf<M>& s) {
+  { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
+  { M::has_delta_term } -> std::convertible_to<bool>;
+  s.W.colStride();
+} && M::decay_kind != detail::DecayKind::per_row &&
+    (detail::has_coefficients<M> || detail::has_corrections<M>);
+
+namespace detail {
+
+/// Whether a rule has a member `step` or `scan`.
+template <class M>
+concept HasOwnScan = requires {
+  &M::step;
+}
+|| requires { &M::scan; }
+|| requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs, ReadSequence<M> queries,
+            OutSequence<M> out) {
+  m.scan(s, inputs, queries, out);
+};
+
+/// The step and scan of a rule by the kernels.
+template <class M> struct KernelScan {
+  const M& m;
+
+  EIGEN_ALWAYS_INLINE void step(StateOf<M>& s, const WriteToken<M>& input,
+                                const ReadToken<M>& query, const OutToken<M>& out) const {
+    step_by_kernel(m, s, input, query, out);
+  }
+  void scan(StateOf<M>& s, const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+            OutSequence<M> out) const {
+    scan_by_kernel(m, s, inputs, queries, out);
+  }
+};
+template <KernelRule M>
+requires(!HasOwnScan<M>) struct ScanForms<M> {
+  using type = KernelScan<M>;
+};
+
+}  // namespace detail
 
 // For rules of your own (docs/adding_a_rule.md).
 using detail::Correction;

@@ -1,4 +1,4 @@
-// error: memory rule: `extend_by_sequence` exists, but the rule is not Mergeable, or it does not take
+// error: memory rule: `extend_by_sequence` exists, but does not take
 #include "example.hpp"
 
 struct WrongExtend : Rule<> {

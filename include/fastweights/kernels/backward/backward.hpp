@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/backward/chunk_passes.hpp>
+#include <fastweights/kernels/backward/pair_passes.hpp>
 
 /// \file
 /// Gradients of a kernel rule over a whole sequence. Inputs are the first state and, for
@@ -25,20 +26,44 @@
 /// So G b and Gᵀ u need only one G, with one update per chunk: 14 d_v d_k flops per correction that
 /// looks up and is read, and about 20 chunk (d_v + d_k) within a chunk. Gᵀ u has the tokens in SIMD
 /// lanes and needs no transposed matrix.
+///
+/// Small matrices of rules with one correction per token, a = b = own key and one β go pair by
+/// pair, and Gᵀ u takes a third pass (PairPasses): within a chunk there is too much work besides.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-#define FASTWEIGHTS_CHUNK_PANELS(keyword, S, R)                                              \
-  keyword template void ChunkGradients<S, R, false>::run(const Panel<S>&, Index, Chunk<S>&); \
-  keyword template void ChunkGradients<S, R, true>::run(const Panel<S>&, Index, Chunk<S>&);  \
-  keyword template void ChunkQueries<S, R, false>::run(const Panel<S>&, Index, Chunk<S>&);   \
-  keyword template void ChunkQueries<S, R, true>::run(const Panel<S>&, Index, Chunk<S>&)
+#define FASTWEIGHTS_CHUNK_PANELS(keyword, S, R, HasLookups)                                       \
+  keyword template void ChunkGradients<S, R, HasLookups>::run(const Panel<S>&, Index, Chunk<S>&); \
+  keyword template void ChunkQueries<S, R, HasLookups>::run(const Panel<S>&, Index, Chunk<S>&)
+#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasDeltaTerm, decay_kind)      \
+  keyword template void                                                                 \
+  PairLoop<Visit<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, decay_kind>::run( \
+      const Panel<S>&, Index, const BackwardPair<S>*, Index)
+#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasDeltaTerm, decay_kind)                 \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelUpdateGradients, S, R, HasDeltaTerm, decay_kind); \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, HasDeltaTerm, decay_kind);         \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, HasDeltaTerm, decay_kind)
+#define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, HasDeltaTerm, decay_kind) \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasDeltaTerm, decay_kind);       \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, HasDeltaTerm, decay_kind)
 /// Explicit instances, or with `extern` their declarations, of panels with one or two packets. The
 /// TALL macro has those with four.
-#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S) \
-  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 1);       \
-  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 2)
-#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S) FASTWEIGHTS_CHUNK_PANELS(keyword, S, 4)
+#define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                              \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::none);        \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::none);         \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::scalar);      \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::scalar);       \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, false, DecayKind::per_channel); \
+  FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, true, DecayKind::per_channel);  \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 1, false);                             \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 1, true);                              \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 2, false);                             \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 2, true)
+#define FASTWEIGHTS_TALL_BACKWARD_KERNELS(keyword, S)                  \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::none);   \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 4, true, DecayKind::scalar); \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 4, false);                      \
+  FASTWEIGHTS_CHUNK_PANELS(keyword, S, 4, true)
 
 #ifdef FASTWEIGHTS_COMPILED
 FASTWEIGHTS_BACKWARD_KERNELS(extern, float);
@@ -47,15 +72,27 @@ FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, float);
 FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
 #endif
 
+/// Whether chunks are faster than pairs.
+template <DecayKind decay_kind> constexpr bool worth_chunks(Index dv, Index dk) {
+  return dv * dk >= (decay_kind == DecayKind::per_channel ? 96 * 96 : 56 * 56);
+}
+
 /// Accumulates the gradients of `tokens` tokens of a rule from `first` on. `W` is the state before
 /// them, with the decay of the first token applied. G is the gradient of the state after them on
 /// entry, and that of `W` on return. Neither has what the first token looks up or reads before it
 /// decays.
-template <bool HasLookups, DecayKind decay_kind, class Rule, class Matrix>
-void backward_chunks(Rule& rule, const Matrix& W, Matrix& G, Index first, Index tokens) {
-  ChunkPasses<HasLookups, decay_kind, Rule> passes(rule, first, tokens, W.rows(), W.cols());
-  passes.run_backward(G);
-  passes.run_forward(W);
+template <DecayKind decay_kind, class Rule, class Matrix>
+void backward_stretch(Rule& rule, const Matrix& W, Matrix& G, Index first, Index tokens) {
+  constexpr bool has_lookups = Rule::layout.lookup_step > 0;
+  const auto run = [&](auto&& passes) {
+    passes.run_backward(G);
+    passes.run_forward(W);
+  };
+  if constexpr (Rule::has_pairs)
+    if (!worth_chunks<decay_kind>(W.rows(), W.cols()))
+      return run(PairPasses<has_lookups, decay_kind, typename Rule::Scalar>(
+          rule.pair_tokens(first), tokens, W.rows(), W.cols()));
+  run(ChunkPasses<has_lookups, decay_kind, Rule>(rule, first, tokens, W.rows(), W.cols()));
 }
 
 }  // namespace fw::detail

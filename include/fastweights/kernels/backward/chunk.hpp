@@ -66,7 +66,10 @@ template <class S> struct CorrectionGradient {
   const S* update = nullptr;                 // of u = β ∘ e
   const S* error = nullptr;                  // e itself, divided by `error_scale`
   S error_scale = S(1);
-  const S *lookup = nullptr, *query = nullptr, *own_key = nullptr;  // of a, q and own_key
+  Index rows = 0;                               // of `value`, `update` and `error`
+  const S *lookup = nullptr, *query = nullptr;  // of a and q
+  // With reads_first, of the read's own key, and of u in the read.
+  const S *own_key = nullptr, *own_update = nullptr;
 };
 
 /// Prefetches the vectors of the next chunk, a few with every call: the number of outstanding

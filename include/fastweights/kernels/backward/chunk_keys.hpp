@@ -68,7 +68,10 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
   void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
     const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
-      if (until != S(1)) to.set(i, to[i], until);
+      if (until == S(0))
+        to.clear(i);
+      else if (until != S(1))
+        to.set(i, to[i], until);
       b.keys.add_sum(0, seen, weights, 1, to[i]);
     };
     for (Index i = 0; i < c.reads; ++i)
@@ -137,7 +140,10 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
   void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
     const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
-      to.set_product(i, to[i], decays_, until);
+      if (until == S(0))
+        to.clear(i);
+      else
+        to.set_product(i, to[i], decays_);
       b.keys.add_sum(0, seen, weights, 1, to[i]);
     };
     decay_keys(c, [&](Event event, Index i, Index seen) {

@@ -33,7 +33,6 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       prefetch(c, i - per_chunk, true, gradient, 2 + dk_ / 8 + dk_ / 4);
       set_values(c, i);
       keys_.set(c);
-      if constexpr (layout.reads_first) add_own_products(c);
       std::fill_n(b_.dkey_lanes, chunk_size * ChunkRows<S>::padded(dk_), S(0));
       run<ChunkGradients>(gradient, c);
       set_error_products(c, i);
@@ -86,8 +85,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
 
   void set_corrections(Chunk<S>& c, Index i) {
     // Constructed in place: copies would wait for stores of single members.
-    for (Index s = 0; s < c.count; ++s)
-      new (&c.corrections[s]) Correction<S>(rule_.get(i + s, s));
+    for (Index s = 0; s < c.count; ++s) new (&c.corrections[s]) Correction<S>(rule_.get(i + s, s));
     c.set_removal_scales();
     c.factors = &factors_;
     if constexpr (decay_kind == DecayKind::scalar)
@@ -160,14 +158,6 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     return HasLookups && layout.looks_up(s) ? S(1) : c.corrections[s].coefficients.value_scale;
   }
 
-  // A read before the write sees its own token's update.
-  void add_own_products(Chunk<S>& c) const {
-    for (Index r = 0; r < c.reads; ++r) {
-      const Correction<S>& last = c.corrections[layout.read(r)];
-      dot_products({last.own_key}, {last.query}, dk_, c.key_queries.column(r) + layout.read(r));
-    }
-  }
-
   // Products of the updates with dy and the removals, for both passes.
   void set_error_products(const Chunk<S>& c, Index first) const {
     const ErrorProducts<S> products = error_products(first);
@@ -199,7 +189,8 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       g.update = b_.du[s];
       g.error = error(c, first, s);
       g.error_scale = error_scale(c, s);
-      rule_.add(first + s, one, g);
+      g.rows = dv_;
+      rule_.add(first + s, g);
     }
   }
 
@@ -219,12 +210,16 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
         if constexpr (layout.reads_first)
           add_own_gradients(r, one, error_products(first).with_dy(r)[s], g);
       }
-      rule_.add(first + s, one, g);
+      rule_.add(first + s, g);
     }
   }
-  // Of the read's own update.
+  // Of a read before the write: it has own_key·q times its token's update.
   void add_own_gradients(Index r, const Correction<S>& one, S weight,
                          CorrectionGradient<S>& g) const {
+    S product;
+    dot_products({one.own_key}, {one.query}, dk_, &product);
+    b_.updates.set(r, b_.dy[r], product);
+    g.own_update = b_.updates[r];
     S* const dquery = b_.dqueries[r];
     for (Index i = 0; i < dk_; ++i) dquery[i] += weight * one.own_key[i];
     b_.queries.set(r, one.query, weight);

@@ -76,11 +76,7 @@ template <class M, class Trace> class DecayBackward {
     trace.decay_terms.resize(M::decay_kind == DecayKind::scalar ? 1 : ds.W.cols(),
                              std::min(decay_interval, total_));
     rule_.terms = columns_of(trace.decay_terms);
-    if constexpr (M::has_delta_term) {
-      trace.removals.resize(ds.W.rows(), trace.errors.cols());
-      rule_.errors = columns_of(trace.errors);
-      rule_.removals = columns_of(trace.removals);
-    }
+    rule_.set_trace(trace);
   }
 
   void run() {
@@ -141,7 +137,7 @@ template <class M, class Trace> class DecayBackward {
     decayed_ = before;
     apply_decay(decayed_.W, token(begin).decay);
     rule_.terms_first = begin;
-    backward_chunks<M::has_delta_term, M::decay_kind>(rule_, decayed_.W, G, begin, count);
+    backward_stretch<M::decay_kind>(rule_, decayed_.W, G, begin, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
     };
@@ -182,38 +178,6 @@ void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
                     const ReadSequence<M>& queries, const OutGradSequence<M>& dy, StateOf<M>& ds,
                     const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
   DecayBackward<M, Trace>(m, trace, inputs, queries, dy, ds, dinputs, dqueries).run();
-}
-
-/// The trace of a rule without decays of tokens.
-template <class S> struct PlainTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals;
-};
-
-template <class M, class Trace>
-void scan_with_errors(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
-                      const ReadSequence<M>& queries, OutSequence<M>& out, Trace& trace) {
-  if constexpr (M::has_delta_term) {
-    trace.errors.resize(s.W.rows(), corrections_per_token<M>() * queries.query.cols());
-    scan_by_kernel(m, s, inputs, queries, out, columns_of(trace.errors));
-  } else {
-    scan_by_kernel(m, s, inputs, queries, out);
-  }
-}
-
-/// The gradients of a rule without decays, or with a constant decay that `W` has already and that
-/// the caller applies to ds.
-template <class M, class Trace>
-void plain_backward(const M& m, const StateOf<M>& initial, Trace& trace,
-                    const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
-                    const OutGradSequence<M>& dy, StateOf<M>& ds,
-                    const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
-  RuleGradients<M> rule(m, initial, inputs, queries, dy, ds, dinputs, dqueries);
-  if constexpr (M::has_delta_term) {
-    trace.removals.resize(ds.W.rows(), trace.errors.cols());
-    rule.errors = columns_of(trace.errors);
-    rule.removals = columns_of(trace.removals);
-  }
-  backward_chunks<M::has_delta_term, M::decay_kind>(rule, initial.W, ds.W, 0, queries.query.cols());
 }
 
 }  // namespace fw::detail

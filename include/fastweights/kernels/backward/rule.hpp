@@ -4,41 +4,45 @@
 #include <fastweights/kernels/rule.hpp>
 
 /// \file
-/// The backward pass of a kernel rule whose state is W, and slow weights if need be. A rule with
-/// `correction` has besides
+/// The backward pass of a kernel rule. A rule with `correction` has besides
 ///
-///     void correction_vjp(const WriteToken&, const ReadToken&, Index j, const Correction<S>& c,
-///                         const CorrectionGradient<S>& g, const StateOf<M>& s, StateOf<M>& ds,
-///                         WriteGradToken&, ReadGradToken&) const;
+///     void correction_vjp(const StateOf<M>& s, const WriteToken&, Index j,
+///                         const CorrectionGradient<S>& g, StateOf<M>& ds, WriteGradToken& dt)
+///                         const;
 ///
-/// It adds the gradients of correction j to those of the token. The kernels call it twice: first
-/// with `key`, `value`, `update` and `error`, then with the others; what is not meant is null.
-/// `add_gradient(to, g.key)` adds one that is not null, and `add_product(to, x, g.key)` adds x ∘
-/// it.
+/// It adds the gradients of correction j to those of the token, and of the state's slow weights.
+/// The kernels call it twice: with `key`, `value`, `update` and `error`, and with the others. What
+/// is not meant is null, and `add_gradient` and `add_strength_gradient` then do nothing. With
+/// `reads_first` a rule also has
+///
+///     void own_read_vjp(const StateOf<M>& s, const ReadToken&, const CorrectionGradient<S>& g,
+///                       StateOf<M>& ds, ReadGradToken& dt) const;
+///
+/// for the read's own token: own_key and own_update.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
+template <class S> using GradientVector = Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>;
+
 /// to += gradient, unless it is null.
 template <class To, class S> void add_gradient(To&& to, const S* gradient) {
-  if (gradient != nullptr)
-    to += Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(gradient, to.size());
+  if (gradient != nullptr) to += GradientVector<S>(gradient, to.size());
 }
 /// to += factor ∘ gradient, unless it is null.
 template <class To, class Factor, class S>
 void add_gradient(To&& to, const Factor& factor, const S* gradient) {
-  if (gradient != nullptr)
-    to += Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(gradient, to.size()).cwiseProduct(factor);
+  if (gradient != nullptr) to += GradientVector<S>(gradient, to.size()).cwiseProduct(factor);
 }
 /// The gradient of β, a number or one per row.
-template <class S> void add_strength_gradient(S& dbeta, const CorrectionGradient<S>& g, Index dv) {
-  using Vector = Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>;
-  if (g.update != nullptr) dbeta += g.error_scale * Vector(g.update, dv).dot(Vector(g.error, dv));
+template <class S> void add_strength_gradient(S& dbeta, const CorrectionGradient<S>& g) {
+  if (g.update == nullptr) return;
+  dbeta +=
+      g.error_scale * GradientVector<S>(g.update, g.rows).dot(GradientVector<S>(g.error, g.rows));
 }
-template <class S, class To>
-void add_strength_gradient(To& dbeta, const CorrectionGradient<S>& g, Index dv) {
+template <class S, class To> void add_strength_gradient(To& dbeta, const CorrectionGradient<S>& g) {
   if (g.update != nullptr)
-    add_gradient(dbeta, g.error_scale * Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(g.error, dv),
-                 g.update);
+    dbeta += (g.error_scale * GradientVector<S>(g.error, g.rows))
+                 .cwiseProduct(GradientVector<S>(g.update, g.rows));
 }
 
 template <class M> constexpr CorrectionLayout layout_of() {
@@ -51,6 +55,23 @@ template <class M> constexpr CorrectionLayout layout_of() {
                              : 1,
           order.lookup_before_decay, order.reads_first};
 }
+
+/// Whether M has a delta term with one β per token, or neither of them.
+template <class M> constexpr bool has_one_beta() {
+  if constexpr (requires(const WriteToken<M>& t) { t.beta; })
+    return M::has_delta_term && !is_per_row<decltype(WriteToken<M>::beta)>;
+  else
+    return !M::has_delta_term;
+}
+
+/// Whether M has `correction_vjp`.
+template <class M>
+inline constexpr bool has_correction_vjp = requires(const M& m, const StateOf<M>& s,
+                                                    const WriteToken<M>& t,
+                                                    const CorrectionGradient<typename M::Scalar>& g,
+                                                    StateOf<M>& ds, WriteGradToken<M>& dt) {
+  m.correction_vjp(s, t, Index(0), g, ds, dt);
+};
 
 /// The gradients of a rule's sequence, as ChunkPasses needs them. `s` has the slow weights.
 template <class M> class RuleGradients {
@@ -76,6 +97,13 @@ template <class M> class RuleGradients {
 
   /// The errors of all corrections, and room for the removals, d_v×(N T).
   Columns<S> errors, removals;
+  template <class Trace> void set_trace(Trace& trace) {
+    if constexpr (layout.lookup_step > 0) {
+      trace.removals.resize(trace.errors.rows(), trace.errors.cols());
+      errors = columns_of(trace.errors);
+      removals = columns_of(trace.removals);
+    }
+  }
   /// Where the terms of decays are added for the tokens from `terms_first` on.
   Columns<S> terms;
   Index terms_first = 0;
@@ -91,19 +119,21 @@ template <class M> class RuleGradients {
   S* decay_terms(Index t) const { return terms(t - terms_first); }
 
   /// Adds the gradients of correction i.
-  void add(Index i, const Correction<S>& c, const CorrectionGradient<S>& g) {
-    const Index t = i / layout.per_token, j = i % layout.per_token;
+  void add(Index i, const CorrectionGradient<S>& g) {
+    const Index t = i / layout.per_token;
     auto dinput = token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
-    auto dquery = token_at<ReadGradToken<M>>(dqueries_, m_.signature().read(), t);
     if constexpr (has_corrections<M>) {
-      m_.correction_vjp(input(t), query(t), j, c, g, s_, ds_, dinput, dquery);
+      m_.correction_vjp(s_, input(t), i % layout.per_token, g, ds_, dinput);
     } else {
       add_gradient(dinput.key, g.key);
       add_gradient(dinput.key, g.lookup);
       add_gradient(dinput.value, g.value);
-      add_gradient(dquery.query, g.query);
-      if constexpr (requires { dinput.beta; }) add_strength_gradient(dinput.beta, g, s_.W.rows());
+      if constexpr (requires { dinput.beta; }) add_strength_gradient(dinput.beta, g);
     }
+    if (g.query == nullptr) return;
+    auto dquery = token_at<ReadGradToken<M>>(dqueries_, m_.signature().read(), t);
+    add_gradient(dquery.query, g.query);
+    if constexpr (layout.reads_first) m_.own_read_vjp(s_, query(t), g, ds_, dquery);
   }
 
   void list_prefetches(ChunkPrefetch<S>& prefetch, Index i, Index count, bool backward) const {
@@ -128,30 +158,59 @@ template <class M> class RuleGradients {
     }
   }
 
+  /// Whether the passes by pairs take the rule, and its tokens from `first` on for them.
+  static constexpr bool has_pairs = !has_corrections<M> && !reads_first<M>() && has_one_beta<M>();
+  const BackwardTokens<S>& pair_tokens(Index first) requires has_pairs {
+    auto& t = pair_tokens_ = {};
+    t.k = columns_of(inputs_.key);
+    t.q = columns_of(queries_.query);
+    t.dy = columns_of(dy_.output);
+    t.dk = columns_of(dinputs_.key);
+    t.dv = columns_of(dinputs_.value);
+    t.dq = columns_of(dqueries_.query);
+    constants_ = get(first * layout.per_token, 0).coefficients;
+    if constexpr (M::has_delta_term) {
+      t.e = errors;
+      t.du = removals;
+      t.beta = columns_of(inputs_.beta);
+      t.dbeta = columns_of(dinputs_.beta);
+    } else {
+      t.e = columns_of(inputs_.value);
+      constants_.beta *= constants_.value_scale;
+      t.beta = {&constants_.beta, 0};
+    }
+    if constexpr (requires { inputs_.decay; })
+      t.decays = columns_of(inputs_.decay);
+    else
+      t.decays = {&constants_.decay, 0};
+    t = t.from(first);
+    t.decay_terms = terms;
+    return t;
+  }
+
   /// What the token at t looks up and reads before its decay, from the state `W` before it. G is
   /// the gradient of W.
   template <class Matrix> void add_before_decay(Index t, const Matrix& W, Matrix& G) {
-    using Vector = Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>;
-    Eigen::Matrix<S, Dynamic, 1> product;
+    using Vector = GradientVector<S>;
     const Index dv = W.rows(), dk = W.cols();
     const auto add = [&](const S* x, const S* gradient, S factor) {
-      product.noalias() = W.transpose() * Vector(gradient, dv) * factor;
+      product_.noalias() = W.transpose() * Vector(gradient, dv) * factor;
       G.noalias() += Vector(gradient, dv) * Vector(x, dk).transpose() * factor;
-      return product.data();
+      return product_.data();
     };
     const Index i = t * layout.per_token;
     if (layout.lookup_before_decay && layout.lookup_step > 0) {
       const Correction<S> c = get(i, 0);
       CorrectionGradient<S> g;
       g.lookup = add(c.lookup, removal(i), S(1));
-      this->add(i, c, g);
+      this->add(i, g);
     }
     if (layout.reads_first) {
       const Index last = i + layout.per_token - 1;
       const Correction<S> c = get(last, 0);
       CorrectionGradient<S> g;
       g.query = add(c.query, output_gradient(t), c.coefficients.read_scale);
-      this->add(last, c, g);
+      this->add(last, g);
     }
   }
 
@@ -173,6 +232,9 @@ template <class M> class RuleGradients {
   const ReadGradSequence<M>& dqueries_;
   Index buffer_size_ = 0;
   S* buffer_ = nullptr;
+  Eigen::Matrix<S, Dynamic, 1> product_;
+  BackwardTokens<S> pair_tokens_;
+  TokenCoefficients<S> constants_;
 };
 
 }  // namespace fw::detail

@@ -49,18 +49,12 @@ inline constexpr auto deferred_name = [] {
 
 }  // namespace detail
 
-/// A rule that uses the kernels, writes before it reads, and has no state but W, its rounding
+/// A rule that the kernels run, that writes before it reads and has no state but W, its rounding
 /// errors and a normaliser: DeltaRule, GatedDeltaRule, LinearAttention, GatedLinearAttention,
 /// HebbianMemory, Comba, GatedDeltaRule2, GatedDeltaProduct, LowRankRule, Longhorn in its exact
 /// form, NormalisedGatedAttention, and your own rules with the members listed in kernels/rule.hpp.
 template <class M>
-concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
-    requires(StateOf<M>& s) {
-  { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
-  { M::has_delta_term } -> std::convertible_to<bool>;
-  s.W.colStride();
-} && CustomScan<M> && !reads_first<M>() && detail::has_plain_state<M>() &&
-    M::decay_kind != detail::DecayKind::per_row;
+concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_state<M>();
 
 /// A rule that applies its writes to the matrix W only once in N tokens. Until this flush, pending
 /// writes are stored as keys k_i and updates u_i, one or more per token. P is the product of all
@@ -85,7 +79,7 @@ concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
 /// relative error of y in bfloat16 is 1.6e-2 with N = 1, 5.6e-3 with N = 8 and 4.0e-3 with N = 16;
 /// in half 2.0e-3 with N = 1 and 7.0e-4 with N = 8. With AVX-512 and 8 heads of d = 128 (in the
 /// second-level cache) a step takes 0.8 of M's time, 0.7 in 16 bits. half is slow without F16C.
-template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Deferred {
+template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Deferred {
  public:
   using Scalar = typename M::Scalar;
   using Signature = typename M::Signature;
@@ -161,8 +155,8 @@ template <KernelRule M, int N = 8, class Stored = typename M::Scalar> class Defe
     return memory_.violation(t);
   }
   void write(OwnedState& s, const WriteToken<Deferred>& t) const {
-    write_token<false>(s, t, {t.key.col(0)},
-                       nullptr);  // the key is a placeholder for the unused query
+    const ReadToken<Deferred> unused{t.key.col(0)};
+    write_token<false>(s, t, unused, nullptr);
   }
   void step(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
             OutToken<Deferred> out) const {

@@ -102,8 +102,9 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     if constexpr (FusedStep<M>)
       with_features(t, [&](const auto& keys) {
         with_features(query, [&](const auto& queries) {
-          memory_.step(s, with_keys<WriteToken<M>>(t, keys),
-                       with_keys<ReadToken<M>>(query, queries), view<OutToken<M>>(out));
+          detail::scan_forms(memory_).step(s, with_keys<WriteToken<M>>(t, keys),
+                                           with_keys<ReadToken<M>>(query, queries),
+                                           view<OutToken<M>>(out));
         });
       });
   }
@@ -217,9 +218,9 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     const auto read = detail::steps(queries, sizes.read(), first, count);
     const auto keys = features_of_sequence<WriteKeys>(write);
     const auto read_keys = features_of_sequence<ReadKeys>(read);
-    memory_.scan(s, with_keys<WriteSequence<M>>(write, keys),
-                 with_keys<ReadSequence<M>>(read, read_keys),
-                 view<OutSequence<M>>(detail::steps(out, sizes.out(), first, count)));
+    detail::scan_forms(memory_).scan(
+        s, with_keys<WriteSequence<M>>(write, keys), with_keys<ReadSequence<M>>(read, read_keys),
+        view<OutSequence<M>>(detail::steps(out, sizes.out(), first, count)));
   }
 
   // The features of every key of a sequence, in a buffer of the thread.

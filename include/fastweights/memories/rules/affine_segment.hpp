@@ -42,4 +42,26 @@ template <class S, int Dk, int Dv> struct AffineSegment {
   }
 };
 
+/// The base of a rule whose writes are affine in W. It has all members of a Mergeable rule but
+/// `extend`. Rule is the rule itself.
+template <class Rule, class S, int Dk, int Dv> class AffineWrites {
+ public:
+  using Segment = AffineSegment<S, Dk, Dv>;
+  Segment empty_segment() const {
+    const auto W = rule().state_extents().W;
+    return Segment::empty(W.width, W.rows);
+  }
+  // R is Rule. Rule is not complete when this class is instantiated, but is when R is used.
+  template <class R = Rule>
+  void extend_by_sequence(Segment& g,
+                          const WriteSequence<R>& inputs) const requires KernelScalar<S> {
+    g.add_sequence(rule(), inputs);
+  }
+  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  template <class R = Rule> void apply(const Segment& g, StateOf<R>& s) const { g.apply(s.W); }
+
+ private:
+  const Rule& rule() const { return static_cast<const Rule&>(*this); }
+};
+
 }  // namespace fw::detail

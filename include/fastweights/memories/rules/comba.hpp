@@ -2,6 +2,7 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -36,13 +37,15 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
 /// in [0, 2]. Stable if p is a multiple of k, as in the source, and 0 ≤ β k·p ≤ 2 α. A zero key
 /// writes nothing. Throws std::invalid_argument when a size does not fit. Hu et al. 2025, arXiv
 /// 2506.02475.
-template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
+template <class S, int Dk = Dynamic, int Dv = Dk>
+class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = KeyValueLookupBetaDecay<Dk, Dv>;
   static constexpr std::string_view name = "Comba";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
   static constexpr bool has_delta_term = true, lookup_before_decay = true;
+  static constexpr bool kernel_backward = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -74,15 +77,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Comba>& t,
-                                const ReadToken<Comba>& query,
-                                OutToken<Comba> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<Comba>& inputs, const ReadSequence<Comba>& queries,
-            OutSequence<Comba> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<Comba>& t, const ReadToken<Comba>&, Index, S*,
@@ -91,19 +85,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Comba {
     c.coefficients.beta = t.beta;
     c.coefficients.decay = t.decay;
   }
+  void correction_vjp(const OwnedState&, const WriteToken<Comba>&, Index,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<Comba>& dt) const {
+    detail::add_gradient(dt.key, g.key);
+    detail::add_gradient(dt.lookup, g.lookup);
+    detail::add_gradient(dt.value, g.value);
+    detail::add_strength_gradient(dt.beta, g);
+  }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<Comba>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<Comba>& t) const {
     g.add(t.lookup, t.value, t.beta, t.decay, t.key);
   }
-  void extend_by_sequence(
-      Segment& g, const WriteSequence<Comba>& inputs) const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

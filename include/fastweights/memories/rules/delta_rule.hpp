@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -30,7 +30,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// 2024, arXiv 2406.06484, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser,
           template <int, int> class Inputs = KeyValueBeta>
-class DeltaRule {
+class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, Inputs>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -38,6 +38,7 @@ class DeltaRule {
   using Sum = typename Normaliser::Sum;
   static constexpr auto decay_kind = Sum::decay_kind;
   static constexpr bool has_delta_term = true;
+  static constexpr bool kernel_backward = !Normaliser::active;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -110,29 +111,6 @@ class DeltaRule {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<DeltaRule>& t,
-                                const ReadToken<DeltaRule>& query,
-                                OutToken<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
-            const ReadSequence<DeltaRule>& queries,
-            OutSequence<DeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  using Trace = detail::PlainTrace<S>;
-  static constexpr bool custom_backward = detail::KernelScalar<S> && !Normaliser::active;
-  void scan(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
-            const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out,
-            Trace& trace) const requires custom_backward {
-    detail::scan_with_errors(*this, s, inputs, queries, out, trace);
-  }
-  void backward(const OwnedState& initial, Trace& trace, const WriteSequence<DeltaRule>& inputs,
-                const ReadSequence<DeltaRule>& queries, const OutGradSequence<DeltaRule>& dy,
-                OwnedState& ds, WriteGradSequence<DeltaRule> dinputs,
-                ReadGradSequence<DeltaRule> dqueries) const requires custom_backward {
-    detail::plain_backward(*this, initial, trace, inputs, queries, dy, ds, dinputs, dqueries);
-  }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<DeltaRule>& t,
@@ -186,17 +164,10 @@ class DeltaRule {
   static constexpr bool mergeable =
       !Normaliser::active && std::is_same_v<Signature, KeyValueBeta<Dk, Dv>>;
 
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const requires mergeable { return Segment::empty(dk(), dv()); }
-  void extend(Segment& g, const WriteToken<DeltaRule>& t) const requires mergeable {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g,
+              const WriteToken<DeltaRule>& t) const requires mergeable {
     g.add(t.key, t.value, t.beta, S(1), t.key);
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<DeltaRule>& inputs) const
-      requires(mergeable&& detail::KernelScalar<S>) {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const requires mergeable { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const requires mergeable { g.apply(s.W); }
 
  private:
   // u = write · β (v − read · W k). Without a normaliser write = read = 1, with one write = w g and

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -34,7 +35,8 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 /// columns of keys, values and strengths. Cost per token: (4 N + 3) d_v d_k flops. β is in [0, 2].
 /// Stable for β‖k‖² ≤ 2: normalise the keys. A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
-template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaProduct {
+template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk>
+class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk, Dv>, S, Dk, Dv> {
   static_assert(N > 0, "GatedDeltaProduct: N is the number of writes per token");
 
  public:
@@ -42,7 +44,7 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
   using Signature = KeyValueBetaProduct<Dk, Dv, N>;
   static constexpr std::string_view name = "GatedDeltaProduct";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
-  static constexpr bool has_delta_term = true;
+  static constexpr bool has_delta_term = true, kernel_backward = N <= detail::chunk_size;
   static constexpr Index corrections = N;
 
   template <class C> struct State {
@@ -112,17 +114,6 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaProduct>& t,
-      const ReadToken<GatedDeltaProduct>& query,
-      OutToken<GatedDeltaProduct> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaProduct>& inputs,
-            const ReadSequence<GatedDeltaProduct>& queries,
-            OutSequence<GatedDeltaProduct> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<GatedDeltaProduct>& t,
@@ -131,23 +122,23 @@ template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk> class GatedDeltaPro
     c.coefficients.beta = t.beta(0, j);
     if (j == 0) c.coefficients.decay = t.decay;
   }
+  void correction_vjp(const OwnedState&, const WriteToken<GatedDeltaProduct>&, Index j,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<GatedDeltaProduct>& dt) const {
+    detail::add_gradient(dt.key.col(j), g.key);
+    detail::add_gradient(dt.key.col(j), g.lookup);
+    detail::add_gradient(dt.value.col(j), g.value);
+    detail::add_strength_gradient(dt.beta(0, j), g);
+  }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<GatedDeltaProduct>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaProduct>& t) const {
     for (Index j = 0; j < N; ++j) {
       const auto key = t.key.col(j);
       const S decay = j == 0 ? t.decay : S(1);
       g.add(decay * key, t.value.col(j), t.beta(0, j), decay, key);
     }
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaProduct>& inputs)
-      const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

@@ -2,7 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
@@ -25,7 +25,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueBetaDecay>
-class GatedDeltaRule {
+class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -33,7 +33,7 @@ class GatedDeltaRule {
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
-  static constexpr bool has_delta_term = true;
+  static constexpr bool has_delta_term = true, kernel_backward = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -99,29 +99,6 @@ class GatedDeltaRule {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaRule>& t, const ReadToken<GatedDeltaRule>& query,
-      OutToken<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
-            const ReadSequence<GatedDeltaRule>& queries,
-            OutSequence<GatedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  using Trace = detail::DecayTrace<S, OwnedState>;
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
-            const ReadSequence<GatedDeltaRule>& queries, OutSequence<GatedDeltaRule> out,
-            Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_with_states(*this, s, inputs, queries, out, trace);
-  }
-  void backward(const OwnedState&, Trace& trace, const WriteSequence<GatedDeltaRule>& inputs,
-                const ReadSequence<GatedDeltaRule>& queries,
-                const OutGradSequence<GatedDeltaRule>& dy, OwnedState& ds,
-                WriteGradSequence<GatedDeltaRule> dinputs,
-                ReadGradSequence<GatedDeltaRule> dqueries) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, inputs, queries, dy, ds, dinputs, dqueries);
-  }
   /// The kernels' coefficients of a token.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedDeltaRule>& t,
@@ -160,17 +137,9 @@ class GatedDeltaRule {
   }
 
   /// W_t = W_{t−1} diag(α) (I − β k kᵀ) + β v kᵀ is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(dk(), dv()); }
-  void extend(Segment& g, const WriteToken<GatedDeltaRule>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaRule>& t) const {
     g.add(detail::decayed(t.decay, t.key), t.value, t.beta, t.decay, t.key);
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule>& inputs)
-      const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Index dv() const { return signature_.dv; }

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -36,13 +37,14 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// Shapes: W d_v×d_k, k, q, α and b d_k, v, y and w d_v. Cost per token: 7 d_v d_k flops. b and w
 /// are in [0, 2]. Stable for Σ_i b_i k_i² ≤ 2. A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. arXiv 2605.22791.
-template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
+template <class S, int Dk = Dynamic, int Dv = Dk>
+class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = KeyValueDecayEraseWrite<Dk, Dv>;
   static constexpr std::string_view name = "GatedDeltaRule2";
   static constexpr auto decay_kind = detail::DecayKind::per_channel;
-  static constexpr bool has_delta_term = true;
+  static constexpr bool has_delta_term = true, kernel_backward = true;
   static constexpr Index key_buffers = 1, value_buffers = 1;
 
   template <class C> struct State {
@@ -99,16 +101,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedDeltaRule2>& t, const ReadToken<GatedDeltaRule2>& query,
-      OutToken<GatedDeltaRule2> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedDeltaRule2>& inputs,
-            const ReadSequence<GatedDeltaRule2>& queries,
-            OutSequence<GatedDeltaRule2> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<GatedDeltaRule2>& t,
@@ -121,20 +113,21 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedDeltaRule2 {
     c.lookup = lookup.data();
     c.value = value.data();
   }
+  void correction_vjp(const OwnedState&, const WriteToken<GatedDeltaRule2>& t, Index,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<GatedDeltaRule2>& dt) const {
+    detail::add_gradient(dt.key, g.key);
+    detail::add_gradient(dt.key, t.erase, g.lookup);
+    detail::add_gradient(dt.erase, t.key, g.lookup);
+    detail::add_gradient(dt.value, t.write, g.value);
+    detail::add_gradient(dt.write, t.value, g.value);
+  }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<GatedDeltaRule2>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaRule2>& t) const {
     with_lookup(t, [&](const auto& lookup, const auto& value)
                        FASTWEIGHTS_INLINE_LAMBDA { g.add(lookup, value, S(1), t.decay, t.key); });
   }
-  void extend_by_sequence(Segment& g, const WriteSequence<GatedDeltaRule2>& inputs)
-      const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.

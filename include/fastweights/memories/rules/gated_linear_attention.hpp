@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -32,7 +32,7 @@ class GatedLinearAttention {
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
-  static constexpr bool has_delta_term = false;
+  static constexpr bool has_delta_term = false, kernel_backward = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -74,32 +74,6 @@ class GatedLinearAttention {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<GatedLinearAttention>& t,
-      const ReadToken<GatedLinearAttention>& query,
-      OutToken<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& inputs,
-            const ReadSequence<GatedLinearAttention>& queries,
-            OutSequence<GatedLinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  using Trace = detail::DecayTrace<S, OwnedState>;
-  void scan(OwnedState& s, const WriteSequence<GatedLinearAttention>& inputs,
-            const ReadSequence<GatedLinearAttention>& queries,
-            OutSequence<GatedLinearAttention> out,
-            Trace& trace) const requires detail::KernelScalar<S> {
-    detail::scan_with_states(*this, s, inputs, queries, out, trace);
-  }
-  void backward(
-      const OwnedState&, Trace& trace, const WriteSequence<GatedLinearAttention>& inputs,
-      const ReadSequence<GatedLinearAttention>& queries,
-      const OutGradSequence<GatedLinearAttention>& dy, OwnedState& ds,
-      WriteGradSequence<GatedLinearAttention> dinputs,
-      ReadGradSequence<GatedLinearAttention> dqueries) const requires detail::KernelScalar<S> {
-    detail::decay_backward(*this, trace, inputs, queries, dy, ds, dinputs, dqueries);
-  }
   /// The kernels' coefficients of a token.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedLinearAttention>& t,

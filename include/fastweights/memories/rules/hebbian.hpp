@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -23,7 +23,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "HebbianMemory";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
-  static constexpr bool has_delta_term = false;
+  static constexpr bool has_delta_term = false, kernel_backward = true;
 
   struct Rates {
     S decay = S(0.95);  ///< λ, stable in [0, 1]
@@ -78,28 +78,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<HebbianMemory>& t, const ReadToken<HebbianMemory>& query,
-      OutToken<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<HebbianMemory>& inputs,
-            const ReadSequence<HebbianMemory>& queries,
-            OutSequence<HebbianMemory> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  void backward(const OwnedState& initial, const WriteSequence<HebbianMemory>& inputs,
-                const ReadSequence<HebbianMemory>& queries,
-                const OutGradSequence<HebbianMemory>& dy, OwnedState& ds,
-                WriteGradSequence<HebbianMemory> dinputs,
-                ReadGradSequence<HebbianMemory> dqueries) const requires detail::KernelScalar<S> {
-    if (inputs.key.cols() == 0) return;
-    OwnedState decayed = initial;
-    decayed.W *= rates_.decay;
-    detail::PlainTrace<S> none;
-    detail::plain_backward(*this, decayed, none, inputs, queries, dy, ds, dinputs, dqueries);
-    ds.W *= rates_.decay;
-  }
   /// The kernels' coefficients of a token.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<HebbianMemory>&,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -30,6 +30,7 @@ class LinearAttention {
   static constexpr std::string_view name = "LinearAttention";
   static constexpr auto decay_kind = Sum::decay_kind;
   static constexpr bool has_delta_term = false;
+  static constexpr bool kernel_backward = !Normaliser::active && !Sum::compensated;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -80,25 +81,6 @@ class LinearAttention {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<LinearAttention>& t, const ReadToken<LinearAttention>& query,
-      OutToken<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<LinearAttention>& inputs,
-            const ReadSequence<LinearAttention>& queries,
-            OutSequence<LinearAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
-  void backward(const OwnedState& initial, const WriteSequence<LinearAttention>& inputs,
-                const ReadSequence<LinearAttention>& queries,
-                const OutGradSequence<LinearAttention>& dy, OwnedState& ds,
-                WriteGradSequence<LinearAttention> dinputs,
-                ReadGradSequence<LinearAttention> dqueries) const
-      requires(detail::KernelScalar<S> && !Normaliser::active && !Sum::compensated) {
-    detail::PlainTrace<S> none;
-    detail::plain_backward(*this, initial, none, inputs, queries, dy, ds, dinputs, dqueries);
-  }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<LinearAttention>& t,

@@ -2,7 +2,7 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -30,9 +30,8 @@ class Longhorn {
   using Signature = KeyValueVectorBeta<Dk, Dv>;
   static constexpr std::string_view name = "Longhorn";
   static constexpr auto decay_kind = detail::DecayKind::none;
-  static constexpr bool has_delta_term = true;
+  static constexpr bool has_delta_term = true, kernel_backward = form == LonghornForm::exact;
   static constexpr Index key_buffers = 0, value_buffers = 1;
-  static constexpr bool by_kernel = detail::KernelScalar<S> && form == LonghornForm::exact;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
@@ -72,10 +71,7 @@ class Longhorn {
           exact_vjp(s, t, step, ds, dt, dstep);
         else
           diagonal_vjp(s, t, step, ds, dt, dstep);
-        // dδ/dβ = δ²/β² and dδ/d‖k‖² = −δ²
-        const S square = detail::product_sum(t.key, t.key);
-        dt.key -= (S(2) * detail::product_sum(step.cwiseProduct(step), dstep)) * t.key;
-        dt.beta.array() += dstep.array() / (S(1) + square * t.beta.array()).square();
+        add_step_gradient(t, step, dstep, dt);
       });
     });
   }
@@ -84,23 +80,28 @@ class Longhorn {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Longhorn>& t,
-                                const ReadToken<Longhorn>& query,
-                                OutToken<Longhorn> out) const requires by_kernel {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<Longhorn>& inputs,
-            const ReadSequence<Longhorn>& queries,
-            OutSequence<Longhorn> out) const requires by_kernel {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<Longhorn>& t, const ReadToken<Longhorn>&, Index,
-                  S* buffer, detail::Correction<S>& c) const {
+                  S* buffer, detail::Correction<S>& c) const requires(form == LonghornForm::exact) {
     Eigen::Map<Eigen::Array<S, Dv, 1>> step(buffer, signature_.dv);
     step = t.beta.array() / (S(1) + detail::product_sum(t.key, t.key) * t.beta.array());
     c.betas = step.data();
+  }
+  void correction_vjp(const OwnedState&, const WriteToken<Longhorn>& t, Index,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<Longhorn>& dt) const requires(form == LonghornForm::exact) {
+    detail::add_gradient(dt.key, g.key);
+    detail::add_gradient(dt.key, g.lookup);
+    detail::add_gradient(dt.value, g.value);
+    if (g.update == nullptr) return;
+    with_step(t, [&](const auto& step) {
+      scratch<S, Dv>(signature_.dv, [&](auto& dstep) {
+        dstep.setZero();
+        detail::add_strength_gradient(dstep, g);
+        add_step_gradient(t, step, dstep, dt);
+      });
+    });
   }
 
  private:
@@ -111,6 +112,14 @@ class Longhorn {
       step.array() = t.beta.array() / (S(1) + square * t.beta.array());
       f(step);
     });
+  }
+  // dδ/dβ = δ²/β² and dδ/d‖k‖² = −δ²
+  template <class D, class DD>
+  void add_step_gradient(const WriteToken<Longhorn>& t, const D& step, const DD& dstep,
+                         WriteGradToken<Longhorn>& dt) const {
+    const S square = detail::product_sum(t.key, t.key);
+    dt.key -= (S(2) * detail::product_sum(step.cwiseProduct(step), dstep)) * t.key;
+    dt.beta.array() += dstep.array() / (S(1) + square * t.beta.array()).square();
   }
   template <class D, class DD>
   void exact_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, const D& step, OwnedState& ds,

@@ -2,6 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -58,7 +59,7 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
 /// 2503.14456; IPLR as in flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueRemovalVectorDecay>
-class LowRankRule {
+class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -67,6 +68,7 @@ class LowRankRule {
   static constexpr auto decay_kind =
       has_decay ? detail::DecayKind::per_channel : detail::DecayKind::none;
   static constexpr bool has_delta_term = true, lookup_before_decay = true;
+  static constexpr bool kernel_backward = true;
   static constexpr auto products = detail::Products::removal;
   static constexpr Index corrections = 2;
 
@@ -115,16 +117,6 @@ class LowRankRule {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<LowRankRule>& t,
-                                const ReadToken<LowRankRule>& query,
-                                OutToken<LowRankRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<LowRankRule>& inputs,
-            const ReadSequence<LowRankRule>& queries,
-            OutSequence<LowRankRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState&, const WriteToken<LowRankRule>& t, const ReadToken<LowRankRule>&,
@@ -138,11 +130,16 @@ class LowRankRule {
       c.coefficients.retrieved_scale = S(0);
     }
   }
+  void correction_vjp(const OwnedState&, const WriteToken<LowRankRule>&, Index j,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<LowRankRule>& dt) const {
+    detail::add_gradient(j == 0 ? dt.replacement : dt.key, g.key);
+    detail::add_gradient(dt.removal, g.lookup);
+    if (j == 1) detail::add_gradient(dt.value, g.value);
+  }
 
   /// A write is affine in W: a segment is W ← W A + B.
-  using Segment = detail::AffineSegment<S, Dk, Dv>;
-  Segment empty_segment() const { return Segment::empty(signature_.dk, signature_.dv); }
-  void extend(Segment& g, const WriteToken<LowRankRule>& t) const {
+  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<LowRankRule>& t) const {
     // W a bᵀ is a correction with β = −1, and v kᵀ one that looks up nothing.
     const auto nothing = detail::PlainArray<S, Dk, 1>::Zero(signature_.dk);
     const auto none = detail::PlainArray<S, Dv, 1>::Zero(signature_.dv);
@@ -152,12 +149,6 @@ class LowRankRule {
       g.add(t.removal, none, S(-1), S(1), t.replacement);
     g.add(nothing, t.value, S(1), S(1), t.key);
   }
-  void extend_by_sequence(
-      Segment& g, const WriteSequence<LowRankRule>& inputs) const requires detail::KernelScalar<S> {
-    g.add_sequence(*this, inputs);
-  }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
-  void apply(const Segment& g, OwnedState& s) const { g.apply(s.W); }
 
  private:
   Signature signature_;

@@ -114,15 +114,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
     });
   }
 
-  EIGEN_ALWAYS_INLINE void step(OwnedState& s, const WriteToken<Mlstm>& t,
-                                const ReadToken<Mlstm>& query,
-                                OutToken<Mlstm> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<Mlstm>& inputs, const ReadSequence<Mlstm>& queries,
-            OutSequence<Mlstm> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<Mlstm>& t,

@@ -81,17 +81,6 @@ class NormalisedGatedAttention {
     detail::normalised_read_vjp(normaliser_, s, t.query, dy.output, ds, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<NormalisedGatedAttention>& t,
-      const ReadToken<NormalisedGatedAttention>& query,
-      OutToken<NormalisedGatedAttention> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<NormalisedGatedAttention>& inputs,
-            const ReadSequence<NormalisedGatedAttention>& queries,
-            OutSequence<NormalisedGatedAttention> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' coefficients of a token. Updates the normaliser.
   template <class AnyState>
   detail::TokenCoefficients<S> coefficients(

@@ -127,17 +127,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  EIGEN_ALWAYS_INLINE void step(
-      OwnedState& s, const WriteToken<PreconditionedDeltaRule>& t,
-      const ReadToken<PreconditionedDeltaRule>& query,
-      OutToken<PreconditionedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::step_by_kernel(*this, s, t, query, out);
-  }
-  void scan(OwnedState& s, const WriteSequence<PreconditionedDeltaRule>& inputs,
-            const ReadSequence<PreconditionedDeltaRule>& queries,
-            OutSequence<PreconditionedDeltaRule> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState& s, const WriteToken<PreconditionedDeltaRule>& t,

@@ -2,7 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -36,7 +36,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   using Signature = KeyValueBonus<Dk, Dv>;
   static constexpr std::string_view name = "Rwkv6";
   static constexpr auto decay_kind = detail::DecayKind::per_channel;
-  static constexpr bool has_delta_term = false;
+  static constexpr bool has_delta_term = false, kernel_backward = true;
   static constexpr Index key_buffers = 1, value_buffers = 0;
   static constexpr bool reads_first = true;
 
@@ -88,10 +88,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
-  void scan(OwnedState& s, const WriteSequence<Rwkv6>& inputs, const ReadSequence<Rwkv6>& queries,
-            OutSequence<Rwkv6> out) const requires detail::KernelScalar<S> {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
-  }
   /// The kernels' correction of a token.
   template <class AnyState>
   void correction(AnyState& s, const WriteToken<Rwkv6>& t, const ReadToken<Rwkv6>&, Index,
@@ -99,6 +95,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     Eigen::Map<Eigen::Matrix<S, Dk, 1>> own_key(buffer, signature_.dk);
     own_key = s.slow.bonus.cwiseProduct(t.key);
     c.own_key = own_key.data();
+  }
+  void correction_vjp(const OwnedState&, const WriteToken<Rwkv6>&, Index,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<Rwkv6>& dt) const {
+    detail::add_gradient(dt.key, g.key);
+    detail::add_gradient(dt.value, g.value);
+  }
+  void own_read_vjp(const OwnedState& s, const ReadToken<Rwkv6>& t,
+                    const detail::CorrectionGradient<S>& g, OwnedState& ds,
+                    ReadGradToken<Rwkv6>& dt) const {
+    detail::add_gradient(dt.key, s.slow.bonus, g.own_key);
+    detail::add_gradient(ds.slow.bonus, t.key, g.own_key);
+    detail::add_gradient(dt.value, g.own_update);
   }
 
  private:
