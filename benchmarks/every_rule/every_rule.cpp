@@ -1,5 +1,6 @@
 // Prints a Markdown table of every rule: the time of a scan a token and head, and the fraction of
-// the FMA peak. Rounds take turns between rules, and the peak is measured again before every scan.
+// the FMA peak; or of every rule with a backward pass by the kernels, and its time over that of a
+// scan. Rounds take turns between rules, and the peak is measured again before every scan.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -35,6 +36,7 @@ namespace {
 struct Options {
   Index d = 128, heads = 8, length = 4096;
   int rounds = 5;
+  bool backward = false;
   std::string only;
 };
 
@@ -46,6 +48,7 @@ Options parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--only", o.only, "Measures rules whose names contain this text");
+  app.add_flag("--backward", o.backward, "Measures backward passes by the kernels");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -71,7 +74,9 @@ Rules all_rules(Index d) {
 
 Rules chosen_rules(const Options& o) {
   Rules rules = all_rules(o.d);
-  const auto is_other = [&](const Rule& r) { return r.name.find(o.only) == std::string::npos; };
+  const auto is_other = [&](const Rule& r) {
+    return r.name.find(o.only) == std::string::npos || (o.backward && !r.backward_seconds);
+  };
   rules.erase(std::remove_if(rules.begin(), rules.end(), is_other), rules.end());
   return rules;
 }
@@ -91,6 +96,7 @@ double median(std::vector<double> numbers) {
 
 struct Measured {
   std::vector<double> nanoseconds, of_peak;  ///< per round
+  std::vector<double> backward_nanoseconds, over_scan;
 };
 
 void measure(const Rule& rule, const Options& o, std::vector<double>& peaks, Measured& to) {
@@ -99,9 +105,24 @@ void measure(const Rule& rule, const Options& o, std::vector<double>& peaks, Mea
   const double seconds = rule.seconds(o.heads, length) / static_cast<double>(o.heads * length);
   to.nanoseconds.push_back(1e9 * seconds);
   to.of_peak.push_back(rule.flops.at(o.d) / seconds / peaks.back());
+  if (!o.backward) return;
+  const double backward =
+      rule.backward_seconds(o.heads, length) / static_cast<double>(o.heads * length);
+  to.backward_nanoseconds.push_back(1e9 * backward);
+  to.over_scan.push_back(backward / seconds);
+}
+
+void print_backward(const Rules& rules, const std::vector<Measured>& measured) {
+  std::printf("| rule | scan, ns a token and head | backward, ns | backward over scan |\n");
+  std::printf("|---|---:|---:|---:|\n");
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    std::printf("| %s | %.0f | %.0f | %.2f |\n", rules[i].name.c_str(),
+                median(measured[i].nanoseconds), median(measured[i].backward_nanoseconds),
+                median(measured[i].over_scan));
 }
 
 void print(const Rules& rules, const std::vector<Measured>& measured, const Options& o) {
+  if (o.backward) return print_backward(rules, measured);
   std::printf("| rule | flops a token | tokens | ns a token and head | of the FMA peak |\n");
   std::printf("|---|---|---:|---:|---:|\n");
   for (std::size_t i = 0; i < rules.size(); ++i)
@@ -124,9 +145,10 @@ void run(const Options& o) {
       }
   print(rules, measured, o);
   std::printf(
-      "\nScans of %td heads with d = %td, float, one thread; fewer than %td tokens of rules "
+      "\n%s of %td heads with d = %td, float, one thread; fewer than %td tokens of rules "
       "with many flops. Medians of %d rounds. The FMA peak is %.1f GFLOP/s.\n",
-      o.heads, o.d, o.length, o.rounds, median(peaks) / 1e9);
+      o.backward ? "Scans and backward passes" : "Scans", o.heads, o.d, o.length, o.rounds,
+      median(peaks) / 1e9);
 }
 
 }  // namespace

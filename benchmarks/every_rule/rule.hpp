@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <fastweights/algorithms/backward.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 #include <stdexcept>
@@ -76,11 +77,44 @@ double scan_seconds(const M& m, Index heads, Index length, const Prepare& prepar
   return seconds;
 }
 
+/// The time of a backward pass after a forward pass that stored its trace.
+template <class M, class Prepare>
+double backward_seconds(const M& m, Index heads, Index length, const Prepare& prepare) {
+  std::vector<Head<M>> all(static_cast<std::size_t>(heads), random_head(m, length, prepare));
+  std::vector<Head<M>> gradients = all;
+  std::vector<fw::Checkpoints<M>> checkpoints(all.size());
+  const auto run = [&](std::size_t h) {
+    auto& [inputs, queries, outputs] = all[h].tokens;
+    auto& gradient = gradients[h];
+    fw::backward(m, checkpoints[h], fw::view<fw::WriteSequence<M>>(inputs),
+                 fw::view<fw::ReadSequence<M>>(queries), fw::view<fw::OutGradSequence<M>>(outputs),
+                 gradient.state, fw::view<fw::WriteGradSequence<M>>(gradient.tokens.inputs),
+                 fw::view<fw::ReadGradSequence<M>>(gradient.tokens.queries));
+  };
+  for (std::size_t h = 0; h < all.size(); ++h) {
+    auto& [inputs, queries, outputs] = all[h].tokens;
+    fw::scan(m, all[h].state, fw::view<fw::WriteSequence<M>>(inputs),
+             fw::view<fw::ReadSequence<M>>(queries), fw::view<fw::OutSequence<M>>(outputs),
+             checkpoints[h]);
+  }
+  run(0);  // allocates buffers
+  const double start = machine::processor_clock();
+  for (std::size_t h = 0; h < all.size(); ++h) run(h);
+  return machine::processor_clock() - start;
+}
+
 template <class M, class Prepare = decltype(as_it_is)>
 Rule rule(std::string name, const M& m, Flops flops, const Prepare& prepare = as_it_is) {
-  return {std::move(name), std::move(flops), [m, prepare](Index heads, Index length) {
-            return scan_seconds(m, heads, length, prepare);
-          }};
+  Rule made{
+      std::move(name),
+      std::move(flops),
+      [m, prepare](Index heads, Index length) { return scan_seconds(m, heads, length, prepare); },
+      {}};
+  if constexpr (fw::CustomBackward<M> || fw::TracedBackward<M>)
+    made.backward_seconds = [m, prepare](Index heads, Index length) {
+      return backward_seconds(m, heads, length, prepare);
+    };
+  return made;
 }
 
 }  // namespace every_rule

@@ -27,6 +27,8 @@ struct Rule {
   Flops flops;  ///< as the doc comment of the memory has them
   /// The processor time of scanning `length` tokens of every head.
   std::function<double(Index heads, Index length)> seconds;
+  /// The same of their backward pass; empty for rules whose gradients go token by token.
+  std::function<double(Index heads, Index length)> backward_seconds;
 };
 using Rules = std::vector<Rule>;
 

@@ -68,8 +68,6 @@ template <class S> struct CorrectionGradient {
   S error_scale = S(1);
   Index rows = 0;                               // of `value`, `update` and `error`
   const S *lookup = nullptr, *query = nullptr;  // of a and q
-  // With reads_first, of the read's own key, and of u in the read.
-  const S *own_key = nullptr, *own_update = nullptr;
 };
 
 /// Prefetches the vectors of the next chunk, a few with every call: the number of outstanding

@@ -165,8 +165,6 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     set_lane_products(b_.update_lanes, b_.dy, c.reads, all);
     for (Index r = 0; r < c.reads; ++r) {
       weigh(all.column(r), c.factors->reads.column(r), products.with_dy(r));
-      if constexpr (layout.reads_first)
-        products.with_dy(r)[layout.read(r)] = all.column(r)[layout.read(r)];
     }
     if constexpr (HasLookups) {
       set_lane_products(b_.update_lanes, b_.removals, c.lookups, all);
@@ -207,25 +205,10 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
         const Index r = s / layout.per_token;
         g.query = b_.dqueries[r];
         add_decay_terms(layout.reads_first ? t - 1 : t, one.query, g.query, S(1));
-        if constexpr (layout.reads_first)
-          add_own_gradients(r, one, error_products(first).with_dy(r)[s], g);
       }
       rule_.add(first + s, g);
     }
   }
-  // Of a read before the write: it has own_key·q times its token's update.
-  void add_own_gradients(Index r, const Correction<S>& one, S weight,
-                         CorrectionGradient<S>& g) const {
-    S product;
-    dot_products({one.own_key}, {one.query}, dk_, &product);
-    b_.updates.set(r, b_.dy[r], product);
-    g.own_update = b_.updates[r];
-    S* const dquery = b_.dqueries[r];
-    for (Index i = 0; i < dk_; ++i) dquery[i] += weight * one.own_key[i];
-    b_.queries.set(r, one.query, weight);
-    g.own_key = b_.queries[r];
-  }
-
   Index token(Index i) const { return i / layout.per_token; }
 
   // The terms of the decays' gradients between the decay of token t and the next, factor x ∘ dx.

@@ -15,10 +15,10 @@
 /// is not meant is null, and `add_gradient` and `add_strength_gradient` then do nothing. With
 /// `reads_first` a rule also has
 ///
-///     void own_read_vjp(const StateOf<M>& s, const ReadToken&, const CorrectionGradient<S>& g,
+///     void own_read_vjp(const StateOf<M>& s, const ReadToken&, const OutGradToken& dy,
 ///                       StateOf<M>& ds, ReadGradToken& dt) const;
 ///
-/// for the read's own token: own_key and own_update.
+/// for what a read does besides W q.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -118,8 +118,8 @@ template <class M> class RuleGradients {
   S* removal(Index i) const { return removals(i); }
   S* decay_terms(Index t) const { return terms(t - terms_first); }
 
-  /// Adds the gradients of correction i.
-  void add(Index i, const CorrectionGradient<S>& g) {
+  /// Adds the gradients of correction i. `own_read` is false for a part of a read.
+  void add(Index i, const CorrectionGradient<S>& g, [[maybe_unused]] bool own_read = true) {
     const Index t = i / layout.per_token;
     auto dinput = token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
     if constexpr (has_corrections<M>) {
@@ -133,7 +133,10 @@ template <class M> class RuleGradients {
     if (g.query == nullptr) return;
     auto dquery = token_at<ReadGradToken<M>>(dqueries_, m_.signature().read(), t);
     add_gradient(dquery.query, g.query);
-    if constexpr (layout.reads_first) m_.own_read_vjp(s_, query(t), g, ds_, dquery);
+    if constexpr (layout.reads_first)
+      if (own_read)
+        m_.own_read_vjp(s_, query(t), token_at<OutGradToken<M>>(dy_, m_.signature().out(), t), ds_,
+                        dquery);
   }
 
   void list_prefetches(ChunkPrefetch<S>& prefetch, Index i, Index count, bool backward) const {
@@ -210,7 +213,7 @@ template <class M> class RuleGradients {
       const Correction<S> c = get(last, 0);
       CorrectionGradient<S> g;
       g.query = add(c.query, output_gradient(t), c.coefficients.read_scale);
-      this->add(last, g);
+      this->add(last, g, false);
     }
   }
 

@@ -7,8 +7,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Write (k, v, α) with one decay per key row. Read (q, k, v): the read comes first, and sees the
-/// token itself with a bonus.
+/// Write (k, v, α) with one decay per key row. Read (q, k, v), with the k and v of the write: the
+/// read comes first, and sees the token itself with a bonus.
 template <int Dk, int Dv> struct KeyValueBonus : KeyValueVectorDecay<Dk, Dv> {
   template <class C> struct Read {
     vec<C, Dk> query;
@@ -78,13 +78,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   }
   void read_vjp(const OwnedState& s, const ReadToken<Rwkv6>& t, const OutGradToken<Rwkv6>& dy,
                 OwnedState& ds, ReadGradToken<Rwkv6> dt) const {
-    const auto& bonus = s.slow.bonus;
-    const S weight = bonus.cwiseProduct(t.key).cwiseProduct(t.query).sum();
-    const S dweight = detail::product_sum(dy.output, t.value);
-    dt.value += weight * dy.output;
-    dt.key += dweight * bonus.cwiseProduct(t.query);
-    dt.query += dweight * bonus.cwiseProduct(t.key);
-    ds.slow.bonus += dweight * t.key.cwiseProduct(t.query);
+    own_read_vjp(s, t, dy, ds, dt);
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
@@ -102,12 +96,15 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     detail::add_gradient(dt.key, g.key);
     detail::add_gradient(dt.value, g.value);
   }
-  void own_read_vjp(const OwnedState& s, const ReadToken<Rwkv6>& t,
-                    const detail::CorrectionGradient<S>& g, OwnedState& ds,
-                    ReadGradToken<Rwkv6>& dt) const {
-    detail::add_gradient(dt.key, s.slow.bonus, g.own_key);
-    detail::add_gradient(ds.slow.bonus, t.key, g.own_key);
-    detail::add_gradient(dt.value, g.own_update);
+  void own_read_vjp(const OwnedState& s, const ReadToken<Rwkv6>& t, const OutGradToken<Rwkv6>& dy,
+                    OwnedState& ds, ReadGradToken<Rwkv6>& dt) const {
+    const auto& bonus = s.slow.bonus;
+    const S weight = bonus.cwiseProduct(t.key).cwiseProduct(t.query).sum();
+    const S dweight = detail::product_sum(dy.output, t.value);
+    dt.value += weight * dy.output;
+    dt.key += dweight * bonus.cwiseProduct(t.query);
+    dt.query += dweight * bonus.cwiseProduct(t.key);
+    ds.slow.bonus += dweight * t.key.cwiseProduct(t.query);
   }
 
  private:
