@@ -63,7 +63,8 @@ SCANS = ["kernels/scan", "kernels/small_sizes", "kernels/deferred", "kernels/ran
 CHECKED = ["memories/checked", "memories/checked_numbers"]
 TESTS = [
     (r"kernels/amx/", ["kernels/amx_scan"]),
-    (r"kernels/backward/", ["kernels/backward", "kernels/backward_corrections", "kernels/range"]),
+    (r"kernels/backward/", ["kernels/backward", "kernels/backward_chunks", "kernels/backward_corrections",
+                            "kernels/range"]),
     (r"kernels/simd/outer_product", ["kernels/outer_product"]),
     (r"kernels/(decode/deferred|simd/stored)", ["kernels/deferred", "laws/deferred", "kernels/range"]),
     (r"kernels/simd/packet", ["kernels/outer_product", *SCANS, "kernels/backward"]),

@@ -27,8 +27,8 @@
 /// looks up and is read, and about 20 chunk (d_v + d_k) within a chunk. Gᵀ u has the tokens in SIMD
 /// lanes and needs no transposed matrix.
 ///
-/// Small matrices of rules with one correction per token, a = b = own key and one β go pair by
-/// pair, and Gᵀ u takes a third pass (PairPasses): within a chunk there is too much work besides.
+/// Small matrices of rules with `plain_coefficients` (a = b = k, one β) go pair by pair, and Gᵀ u
+/// takes a third pass (PairPasses): within a chunk there is too much work besides.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 

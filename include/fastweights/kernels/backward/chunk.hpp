@@ -112,12 +112,13 @@ template <class S> struct ChunkBuffers {
   S *key_lanes, *query_lanes, *lookup_lanes, *dkey_lanes;
   // with an entry per row of W
   ChunkRows<S> updates, dy, du, removals;
-  S *update_lanes, *dy_lanes, *removal_lanes;
-  S* zeros;  // as many as rows
+  S *update_lanes, *decayed_update_lanes, *dy_lanes, *removal_lanes;
+  S* zeros;  // with an entry per row or column, whatever is more
 
   ChunkBuffers(Index dv, Index dk) {
     const Index of_keys = ChunkRows<S>::size_of(dk), of_values = ChunkRows<S>::size_of(dv);
-    S* buffer = thread_buffer<S, ChunkBuffers>(11 * of_keys + 8 * of_values);
+    const Index of_either = std::max(of_keys, of_values);
+    S* buffer = thread_buffer<S, ChunkBuffers>(11 * of_keys + 8 * of_values + of_either);
     for (ChunkRows<S>* rows : {&keys, &queries, &lookups, &decays, &dkeys, &dqueries, &dlookups}) {
       *rows = ChunkRows<S>(buffer, dk);
       buffer += of_keys;
@@ -130,12 +131,12 @@ template <class S> struct ChunkBuffers {
       *each = buffer;
       buffer += of_keys;
     }
-    for (S** each : {&update_lanes, &dy_lanes, &removal_lanes}) {
+    for (S** each : {&update_lanes, &decayed_update_lanes, &dy_lanes, &removal_lanes}) {
       *each = buffer;
       buffer += of_values;
     }
     zeros = buffer;
-    std::fill_n(zeros, of_values, S(0));
+    std::fill_n(zeros, of_either, S(0));
   }
 };
 
@@ -197,6 +198,7 @@ template <class S> struct Chunk {
   const ChunkFactors<S>* factors;
   const S* decays = nullptr;  // of the chunk, one per column
   const S* lookup_lanes;      // with the decays from M
+  const S* update_lanes;      // with the decays to the end of the chunk
   ChunkBuffers<S>& buffers;
   ChunkPrefetch<S> prefetch;
   Correction<S> corrections[chunk_size];
@@ -212,6 +214,7 @@ template <class S> struct Chunk {
         lookups(all.lookup_step == 0 ? 0 : (count + all.lookup_step - 1) / all.lookup_step),
         is_first(begins),
         lookup_lanes(all_buffers.lookup_lanes),
+        update_lanes(all_buffers.update_lanes),
         buffers(all_buffers) {}
   void set_removal_scales() {
     for (Index s = 0; s < chunk_size; ++s) {

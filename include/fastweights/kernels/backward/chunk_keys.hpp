@@ -50,7 +50,7 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
   /// The keys' gradients, from Gᵀu in lanes.
   void set_gradients(const Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
-    transpose_from_lanes(b.dkey_lanes, c.factors->until_end, b.dkeys);
+    transpose_from_lanes(b.dkey_lanes, b.dkeys);
     for (Index t = 0; t < c.count; ++t) {
       const Index first = layout.reads_first ? t / layout.per_token + 1 : t / layout.per_token;
       b.queries.add_sum(first, c.reads, products.with_dy(0) + t, chunk_size, b.dkeys[t]);
@@ -124,7 +124,7 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
   }
   void set_gradients(const Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
-    transpose_from_lanes(b.dkey_lanes, c.factors->until_end, b.dkeys);
+    transpose_from_lanes(b.dkey_lanes, b.dkeys);
     for_events_backward<layout>(c.count, [&](Event event, Index i, Index seen) {
       if (event == Event::read)
         b.dkeys.add_to_all(seen, b.queries[i], products.with_dy(i));
@@ -161,7 +161,7 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
     auto& b = c.buffers;
     const Index n = b.keys.entries();
     for (Index s = 0; s < chunk_size; ++s) b.keys.clear(s);
-    std::fill_n(decays_, n, S(1));
+    std::fill_n(decays_, ChunkRows<S>::padded(n), S(1));
     bool decayed = !c.is_first;
     for_events<layout>(c.count, [&](Event event, Index i, Index seen) {
       if (event == Event::write) {

@@ -132,7 +132,7 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
       Group<InLanes<S>, N()> sums;
       S* const to = b_.dkey_lanes + j * chunk_size;
       load(sums, to, chunk_size);
-      add_product(sums, LeftFactor<S>{b_.update_lanes + first_ * chunk_size, chunk_size},
+      add_product(sums, LeftFactor<S>{c_.update_lanes + first_ * chunk_size, chunk_size},
                   RightFactor<S>{this->matrix_ + j * size, 1, size}, this->rows_);
       store(sums, to, chunk_size);
       c_.prefetch.next();
@@ -160,7 +160,7 @@ template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R>
         c_.decays != nullptr ? Column::load(c_.decays + first_) : Column::all(c_.factors->decay);
     this->update_matrix([&](auto& columns, Index j) FASTWEIGHTS_INLINE_LAMBDA {
       if (decays) for_parts(columns, [&](Column& column, Index) { column.scale(decay); });
-      this->add_updates(columns, b_.keys, b_.update_lanes, j, c_.count);
+      this->add_updates(columns, b_.keys, c_.update_lanes, j, c_.count);
     });
   }
   EIGEN_ALWAYS_INLINE void set_gradients(const S* vectors, Index count, const ChunkRows<S>& to) {

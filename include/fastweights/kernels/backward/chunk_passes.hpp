@@ -51,8 +51,6 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       set_corrections(c, i);
       prefetch(c, i + per_chunk, false, transposed, 4 + dv_ / 4);
       set_values(c, i);
-      if constexpr (decay_kind == DecayKind::scalar)
-        scale_lanes(b_.update_lanes, c.factors->until_end, dv_, b_.update_lanes);
       transpose_to_lanes(b_.dy, b_.dy_lanes);
       if constexpr (HasLookups) {
         constexpr S ones[chunk_size] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -122,7 +120,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
   }
 
   // Updates in lanes, and gradients of the outputs.
-  void set_values(const Chunk<S>& c, Index i) const {
+  void set_values(Chunk<S>& c, Index i) const {
     S scales[chunk_size] = {};
     for (Index s = 0; s < c.count; ++s)
       scales[s] = error_scale(c, s) * c.corrections[s].coefficients.beta;
@@ -134,6 +132,10 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       return static_cast<const S*>(b_.updates[s]);
     };
     transpose_to_lanes({c.count, b_.zeros, dv_, vector}, scales, b_.update_lanes);
+    if constexpr (decay_kind == DecayKind::scalar) {
+      scale_lanes(b_.update_lanes, c.factors->until_end, dv_, b_.decayed_update_lanes);
+      c.update_lanes = b_.decayed_update_lanes;
+    }
     for (Index r = 0; r < c.reads; ++r) {
       const Index last = layout.read(r);
       b_.dy.set(r, rule_.output_gradient(token(i + last)),
@@ -199,7 +201,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       CorrectionGradient<S> g;
       if (layout.looks_up(s)) {
         g.lookup = b_.dlookups[s / std::max<Index>(layout.lookup_step, 1)];
-        add_decay_terms(layout.lookup_before_decay ? t - 1 : t, one.lookup, g.lookup, S(1));
+        add_decay_terms(before_decay(s) ? t - 1 : t, one.lookup, g.lookup, S(1));
       }
       if (s % layout.per_token == layout.per_token - 1) {
         const Index r = s / layout.per_token;
@@ -208,6 +210,9 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       }
       rule_.add(first + s, g);
     }
+  }
+  static bool before_decay(Index s) {
+    return layout.lookup_before_decay && s % layout.per_token == 0;
   }
   Index token(Index i) const { return i / layout.per_token; }
 

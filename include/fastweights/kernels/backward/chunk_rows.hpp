@@ -170,22 +170,16 @@ template <class S> void transpose_to_lanes(const ChunkRows<S>& x, S* to) {
       for (Index r = 0; r < Block::size; ++r) block.row(r).store(to + t + chunk_size * (i + r));
     }
 }
-/// x_t[i] = factors_t from[t + chunk_size i]
-template <class S>
-void transpose_from_lanes(const S* from, const S* factors, const ChunkRows<S>& x) {
+/// x_t[i] = from[t + chunk_size i]
+template <class S> void transpose_from_lanes(const S* from, const ChunkRows<S>& x) {
   using Block = TransposedBlock<S>;
   for (Index i = 0; i < x.entries(); i += Block::size)
     for (Index t = 0; t < chunk_size; t += Block::size) {
-      const auto scale = Block::Part::load(factors + t);
-      const Block block([&](Index r) {
-        auto part = Block::Part::load(from + t + chunk_size * (i + r));
-        part.scale(scale);
-        return part;
-      });
+      const Block block(
+          [&](Index r) { return Block::Part::load(from + t + chunk_size * (i + r)); });
       for (Index r = 0; r < Block::size; ++r) block.row(r).store(x[t + r] + i);
     }
 }
-
 /// sums[t] = x_t·y for t < count, and 0 for the others.
 template <class S> void set_products(const ChunkRows<S>& x, Index count, const S* y, S* sums) {
   using Part = Rows<S, 1>;

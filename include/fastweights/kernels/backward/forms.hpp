@@ -18,7 +18,8 @@ template <class M> inline constexpr bool has_token_decay = requires(const WriteT
   t.decay;
 };
 
-/// The errors of the forward pass, and the removals of the backward pass, one per correction.
+/// The errors of the forward pass, and what the backward pass keeps for the forward pass over W:
+/// the removals, or with pairs du. One per correction.
 template <class S> struct ErrorTrace {
   Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals;
 };
@@ -31,6 +32,11 @@ template <class M> struct KernelBackward {
   static constexpr bool keeps_trace = has_token_decay<M> || M::has_delta_term;
   static_assert(has_correction_vjp<M> == has_corrections<M>,
                 "fastweights: kernel_backward of a rule with `correction` needs `correction_vjp`");
+  static_assert(!reads_first<M>() || (!M::has_delta_term && corrections_per_token<M>() == 1),
+                "fastweights: kernel_backward of a rule that reads first is for one correction per "
+                "token, without a look-up");
+  static_assert(M::decay_kind != DecayKind::per_channel || has_token_decay<M>,
+                "fastweights: kernel_backward with one decay per key row needs the token's decay");
   static_assert(corrections_per_token<M>() <= chunk_size,
                 "fastweights: kernel_backward is for at most 8 corrections per token");
   static_assert(

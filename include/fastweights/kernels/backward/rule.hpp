@@ -11,14 +11,19 @@
 ///                         const;
 ///
 /// It adds the gradients of correction j to those of the token, and of the state's slow weights.
-/// The kernels call it twice: with `key`, `value`, `update` and `error`, and with the others. What
-/// is not meant is null, and `add_gradient` and `add_strength_gradient` then do nothing. With
-/// `reads_first` a rule also has
+/// The kernels call it several times, each time with some of the gradients: the others are null,
+/// and `add_gradient` and `add_strength_gradient` do nothing with null. With `reads_first` a rule
+/// also has
 ///
 ///     void own_read_vjp(const StateOf<M>& s, const ReadToken&, const OutGradToken& dy,
 ///                       StateOf<M>& ds, ReadGradToken& dt) const;
 ///
-/// for what a read does besides W q.
+/// for what a read does besides W q. A rule with `coefficients` may say
+///
+///     static constexpr bool plain_coefficients = true;
+///
+/// if these are the token's β and decay, or constants, and the scales of reads and look-ups are 1.
+/// Then small matrices go by pairs, which are faster.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -49,19 +54,19 @@ template <class M> constexpr CorrectionLayout layout_of() {
   constexpr Index per_token = corrections_per_token<M>();
   const bool removes = products_of<M>() == Products::removal;
   constexpr Order order = order_of<M>();
-  return {per_token,
-          !M::has_delta_term ? 0
-          : removes          ? per_token
-                             : 1,
-          order.lookup_before_decay, order.reads_first};
+  const Index lookup_step = !M::has_delta_term ? 0 : removes ? per_token : 1;
+  return {per_token, lookup_step, order.lookup_before_decay, order.reads_first,
+          !has_corrections<M>};
 }
 
-/// Whether M has a delta term with one β per token, or neither of them.
-template <class M> constexpr bool has_one_beta() {
-  if constexpr (requires(const WriteToken<M>& t) { t.beta; })
-    return M::has_delta_term && !is_per_row<decltype(WriteToken<M>::beta)>;
-  else
-    return !M::has_delta_term;
+/// Whether M says `plain_coefficients` and has at most one β and one correction per token.
+template <class M> constexpr bool has_plain_coefficients() {
+  if constexpr (requires { requires M::plain_coefficients; }) {
+    if constexpr (requires(const WriteToken<M>& t) { t.beta; })
+      return M::has_delta_term && !is_per_row<decltype(WriteToken<M>::beta)>;
+    return true;
+  }
+  return false;
 }
 
 /// Whether M has `correction_vjp`.
@@ -162,7 +167,7 @@ template <class M> class RuleGradients {
   }
 
   /// Whether the passes by pairs take the rule, and its tokens from `first` on for them.
-  static constexpr bool has_pairs = !has_corrections<M> && !reads_first<M>() && has_one_beta<M>();
+  static constexpr bool has_pairs = has_plain_coefficients<M>();
   const BackwardTokens<S>& pair_tokens(Index first) requires has_pairs {
     auto& t = pair_tokens_ = {};
     t.k = columns_of(inputs_.key);
@@ -197,8 +202,9 @@ template <class M> class RuleGradients {
     using Vector = GradientVector<S>;
     const Index dv = W.rows(), dk = W.cols();
     const auto add = [&](const S* x, const S* gradient, S factor) {
-      product_.noalias() = W.transpose() * Vector(gradient, dv) * factor;
-      G.noalias() += Vector(gradient, dv) * Vector(x, dk).transpose() * factor;
+      scaled_ = factor * Vector(gradient, dv);
+      product_.noalias() = W.transpose() * scaled_;
+      G.noalias() += scaled_ * Vector(x, dk).transpose();
       return product_.data();
     };
     const Index i = t * layout.per_token;
@@ -235,7 +241,7 @@ template <class M> class RuleGradients {
   const ReadGradSequence<M>& dqueries_;
   Index buffer_size_ = 0;
   S* buffer_ = nullptr;
-  Eigen::Matrix<S, Dynamic, 1> product_;
+  Eigen::Matrix<S, Dynamic, 1> scaled_, product_;
   BackwardTokens<S> pair_tokens_;
   TokenCoefficients<S> constants_;
 };

@@ -38,7 +38,7 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
   using Sum = typename Normaliser::Sum;
   static constexpr auto decay_kind = Sum::decay_kind;
   static constexpr bool has_delta_term = true;
-  static constexpr bool kernel_backward = !Normaliser::active;
+  static constexpr bool kernel_backward = !Normaliser::active, plain_coefficients = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;

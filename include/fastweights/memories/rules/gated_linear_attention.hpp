@@ -32,7 +32,7 @@ class GatedLinearAttention {
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
-  static constexpr bool has_delta_term = false, kernel_backward = true;
+  static constexpr bool has_delta_term = false, kernel_backward = true, plain_coefficients = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;

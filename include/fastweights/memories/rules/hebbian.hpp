@@ -23,7 +23,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "HebbianMemory";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
-  static constexpr bool has_delta_term = false, kernel_backward = true;
+  static constexpr bool has_delta_term = false, kernel_backward = true, plain_coefficients = true;
 
   struct Rates {
     S decay = S(0.95);  ///< λ, stable in [0, 1]

@@ -31,6 +31,7 @@ class LinearAttention {
   static constexpr auto decay_kind = Sum::decay_kind;
   static constexpr bool has_delta_term = false;
   static constexpr bool kernel_backward = !Normaliser::active && !Sum::compensated;
+  static constexpr bool plain_coefficients = true;
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
