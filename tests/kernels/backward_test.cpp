@@ -45,7 +45,8 @@ TEST_CASE("kernels: gradients in every size", "[kernels]") {
 TEST_CASE("kernels: gradients of sequences of every length", "[kernels]") {
   for (const Index steps : {0, 1, 2, 3, 63, 64, 65, 66, 127, 128, 129, 200})
     check_rules(9, 6, steps);
-  for (const Index steps : {0, 1, 2, 7, 8, 9, 12, 13, 16, 31, 130}) check_rules(59, 57, steps);
+  // The gradient of a single decay is a sum over W and G, which does not cancel for this size.
+  for (const Index steps : {0, 1, 2, 7, 8, 9, 12, 13, 16, 31, 130}) check_rules(61, 55, steps);
 }
 
 // Matrices that go pair by pair, and chunk by chunk unless a key row has its own decay.
