@@ -175,12 +175,13 @@ class Mamba3 {
   static constexpr bool by_kernel = detail::KernelScalar<S> && !detail::are_tiny(Dv);
   void step(OwnedState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& query,
             OutToken<Mamba3> out) const requires by_kernel {
-    detail::step_by_kernel(*this, s, t, query, out);
+    if constexpr (by_kernel)  // clang++ 14 instantiates this even if the constraint does not hold
+      detail::step_by_kernel(*this, s, t, query, out);
     add_skip_and_gate(s, query, out.output);
   }
   void scan(OwnedState& s, const WriteSequence<Mamba3>& inputs, const ReadSequence<Mamba3>& queries,
             OutSequence<Mamba3> out) const requires by_kernel {
-    detail::scan_by_kernel(*this, s, inputs, queries, out);
+    if constexpr (by_kernel) detail::scan_by_kernel(*this, s, inputs, queries, out);
     for (Index t = 0; t < queries.query.cols(); ++t) {
       auto y = out.output.col(t);
       add_skip_and_gate(s, detail::token_at<ReadToken<Mamba3>>(queries, signature_.read(), t), y);
