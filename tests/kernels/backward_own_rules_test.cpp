@@ -10,25 +10,36 @@ namespace {
 using fw::Dynamic;
 using fw::Index;
 
-/// W ← W + β (v/2 − 0.7 W k) kᵀ, y = 0.3 W q.
-template <class S> class ScaledRule {
+/// What the rules below have in common: the state W and its sizes.
+template <class S, template <int, int> class Inputs> class MatrixRule {
  public:
   using Scalar = S;
-  using Signature = fw::KeyValueBeta<Dynamic, Dynamic>;
-  static constexpr std::string_view name = "ScaledRule";
-  static constexpr auto decay_kind = fw::DecayKind::none;
-  static constexpr bool has_delta_term = true, kernel_backward = true;
-
+  using Signature = Inputs<Dynamic, Dynamic>;
   template <class C> struct State {
     fw::mat<C, Dynamic, Dynamic> W;
     static constexpr auto names = fw::names("W");
   };
   using OwnedState = State<fw::Owned<S>>;
 
-  explicit ScaledRule(fw::Sizes<> sizes) : signature_{{sizes.key_size, sizes.value_size}} {}
+  explicit MatrixRule(fw::Sizes<> sizes) : signature_{{sizes.key_size, sizes.value_size}} {}
   Signature signature() const { return signature_; }
   State<fw::Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const { return ScaledRule<T>(signature_.sizes()); }
+
+ protected:
+  Signature signature_;
+};
+
+/// W ← W + β (v/2 − 0.7 W k) kᵀ, y = 0.3 W q.
+template <class S> class ScaledRule : public MatrixRule<S, fw::KeyValueBeta> {
+  using Base = MatrixRule<S, fw::KeyValueBeta>;
+
+ public:
+  using typename Base::OwnedState;
+  static constexpr std::string_view name = "ScaledRule";
+  static constexpr auto decay_kind = fw::DecayKind::none;
+  static constexpr bool has_delta_term = true, kernel_backward = true;
+  using Base::Base;
+  template <class T> auto cast() const { return ScaledRule<T>(this->signature_.sizes()); }
 
   void write(OwnedState& s, const fw::WriteToken<ScaledRule>& t) const {
     const auto error = (S(0.5) * t.value - S(0.7) * (s.W * t.key)).eval();
@@ -60,9 +71,6 @@ template <class S> class ScaledRule {
                                         const fw::ReadToken<ScaledRule>&) const {
     return {S(0.5), S(0.7), t.beta, S(0.3), S(1)};
   }
-
- private:
-  Signature signature_;
 };
 
 TEST_CASE("kernels: gradients of a rule with scales", "[kernels]") {
@@ -74,25 +82,17 @@ TEST_CASE("kernels: gradients of a rule with scales", "[kernels]") {
 }
 
 /// Two delta rules per token. The first look-up is before the decay.
-template <class S> class EarlyRule {
+template <class S> class EarlyRule : public MatrixRule<S, fw::KeyValueBetaDecay> {
+  using Base = MatrixRule<S, fw::KeyValueBetaDecay>;
+
  public:
-  using Scalar = S;
-  using Signature = fw::KeyValueBetaDecay<Dynamic, Dynamic>;
+  using typename Base::OwnedState;
   static constexpr std::string_view name = "EarlyRule";
   static constexpr auto decay_kind = fw::DecayKind::scalar;
   static constexpr bool has_delta_term = true, lookup_before_decay = true, kernel_backward = true;
   static constexpr Index corrections = 2;
-
-  template <class C> struct State {
-    fw::mat<C, Dynamic, Dynamic> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<fw::Owned<S>>;
-
-  explicit EarlyRule(fw::Sizes<> sizes) : signature_{{sizes.key_size, sizes.value_size}} {}
-  Signature signature() const { return signature_; }
-  State<fw::Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const { return EarlyRule<T>(signature_.sizes()); }
+  using Base::Base;
+  template <class T> auto cast() const { return EarlyRule<T>(this->signature_.sizes()); }
 
   void write(OwnedState& s, const fw::WriteToken<EarlyRule>& t) const {
     for (const S decay : {t.decay, S(1)})
@@ -134,9 +134,6 @@ template <class S> class EarlyRule {
     fw::detail::add_gradient(dt.value, g.value);
     fw::detail::add_strength_gradient(dt.beta, g);
   }
-
- private:
-  Signature signature_;
 };
 
 TEST_CASE("kernels: gradients of look-ups before and after a decay", "[kernels]") {

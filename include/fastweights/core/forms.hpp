@@ -13,6 +13,10 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
+/// Scalars with kernels; other scalars use the generic algorithms.
+template <class S>
+concept KernelScalar = std::is_same_v<S, float> || std::is_same_v<S, double>;
+
 /// `step` and `scan`.
 template <class M> struct ScanForms { using type = M; };
 template <class M> using ScanFormsOf = typename ScanForms<M>::type;

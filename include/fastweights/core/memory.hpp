@@ -208,10 +208,7 @@ template <class M> constexpr bool reads_first() {
 
 namespace detail {
 
-// Whether M has members for the kernels, and a scalar that these have.
-template <class M>
-inline constexpr bool in_kernel_scalar =
-    std::same_as<typename M::Scalar, float> || std::same_as<typename M::Scalar, double>;
+// Whether M has members for the kernels.
 template <class M> inline constexpr bool has_kernel_members = requires {
   &M::template coefficients<StateOf<M>>;
 }
@@ -317,7 +314,7 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `scan` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
-      !detail::has_kernel_members<M> || !detail::in_kernel_scalar<M> || FusedStep<M> ||
+      !detail::has_kernel_members<M> || !detail::KernelScalar<typename M::Scalar> || FusedStep<M> ||
           CustomScan<M>,
       "memory rule: `coefficients` or `correction` exists, but the kernels cannot use it: it does "
       "not take what kernels/rule.hpp says, or `decay_kind`, `has_delta_term` or the state's W is "
@@ -331,7 +328,7 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");
-  static_assert(!detail::says_kernel_backward<M> || !detail::in_kernel_scalar<M> ||
+  static_assert(!detail::says_kernel_backward<M> || !detail::KernelScalar<typename M::Scalar> ||
                     CustomBackward<M> || TracedBackward<M>,
                 "memory rule: `kernel_backward` is true, but the kernels do not run the rule, or "
                 "`#include <fastweights/kernels/backward/forms.hpp>` is missing");

@@ -48,10 +48,6 @@ template <class Signature, class S>
 inline constexpr bool one_decay = !is_per_row<
     decltype(std::declval<typename Signature::template Write<Token<const S>>&>().decay)>;
 
-/// Scalars with kernels; other scalars use the generic algorithms.
-template <class S>
-concept KernelScalar = std::is_same_v<S, float> || std::is_same_v<S, double>;
-
 template <class View> auto columns_of(const View& view) {
   using S = std::remove_reference_t<decltype(*std::declval<View&>().data())>;
   return Columns<S>{const_cast<S*>(view.data()), view.colStride()};

@@ -4,7 +4,8 @@
 #include <fastweights/core/abi.hpp>
 
 /// \file
-/// Decay of a matrix W: W ← α W, or W ← W diag(α) with one decay per column.
+/// Decay of a matrix W: W ← α W, or W ← W diag(α) with one decay per column. Vectors scaled by one
+/// number or one per entry.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -24,6 +25,19 @@ EIGEN_ALWAYS_INLINE auto decayed(const typename X::Scalar& decay, const Eigen::M
 template <class D, class X>
 EIGEN_ALWAYS_INLINE auto decayed(const Eigen::MatrixBase<D>& decay, const Eigen::MatrixBase<X>& x) {
   return decay.derived().cwiseProduct(x.derived());
+}
+
+/// Σ x_i y_i, without the conjugation of dot().
+template <class X, class Y> auto product_sum(const X& x, const Y& y) {
+  return x.cwiseProduct(y).sum();
+}
+
+/// Adds the gradient of β, with u = β ∘ e: one number or one per row.
+template <class E, class DU, class S> void add_scale_vjp(const E& e, const DU& du, S& dbeta) {
+  if constexpr (requires { dbeta.data(); })
+    dbeta += e.cwiseProduct(du);
+  else
+    dbeta += product_sum(e, du);
 }
 
 /// `dw` is the gradient of the decayed W on entry and that of W on return. Adds the gradient of α

@@ -92,7 +92,8 @@ void backward_stretch(Rule& rule, const Matrix& W, Matrix& G, Index first, Index
     if (!worth_chunks<decay_kind>(W.rows(), W.cols()))
       return run(PairPasses<has_lookups, decay_kind, typename Rule::Scalar>(
           rule.pair_tokens(first), tokens, W.rows(), W.cols()));
-  run(ChunkPasses<has_lookups, decay_kind, Rule>(rule, first, tokens, W.rows(), W.cols()));
+  run(ChunkPasses<has_lookups, decay_kind, Rule>(rule, rule.buffers(), first, tokens, W.rows(),
+                                                 W.cols()));
 }
 
 }  // namespace fw::detail

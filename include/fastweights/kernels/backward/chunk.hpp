@@ -15,6 +15,8 @@ struct CorrectionLayout {
 
   constexpr Index per_chunk() const { return chunk_size / per_token * per_token; }
   constexpr bool looks_up(Index s) const { return lookup_step != 0 && s % lookup_step == 0; }
+  /// The number of the look-up of correction s.
+  constexpr Index lookup_of(Index s) const { return lookup_step == 0 ? 0 : s / lookup_step; }
   /// The corrections of look-up and read i.
   constexpr Index lookup(Index i) const { return i * lookup_step; }
   constexpr Index read(Index i) const { return (i + 1) * per_token - 1; }
@@ -26,38 +28,48 @@ struct CorrectionLayout {
 /// What happens in a chunk: the matrix decays, is looked up, written, read.
 enum class Event { decay, lookup, write, read };
 
-/// Calls f(event, i, writes) for `count` corrections in order: i counts the decays, look-ups,
-/// writes or reads, and `writes` the writes before.
-template <CorrectionLayout layout, class F>
-EIGEN_ALWAYS_INLINE void for_events(Index count, const F& f) {
+/// Calls f(event, i, writes) for what a correction does, in order or backward: i counts the decays,
+/// look-ups, writes or reads, and `writes` the writes before.
+template <CorrectionLayout layout, bool backward, class F>
+EIGEN_ALWAYS_INLINE void for_events_of(Index s, const F& f) {
   constexpr Index n = layout.per_token;
-  for (Index s = 0; s < count; ++s) {
-    const bool begins = s % n == 0, ends = s % n == n - 1;
-    if (begins && layout.reads_first) f(Event::read, s / n, s);
-    if (layout.lookup_before_decay && layout.looks_up(s))
-      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
-    if (begins) f(Event::decay, s / n, s);
-    if (!layout.lookup_before_decay && layout.looks_up(s))
-      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
+  const auto lookup = [&](bool before_decay) FASTWEIGHTS_INLINE_LAMBDA {
+    if (layout.looks_up(s) && layout.lookup_before_decay == before_decay)
+      f(Event::lookup, layout.lookup_of(s), s);
+  };
+  const auto begin = [&]() FASTWEIGHTS_INLINE_LAMBDA {
+    if (s % n == 0 && layout.reads_first) f(Event::read, s / n, s);
+  };
+  const auto decay = [&]() FASTWEIGHTS_INLINE_LAMBDA {
+    if (s % n == 0) f(Event::decay, s / n, s);
+  };
+  const auto end = [&]() FASTWEIGHTS_INLINE_LAMBDA {
+    if (s % n == n - 1 && !layout.reads_first) f(Event::read, s / n, s + 1);
+  };
+  if constexpr (backward) {
+    end();
     f(Event::write, s, s);
-    if (ends && !layout.reads_first) f(Event::read, s / n, s + 1);
+    lookup(false);
+    decay();
+    lookup(true);
+    begin();
+  } else {
+    begin();
+    lookup(true);
+    decay();
+    lookup(false);
+    f(Event::write, s, s);
+    end();
   }
 }
-/// The same from the last to the first.
+/// The same for `count` corrections.
+template <CorrectionLayout layout, class F>
+EIGEN_ALWAYS_INLINE void for_events(Index count, const F& f) {
+  for (Index s = 0; s < count; ++s) for_events_of<layout, false>(s, f);
+}
 template <CorrectionLayout layout, class F>
 EIGEN_ALWAYS_INLINE void for_events_backward(Index count, const F& f) {
-  constexpr Index n = layout.per_token;
-  for (Index s = count; s-- > 0;) {
-    const bool begins = s % n == 0, ends = s % n == n - 1;
-    if (ends && !layout.reads_first) f(Event::read, s / n, s + 1);
-    f(Event::write, s, s);
-    if (!layout.lookup_before_decay && layout.looks_up(s))
-      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
-    if (begins) f(Event::decay, s / n, s);
-    if (layout.lookup_before_decay && layout.looks_up(s))
-      f(Event::lookup, s / std::max<Index>(layout.lookup_step, 1), s);
-    if (begins && layout.reads_first) f(Event::read, s / n, s);
-  }
+  for (Index s = count; s-- > 0;) for_events_of<layout, true>(s, f);
 }
 
 /// Gradients of the vectors of a correction; null for those that are not meant.

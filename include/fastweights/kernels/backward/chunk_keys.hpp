@@ -25,11 +25,10 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
     auto& b = c.buffers;
     const Index n = b.keys.entries();
     const auto& f = *c.factors;
-    constexpr S ones[chunk_size] = {1, 1, 1, 1, 1, 1, 1, 1};
-    transpose_to_lanes({c.count, b.zeros, n, [&](Index s) { return c.corrections[s].key; }}, ones,
+    transpose_to_lanes({c.count, b.zeros, n, [&](Index s) { return c.corrections[s].key; }},
                        b.key_lanes);
     for (Index i = 0; i < c.reads; ++i) b.queries.set(i, c.corrections[layout.read(i)].query);
-    transpose_to_lanes(b.queries, b.query_lanes);
+    transpose_to_lanes<S>(b.queries, b.query_lanes);
     set_products(c, b.queries, c.reads, f.reads, c.key_queries);
     if constexpr (layout.lookup_step > 0) {
       for (Index i = 0; i < c.lookups; ++i)
@@ -40,8 +39,7 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
       else if constexpr (layout.looks_up_key)
         scale_lanes(b.key_lanes, f.until_lookup, n, b.lookup_lanes);
       else
-        transpose_to_lanes({c.lookups, b.zeros, n, [&](Index i) { return b.lookups[i]; }},
-                           f.until_lookup, b.lookup_lanes);
+        transpose_to_lanes<S>(b.lookups, b.lookup_lanes, f.until_lookup);
     }
     if constexpr (decay_kind == DecayKind::none) return;
     scale_lanes(b.key_lanes, f.until_end, n, b.key_lanes);
@@ -99,28 +97,28 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
   void set(Chunk<S>& c) const {
     auto& b = c.buffers;
     const auto set_one = [&](const ChunkRows<S>& rows, const ChunkRows<S>& decayed, Index i,
-                             const S* x, Index seen, S until, const S* factors, S* to) {
+                             const S* x, S until, const S* factors, S* to) {
       S products[chunk_size];
       rows.set(i, x);
-      detail::set_products(b.keys, seen, rows[i], products);
+      set_key_products(b.keys, rows[i], products);
       weigh(products, factors, to);
       if (until == S(0))
         decayed.clear(i);
       else
         decayed.set_product(i, rows[i], decays_);
     };
-    decay_keys(c, [&](Event event, Index i, Index seen) {
+    decay_keys(c, [&](Event event, Index i, Index) {
       if (event == Event::read)
-        set_one(b.queries, b.dqueries, i, c.corrections[layout.read(i)].query, seen,
+        set_one(b.queries, b.dqueries, i, c.corrections[layout.read(i)].query,
                 c.factors->until_read[i], c.factors->reads.column(i), c.key_queries.column(i));
       else if (event == Event::lookup)
-        set_one(b.lookups, b.dlookups, i, c.corrections[layout.lookup(i)].lookup, seen,
+        set_one(b.lookups, b.dlookups, i, c.corrections[layout.lookup(i)].lookup,
                 c.factors->until_lookup[i], c.factors->lookups.column(i), c.key_lookups.column(i));
     });
     std::fill(c.key_lookups.column(c.lookups), c.key_lookups.column(chunk_size), S(0));
-    transpose_to_lanes(b.keys, b.key_lanes);
-    transpose_to_lanes(b.dqueries, b.query_lanes);
-    if constexpr (layout.lookup_step > 0) transpose_to_lanes(b.dlookups, b.lookup_lanes);
+    transpose_to_lanes<S>(b.keys, b.key_lanes);
+    transpose_to_lanes<S>(b.dqueries, b.query_lanes);
+    if constexpr (layout.lookup_step > 0) transpose_to_lanes<S>(b.dlookups, b.lookup_lanes);
   }
   void set_gradients(const Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
@@ -155,6 +153,13 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
   }
 
  private:
+  // products[t] = k_t·x. Keys that are not there yet are 0.
+  static void set_key_products(const ChunkRows<S>& keys, const S* x, S* products) {
+    static_assert(chunk_size == 8);
+    dot_products({keys[0], keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7]},
+                 {x, x, x, x, x, x, x, x}, keys.entries(), products);
+  }
+
   // Calls f(event, i, writes) for every event. The keys in `buffers.keys` and the decays from the
   // matrix before the chunk have the decays up to then.
   template <class F> void decay_keys(Chunk<S>& c, const F& f) const {

@@ -119,11 +119,11 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
     if (t < c_.count && c_.corrections[t].betas != nullptr)
       du.scale(load_part<Column>(c_.corrections[t].betas + first_, 0, this->rows_));
     du.scale(c_.removal_scales[t]);
-    if (c_.layout.looks_up(t)) du.store(b_.removals[t / c_.layout.lookup_step] + first_);
+    if (c_.layout.looks_up(t)) du.store(b_.removals[c_.layout.lookup_of(t)] + first_);
   }
   // du of update t += its share of the removal of correction s.
   EIGEN_ALWAYS_INLINE void add(Column& du, const Column& removal, Index t, Index s) const {
-    du.add(removal, c_.key_lookups.column(s / c_.layout.lookup_step)[t]);
+    du.add(removal, c_.key_lookups.column(c_.layout.lookup_of(s))[t]);
   }
 
   // Has the updates in SIMD lanes, so that it needs no transposed matrix.

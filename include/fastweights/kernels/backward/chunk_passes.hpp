@@ -13,14 +13,14 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
   using S = typename Rule::Scalar;
 
   /// `tokens` tokens from `first` on. The first one has decayed already.
-  ChunkPasses(Rule& rule, Index first, Index tokens, Index dv, Index dk)
+  ChunkPasses(Rule& rule, ChunkBuffers<S>& buffers, Index first, Index tokens, Index dv, Index dk)
       : rule_(rule),
         first_(first * layout.per_token),
         end_(first_ + tokens * layout.per_token),
         dv_(dv),
         dk_(dk),
         error_products_(thread_buffer<S, Stored>(((end_ - first_) / per_chunk + 1) * 2 * square)),
-        b_(dv, dk),
+        b_(buffers),
         keys_(dk) {}
 
   template <class Matrix> void run_backward(Matrix& G) {
@@ -51,11 +51,10 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       set_corrections(c, i);
       prefetch(c, i + per_chunk, false, transposed, 4 + dv_ / 4);
       set_values(c, i);
-      transpose_to_lanes(b_.dy, b_.dy_lanes);
+      transpose_to_lanes<S>(b_.dy, b_.dy_lanes);
       if constexpr (HasLookups) {
-        constexpr S ones[chunk_size] = {1, 1, 1, 1, 1, 1, 1, 1};
         const auto removal = [&](Index j) { return rule_.removal(i + layout.lookup(j)); };
-        transpose_to_lanes({c.lookups, b_.zeros, dv_, removal}, ones, b_.removal_lanes);
+        transpose_to_lanes({c.lookups, b_.zeros, dv_, removal}, b_.removal_lanes);
       }
       keys_.set_rows(c);
       run<ChunkQueries>(transposed, c);
@@ -131,7 +130,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       scales[s] = error_scale(c, s);
       return static_cast<const S*>(b_.updates[s]);
     };
-    transpose_to_lanes({c.count, b_.zeros, dv_, vector}, scales, b_.update_lanes);
+    transpose_to_lanes({c.count, b_.zeros, dv_, vector}, b_.update_lanes, scales);
     if constexpr (decay_kind == DecayKind::scalar) {
       scale_lanes(b_.update_lanes, c.factors->until_end, dv_, b_.decayed_update_lanes);
       c.update_lanes = b_.decayed_update_lanes;
@@ -165,9 +164,8 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     const ErrorProducts<S> products = error_products(first);
     ChunkSquare<S> all;
     set_lane_products(b_.update_lanes, b_.dy, c.reads, all);
-    for (Index r = 0; r < c.reads; ++r) {
+    for (Index r = 0; r < c.reads; ++r)
       weigh(all.column(r), c.factors->reads.column(r), products.with_dy(r));
-    }
     if constexpr (HasLookups) {
       set_lane_products(b_.update_lanes, b_.removals, c.lookups, all);
       for (Index l = 0; l < c.lookups; ++l) {
@@ -200,7 +198,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       const Index t = token(first + s);
       CorrectionGradient<S> g;
       if (layout.looks_up(s)) {
-        g.lookup = b_.dlookups[s / std::max<Index>(layout.lookup_step, 1)];
+        g.lookup = b_.dlookups[layout.lookup_of(s)];
         add_decay_terms(before_decay(s) ? t - 1 : t, one.lookup, g.lookup, S(1));
       }
       if (s % layout.per_token == layout.per_token - 1) {
@@ -238,7 +236,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
   Index first_, end_;  // corrections
   Index dv_, dk_;
   S* error_products_;  // of every chunk, for the forward pass
-  ChunkBuffers<S> b_;
+  ChunkBuffers<S>& b_;
   ChunkKeys<layout, decay_kind, S> keys_;
   ChunkFactors<S> factors_;
 };

@@ -115,6 +115,16 @@ template <class S>
 using InLanes = Rows<S, static_cast<int>(chunk_size / std::min(chunk_size, lanes<S>)),
                      std::min(chunk_size, lanes<S>)>;
 
+/// to_t = factors_t x_t for n entries of x in lanes
+template <class S> void scale_lanes(const S* x, const S* factors, Index n, S* to) {
+  const auto by = InLanes<S>::load(factors);
+  for (Index i = 0; i < n; ++i) {
+    auto part = InLanes<S>::load(x + chunk_size * i);
+    part.scale(by);
+    part.store(to + chunk_size * i);
+  }
+}
+
 /// A square block of numbers, transposed.
 template <class S> class TransposedBlock {
  public:
@@ -141,34 +151,24 @@ template <class S> struct ChunkPointers {
   template <class F> ChunkPointers(Index count, const S* zeros, Index n, const F& x) : entries(n) {
     for (Index t = 0; t < chunk_size; ++t) vectors[t] = t < count ? x(t) : zeros;
   }
+  ChunkPointers(const ChunkRows<S>& x) : entries(x.entries()) {
+    for (Index t = 0; t < chunk_size; ++t) vectors[t] = x[t];
+  }
 };
 
-/// to[t + chunk_size i] = factors_t x_t[i]
-template <class S> void transpose_to_lanes(const ChunkPointers<S>& x, const S* factors, S* to) {
+/// to[t + chunk_size i] = factors_t x_t[i], or x_t[i] if there are no factors.
+template <class S>
+void transpose_to_lanes(const ChunkPointers<S>& x, S* to, const S* factors = nullptr) {
   using Block = TransposedBlock<S>;
   const Index whole = x.entries / Block::size * Block::size;
-  for (Index t = 0; t < chunk_size; t += Block::size) {
-    const auto by = Block::Part::load(factors + t);
+  for (Index t = 0; t < chunk_size; t += Block::size)
     for (Index i = 0; i < whole; i += Block::size) {
       const Block block([&](Index r) { return Block::Part::load(x.vectors[t + r] + i); });
-      for (Index r = 0; r < Block::size; ++r) {
-        auto part = block.row(r);
-        part.scale(by);
-        part.store(to + t + chunk_size * (i + r));
-      }
-    }
-  }
-  for (Index i = whole; i < x.entries; ++i)
-    for (Index t = 0; t < chunk_size; ++t) to[t + chunk_size * i] = factors[t] * x.vectors[t][i];
-}
-/// to[t + chunk_size i] = x_t[i]
-template <class S> void transpose_to_lanes(const ChunkRows<S>& x, S* to) {
-  using Block = TransposedBlock<S>;
-  for (Index i = 0; i < x.entries(); i += Block::size)
-    for (Index t = 0; t < chunk_size; t += Block::size) {
-      const Block block([&](Index r) { return Block::Part::load(x[t + r] + i); });
       for (Index r = 0; r < Block::size; ++r) block.row(r).store(to + t + chunk_size * (i + r));
     }
+  for (Index i = whole; i < x.entries; ++i)
+    for (Index t = 0; t < chunk_size; ++t) to[t + chunk_size * i] = x.vectors[t][i];
+  if (factors != nullptr) scale_lanes(to, factors, x.entries, to);
 }
 /// x_t[i] = from[t + chunk_size i]
 template <class S> void transpose_from_lanes(const S* from, const ChunkRows<S>& x) {
@@ -179,31 +179,6 @@ template <class S> void transpose_from_lanes(const S* from, const ChunkRows<S>& 
           [&](Index r) { return Block::Part::load(from + t + chunk_size * (i + r)); });
       for (Index r = 0; r < Block::size; ++r) block.row(r).store(x[t + r] + i);
     }
-}
-/// sums[t] = x_t·y for t < count, and 0 for the others.
-template <class S> void set_products(const ChunkRows<S>& x, Index count, const S* y, S* sums) {
-  using Part = Rows<S, 1>;
-  using Block = TransposedBlock<S>;
-  Part parts[chunk_size];
-  for (Part& part : parts) part = Part::all(S(0));
-  for (Index i = 0; i < x.entries(); i += Part::size) {
-    const Part factor = Part::load(y + i);
-    for (Index t = 0; t < chunk_size; ++t) parts[t].add(Part::load(x[t] + i), factor);
-  }
-  S stored[chunk_size * Part::size];
-  for (Index t = 0; t < chunk_size; ++t) parts[t].store(stored + t * Part::size);
-  for (Index t = 0; t < chunk_size; t += Block::size) {
-    const Block block([&](Index r) {
-      auto sum = Block::Part::load(stored + (t + r) * Part::size);
-      for (Index i = Block::size; i < Part::size; i += Block::size)
-        sum.add(Block::Part::load(stored + (t + r) * Part::size + i));
-      return sum;
-    });
-    auto sum = block.row(0);
-    for (Index r = 1; r < Block::size; ++r) sum.add(block.row(r));
-    sum.store(sums + t);
-  }
-  std::fill(sums + count, sums + chunk_size, S(0));
 }
 /// to[t + chunk_size s] = x_t·y_s, for x in lanes and at least s < count.
 template <class S>
@@ -220,14 +195,4 @@ void set_lane_products(const S* x, const ChunkRows<S>& y, Index count, ChunkSqua
   else
     set(0, std::integral_constant<int, chunk_size / 2>());
 }
-/// to_t = factors_t x_t for n entries of x in lanes
-template <class S> void scale_lanes(const S* x, const S* factors, Index n, S* to) {
-  const auto by = InLanes<S>::load(factors);
-  for (Index i = 0; i < n; ++i) {
-    auto part = InLanes<S>::load(x + chunk_size * i);
-    part.scale(by);
-    part.store(to + chunk_size * i);
-  }
-}
-
 }  // namespace fw::detail

@@ -26,8 +26,8 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Results of the forward pass, and buffers of the backward pass.
-template <class S, class State> struct DecayTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals, decay_terms;
+template <class S, class State> struct DecayTrace : ErrorTrace<S> {
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> decay_terms;
   std::vector<State> states;          // before tokens 0, C, 2C, … and after the last token
   std::vector<State> segment_states;  // the first states of the segments within C tokens
 };
@@ -56,12 +56,13 @@ void scan_with_states(const M& m, StateOf<M>& s, const WriteSequence<M>& inputs,
   *stored = s;
 }
 
-/// The backward pass of a rule M. ds is the gradient of the final state on entry and of the initial
-/// state on return.
-template <class M, class Trace> class DecayBackward {
+/// The backward pass of a rule M: accumulates the gradients of the tokens. ds is the gradient of
+/// the final state on entry and of the initial state on return.
+template <class M> class DecayBackward {
  public:
   using S = typename M::Scalar;
   using State = StateOf<M>;
+  using Trace = DecayTrace<S, State>;
 
   DecayBackward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
                 const ReadSequence<M>& queries, const OutGradSequence<M>& dy, State& ds,
@@ -170,14 +171,5 @@ template <class M, class Trace> class DecayBackward {
   State decayed_;
   Index begins_[decay_interval];
 };
-
-/// Accumulates the gradients of the tokens. ds is the gradient of the final state on entry and of
-/// the initial state on return.
-template <class M, class Trace>
-void decay_backward(const M& m, Trace& trace, const WriteSequence<M>& inputs,
-                    const ReadSequence<M>& queries, const OutGradSequence<M>& dy, StateOf<M>& ds,
-                    const WriteGradSequence<M>& dinputs, const ReadGradSequence<M>& dqueries) {
-  DecayBackward<M, Trace>(m, trace, inputs, queries, dy, ds, dinputs, dqueries).run();
-}
 
 }  // namespace fw::detail

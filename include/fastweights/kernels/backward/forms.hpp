@@ -18,12 +18,6 @@ template <class M> inline constexpr bool has_token_decay = requires(const WriteT
   t.decay;
 };
 
-/// The errors of the forward pass, and what the backward pass keeps for the forward pass over W:
-/// the removals, or with pairs du. One per correction.
-template <class S> struct ErrorTrace {
-  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals;
-};
-
 /// The backward pass of a rule by the kernels.
 template <class M> struct KernelBackward {
   using S = typename M::Scalar;
@@ -61,7 +55,7 @@ template <class M> struct KernelBackward {
                 WriteGradSequence<M> dinputs,
                 ReadGradSequence<M> dqueries) const requires keeps_trace {
     if constexpr (has_token_decay<M>) {
-      decay_backward(m, trace, inputs, queries, dy, ds, dinputs, dqueries);
+      DecayBackward<M>(m, trace, inputs, queries, dy, ds, dinputs, dqueries).run();
     } else {
       RuleGradients<M> rule(m, initial, inputs, queries, dy, ds, dinputs, dqueries);
       rule.set_trace(trace);

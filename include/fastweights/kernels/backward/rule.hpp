@@ -2,6 +2,8 @@
 
 #include <fastweights/kernels/backward/backward.hpp>
 #include <fastweights/kernels/rule.hpp>
+#include <fastweights/math/decay.hpp>
+#include <optional>
 
 /// \file
 /// The backward pass of a kernel rule. A rule with `correction` has besides
@@ -39,16 +41,17 @@ void add_gradient(To&& to, const Factor& factor, const S* gradient) {
   if (gradient != nullptr) to += GradientVector<S>(gradient, to.size()).cwiseProduct(factor);
 }
 /// The gradient of β, a number or one per row.
-template <class S> void add_strength_gradient(S& dbeta, const CorrectionGradient<S>& g) {
-  if (g.update == nullptr) return;
-  dbeta +=
-      g.error_scale * GradientVector<S>(g.update, g.rows).dot(GradientVector<S>(g.error, g.rows));
-}
 template <class S, class To> void add_strength_gradient(To& dbeta, const CorrectionGradient<S>& g) {
   if (g.update != nullptr)
-    dbeta += (g.error_scale * GradientVector<S>(g.error, g.rows))
-                 .cwiseProduct(GradientVector<S>(g.update, g.rows));
+    add_scale_vjp(g.error_scale * GradientVector<S>(g.error, g.rows),
+                  GradientVector<S>(g.update, g.rows), dbeta);
 }
+
+/// The errors of the forward pass, and what the backward pass keeps for the forward pass over W:
+/// the removals, or with pairs du. One per correction.
+template <class S> struct ErrorTrace {
+  Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> errors, removals;
+};
 
 template <class M> constexpr CorrectionLayout layout_of() {
   constexpr Index per_token = corrections_per_token<M>();
@@ -123,6 +126,11 @@ template <class M> class RuleGradients {
   S* removal(Index i) const { return removals(i); }
   S* decay_terms(Index t) const { return terms(t - terms_first); }
 
+  ChunkBuffers<S>& buffers() {
+    if (!buffers_) buffers_.emplace(s_.W.rows(), s_.W.cols());
+    return *buffers_;
+  }
+
   /// Adds the gradients of correction i. `own_read` is false for a part of a read.
   void add(Index i, const CorrectionGradient<S>& g, [[maybe_unused]] bool own_read = true) {
     const Index t = i / layout.per_token;
@@ -157,7 +165,8 @@ template <class M> class RuleGradients {
     if constexpr (M::has_delta_term) prefetch.add(errors.from(i), dv, count);
     if constexpr (requires(WriteToken<M> & x) { x.decay.data(); }) add(inputs_.decay, dk);
     add(dinputs_.key, dk);
-    if (backward || !M::has_delta_term) add(inputs_.value, dv);
+    // A rule that looks up its keys has the errors, and does not need the values.
+    if constexpr (has_corrections<M> || !M::has_delta_term) add(inputs_.value, dv);
     if (backward) {
       add(dinputs_.value, dv);
     } else {
@@ -208,13 +217,13 @@ template <class M> class RuleGradients {
       return product_.data();
     };
     const Index i = t * layout.per_token;
-    if (layout.lookup_before_decay && layout.lookup_step > 0) {
+    if constexpr (layout.lookup_before_decay && layout.lookup_step > 0) {
       const Correction<S> c = get(i, 0);
       CorrectionGradient<S> g;
       g.lookup = add(c.lookup, removal(i), S(1));
       this->add(i, g);
     }
-    if (layout.reads_first) {
+    if constexpr (layout.reads_first) {
       const Index last = i + layout.per_token - 1;
       const Correction<S> c = get(last, 0);
       CorrectionGradient<S> g;
@@ -241,6 +250,7 @@ template <class M> class RuleGradients {
   const ReadGradSequence<M>& dqueries_;
   Index buffer_size_ = 0;
   S* buffer_ = nullptr;
+  std::optional<ChunkBuffers<S>> buffers_;
   Eigen::Matrix<S, Dynamic, 1> scaled_, product_;
   BackwardTokens<S> pair_tokens_;
   TokenCoefficients<S> constants_;

@@ -14,19 +14,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Σ x_i y_i, without the conjugation of dot().
-template <class X, class Y> auto product_sum(const X& x, const Y& y) {
-  return x.cwiseProduct(y).sum();
-}
-
-/// Adds the gradient of β, with u = β ∘ e: one number or one per row.
-template <class E, class DU, class S> void add_scale_vjp(const E& e, const DU& du, S& dbeta) {
-  if constexpr (requires { dbeta.data(); })
-    dbeta += e.cwiseProduct(du);
-  else
-    dbeta += product_sum(e, du);
-}
-
 template <int Rows, class W, class A, class V, class Beta, class Decay, class B>
 void correct(W& w, const A& lookup, const V& value, const Beta& beta, const Decay& decay,
              const B& key) {

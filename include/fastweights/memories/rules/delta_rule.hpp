@@ -91,7 +91,7 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
       retrieved.noalias() = s.W * t.key;
       dupdate.noalias() = ds.W * t.key;
       error = t.value - gain.read * retrieved;
-      add_beta_vjp(gain.write, error, dupdate, dt.beta);
+      detail::add_scale_vjp(gain.write * error, dupdate, dt.beta);
       const S dwrite = times_beta(t.beta, error).cwiseProduct(dupdate).sum();
       auto &update = error, &derror = error, &dretrieved = error;  // reuse the error's storage
       update = gain.write * times_beta(t.beta, error);
@@ -207,15 +207,6 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
   static EIGEN_ALWAYS_INLINE auto times_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
     return beta.derived().cwiseProduct(x);
   }
-  template <class X, class Y>
-  static void add_beta_vjp(const S& scale, const X& x, const Y& y, S& dbeta) {
-    dbeta += scale * x.cwiseProduct(y).sum();
-  }
-  template <class X, class Y, class B>
-  static void add_beta_vjp(const S& scale, const X& x, const Y& y, B& dbeta) {
-    dbeta += scale * x.cwiseProduct(y);
-  }
-
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
 
