@@ -63,7 +63,9 @@ SCANS = ["kernels/scan", "kernels/small_sizes", "kernels/deferred", "kernels/ran
 CHECKED = ["memories/checked", "memories/checked_numbers"]
 TESTS = [
     (r"kernels/amx/", ["kernels/amx_scan"]),
-    (r"kernels/backward/", ["kernels/backward", "kernels/backward_chunks", "kernels/backward_corrections",
+    (r"kernels/backward/", ["kernels/backward", "kernels/backward_decays", "kernels/backward_chunks",
+                            "kernels/backward_chunk_decays", "kernels/backward_corrections",
+                            "kernels/backward_gates", "kernels/backward_products",
                             "kernels/range"]),
     (r"kernels/simd/outer_product", ["kernels/outer_product"]),
     (r"kernels/(decode/deferred|simd/stored)", ["kernels/deferred", "laws/deferred", "kernels/range"]),
@@ -89,9 +91,9 @@ TESTS = [
         "laws/test_time_models", "reference_test_time"]),
     (r"rules/(gated_delta_rule_2|gated_oja|longhorn|preconditioned|rwkv6|titans)", [
         "laws/delta_family_gates", "reference_family"]),
-    (r"rules/gated_linear", ["laws/gated_linear_attention", "reference", "kernels/backward",
+    (r"rules/gated_linear", ["laws/gated_linear_attention", "reference", "kernels/backward_decays",
                              *CHECKED]),
-    (r"rules/gated_delta", ["laws/gated_delta_rule", "reference", "kernels/backward", *CHECKED]),
+    (r"rules/gated_delta", ["laws/gated_delta_rule", "reference", "kernels/backward_decays", *CHECKED]),
     (r"rules/delta_rule", ["laws/normalised_delta_rule", "laws/delta_rule",
                            "laws/vector_delta_rule", "reference", "kernels/backward", *CHECKED]),
     (r"rules/affine", ["laws/delta_rule"]),

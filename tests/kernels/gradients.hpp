@@ -2,6 +2,8 @@
 
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/testing/sequences.hpp>
+#include <functional>
+#include <type_traits>
 
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
@@ -71,10 +73,14 @@ template <class A, class B> double difference(const A& a, const B& b) {
   return std::isnan(worst) ? 1e300 : worst;
 }
 
+// Of any type, so that `check` compiles once for a rule.
+template <class M> using Change = std::function<void(fw::testing::Sequences<M>&)>;
+
 // `change` may modify the sequence. The error limit is multiplied by `looser`.
-template <class M, class Exact, class Change = void (*)(fw::testing::Sequences<M>&)>
+template <class M, class Exact>
 void check(
-    const M& m, const Exact& exact, Index steps, Change change = [](auto&) {}, double looser = 1) {
+    const M& m, const Exact& exact, Index steps,
+    const std::type_identity_t<Change<M>>& change = [](auto&) {}, double looser = 1) {
   for (const bool with_checkpoints : {true, false}) {
     Run<M> ours(m, steps);
     change(ours.all);
@@ -103,5 +109,22 @@ void check(
           ours.dstate.slow, truth.dstate.slow);
   }
 }
+
+// Rules that are checked alike. A source has few of them, so that it compiles in little memory.
+template <template <class> class... M> struct Rules {
+  template <class F>
+  static void check(fw::Sizes<> sizes, Index steps, const F& change, double looser = 1) {
+    (gradients::check(M<double>(sizes), M<long double>(sizes), steps, change, looser), ...);
+  }
+  static void check(fw::Sizes<> sizes, Index steps) {
+    check(sizes, steps, [](auto&) {});
+  }
+};
+
+// A plain rule by chunks in every size, also where pairs are faster.
+template <class M> struct ByChunks : M {
+  static constexpr bool plain_coefficients = false;
+  using M::M;
+};
 
 }  // namespace gradients

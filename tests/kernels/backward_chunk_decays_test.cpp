@@ -1,0 +1,33 @@
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+
+#include "kernels/gradient_cases.hpp"
+
+namespace {
+
+using fw::Dynamic;
+using fw::Index;
+using gradients::ByChunks;
+
+template <class S>
+using PerKey = ByChunks<fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>>;
+template <class S>
+using OneDecay = ByChunks<fw::GatedLinearAttention<S, Dynamic, Dynamic, fw::KeyValueDecay>>;
+template <class S> using GatedDelta = ByChunks<fw::GatedDeltaRule<S>>;
+template <class S> using GatedSum = ByChunks<fw::GatedLinearAttention<S>>;
+using Rules = gradients::Rules<GatedDelta, PerKey, GatedSum, OneDecay>;
+
+TEST_CASE("kernels: gradients by chunks with decays in every size", "[kernels]") {
+  gradients::check_chunks_of_every_size<Rules>();
+}
+
+TEST_CASE("kernels: gradients by chunks with decays of every length", "[kernels]") {
+  gradients::check_chunks_of_every_length<Rules>();
+}
+
+TEST_CASE("kernels: gradients by chunks of decays near 0 and over intervals", "[kernels]") {
+  for (const Index steps : {512, 1100}) Rules::check({6, 9}, steps);
+  Rules::check({6, 9}, 600, gradients::decays_near_0);
+}
+
+}  // namespace
