@@ -217,6 +217,11 @@ template <class S> struct Chunk {
   S removal_scales[chunk_size];             // −1 times the factor from du to a removal, or, with
                                             // one β per row, to β ∘ du
   ChunkSquare<S> key_queries, key_lookups;  // products of b_t with q_s and a_s, with the factors
+  ChunkView<S> keys, queries, looked_up;    // with one entry per column
+  ChunkView<S> dy;                          // times the scales of the reads
+  // u_t·dy_s and u_t times the removal of look-up s, with the factors; null with one decay per
+  // column
+  const S *read_weights = nullptr, *lookup_weights = nullptr;
 
   Chunk(const CorrectionLayout& all, Index corrections_count, bool begins,
         ChunkBuffers<S>& all_buffers)
@@ -240,11 +245,10 @@ template <class S> struct Chunk {
 };
 
 /// to[t] = factors[t] products[t]; 0 where the factor is 0, even if a product is infinite.
-template <class S> void weigh(const S* products, const S* factors, S* to) {
-  for (Index t = 0; t < chunk_size; ++t) {
-    const S product = products[t];
-    to[t] = factors[t] * (factors[t] != S(0) ? product : S(0));
-  }
+template <class S> EIGEN_ALWAYS_INLINE void weigh(const S* products, const S* factors, S* to) {
+  auto weighed = InLanes<S>::load(products);
+  weighed.scale_where_nonzero(InLanes<S>::load(factors));
+  weighed.store(to);
 }
 
 }  // namespace fw::detail

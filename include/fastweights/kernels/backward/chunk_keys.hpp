@@ -27,19 +27,20 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
     const auto& f = *c.factors;
     transpose_to_lanes({c.count, b.zeros, n, [&](Index s) { return c.corrections[s].key; }},
                        b.key_lanes);
-    for (Index i = 0; i < c.reads; ++i) b.queries.set(i, c.corrections[layout.read(i)].query);
-    transpose_to_lanes<S>(b.queries, b.query_lanes);
-    set_products(c, b.queries, c.reads, f.reads, c.key_queries);
+    c.queries =
+        b.queries.view(c.reads, [&](Index i) { return c.corrections[layout.read(i)].query; });
+    transpose_to_lanes<S>(c.queries, b.query_lanes);
+    set_products(c, c.queries, c.reads, f.reads, c.key_queries);
     if constexpr (layout.lookup_step > 0) {
-      for (Index i = 0; i < c.lookups; ++i)
-        b.lookups.set(i, c.corrections[layout.lookup(i)].lookup);
-      set_products(c, b.lookups, c.lookups, f.lookups, c.key_lookups);
+      c.looked_up = b.lookups.view(c.lookups,
+                                   [&](Index i) { return c.corrections[layout.lookup(i)].lookup; });
+      set_products(c, c.looked_up, c.lookups, f.lookups, c.key_lookups);
       if constexpr (layout.looks_up_key && decay_kind == DecayKind::none)
         c.lookup_lanes = b.key_lanes;
       else if constexpr (layout.looks_up_key)
         scale_lanes(b.key_lanes, f.until_lookup, n, b.lookup_lanes);
       else
-        transpose_to_lanes<S>(b.lookups, b.lookup_lanes, f.until_lookup);
+        transpose_to_lanes<S>(c.looked_up, b.lookup_lanes, f.until_lookup);
     }
     if constexpr (decay_kind == DecayKind::none) return;
     scale_lanes(b.key_lanes, f.until_end, n, b.key_lanes);
@@ -49,38 +50,24 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
   void set_gradients(const Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
     transpose_from_lanes(b.dkey_lanes, b.dkeys);
-    for (Index t = 0; t < c.count; ++t) {
-      const Index first = layout.reads_first ? t / layout.per_token + 1 : t / layout.per_token;
-      b.queries.add_sum(first, c.reads, products.with_dy(0) + t, chunk_size, b.dkeys[t]);
-      if constexpr (layout.lookup_step > 0)
-        b.lookups.add_sum(t / layout.lookup_step + 1, c.lookups, products.with_removal(0) + t,
-                          chunk_size, b.dkeys[t]);
-    }
+    b.dkeys.add_products(products.with_dy(0), c.queries, c.reads, [](Index t) {
+      return t / layout.per_token + (layout.reads_first ? 1 : 0);
+    });
+    if constexpr (layout.lookup_step > 0)
+      b.dkeys.add_products(products.with_removal(0), c.looked_up, c.lookups,
+                           [](Index t) { return t / layout.lookup_step + 1; });
   }
   /// For the forward pass: the keys.
-  void set_rows(Chunk<S>& c) const {
-    for (Index s = 0; s < c.count; ++s) c.buffers.keys.set(s, c.corrections[s].key);
-    for (Index s = c.count; s < chunk_size; ++s) c.buffers.keys.clear(s);
+  void set_rows(Chunk<S>& c, const ErrorProducts<S>& products) const {
+    c.read_weights = products.with_dy(0);
+    c.lookup_weights = products.with_removal(0);
+    c.keys = c.buffers.keys.view(c.count, [&](Index s) { return c.corrections[s].key; });
   }
-  /// The queries' and look-ups' gradients, from their products with the matrix before the chunk.
-  void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
-    auto& b = c.buffers;
-    const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
-      if (until == S(0))
-        to.clear(i);
-      else if (until != S(1))
-        to.set(i, to[i], until);
-      b.keys.add_sum(0, seen, weights, 1, to[i]);
-    };
-    for (Index i = 0; i < c.reads; ++i)
-      add(b.dqueries, i, c.factors->until_read[i], layout.seen_by_read(i), products.with_dy(i));
-    for (Index i = 0; i < c.lookups; ++i)
-      add(b.dlookups, i, c.factors->until_lookup[i], layout.seen_by_lookup(i),
-          products.with_removal(i));
-  }
+  /// ChunkQueries has set the gradients of queries and look-ups.
+  void add_query_gradients(Chunk<S>&, const ErrorProducts<S>&) const {}
 
  private:
-  void set_products(Chunk<S>& c, const ChunkRows<S>& x, Index count, const ChunkSquare<S>& factors,
+  void set_products(Chunk<S>& c, const ChunkView<S>& x, Index count, const ChunkSquare<S>& factors,
                     ChunkSquare<S>& to) const {
     set_lane_products(c.buffers.key_lanes, x, count, to);
     for (Index i = 0; i < count; ++i) weigh(to.column(i), factors.column(i), to.column(i));
@@ -132,9 +119,10 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
         b.dkeys.scale_all(seen, b.decays[i]);
     });
   }
-  void set_rows(Chunk<S>& c) const {
+  void set_rows(Chunk<S>& c, const ErrorProducts<S>&) const {
     decay_keys(c, [](Event, Index, Index) {});
   }
+  /// The gradients of queries and look-ups, from their products with the matrix before the chunk.
   void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
     const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
@@ -142,7 +130,7 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
         to.clear(i);
       else
         to.set_product(i, to[i], decays_);
-      b.keys.add_sum(0, seen, weights, 1, to[i]);
+      b.keys.add_sum(seen, weights, to[i]);
     };
     decay_keys(c, [&](Event event, Index i, Index seen) {
       if (event == Event::read)
@@ -184,6 +172,7 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
       }
       f(event, i, seen);
     });
+    c.keys = b.keys;
     c.decays = decays_;
   }
 

@@ -40,9 +40,9 @@ template <class S, int R> class ChunkPanel {
   }
   /// sums += Σ_t x_t y_t for t < count, with the entries of y from j on.
   template <int N>
-  EIGEN_ALWAYS_INLINE void add_updates(Group<Column, N>& sums, const ChunkRows<S>& x, const S* y,
+  EIGEN_ALWAYS_INLINE void add_updates(Group<Column, N>& sums, const ChunkView<S>& x, const S* y,
                                        Index j, Index count) {
-    add_product(sums, LeftFactor<S>{x[0] + first_, x.stride()},
+    add_product(sums, LeftFactor<S>{x[0] + first_, x.stride},
                 RightFactor<S>{y + j * chunk_size, 1, chunk_size}, count);
   }
 
@@ -70,7 +70,7 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
     add_key_gradients();
     this->update_matrix([&](auto& columns, Index j) FASTWEIGHTS_INLINE_LAMBDA {
       decay(columns, j);
-      this->add_updates(columns, b_.dy, b_.query_lanes, j, c_.reads);
+      this->add_updates(columns, c_.dy, b_.query_lanes, j, c_.reads);
       if constexpr (HasLookups)
         this->add_updates(columns, b_.removals, c_.lookup_lanes, j, c_.lookups);
     });
@@ -86,7 +86,7 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
   EIGEN_ALWAYS_INLINE void set_update_gradients(Index t) {
     Sums du;
     this->set_products(du, b_.key_lanes, t);
-    add_weighted(du, b_.dy, c_.key_queries, t, t / c_.layout.per_token, c_.reads);
+    add_weighted(du, c_.dy, c_.key_queries, t, t / c_.layout.per_token, c_.reads);
     if constexpr (HasLookups) {
       const Index step = c_.layout.lookup_step;
       add_weighted(du, b_.removals, c_.key_lookups, t, (t + 4 + step - 1) / step, c_.lookups);
@@ -107,10 +107,10 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
     }
   }
   // du of four updates from t on += Σ_s weights x_s for s from `begin` to `end`.
-  EIGEN_ALWAYS_INLINE void add_weighted(Sums& du, const ChunkRows<S>& x,
+  EIGEN_ALWAYS_INLINE void add_weighted(Sums& du, const ChunkView<S>& x,
                                         const ChunkSquare<S>& weights, Index t, Index begin,
                                         Index end) const {
-    add_product(du, LeftFactor<S>{x[begin] + first_, x.stride()},
+    add_product(du, LeftFactor<S>{x[begin] + first_, x.stride},
                 RightFactor<S>{weights.column(begin) + t, chunk_size, 1}, end - begin);
   }
   // Stores du and replaces it by the removal of the correction's look-up, 0 if it has none.
@@ -153,22 +153,43 @@ template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R>
   using typename Base::Column, typename Base::Sums;
 
   EIGEN_ALWAYS_INLINE void run() {
-    set_gradients(b_.dy_lanes, c_.reads, b_.dqueries);
-    if constexpr (HasLookups) set_gradients(b_.removal_lanes, c_.lookups, b_.dlookups);
+    const CorrectionLayout& layout = c_.layout;
+    set_gradients(b_.dy_lanes, c_.reads, b_.dqueries, c_.factors->until_read, c_.read_weights,
+                  [&](Index t) { return layout.seen_by_read(t); });
+    if constexpr (HasLookups)
+      set_gradients(b_.removal_lanes, c_.lookups, b_.dlookups, c_.factors->until_lookup,
+                    c_.lookup_weights, [&](Index t) { return layout.seen_by_lookup(t); });
     const bool decays = c_.decays != nullptr || c_.factors->decay != S(1);
     const Column decay =
         c_.decays != nullptr ? Column::load(c_.decays + first_) : Column::all(c_.factors->decay);
     this->update_matrix([&](auto& columns, Index j) FASTWEIGHTS_INLINE_LAMBDA {
       if (decays) for_parts(columns, [&](Column& column, Index) { column.scale(decay); });
-      this->add_updates(columns, b_.keys, c_.update_lanes, j, c_.count);
+      this->add_updates(columns, c_.keys, c_.update_lanes, j, c_.count);
     });
   }
-  EIGEN_ALWAYS_INLINE void set_gradients(const S* vectors, Index count, const ChunkRows<S>& to) {
+  // to_t = until_t M vector_t + Σ_s weights_ts k_s, where t has seen(t) writes; without weights,
+  // just M vector_t.
+  template <class F>
+  EIGEN_ALWAYS_INLINE void set_gradients(const S* vectors, Index count, const ChunkRows<S>& to,
+                                         const S* until, const S* weights, const F& seen) {
     for (Index t = 0; t < count; t += 4) {
       Sums sums;
       this->set_products(sums, vectors, t);
+      if (weights != nullptr) {
+        for_parts(sums, [&](Column& sum, Index i) { decay(sum, until[t + i]); });
+        add_product(sums, LeftFactor<S>{c_.keys[0] + first_, c_.keys.stride},
+                    RightFactor<S>{weights + chunk_size * t, 1, chunk_size},
+                    std::min(seen(t + 3), c_.count));
+      }
       for_parts(sums, [&](const Column& sum, Index i) { sum.store(to[t + i] + first_); });
     }
+  }
+  // 0 for a decay of 0, even if x is infinite.
+  static EIGEN_ALWAYS_INLINE void decay(Column& x, S factor) {
+    if (factor == S(0))
+      x = Column::all(S(0));
+    else if (factor != S(1))
+      x.scale(factor);
   }
 };
 

@@ -51,12 +51,12 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       set_corrections(c, i);
       prefetch(c, i + per_chunk, false, transposed, 4 + dv_ / 4);
       set_values(c, i);
-      transpose_to_lanes<S>(b_.dy, b_.dy_lanes);
+      transpose_to_lanes<S>(c.dy, b_.dy_lanes);
       if constexpr (HasLookups) {
         const auto removal = [&](Index j) { return rule_.removal(i + layout.lookup(j)); };
         transpose_to_lanes({c.lookups, b_.zeros, dv_, removal}, b_.removal_lanes);
       }
-      keys_.set_rows(c);
+      keys_.set_rows(c, error_products(i));
       run<ChunkQueries>(transposed, c);
       keys_.add_query_gradients(c, error_products(i));
       add_query_gradients(c, i);
@@ -135,10 +135,20 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       scale_lanes(b_.update_lanes, c.factors->until_end, dv_, b_.decayed_update_lanes);
       c.update_lanes = b_.decayed_update_lanes;
     }
-    for (Index r = 0; r < c.reads; ++r) {
-      const Index last = layout.read(r);
-      b_.dy.set(r, rule_.output_gradient(token(i + last)),
-                c.corrections[last].coefficients.read_scale);
+    set_output_gradients(c, i);
+  }
+  void set_output_gradients(Chunk<S>& c, Index i) const {
+    const auto gradient = [&](Index r) { return rule_.output_gradient(token(i + layout.read(r))); };
+    const auto scale = [&](Index r) {
+      return c.corrections[layout.read(r)].coefficients.read_scale;
+    };
+    bool plain = true;
+    for (Index r = 0; r < c.reads; ++r) plain = plain && scale(r) == S(1);
+    if (plain) {
+      c.dy = b_.dy.view(c.reads, gradient);
+    } else {
+      for (Index r = 0; r < c.reads; ++r) b_.dy.set(r, gradient(r), scale(r));
+      c.dy = b_.dy;
     }
   }
   // to_s = factor β ∘ x
@@ -163,11 +173,11 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
   void set_error_products(const Chunk<S>& c, Index first) const {
     const ErrorProducts<S> products = error_products(first);
     ChunkSquare<S> all;
-    set_lane_products(b_.update_lanes, b_.dy, c.reads, all);
+    set_lane_products<S>(b_.update_lanes, c.dy, c.reads, all);
     for (Index r = 0; r < c.reads; ++r)
       weigh(all.column(r), c.factors->reads.column(r), products.with_dy(r));
     if constexpr (HasLookups) {
-      set_lane_products(b_.update_lanes, b_.removals, c.lookups, all);
+      set_lane_products<S>(b_.update_lanes, b_.removals, c.lookups, all);
       for (Index l = 0; l < c.lookups; ++l) {
         weigh(all.column(l), c.factors->lookups.column(l), products.with_removal(l));
         std::copy_n(b_.removals[l], dv_, rule_.removal(first + layout.lookup(l)));

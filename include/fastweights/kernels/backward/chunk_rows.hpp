@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <fastweights/kernels/backward/chunk_products.hpp>
 
 /// \file
@@ -19,6 +20,13 @@ template <class S> struct ChunkSquare {
   const S* column(Index s) const { return data + chunk_size * s; }
 };
 
+/// Up to `chunk_size` vectors `stride` apart. Whole pairs of packets can be loaded from them.
+template <class S> struct ChunkView {
+  const S* data = nullptr;
+  Index stride = 0, entries = 0;
+  EIGEN_ALWAYS_INLINE const S* operator[](Index t) const { return data + t * stride; }
+};
+
 /// Up to `chunk_size` vectors, padded with zeros to whole packets.
 template <class S> class ChunkRows {
  public:
@@ -34,8 +42,21 @@ template <class S> class ChunkRows {
     std::fill_n(data, size_of(entries), S(0));
   }
   EIGEN_ALWAYS_INLINE S* operator[](Index t) const { return data_ + t * stride_; }
-  Index stride() const { return stride_; }
   Index entries() const { return entries_; }
+  operator ChunkView<S>() const { return {data_, stride_, entries_}; }
+
+  /// A view of the vectors x(t), t < count: of themselves, if the chunk is full and they are as a
+  /// view needs them, and else of copies here.
+  template <class F> ChunkView<S> view(Index count, const F& x) const {
+    if (count == chunk_size && entries_ % (2 * lanes<S>) == 0) {
+      const Index stride = distance(x(0), x(1));
+      bool regular = stride > 0 && stride <= 2 * entries_;  // larger ones may share cache sets
+      for (Index t = 2; t < count; ++t) regular = regular && distance(x(t - 1), x(t)) == stride;
+      if (regular) return {x(0), stride, entries_};
+    }
+    for (Index t = 0; t < count; ++t) set(t, x(t));
+    return *this;
+  }
 
   /// x_t = y
   EIGEN_ALWAYS_INLINE void set(Index t, const S* y) const {
@@ -73,17 +94,39 @@ template <class S> class ChunkRows {
       for (Index t = 0; t < count; ++t) change(t, i, [&](Part& x) { x.add(part, weights[t]); });
     });
   }
-  /// to += Σ_t weights[t · step] x_t for first ≤ t < end
-  void add_sum(Index first, Index end, const S* weights, Index step, S* to) const {
+  /// to += Σ_t weights_t x_t for t < count
+  void add_sum(Index count, const S* weights, S* to) const {
     for_each([&](Index i) {
       Part sum = Part::load(to + i);
-      for (Index t = first; t < end; ++t) sum.add(Part::load((*this)[t] + i), weights[t * step]);
+      for (Index t = 0; t < count; ++t) sum.add(Part::load((*this)[t] + i), weights[t]);
       sum.store(to + i);
     });
+  }
+  /// x_t += Σ_s weights[t + chunk_size s] y_s for all t and s < count. The weights of t are 0 for
+  /// s < first(t), which does not fall with t.
+  template <class F>
+  void add_products(const S* weights, const ChunkView<S>& y, Index count, const F& first) const {
+    using Column = Rows<S, 2>;  // the stride has room for the second packet
+    for (Index i = 0; i < padded_; i += Column::size)
+      for (Index t = 0; t < chunk_size; t += 4) {
+        Group<Column, 4> sums;
+        load(sums, (*this)[t] + i, stride_);
+        const Index s = first(t);
+        add_product(sums, LeftFactor<S>{y[s] + i, y.stride},
+                    RightFactor<S>{weights + t + chunk_size * s, chunk_size, 1}, count - s);
+        store(sums, (*this)[t] + i, stride_);
+      }
   }
 
  private:
   using Part = Rows<S, 1>;
+
+  // 0 if the vectors are not a number of entries apart.
+  static Index distance(const S* x, const S* y) {
+    const auto bytes = reinterpret_cast<std::intptr_t>(y) - reinterpret_cast<std::intptr_t>(x);
+    constexpr auto size = static_cast<std::intptr_t>(sizeof(S));
+    return bytes % size == 0 ? static_cast<Index>(bytes / size) : 0;
+  }
 
   template <class F> EIGEN_ALWAYS_INLINE void for_each(const F& f) const {
     for (Index i = 0; i < padded_; i += Part::size) f(i);
@@ -151,9 +194,10 @@ template <class S> struct ChunkPointers {
   template <class F> ChunkPointers(Index count, const S* zeros, Index n, const F& x) : entries(n) {
     for (Index t = 0; t < chunk_size; ++t) vectors[t] = t < count ? x(t) : zeros;
   }
-  ChunkPointers(const ChunkRows<S>& x) : entries(x.entries()) {
+  ChunkPointers(const ChunkView<S>& x) : entries(x.entries) {
     for (Index t = 0; t < chunk_size; ++t) vectors[t] = x[t];
   }
+  ChunkPointers(const ChunkRows<S>& x) : ChunkPointers(ChunkView<S>(x)) {}
 };
 
 /// to[t + chunk_size i] = factors_t x_t[i], or x_t[i] if there are no factors.
@@ -182,12 +226,11 @@ template <class S> void transpose_from_lanes(const S* from, const ChunkRows<S>& 
 }
 /// to[t + chunk_size s] = x_t·y_s, for x in lanes and at least s < count.
 template <class S>
-void set_lane_products(const S* x, const ChunkRows<S>& y, Index count, ChunkSquare<S>& to) {
+void set_lane_products(const S* x, const ChunkView<S>& y, Index count, ChunkSquare<S>& to) {
   const auto set = [&](Index s, auto N) FASTWEIGHTS_INLINE_LAMBDA {
     Group<InLanes<S>, N()> sums;
     set_zero<S>(sums);
-    add_product(sums, LeftFactor<S>{x, chunk_size}, RightFactor<S>{y[s], 1, y.stride()},
-                y.entries());
+    add_product(sums, LeftFactor<S>{x, chunk_size}, RightFactor<S>{y[s], 1, y.stride}, y.entries);
     store(sums, to.column(s), chunk_size);
   };
   if (count > chunk_size / 2)

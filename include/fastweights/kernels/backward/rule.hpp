@@ -162,17 +162,18 @@ template <class M> class RuleGradients {
     add(inputs_.key, dk);
     add(queries_.query, dk);
     add(dy_.output, dv);
-    if constexpr (M::has_delta_term) prefetch.add(errors.from(i), dv, count);
+    if constexpr (M::has_delta_term) {
+      prefetch.add(errors.from(i), dv, count);
+      prefetch.add(removals.from(i), dv, count);
+    }
     if constexpr (requires(WriteToken<M> & x) { x.decay.data(); }) add(inputs_.decay, dk);
     add(dinputs_.key, dk);
     // A rule that looks up its keys has the errors, and does not need the values.
     if constexpr (has_corrections<M> || !M::has_delta_term) add(inputs_.value, dv);
-    if (backward) {
+    if (backward)
       add(dinputs_.value, dv);
-    } else {
-      if constexpr (M::has_delta_term) prefetch.add(removals.from(i), dv, count);
+    else
       add(dqueries_.query, dk);
-    }
   }
 
   /// Whether the passes by pairs take the rule, and its tokens from `first` on for them.

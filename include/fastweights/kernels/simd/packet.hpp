@@ -63,6 +63,11 @@ template <class S, int R, Index N = lanes<S>> struct Rows {
     upper.scale(by.upper);
     lower.scale(by.lower);
   }
+  /// this ← this ∘ factors; 0 where a factor is 0, even if the entry is infinite
+  EIGEN_ALWAYS_INLINE void scale_where_nonzero(const Rows& factors) {
+    upper.scale_where_nonzero(factors.upper);
+    lower.scale_where_nonzero(factors.lower);
+  }
   EIGEN_ALWAYS_INLINE void add(const Rows& x, S factor) { add(x, all(factor)); }
   EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
   EIGEN_ALWAYS_INLINE S sum() const {
@@ -94,6 +99,15 @@ template <class S, Index N> struct Rows<S, 1, N> {
   }
   EIGEN_ALWAYS_INLINE void scale(const Rows& by) {
     packet = Eigen::internal::pmul(packet, by.packet);
+  }
+  EIGEN_ALWAYS_INLINE void scale_where_nonzero(const Rows& factors) {
+    const P zero = Eigen::internal::pset1<P>(S(0));
+    const P product = Eigen::internal::pmul(packet, factors.packet);
+    if constexpr (N == 1)
+      packet = factors.packet == zero ? zero : product;
+    else
+      packet =
+          Eigen::internal::pselect(Eigen::internal::pcmp_eq(factors.packet, zero), zero, product);
   }
   EIGEN_ALWAYS_INLINE void add(const Rows& x, S factor) { add(x, all(factor)); }
   EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
