@@ -32,7 +32,9 @@ BATCH = 200  # mutants that are compiled together
 RUN = "tests/support/run.cpp"
 REFERENCE = ["tests/reference/rule_run.cpp", "tests/reference/main.cpp"]
 PROGRAMS = {name: [f"tests/{name}_test.cpp"] for name in (
-    "kernels/scan", "kernels/small_sizes", "kernels/backward", "kernels/outer_product",
+    "kernels/scan", "kernels/small_sizes", "kernels/backward", "kernels/backward_chunks",
+    "kernels/backward_chunk_decays", "kernels/backward_corrections", "kernels/backward_decays",
+    "kernels/backward_gates", "kernels/backward_products", "kernels/outer_product",
     "kernels/amx_scan", "io/safetensors", "io/files", "io/json", "io/leaves", "core/finite")}
 PROGRAMS |= {name: [f"tests/{name}_test.cpp", RUN] for name in (
     "kernels/deferred", "kernels/range", "laws/delta_rule", "laws/normalised_delta_rule",

@@ -28,6 +28,12 @@ template <class S> S softplus(const S& x) {
     return log(S(1) + power) + (positive ? x : S(0));
 }
 
+// The same of a real array, as an expression that vectorises.
+template <class A> auto softplus_of(const Eigen::ArrayBase<A>& x) {
+  using S = typename A::Scalar;
+  return x.derived().max(S(0)) + (-x.derived().abs()).exp().log1p();
+}
+
 // value() and derivative() of every entry, as an expression.
 template <class F, class A> auto activated(const F& f, const Eigen::ArrayBase<A>& x) {
   if constexpr (requires { f.values(x.derived()); })

@@ -17,6 +17,12 @@ EIGEN_ALWAYS_INLINE void apply_decay(W& w, const Eigen::MatrixBase<D>& decay) {
   w *= decay.derived().asDiagonal();
 }
 
+/// W ← α W + u xᵀ, in one pass over W.
+template <class W, class U, class X>
+void decay_and_add(W& w, const typename W::Scalar& decay, const U& u, const X& x) {
+  w = decay * w + u.lazyProduct(x.transpose());
+}
+
 /// α ⊙ x. Multiplying x instead of W gives the same product: (W diag(α)) x = W (α ⊙ x).
 template <class X>
 EIGEN_ALWAYS_INLINE auto decayed(const typename X::Scalar& decay, const Eigen::MatrixBase<X>& x) {

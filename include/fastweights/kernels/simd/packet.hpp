@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <fastweights/core/abi.hpp>
 #include <type_traits>
 
@@ -113,6 +114,21 @@ template <class S, Index N> struct Rows<S, 1, N> {
   EIGEN_ALWAYS_INLINE void scale(S factor) { scale(all(factor)); }
   EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
 };
+
+/// x ← exp(x)
+template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void exponentiate(Rows<S, R, N>& x) {
+  if constexpr (R > 1) {
+    exponentiate(x.upper);
+    exponentiate(x.lower);
+  } else if constexpr (N > 1 && Eigen::internal::packet_traits<S>::HasExp) {
+    x.packet = Eigen::internal::pexp(x.packet);
+  } else {
+    S entries[N];
+    x.store(entries);
+    for (S& entry : entries) entry = std::exp(entry);
+    x = Rows<S, R, N>::load(entries);
+  }
+}
 
 /// Calls f.template operator()<P>(i) for packets P at entry i, which cover entries first … n − 1
 /// once: first the largest packets, then smaller packets for the rest, then plain numbers.

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -12,6 +13,51 @@ enum class LonghornForm {
   exact,    ///< a delta rule: I − δ k kᵀ for every value row
   diagonal  ///< as published code: 1 − δ k_j² for every entry
 };
+
+namespace detail {
+
+/// The tokens of diagonal Longhorn, for scan_rows.
+template <class S> struct LonghornTokens {
+  using Scalar = S;
+  static constexpr bool has_lookups = false;
+  Columns<const S> keys, values, queries, betas;
+  Columns<S> outputs;
+  Index key_size;
+  S squares[row_scan_batch] = {};  // ‖k‖² of a batch
+
+  const S* key(Index t) const { return keys(t); }
+  const S* query(Index t) const { return queries(t); }
+  S* output(Index t) const { return outputs(t); }
+  void prepare(Index first, Index count) {
+    for (Index i = 0; i < count; ++i)
+      dot_products({key(first + i)}, {key(first + i)}, key_size, squares + i);
+  }
+
+  template <class Column> struct Write {
+    Column step, update;  // −δ and δ ∘ v
+
+    Write(const LonghornTokens& x, Index t, const Column&, const Panel<S>& rows) {
+      const S square = x.squares[t % row_scan_batch];
+      const S* const beta = x.betas(t) + rows.first;
+      S all[Column::size] = {};
+      for (Index i = 0; i < rows.rows; ++i) all[i] = -beta[i] / (S(1) + square * beta[i]);
+      step = Column::load(all);
+      update = load_part<Column>(x.values(t) + rows.first, 0, rows.rows);
+      update.scale(step);
+      update.scale(S(-1));
+    }
+    // w += k (δ v − k δ w)
+    EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
+      Column removed = w;
+      removed.scale(step);
+      Column change = update;
+      change.add(removed, key);
+      w.add(change, key);
+    }
+  };
+};
+
+}  // namespace detail
 
 /// Longhorn: the implicit step of online regression, stable for any key. β is the strength of a
 /// value row.
@@ -78,6 +124,16 @@ class Longhorn {
   void read_vjp(const OwnedState& s, const ReadToken<Longhorn>& t, const OutGradToken<Longhorn>& dy,
                 OwnedState& ds, ReadGradToken<Longhorn> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  void scan(OwnedState& s, const WriteSequence<Longhorn>& inputs,
+            const ReadSequence<Longhorn>& queries, OutSequence<Longhorn> out) const
+      requires(form == LonghornForm::diagonal && detail::KernelScalar<S>) {
+    using detail::columns_of;
+    detail::scan_rows(detail::LonghornTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
+                                                columns_of(queries.query), columns_of(inputs.beta),
+                                                columns_of(out.output), signature_.dk},
+                      queries.query.cols(), s.W);
   }
 
   /// The kernels' correction of a token.

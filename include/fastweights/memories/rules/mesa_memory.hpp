@@ -60,10 +60,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
   void write(OwnedState& s, const WriteToken<MesaMemory>& t) const {
     scratch<S, Dk>(signature_.dk, [&](auto& key) FASTWEIGHTS_INLINE_LAMBDA {
       key = t.beta * t.key;
-      s.W *= t.decay;
-      s.W.noalias() += t.value * key.transpose();
-      s.G *= t.decay;
-      s.G.noalias() += t.key * key.transpose();
+      detail::decay_and_add(s.W, t.decay, t.value, key);
+      detail::decay_and_add(s.G, t.decay, t.key, key);
     });
   }
   void read(const OwnedState& s, const ReadToken<MesaMemory>& t, OutToken<MesaMemory> y) const {

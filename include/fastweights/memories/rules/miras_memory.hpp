@@ -66,8 +66,7 @@ class MirasMemory {
       update -= t.value;
       loss_.gradient(t, update);
       update *= -t.beta;
-      s.A *= t.decay;
-      s.A.noalias() += update * t.key.transpose();
+      detail::decay_and_add(s.A, t.decay, update, t.key);
     });
   }
   /// Of memories that are linear in A.

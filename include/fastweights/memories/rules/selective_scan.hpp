@@ -2,6 +2,8 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -28,6 +30,45 @@ template <int Dk, int Dv> struct KeyValueStep : QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
   Read<Extents> read() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
 };
+
+namespace detail {
+
+/// The tokens of SelectiveScan, for scan_rows over W and A.
+template <class S> struct SelectiveTokens {
+  using Scalar = S;
+  static constexpr bool has_lookups = false;
+  Columns<const S> keys, values, queries, steps;
+  Columns<S> outputs;
+  const S* bias;
+
+  const S* key(Index t) const { return keys(t); }
+  const S* query(Index t) const { return queries(t); }
+  S* output(Index t) const { return outputs(t); }
+  void prepare(Index, Index) {}
+
+  template <class Column> struct Write {
+    Column step, update;  // Δ and Δ ∘ v
+
+    Write(const SelectiveTokens& x, Index t, const Column&, const Panel<S>& rows) {
+      Eigen::Array<S, Column::size, 1> all = Eigen::Array<S, Column::size, 1>::Zero();
+      for (Index i = 0; i < rows.rows; ++i)
+        all[i] = x.steps(t)[rows.first + i] + x.bias[rows.first + i];
+      all = softplus_of(all).eval();
+      step = Column::load(all.data());
+      update = load_part<Column>(x.values(t) + rows.first, 0, rows.rows);
+      update.scale(step);
+    }
+    EIGEN_ALWAYS_INLINE void operator()(Column& w, Column& A, S key) const {
+      Column decay = A;
+      decay.scale(step);
+      exponentiate(decay);
+      w.scale(decay);
+      w.add(update, key);
+    }
+  };
+};
+
+}  // namespace detail
 
 /// The selective scan of Mamba: every entry of W has its own decay, from the step size of its row
 /// and a matrix A of slow weights.
@@ -93,8 +134,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
   void read(const OwnedState& s, const ReadToken<SelectiveScan>& t,
             OutToken<SelectiveScan> y) const {
     y.output.noalias() = s.W * t.query;
-    y.output += s.slow.skip.cwiseProduct(t.value);
-    for (Index i = 0; i < y.output.size(); ++i) y.output[i] *= detail::silu(S(t.gate[i]));
+    finish_read(s, t, y);
   }
   void write_vjp(const OwnedState& s, const WriteToken<SelectiveScan>& t, OwnedState& ds,
                  WriteGradToken<SelectiveScan> dt) const {
@@ -132,12 +172,38 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
     });
   }
 
+  void scan(OwnedState& s, const WriteSequence<SelectiveScan>& inputs,
+            const ReadSequence<SelectiveScan>& queries,
+            OutSequence<SelectiveScan> out) const requires detail::KernelScalar<S> {
+    using detail::columns_of;
+    const Index total = queries.query.cols();
+    detail::scan_rows(detail::SelectiveTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
+                                                 columns_of(queries.query), columns_of(inputs.step),
+                                                 columns_of(out.output), s.slow.step_bias.data()},
+                      total, s.W, s.slow.A);
+    for (Index t = 0; t < total; ++t)
+      finish_read(s, detail::token_at<ReadToken<SelectiveScan>>(queries, signature_.read(), t),
+                  detail::token_at<OutToken<SelectiveScan>>(out, signature_.out(), t));
+  }
+
  private:
+  // y = W q becomes (y + D ⊙ v) ⊙ silu(z).
+  static void finish_read(const OwnedState& s, const ReadToken<SelectiveScan>& t,
+                          OutToken<SelectiveScan> y) {
+    y.output += s.slow.skip.cwiseProduct(t.value);
+    if constexpr (detail::KernelScalar<S>)
+      y.output.array() *= t.gate.array() * t.gate.array().logistic();
+    else
+      for (Index i = 0; i < y.output.size(); ++i) y.output[i] *= detail::silu(S(t.gate[i]));
+  }
   // Δ
   template <class Step>
   static void set_step(const OwnedState& s, const WriteToken<SelectiveScan>& t, Step& step) {
-    for (Index i = 0; i < step.size(); ++i)
-      step[i] = detail::softplus(S(t.step[i] + s.slow.step_bias[i]));
+    if constexpr (detail::KernelScalar<S>)
+      step.array() = detail::softplus_of(t.step.array() + s.slow.step_bias.array());
+    else
+      for (Index i = 0; i < step.size(); ++i)
+        step[i] = detail::softplus(S(t.step[i] + s.slow.step_bias[i]));
   }
 
   Signature signature_;

@@ -3,6 +3,8 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -24,6 +26,43 @@ template <int Dk, int Dv> struct KeyValueMomentum : QueryOutput<Dk, Dv> {
 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}, {1, 1}}; }
 };
+
+namespace detail {
+
+/// The tokens of TitansMemory, for scan_rows.
+template <class S> struct TitansTokens {
+  using Scalar = S;
+  static constexpr bool has_lookups = true;
+  Columns<const S> keys, values, queries, rates, momenta, forgets;
+  Columns<S> outputs;
+
+  const S* key(Index t) const { return keys(t); }
+  const S* query(Index t) const { return queries(t); }
+  S* output(Index t) const { return outputs(t); }
+  void prepare(Index, Index) {}
+
+  template <class Column> struct Write {
+    Column update;
+    S momentum, keep;
+
+    Write(const TitansTokens& x, Index t, const Column& retrieved, const Panel<S>& rows)
+        : update(load_part<Column>(x.values(t) + rows.first, 0, rows.rows)),
+          momentum(*x.momenta(t)),
+          keep(S(1) - *x.forgets(t)) {
+      update.subtract(retrieved);
+      update.scale(S(2) * *x.rates(t));
+    }
+    EIGEN_ALWAYS_INLINE void operator()(Column& w, Column& s, S key) const {
+      s.scale(momentum);
+      s.add(update, key);
+      Column sum = s;
+      sum.add(w, keep);
+      w = sum;
+    }
+  };
+};
+
+}  // namespace detail
 
 /// The linear memory of Titans: gradient descent on ‖W k − v‖² with momentum S and forgetting.
 ///
@@ -64,10 +103,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
     scratch<S, Dv>(signature_.dv, [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
       update.noalias() = s.W * t.key;
       update = S(2) * t.rate * (t.value - update);
-      s.momentum *= t.momentum;
-      s.momentum.noalias() += update * t.key.transpose();
-      s.W *= S(1) - t.forget;
-      s.W += s.momentum;
+      detail::decay_and_add(s.momentum, t.momentum, update, t.key);
+      s.W = (S(1) - t.forget) * s.W + s.momentum;
     });
   }
   Violation violation(const WriteToken<TitansMemory>& t) const {
@@ -102,6 +139,17 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
                 const OutGradToken<TitansMemory>& dy, OwnedState& ds,
                 ReadGradToken<TitansMemory> dt) const {
     detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
+  }
+
+  void scan(OwnedState& s, const WriteSequence<TitansMemory>& inputs,
+            const ReadSequence<TitansMemory>& queries,
+            OutSequence<TitansMemory> out) const requires detail::KernelScalar<S> {
+    using detail::columns_of;
+    detail::scan_rows(detail::TitansTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
+                                              columns_of(queries.query), columns_of(inputs.rate),
+                                              columns_of(inputs.momentum),
+                                              columns_of(inputs.forget), columns_of(out.output)},
+                      queries.query.cols(), s.W, s.momentum);
   }
 
  private:

@@ -1,0 +1,41 @@
+#include <fastweights/memories/rules/longhorn.hpp>
+#include <fastweights/memories/rules/selective_scan.hpp>
+#include <fastweights/memories/rules/titans_memory.hpp>
+
+#include "kernels/compare.hpp"
+
+// Rules of scan_rows. Tokens go in batches of 64.
+namespace {
+
+template <class S> void check_rules(Index dk, Index dv, Index steps) {
+  check(fw::TitansMemory<S>({dk, dv}), steps);
+  check(fw::Longhorn<S>({dk, dv}), steps);
+  check(fw::SelectiveScan<S>({dk, dv}), steps);
+}
+
+TEST_CASE("row scan: square memories", "[kernels]") {
+  for (const Index d : {1, 2, 3, 7, 8, 9, 16, 17, 31, 33, 63, 64, 65, 100, 128})
+    check_rules<double>(d, d, 7);
+}
+
+TEST_CASE("row scan: d_v differs from d_k", "[kernels]") {
+  for (const Index dv : {1, 17, 65})
+    for (const Index dk : {1, 3, 40}) check_rules<double>(dk, dv, 5);
+}
+
+TEST_CASE("row scan: sequences of every length", "[kernels]") {
+  for (const Index steps : {1, 2, 3, 63, 64, 65, 66, 128, 130, 200})
+    check_rules<double>(19, 18, steps);
+}
+
+TEST_CASE("row scan: float", "[kernels]") {
+  for (const Index d : {3, 16, 65}) check_rules<float>(d, d, 70);
+}
+
+TEST_CASE("row scan: sizes fixed at compile time", "[kernels]") {
+  check(fw::TitansMemory<double, 5, 3>(), 70);
+  check(fw::Longhorn<double, 8, 1>(), 70);
+  check(fw::SelectiveScan<float, 16, 64>(), 70);
+}
+
+}  // namespace
