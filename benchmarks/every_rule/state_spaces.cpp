@@ -22,8 +22,9 @@ void add_state_spaces(Index d, Rules& rules) {
   rules.push_back(rule("Mlstm", fw::Mlstm<float>({d}), {.squares = 5}));
   rules.push_back(rule("GatedSlotAttention, M = 64", fw::GatedSlotAttention<float>({d}, slots),
                        {.lines = 5 * slots * 2}));
-  rules.push_back(rule("SelectiveScan (Mamba)", fw::SelectiveScan<float>({d}),
-                       {.squares = 6, .also = "d² exp"}));
+  // 16 keys, as published: with A_ij = −j for j = 1 … d most decays would be subnormal numbers.
+  rules.push_back(rule("SelectiveScan (Mamba), d_k = 16", fw::SelectiveScan<float>({16, d}),
+                       {.lines = 6 * 16, .also = "16 d exp"}));
   rules.push_back(rule("Mamba3", fw::Mamba3<float>({d}), {.squares = 7}));
   rules.push_back(rule("Hgrn", fw::Hgrn<float>(d), {.lines = 2}));
   rules.push_back(rule("FastWeightMemory", fw::FastWeightMemory<float>({d}), {.squares = 9}));

@@ -19,7 +19,10 @@ template <class M> struct Run {
   Run(const M& m, Index steps) : state(fw::initial_state(m)) {
     fw::Random random(7);
     all = fw::testing::random_sequences(m, steps, random, /*positive=*/true);
-    random.fill(state.W);
+    if constexpr (requires { state.W; })
+      random.fill(state.W);
+    else
+      random.fill(state.A);
     all.outputs.output.setConstant(typename M::Scalar(NAN));
   }
   auto in() const { return fw::view<fw::WriteSequence<M>>(all.inputs); }
@@ -51,8 +54,8 @@ template <class M> void check(const M& m, Index steps) {
   // 450 units of rounding, about 1e-13 in double
   const double limit = 450 * double{std::numeric_limits<typename M::Scalar>::epsilon()} *
                        static_cast<double>(1 + steps / 16);
-  INFO(M::name << " d_v " << plain.state.W.rows() << " d_k " << plain.state.W.cols() << " T "
-               << steps);
+  const auto sizes = m.signature().sizes();
+  INFO(M::name << " d_v " << sizes.value_size << " d_k " << sizes.key_size << " T " << steps);
   for (auto* run : {&stepped, &scanned}) {
     CHECK(difference(run->all.outputs.output, plain.all.outputs.output) <= limit);
     fw::for_each_leaf(

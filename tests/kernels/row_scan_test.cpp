@@ -1,13 +1,18 @@
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
+#include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>
 #include <fastweights/memories/rules/titans_memory.hpp>
 
 #include "kernels/compare.hpp"
 
-// Rules of scan_rows. Tokens go in batches of 64.
+// Rules of scan_rows. Tokens go in batches of 64, or one by one if a write depends on all rows.
 namespace {
 
 template <class S> void check_rules(Index dk, Index dv, Index steps) {
+  check(fw::Yaad<S>({dk, dv}), steps);
+  check(fw::MirasMemory<S>({dk, dv}), steps);
+  if (dv > 1) check(fw::FastWeightMemory<S>({dk, dv}), steps);  // outputs of one row are 0
   check(fw::TitansMemory<S>({dk, dv}), steps);
   check(fw::Longhorn<S>({dk, dv}), steps);
   check(fw::SelectiveScan<S>({dk, dv}), steps);

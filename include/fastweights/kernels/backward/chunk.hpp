@@ -14,6 +14,10 @@ struct CorrectionLayout {
   bool looks_up_key = false;  // whether a is b
 
   constexpr Index per_chunk() const { return chunk_size / per_token * per_token; }
+  constexpr Index reads_per_chunk() const { return chunk_size / per_token; }
+  constexpr Index lookups_per_chunk() const {
+    return lookup_step == 0 ? 0 : (per_chunk() + lookup_step - 1) / lookup_step;
+  }
   constexpr bool looks_up(Index s) const { return lookup_step != 0 && s % lookup_step == 0; }
   /// The number of the look-up of correction s.
   constexpr Index lookup_of(Index s) const { return lookup_step == 0 ? 0 : s / lookup_step; }

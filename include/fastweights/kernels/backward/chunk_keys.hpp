@@ -27,13 +27,13 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
     const auto& f = *c.factors;
     transpose_to_lanes({c.count, b.zeros, n, [&](Index s) { return c.corrections[s].key; }},
                        b.key_lanes);
-    c.queries =
-        b.queries.view(c.reads, [&](Index i) { return c.corrections[layout.read(i)].query; });
+    c.queries = b.queries.template view<layout.reads_per_chunk()>(
+        c.reads, [&](Index i) { return c.corrections[layout.read(i)].query; });
     transpose_to_lanes<S>(c.queries, b.query_lanes);
     set_products(c, c.queries, c.reads, f.reads, c.key_queries);
     if constexpr (layout.lookup_step > 0) {
-      c.looked_up = b.lookups.view(c.lookups,
-                                   [&](Index i) { return c.corrections[layout.lookup(i)].lookup; });
+      c.looked_up = b.lookups.template view<layout.lookups_per_chunk()>(
+          c.lookups, [&](Index i) { return c.corrections[layout.lookup(i)].lookup; });
       set_products(c, c.looked_up, c.lookups, f.lookups, c.key_lookups);
       if constexpr (layout.looks_up_key && decay_kind == DecayKind::none)
         c.lookup_lanes = b.key_lanes;
@@ -61,7 +61,8 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
   void set_rows(Chunk<S>& c, const ErrorProducts<S>& products) const {
     c.read_weights = products.with_dy(0);
     c.lookup_weights = products.with_removal(0);
-    c.keys = c.buffers.keys.view(c.count, [&](Index s) { return c.corrections[s].key; });
+    c.keys = c.buffers.keys.template view<layout.per_chunk()>(
+        c.count, [&](Index s) { return c.corrections[s].key; });
   }
   /// ChunkQueries has set the gradients of queries and look-ups.
   void add_query_gradients(Chunk<S>&, const ErrorProducts<S>&) const {}

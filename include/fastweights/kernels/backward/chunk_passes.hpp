@@ -145,7 +145,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     bool plain = true;
     for (Index r = 0; r < c.reads; ++r) plain = plain && scale(r) == S(1);
     if (plain) {
-      c.dy = b_.dy.view(c.reads, gradient);
+      c.dy = b_.dy.template view<layout.reads_per_chunk()>(c.reads, gradient);
     } else {
       for (Index r = 0; r < c.reads; ++r) b_.dy.set(r, gradient(r), scale(r));
       c.dy = b_.dy;

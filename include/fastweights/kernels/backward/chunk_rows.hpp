@@ -45,15 +45,16 @@ template <class S> class ChunkRows {
   Index entries() const { return entries_; }
   operator ChunkView<S>() const { return {data_, stride_, entries_}; }
 
-  /// A view of the vectors x(t), t < count: of themselves, if the chunk is full and they are as a
-  /// view needs them, and else of copies here.
-  template <class F> ChunkView<S> view(Index count, const F& x) const {
-    if (count == chunk_size && entries_ % (2 * lanes<S>) == 0) {
-      const Index stride = distance(x(0), x(1));
-      bool regular = stride > 0 && stride <= 2 * entries_;  // larger ones may share cache sets
-      for (Index t = 2; t < count; ++t) regular = regular && distance(x(t - 1), x(t)) == stride;
-      if (regular) return {x(0), stride, entries_};
-    }
+  /// A view of the vectors x(t), t < count, of which a chunk has at most `most`: of themselves, if
+  /// there are chunk_size of them and they are as a view needs them, and else of copies here.
+  template <Index most, class F> ChunkView<S> view(Index count, const F& x) const {
+    if constexpr (most == chunk_size)
+      if (count == most && entries_ % (2 * lanes<S>) == 0) {
+        const Index stride = distance(x(0), x(1));
+        bool regular = stride > 0 && stride <= 2 * entries_;  // larger ones may share cache sets
+        for (Index t = 2; t < most; ++t) regular = regular && distance(x(t - 1), x(t)) == stride;
+        if (regular) return {x(0), stride, entries_};
+      }
     for (Index t = 0; t < count; ++t) set(t, x(t));
     return *this;
   }

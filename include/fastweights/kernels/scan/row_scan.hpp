@@ -2,23 +2,32 @@
 
 #include <algorithm>
 #include <fastweights/kernels/scan/panels.hpp>
-#include <tuple>
 
 /// \file
-/// Scans of rules that change every entry of W by itself, so that rows of W never meet: a panel of
-/// rows takes many tokens before the next panel. A pass over the panel writes a token, reads it and
-/// looks up the next key, so that W is loaded and stored once per token. `Rule` has the tokens:
+/// Scans of rules that change every entry of W by itself. A pass over a panel of rows writes a
+/// token, reads it and looks up the next key, so that W is loaded and stored once per token. `Rule`
+/// has the tokens:
 ///
 ///     using Scalar = S;
-///     static constexpr bool has_lookups;            // whether a write needs W k
+///     static constexpr bool has_lookups;         // whether a write needs W k
+///     static constexpr bool couples_rows;        // see below
+///     static constexpr bool needs_norm;
 ///     const S *key(Index t), *query(Index t);
 ///     S* output(Index t);
-///     void prepare(Index first, Index count);       // is called before these tokens
-///     template <class Column> struct Write {        // of token t to some rows of W
+///     void prepare(Index first, Index count);    // is called before these tokens
+///     template <class Column> struct Write {     // of token t to some rows of W
 ///       Write(const Rule&, Index t, const Column& retrieved, const Panel<S>& rows);
-///       void operator()(Column& w, S k_j) const;    // to column j; with two matrices (w, other,
-///       k_j)
+///       // To column j: k is the key's entry. With two matrices (w, other, k).
+///       void operator()(Column& w, S k) const;
 ///     };
+///
+/// Rows of W never meet in most rules: a panel takes many tokens before the next panel. If a write
+/// depends on all of W k, or on ‖W‖, the rule says `couples_rows`: all panels take a token before
+/// the next one, and in place of `prepare` it has
+///
+///     void begin(Index t, const S* retrieved);   // with W k_t
+///     void end(Index t, S squares);              // with ‖W‖² after the write, if needs_norm
+///     S scale() const;                           // W is the stored matrix times this
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -45,13 +54,23 @@ template <class Rule, int R, int matrices> class RowScan {
     }
   }
 
+  /// One token. Stores the rows' part of W times the next key, and returns that of ‖W‖².
+  static EIGEN_DONT_INLINE S run_token(const Panel<S>& panel, Index columns, const Rule& rule,
+                                       Index t, const S* next, S* retrieved) {
+    const Write write(rule, t, Column::all(S(0)), panel);
+    const Sums sums = pass(panel, columns, write, rule.key(t), rule.query(t), next);
+    store_part(sums.read, rule.output(t) + panel.first, 0, panel.rows);
+    store_part(sums.retrieved, retrieved + panel.first, 0, panel.rows);
+    return sums.squares.sum();
+  }
+
  private:
   using Column = Rows<S, R>;
   using Write = typename Rule::template Write<Column>;
   static constexpr Index size = Column::size;
 
   struct Sums {
-    Column read = Column::all(S(0)), retrieved = Column::all(S(0));
+    Column read = Column::all(S(0)), retrieved = read, squares = read;
   };
 
   // Even and odd columns have sums of their own, which hide the latency of a multiply-add.
@@ -66,6 +85,7 @@ template <class Rule, int R, int matrices> class RowScan {
     if (j < columns) visit(panel, columns, write, j, key, query, next, even);
     even.read.add(odd.read);
     even.retrieved.add(odd.retrieved);
+    even.squares.add(odd.squares);
     return even;
   }
   static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, [[maybe_unused]] Index columns,
@@ -84,32 +104,53 @@ template <class Rule, int R, int matrices> class RowScan {
     w.store(data);
     sums.read.add(w, query[j]);
     if constexpr (Rule::has_lookups) sums.retrieved.add(w, next[j]);
+    if constexpr (Rule::needs_norm) sums.squares.add(w, w);
   }
 };
 
+/// Calls f(RowScan) of the height of a panel.
+template <class Rule, int matrices, class S, class F>
+decltype(auto) with_row_scan(const Panel<S>& panel, const F& f) {
+  if (panel.packets == 1) return f(RowScan<Rule, 1, matrices>());
+  if (panel.packets == 2) return f(RowScan<Rule, 2, matrices>());
+  return f(RowScan<Rule, tall_panel(true), matrices>());
+}
+
 /// Scans `steps` tokens. The matrices are W and, if the rule has one, the other.
-template <class Rule, class... Matrix> void scan_rows(Rule rule, Index steps, Matrix&... matrices) {
+template <class Rule, class Matrix, class... Other>
+void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
   using S = typename Rule::Scalar;
   struct Use;
-  constexpr int count = sizeof...(Matrix), tallest = tall_panel(true);
-  const auto& W = std::get<0>(std::tie(matrices...));
+  constexpr int count = 1 + sizeof...(Other);
   const Index columns = W.cols();
-  Panels<S, Use, tallest, count> panels(W.rows(), columns);
-  Index which = 0;
-  (panels.copy_in(matrices.data(), matrices.colStride(), S(1), which++), ...);
-  for (Index t = 0; t < steps; t += row_scan_batch) {
-    const Index tokens = std::min(row_scan_batch, steps - t);
-    rule.prepare(t, tokens);
-    for (const Panel<S>& panel : panels)
-      if (panel.packets == 1)
-        RowScan<Rule, 1, count>::run(panel, columns, rule, t, tokens);
-      else if (panel.packets == 2)
-        RowScan<Rule, 2, count>::run(panel, columns, rule, t, tokens);
-      else
-        RowScan<Rule, tallest, count>::run(panel, columns, rule, t, tokens);
+  Panels<S, Use, tall_panel(true), count> panels(W.rows(), columns);
+  panels.copy_in(W.data(), W.colStride());
+  (panels.copy_in(other.data(), other.colStride(), S(1), 1), ...);
+  if constexpr (Rule::couples_rows) {
+    Eigen::Map<Eigen::Matrix<S, Dynamic, 1>> retrieved(thread_buffer<S, Rule>(W.rows()), W.rows());
+    retrieved.noalias() = W * Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(rule.key(0), columns);
+    for (Index t = 0; t < steps; ++t) {
+      rule.begin(t, retrieved.data());
+      const S* const next = rule.key(std::min(t + 1, steps - 1));
+      S squares = S(0);
+      for (const Panel<S>& panel : panels)
+        squares += with_row_scan<Rule, count>(panel, [&](auto scan) {
+          return scan.run_token(panel, columns, rule, t, next, retrieved.data());
+        });
+      rule.end(t, squares);
+    }
+    panels.copy_out(W.data(), W.colStride(), rule.scale());
+  } else {
+    for (Index t = 0; t < steps; t += row_scan_batch) {
+      const Index tokens = std::min(row_scan_batch, steps - t);
+      rule.prepare(t, tokens);
+      for (const Panel<S>& panel : panels)
+        with_row_scan<Rule, count>(panel,
+                                   [&](auto scan) { scan.run(panel, columns, rule, t, tokens); });
+    }
+    panels.copy_out(W.data(), W.colStride());
   }
-  which = 0;
-  (panels.copy_out(matrices.data(), matrices.colStride(), S(1), which++), ...);
+  (panels.copy_out(other.data(), other.colStride(), S(1), 1), ...);
 }
 
 }  // namespace fw::detail

@@ -19,7 +19,7 @@ namespace detail {
 /// The tokens of diagonal Longhorn, for scan_rows.
 template <class S> struct LonghornTokens {
   using Scalar = S;
-  static constexpr bool has_lookups = false;
+  static constexpr bool has_lookups = false, couples_rows = false, needs_norm = false;
   Columns<const S> keys, values, queries, betas;
   Columns<S> outputs;
   Index key_size;

@@ -2,11 +2,56 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/rule.hpp>
+#include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/inner_losses.hpp>
 #include <fastweights/memories/rules/retentions.hpp>
 #include <type_traits>
 
 namespace fw::inline FASTWEIGHTS_ABI {
+
+namespace detail {
+
+/// The tokens of a MirasMemory whose W is A, for scan_rows.
+template <class M> struct MirasTokens {
+  using Scalar = typename M::Scalar;
+  using S = Scalar;
+  static constexpr bool has_lookups = true, couples_rows = true, needs_norm = false;
+  const M& m;
+  const WriteSequence<M>& inputs;
+  Columns<const S> keys, queries;
+  Columns<S> outputs;
+  S* update;  // of the token, with an entry per row
+  S decay = S(1);
+
+  const S* key(Index t) const { return keys(t); }
+  const S* query(Index t) const { return queries(t); }
+  S* output(Index t) const { return outputs(t); }
+  void begin(Index t, const S* retrieved) {
+    const auto token = token_at<WriteToken<M>>(inputs, m.signature().write(), t);
+    using Vector = Eigen::Matrix<S, Dynamic, 1>;
+    Eigen::Map<Vector> u(update, token.value.size());
+    u = Eigen::Map<const Vector>(retrieved, u.size());
+    m.set_update(token, u);
+    decay = token.decay;
+  }
+  void end(Index, S) {}
+  S scale() const { return S(1); }
+
+  template <class Column> struct Write {
+    Column update;
+    S decay;
+
+    Write(const MirasTokens& x, Index, const Column&, const Panel<S>& rows)
+        : update(load_part<Column>(x.update + rows.first, 0, rows.rows)), decay(x.decay) {}
+    EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
+      w.scale(decay);
+      w.add(update, key);
+    }
+  };
+};
+
+}  // namespace detail
 
 /// A memory that learns at test time: a write is a gradient step on a loss of the error W k − v,
 /// from a decayed sum of earlier steps. The retention says what W is, given this sum.
@@ -63,11 +108,26 @@ class MirasMemory {
   void write(OwnedState& s, const WriteToken<MirasMemory>& t) const {
     scratch<S, Dv>(signature_.dv, [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
       Retention::product(s.A, t.key, update);
-      update -= t.value;
-      loss_.gradient(t, update);
-      update *= -t.beta;
+      set_update(t, update);
       detail::decay_and_add(s.A, t.decay, update, t.key);
     });
+  }
+  /// Replaces W k by −β g.
+  template <class Update> void set_update(const WriteToken<MirasMemory>& t, Update& update) const {
+    update -= t.value;
+    loss_.gradient(t, update);
+    update *= -t.beta;
+  }
+  void scan(OwnedState& s, const WriteSequence<MirasMemory>& inputs,
+            const ReadSequence<MirasMemory>& queries, OutSequence<MirasMemory> out) const
+      requires(std::is_same_v<Retention, PlainRetention>&& detail::KernelScalar<S>) {
+    using detail::columns_of;
+    struct Buffer;
+    detail::scan_rows(
+        detail::MirasTokens<MirasMemory>{*this, inputs, columns_of(inputs.key),
+                                         columns_of(queries.query), columns_of(out.output),
+                                         detail::thread_buffer<S, Buffer>(signature_.dv)},
+        queries.query.cols(), s.A);
   }
   /// Of memories that are linear in A.
   Violation violation(

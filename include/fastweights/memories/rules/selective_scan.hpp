@@ -36,7 +36,7 @@ namespace detail {
 /// The tokens of SelectiveScan, for scan_rows over W and A.
 template <class S> struct SelectiveTokens {
   using Scalar = S;
-  static constexpr bool has_lookups = false;
+  static constexpr bool has_lookups = false, couples_rows = false, needs_norm = false;
   Columns<const S> keys, values, queries, steps;
   Columns<S> outputs;
   const S* bias;

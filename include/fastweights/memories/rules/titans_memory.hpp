@@ -32,7 +32,7 @@ namespace detail {
 /// The tokens of TitansMemory, for scan_rows.
 template <class S> struct TitansTokens {
   using Scalar = S;
-  static constexpr bool has_lookups = true;
+  static constexpr bool has_lookups = true, couples_rows = false, needs_norm = false;
   Columns<const S> keys, values, queries, rates, momenta, forgets;
   Columns<S> outputs;
 
