@@ -29,12 +29,39 @@ TEST_CASE("row scan: d_v differs from d_k", "[kernels]") {
 }
 
 TEST_CASE("row scan: sequences of every length", "[kernels]") {
-  for (const Index steps : {1, 2, 3, 63, 64, 65, 66, 128, 130, 200})
+  for (const Index steps : {1, 2, 3, 63, 64, 65, 66, 128, 129, 200})
     check_rules<double>(19, 18, steps);
 }
 
 TEST_CASE("row scan: float", "[kernels]") {
   for (const Index d : {3, 16, 65}) check_rules<float>(d, d, 70);
+}
+
+// A small key cancels a large step: their product with W or v comes last.
+TEST_CASE("row scan: Longhorn is finite where its steps are", "[kernels]") {
+  using M = fw::Longhorn<float>;
+  struct Case {
+    float key, beta, value, W;
+  };
+  const float large = std::numeric_limits<float>::max() / 64;
+  for (const Case& c : {Case{0, 1e30f, 1e10f, 1}, Case{1e-22f, 1e30f, 1e10f, 1},
+                        Case{1e-3f, 1000, 1, large}, Case{-1e-3f, 1000, -1, large}}) {
+    const M m({.key_size = 19, .value_size = 19});
+    Run<M> stepped(m, 3), scanned(m, 3);
+    for (auto* run : {&stepped, &scanned}) {
+      run->all.inputs.key.setConstant(c.key);
+      run->all.inputs.beta.setConstant(c.beta);
+      run->all.inputs.value.setConstant(c.value);
+      run->state.W.setConstant(c.W);
+    }
+    stepped.each(m, [&](const auto& w, const auto& r, const auto& y) {
+      fw::step(m, stepped.state, w, r, y);
+    });
+    fw::scan(m, scanned.state, scanned.in(), scanned.queries(), scanned.out());
+    INFO("key " << c.key);
+    REQUIRE(stepped.state.W.allFinite());
+    CHECK(difference(scanned.state.W, stepped.state.W) <= 1e-6);
+  }
 }
 
 TEST_CASE("row scan: sizes fixed at compile time", "[kernels]") {

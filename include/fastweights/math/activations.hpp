@@ -28,7 +28,8 @@ template <class S> S softplus(const S& x) {
     return log(S(1) + power) + (positive ? x : S(0));
 }
 
-// The same of a real array, as an expression that vectorises.
+// The same of a real array, as an expression, which vectorises in float. In float it is 3e-39, and
+// not 0, for very small x.
 template <class A> auto softplus_of(const Eigen::ArrayBase<A>& x) {
   using S = typename A::Scalar;
   return x.derived().max(S(0)) + (-x.derived().abs()).exp().log1p();
@@ -96,6 +97,15 @@ namespace detail {
 
 // x σ(x)
 template <class S> S silu(const S& x) { return x * Sigmoid().value(x); }
+// y ← y ⊙ silu(z). Not Eigen's logistic(): in float it has no digits left for z near −9.
+template <class Z, class Y> void multiply_by_silu(const Z& gate, Y& y) {
+  using S = typename Y::Scalar;
+  const auto z = gate.array();
+  if constexpr (std::is_floating_point_v<S>)
+    y.array() *= z / (S(1) + (-z).exp());
+  else
+    for (Eigen::Index i = 0; i < y.size(); ++i) y[i] *= silu(S(gate[i]));
+}
 
 // The gradients of y = x ⊙ silu(z): `x` becomes that of x, and that of z is added to dz.
 template <class Z, class Dy, class X, class DZ>

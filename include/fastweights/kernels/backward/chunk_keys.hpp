@@ -57,15 +57,14 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
       b.dkeys.add_products(products.with_removal(0), c.looked_up, c.lookups,
                            [](Index t) { return t / layout.lookup_step + 1; });
   }
-  /// For the forward pass: the keys.
+  /// For the forward pass: the keys. With the products ChunkQueries sets all gradients of queries
+  /// and look-ups.
   void set_rows(Chunk<S>& c, const ErrorProducts<S>& products) const {
     c.read_weights = products.with_dy(0);
     c.lookup_weights = products.with_removal(0);
     c.keys = c.buffers.keys.template view<layout.per_chunk()>(
         c.count, [&](Index s) { return c.corrections[s].key; });
   }
-  /// ChunkQueries has set the gradients of queries and look-ups.
-  void add_query_gradients(Chunk<S>&, const ErrorProducts<S>&) const {}
 
  private:
   void set_products(Chunk<S>& c, const ChunkView<S>& x, Index count, const ChunkSquare<S>& factors,

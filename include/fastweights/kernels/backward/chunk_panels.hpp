@@ -168,7 +168,7 @@ template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R>
     });
   }
   // to_t = until_t M vector_t + Σ_s weights_ts k_s, where t has seen(t) writes; without weights,
-  // just M vector_t.
+  // just M vector_t. There are four at a time; nobody reads those from `count` on.
   template <class F>
   EIGEN_ALWAYS_INLINE void set_gradients(const S* vectors, Index count, const ChunkRows<S>& to,
                                          const S* until, const S* weights, const F& seen) {
@@ -176,7 +176,7 @@ template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R>
       Sums sums;
       this->set_products(sums, vectors, t);
       if (weights != nullptr) {
-        for_parts(sums, [&](Column& sum, Index i) { decay(sum, until[t + i]); });
+        for_parts(sums, [&](Column& sum, Index i) { scale_or_clear(sum, until[t + i]); });
         add_product(sums, LeftFactor<S>{c_.keys[0] + first_, c_.keys.stride},
                     RightFactor<S>{weights + chunk_size * t, 1, chunk_size},
                     std::min(seen(t + 3), c_.count));
@@ -185,7 +185,7 @@ template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R>
     }
   }
   // 0 for a decay of 0, even if x is infinite.
-  static EIGEN_ALWAYS_INLINE void decay(Column& x, S factor) {
+  static EIGEN_ALWAYS_INLINE void scale_or_clear(Column& x, S factor) {
     if (factor == S(0))
       x = Column::all(S(0));
     else if (factor != S(1))

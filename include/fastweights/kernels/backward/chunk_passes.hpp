@@ -58,7 +58,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       }
       keys_.set_rows(c, error_products(i));
       run<ChunkQueries>(transposed, c);
-      keys_.add_query_gradients(c, error_products(i));
+      if constexpr (per_channel) keys_.add_query_gradients(c, error_products(i));
       add_query_gradients(c, i);
     }
   }
@@ -248,7 +248,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
   S* error_products_;  // of every chunk, for the forward pass
   ChunkBuffers<S>& b_;
   ChunkKeys<layout, decay_kind, S> keys_;
-  ChunkFactors<S> factors_;
+  ChunkFactors<S> factors_{};
 };
 
 }  // namespace fw::detail

@@ -20,7 +20,8 @@ template <class S> struct ChunkSquare {
   const S* column(Index s) const { return data + chunk_size * s; }
 };
 
-/// Up to `chunk_size` vectors `stride` apart. Whole pairs of packets can be loaded from them.
+/// Up to `chunk_size` vectors `stride` apart. Whole pairs of packets can be loaded from them. So
+/// can those of a panel: a panel of four packets has at least three and a part of rows.
 template <class S> struct ChunkView {
   const S* data = nullptr;
   Index stride = 0, entries = 0;

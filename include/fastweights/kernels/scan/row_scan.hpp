@@ -17,8 +17,9 @@
 ///     void prepare(Index first, Index count);    // is called before these tokens
 ///     template <class Column> struct Write {     // of token t to some rows of W
 ///       Write(const Rule&, Index t, const Column& retrieved, const Panel<S>& rows);
-///       // To column j: k is the key's entry. With two matrices (w, other, k).
+///       // To the column of W that meets the key's entry k. With two matrices also the other's.
 ///       void operator()(Column& w, S k) const;
+///       void operator()(Column& w, Column& other, S k) const;
 ///     };
 ///
 /// Rows of W never meet in most rules: a panel takes many tokens before the next panel. If a write
@@ -34,8 +35,10 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// The tokens between two calls of Rule::prepare.
 inline constexpr Index row_scan_batch = 64;
 
-/// A panel of R packets, of one or two matrices.
-template <class Rule, int R, int matrices> class RowScan {
+enum class SecondMatrix { none, constant, written };
+
+/// A panel of R packets.
+template <class Rule, int R, SecondMatrix second> class RowScan {
  public:
   using S = typename Rule::Scalar;
 
@@ -93,11 +96,11 @@ template <class Rule, int R, int matrices> class RowScan {
                                         const S* next, Sums& sums) {
     S* const data = panel.data + j * size;
     Column w = Column::load(data);
-    if constexpr (matrices == 2) {
+    if constexpr (second != SecondMatrix::none) {
       S* const other_data = data + columns * size;
       Column other = Column::load(other_data);
       write(w, other, key[j]);
-      other.store(other_data);
+      if constexpr (second == SecondMatrix::written) other.store(other_data);
     } else {
       write(w, key[j]);
     }
@@ -109,21 +112,24 @@ template <class Rule, int R, int matrices> class RowScan {
 };
 
 /// Calls f(RowScan) of the height of a panel.
-template <class Rule, int matrices, class S, class F>
+template <class Rule, SecondMatrix second, class S, class F>
 decltype(auto) with_row_scan(const Panel<S>& panel, const F& f) {
-  if (panel.packets == 1) return f(RowScan<Rule, 1, matrices>());
-  if (panel.packets == 2) return f(RowScan<Rule, 2, matrices>());
-  return f(RowScan<Rule, tall_panel(true), matrices>());
+  if (panel.packets == 1) return f(RowScan<Rule, 1, second>());
+  if (panel.packets == 2) return f(RowScan<Rule, 2, second>());
+  return f(RowScan<Rule, tall_panel(true), second>());
 }
 
-/// Scans `steps` tokens. The matrices are W and, if the rule has one, the other.
+/// Scans `steps` tokens. The matrices are W and, if the rule has one, the other, which may be
+/// const.
 template <class Rule, class Matrix, class... Other>
 void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
   using S = typename Rule::Scalar;
   struct Use;
-  constexpr int count = 1 + sizeof...(Other);
+  constexpr auto second = sizeof...(Other) == 0             ? SecondMatrix::none
+                          : (std::is_const_v<Other> && ...) ? SecondMatrix::constant
+                                                            : SecondMatrix::written;
   const Index columns = W.cols();
-  Panels<S, Use, tall_panel(true), count> panels(W.rows(), columns);
+  Panels<S, Use, tall_panel(true), 1 + sizeof...(Other)> panels(W.rows(), columns);
   panels.copy_in(W.data(), W.colStride());
   (panels.copy_in(other.data(), other.colStride(), S(1), 1), ...);
   if constexpr (Rule::couples_rows) {
@@ -134,7 +140,7 @@ void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
       const S* const next = rule.key(std::min(t + 1, steps - 1));
       S squares = S(0);
       for (const Panel<S>& panel : panels)
-        squares += with_row_scan<Rule, count>(panel, [&](auto scan) {
+        squares += with_row_scan<Rule, second>(panel, [&](auto scan) {
           return scan.run_token(panel, columns, rule, t, next, retrieved.data());
         });
       rule.end(t, squares);
@@ -145,12 +151,13 @@ void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
       const Index tokens = std::min(row_scan_batch, steps - t);
       rule.prepare(t, tokens);
       for (const Panel<S>& panel : panels)
-        with_row_scan<Rule, count>(panel,
-                                   [&](auto scan) { scan.run(panel, columns, rule, t, tokens); });
+        with_row_scan<Rule, second>(panel,
+                                    [&](auto scan) { scan.run(panel, columns, rule, t, tokens); });
     }
     panels.copy_out(W.data(), W.colStride());
   }
-  (panels.copy_out(other.data(), other.colStride(), S(1), 1), ...);
+  if constexpr (second == SecondMatrix::written)
+    (panels.copy_out(other.data(), other.colStride(), S(1), 1), ...);
 }
 
 }  // namespace fw::detail

@@ -34,25 +34,25 @@ template <class S> struct LonghornTokens {
   }
 
   template <class Column> struct Write {
-    Column step, update;  // −δ and δ ∘ v
+    Column step, value;  // −δ and −v
 
     Write(const LonghornTokens& x, Index t, const Column&, const Panel<S>& rows) {
       const S square = x.squares[t % row_scan_batch];
-      const S* const beta = x.betas(t) + rows.first;
-      S all[Column::size] = {};
-      for (Index i = 0; i < rows.rows; ++i) all[i] = -beta[i] / (S(1) + square * beta[i]);
-      step = Column::load(all);
-      update = load_part<Column>(x.values(t) + rows.first, 0, rows.rows);
-      update.scale(step);
-      update.scale(S(-1));
+      S steps[Column::size] = {}, values[Column::size] = {};
+      for (Index i = 0; i < rows.rows; ++i) {
+        const S beta = x.betas(t)[rows.first + i];
+        steps[i] = -beta / (S(1) + square * beta);
+        values[i] = -x.values(t)[rows.first + i];
+      }
+      step = Column::load(steps);
+      value = Column::load(values);
     }
-    // w += k (δ v − k δ w)
+    // w −= δ k (k w − v). In this order no product overflows where `write` does not.
     EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
-      Column removed = w;
-      removed.scale(step);
-      Column change = update;
-      change.add(removed, key);
-      w.add(change, key);
+      Column change = value;
+      change.add(w, key);
+      change.scale(key);
+      w.add(step, change);
     }
   };
 };

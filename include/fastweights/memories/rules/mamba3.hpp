@@ -233,10 +233,7 @@ class Mamba3 {
   template <class Y>
   static void add_skip_and_gate(const OwnedState& s, const ReadToken<Mamba3>& t, Y& y) {
     y += s.slow.skip * t.value;
-    if constexpr (std::is_floating_point_v<S>)
-      y.array() *= t.gate.array() * t.gate.array().logistic();
-    else
-      for (Index i = 0; i < y.size(); ++i) y[i] *= detail::silu(S(t.gate[i]));
+    detail::multiply_by_silu(t.gate, y);
   }
 
   // θ ← θ + π Δ tanh(a) mod 2π. The whole number of turns is a constant for the gradient.

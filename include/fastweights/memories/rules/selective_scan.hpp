@@ -5,6 +5,7 @@
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
+#include <utility>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -180,7 +181,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
     detail::scan_rows(detail::SelectiveTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
                                                  columns_of(queries.query), columns_of(inputs.step),
                                                  columns_of(out.output), s.slow.step_bias.data()},
-                      total, s.W, s.slow.A);
+                      total, s.W, std::as_const(s.slow.A));
     for (Index t = 0; t < total; ++t)
       finish_read(s, detail::token_at<ReadToken<SelectiveScan>>(queries, signature_.read(), t),
                   detail::token_at<OutToken<SelectiveScan>>(out, signature_.out(), t));
@@ -191,10 +192,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
   static void finish_read(const OwnedState& s, const ReadToken<SelectiveScan>& t,
                           OutToken<SelectiveScan> y) {
     y.output += s.slow.skip.cwiseProduct(t.value);
-    if constexpr (detail::KernelScalar<S>)
-      y.output.array() *= t.gate.array() * t.gate.array().logistic();
-    else
-      for (Index i = 0; i < y.output.size(); ++i) y.output[i] *= detail::silu(S(t.gate[i]));
+    detail::multiply_by_silu(t.gate, y.output);
   }
   // Δ
   template <class Step>
