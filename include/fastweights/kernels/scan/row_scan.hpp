@@ -79,32 +79,32 @@ template <class Rule, int R, SecondMatrix second> class RowScan {
   // Even and odd columns have sums of their own, which hide the latency of a multiply-add.
   static EIGEN_ALWAYS_INLINE Sums pass(const Panel<S>& panel, Index columns, const Write& write,
                                        const S* key, const S* query, const S* next) {
+    S* const data = panel.data;  // a store could change the panel, for all a compiler knows
     Sums even, odd;
     Index j = 0;
     for (; j + 2 <= columns; j += 2) {
-      visit(panel, columns, write, j, key, query, next, even);
-      visit(panel, columns, write, j + 1, key, query, next, odd);
+      visit(data, columns, write, j, key, query, next, even);
+      visit(data, columns, write, j + 1, key, query, next, odd);
     }
-    if (j < columns) visit(panel, columns, write, j, key, query, next, even);
+    if (j < columns) visit(data, columns, write, j, key, query, next, even);
     even.read.add(odd.read);
     even.retrieved.add(odd.retrieved);
     even.squares.add(odd.squares);
     return even;
   }
-  static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, [[maybe_unused]] Index columns,
-                                        const Write& write, Index j, const S* key, const S* query,
-                                        const S* next, Sums& sums) {
-    S* const data = panel.data + j * size;
-    Column w = Column::load(data);
+  static EIGEN_ALWAYS_INLINE void visit(S* data, [[maybe_unused]] Index columns, const Write& write,
+                                        Index j, const S* key, const S* query, const S* next,
+                                        Sums& sums) {
+    Column w = Column::load(data + j * size);
     if constexpr (second != SecondMatrix::none) {
-      S* const other_data = data + columns * size;
+      S* const other_data = data + (columns + j) * size;
       Column other = Column::load(other_data);
       write(w, other, key[j]);
       if constexpr (second == SecondMatrix::written) other.store(other_data);
     } else {
       write(w, key[j]);
     }
-    w.store(data);
+    w.store(data + j * size);
     sums.read.add(w, query[j]);
     if constexpr (Rule::has_lookups) sums.retrieved.add(w, next[j]);
     if constexpr (Rule::needs_norm) sums.squares.add(w, w);

@@ -38,21 +38,19 @@ template <class S> struct LonghornTokens {
 
     Write(const LonghornTokens& x, Index t, const Column&, const Panel<S>& rows) {
       const S square = x.squares[t % row_scan_batch];
-      S steps[Column::size] = {}, values[Column::size] = {};
-      for (Index i = 0; i < rows.rows; ++i) {
-        const S beta = x.betas(t)[rows.first + i];
-        steps[i] = -beta / (S(1) + square * beta);
-        values[i] = -x.values(t)[rows.first + i];
-      }
-      step = Column::load(steps);
-      value = Column::load(values);
+      value = load_part<Column>(x.values(t) + rows.first, 0, rows.rows);
+      value.scale(S(-1));
+      S beta[Column::size];
+      load_part<Column>(x.betas(t) + rows.first, 0, rows.rows).store(beta);
+      for (S& each : beta) each = -each / (S(1) + square * each);
+      step = Column::load(beta);
     }
-    // w −= δ k (k w − v). In this order no product overflows where `write` does not.
+    // w −= (δ k) (k w − v): no product overflows where those of `write` do not.
     EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
-      Column change = value;
+      Column gain = step, change = value;
+      gain.scale(key);
       change.add(w, key);
-      change.scale(key);
-      w.add(step, change);
+      w.add(gain, change);
     }
   };
 };
