@@ -33,14 +33,15 @@ using fw::Dynamic;
 
 struct Forms {
   bool step_vjp = true, custom_backward = false, chunks = false, merges = false;
-  // For real scalars only: step and scan, a backward pass, and a backward pass with a trace.
-  bool kernels = false, kernel_backward = false, traced = false;
+  // For real scalars only: step and scan, just a scan, a backward pass, and one with a trace.
+  bool kernels = false, kernel_scan = false, kernel_backward = false, traced = false;
 };
 
 template <class M> constexpr bool has(Forms f) {
   constexpr bool real = std::is_floating_point_v<typename M::Scalar>;
   return fw::assert_memory<M>() && fw::PureRead<M> && fw::Differentiable<M> &&
-         fw::StepDifferentiable<M> == f.step_vjp && fw::CustomScan<M> == (f.kernels && real) &&
+         fw::StepDifferentiable<M> == f.step_vjp &&
+         fw::CustomScan<M> == ((f.kernels || f.kernel_scan) && real) &&
          fw::FusedStep<M> == (f.kernels && real) &&
          fw::CustomBackward<M> == (f.custom_backward || (f.kernel_backward && real)) &&
          fw::TracedBackward<M> == (f.traced && real) && fw::Chunkable<M> == f.chunks &&
@@ -95,7 +96,7 @@ static_assert(
     in_all_scalars_and_sizes<VectorGatedDelta>({.merges = true, .kernels = true, .traced = true}));
 static_assert(in_all_scalars_and_sizes<Hebbian>(
     {.chunks = true, .merges = true, .kernels = true, .kernel_backward = true}));
-static_assert(in_all_scalars_and_sizes<fw::FastWeightMemory>({}));
+static_assert(in_all_scalars_and_sizes<fw::FastWeightMemory>({.kernel_scan = true}));
 static_assert(in_all_scalars_and_sizes<Programmer>({}));
 static_assert(in_all_scalars_and_sizes<fw::DeltaRnn>({}));
 static_assert(in_all_scalars_and_sizes<fw::DeltaLstm>({}));
