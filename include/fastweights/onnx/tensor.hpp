@@ -1,0 +1,51 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <array>
+#include <fastweights/core/errors.hpp>
+#include <string>
+#include <string_view>
+
+/// \file
+/// Tensors of the caller, as ONNX has them.
+
+namespace fw::inline FASTWEIGHTS_ABI::onnx {
+
+using Eigen::Index;
+
+/// A dense row-major tensor. It is absent if `data` is null.
+template <class S, std::size_t rank> struct Tensor {
+  S* data = nullptr;
+  std::array<Index, rank> shape = {};
+};
+
+}  // namespace fw::onnx
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+template <std::size_t rank> std::string shape_text(const std::array<Eigen::Index, rank>& shape) {
+  std::string text;
+  for (const Eigen::Index size : shape) text += (text.empty() ? "[" : ", ") + std::to_string(size);
+  return text + "]";
+}
+
+/// Throws std::invalid_argument if a tensor is absent or has neither of the shapes.
+template <class S, std::size_t rank>
+void check_tensor(std::string_view op, std::string_view name, const onnx::Tensor<S, rank>& tensor,
+                  const std::array<Eigen::Index, rank>& shape,
+                  const std::array<Eigen::Index, rank>& or_shape) {
+  Eigen::Index size = 1;
+  for (const Eigen::Index each : tensor.shape) size *= each;
+  if (tensor.data == nullptr && size != 0) throw_invalid({op, ": ", name, " is absent"});
+  if (tensor.shape == shape || tensor.shape == or_shape) return;
+  const std::string other = shape == or_shape ? "" : " or " + shape_text(or_shape);
+  throw_invalid({op, ": ", name, " has shape ", shape_text(tensor.shape), ", expected ",
+                 shape_text(shape), other});
+}
+template <class S, std::size_t rank>
+void check_tensor(std::string_view op, std::string_view name, const onnx::Tensor<S, rank>& tensor,
+                  const std::array<Eigen::Index, rank>& shape) {
+  check_tensor(op, name, tensor, shape, shape);
+}
+
+}  // namespace fw::detail
