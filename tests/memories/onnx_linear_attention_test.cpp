@@ -162,10 +162,11 @@ TEST_CASE("ONNX LinearAttention: errors name the tensor or attribute", "[onnx]")
         "onnx::LinearAttention: key has shape [2, 3, 9], expected [2, 3, 10]");
   check([](Call& c) { c.tensors.decay.shape[2] = 3; },
         "onnx::LinearAttention: decay has shape [2, 3, 3], expected [2, 3, 2] or [2, 3, 10]");
-  check([](Call& c) { c.tensors.beta.data = nullptr; },
+  check([](Call& c) { c.tensors.beta = {}; },
         "onnx::LinearAttention: update_rule gated_delta needs beta");
   check([](Call& c) { c.tensors.past_state.shape[2] = 6; },
         "onnx::LinearAttention: past_state has shape [2, 2, 6, 6], expected [2, 2, 5, 6]");
+  check([](Call& c) { c.tensors.beta.data = nullptr; }, "onnx::LinearAttention: beta is absent");
   check([](Call& c) { c.tensors.output.data = nullptr; },
         "onnx::LinearAttention: output is absent");
   check_error(

@@ -116,18 +116,20 @@ template <class S> class LinearAttentionOperator {
     check_tensor(name, "key", x_.key, packed(hkv * dk_));
     check_tensor(name, "value", x_.value, packed(hkv * dv_));
     check_tensor(name, "output", x_.output, packed(hq * dv_));
-    check_presence("decay", x_.decay.data != nullptr, gated_);
-    check_presence("beta", x_.beta.data != nullptr, delta_);
+    check_presence("decay", x_.decay, gated_);
+    check_presence("beta", x_.beta, delta_);
     if (gated_) check_tensor(name, "decay", x_.decay, packed(hkv), packed(hkv * dk_));
     if (delta_) check_tensor(name, "beta", x_.beta, packed(hkv), packed(1));
     if (x_.past_state.data != nullptr) check_tensor(name, "past_state", x_.past_state, state);
     if (x_.present_state.data != nullptr)
       check_tensor(name, "present_state", x_.present_state, state);
   }
-  void check_presence(std::string_view tensor, bool given, bool wanted) const {
+  // A tensor without entries may have no data.
+  void check_presence(std::string_view tensor, const onnx::Tensor<const S, 3>& x,
+                      bool wanted) const {
+    const bool given = x.data != nullptr || x.shape != std::array<Index, 3>{};
     if (given && !wanted) fail({"update_rule ", op_.update_rule, " takes no ", tensor});
-    if (!given && wanted && batch_ * steps_ > 0)
-      fail({"update_rule ", op_.update_rule, " needs ", tensor});
+    if (!given && wanted) fail({"update_rule ", op_.update_rule, " needs ", tensor});
   }
 
   // The entries of head h in batch b of a tensor whose heads have `rows` entries per token.

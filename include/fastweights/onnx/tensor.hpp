@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
 #include <fastweights/core/errors.hpp>
 #include <string>
@@ -34,13 +35,13 @@ template <class S, std::size_t rank>
 void check_tensor(std::string_view op, std::string_view name, const onnx::Tensor<S, rank>& tensor,
                   const std::array<Eigen::Index, rank>& shape,
                   const std::array<Eigen::Index, rank>& or_shape) {
-  Eigen::Index size = 1;
-  for (const Eigen::Index each : tensor.shape) size *= each;
-  if (tensor.data == nullptr && size != 0) throw_invalid({op, ": ", name, " is absent"});
-  if (tensor.shape == shape || tensor.shape == or_shape) return;
-  const std::string other = shape == or_shape ? "" : " or " + shape_text(or_shape);
-  throw_invalid({op, ": ", name, " has shape ", shape_text(tensor.shape), ", expected ",
-                 shape_text(shape), other});
+  if (tensor.shape != shape && tensor.shape != or_shape) {
+    const std::string other = shape == or_shape ? "" : " or " + shape_text(or_shape);
+    throw_invalid({op, ": ", name, " has shape ", shape_text(tensor.shape), ", expected ",
+                   shape_text(shape), other});
+  }
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (tensor.data == nullptr && !empty) throw_invalid({op, ": ", name, " is absent"});
 }
 template <class S, std::size_t rank>
 void check_tensor(std::string_view op, std::string_view name, const onnx::Tensor<S, rank>& tensor,
