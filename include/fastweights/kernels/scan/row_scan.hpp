@@ -1,6 +1,8 @@
 #pragma once
 
+#include <Eigen/Core>
 #include <algorithm>
+#include <fastweights/core/scratch.hpp>
 #include <fastweights/kernels/scan/panels.hpp>
 
 /// \file
@@ -133,8 +135,10 @@ void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
   panels.copy_in(W.data(), W.colStride());
   (panels.copy_in(other.data(), other.colStride(), S(1), 1), ...);
   if constexpr (Rule::couples_rows) {
-    Eigen::Map<Eigen::Matrix<S, Dynamic, 1>> retrieved(thread_buffer<S, Rule>(W.rows()), W.rows());
-    retrieved.noalias() = W * Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(rule.key(0), columns);
+    Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>> retrieved(thread_buffer<S, Rule>(W.rows()),
+                                                              W.rows());
+    retrieved.noalias() =
+        W * Eigen::Map<const Eigen::Matrix<S, Eigen::Dynamic, 1>>(rule.key(0), columns);
     for (Index t = 0; t < steps; ++t) {
       rule.begin(t, retrieved.data());
       const S* const next = rule.key(std::min(t + 1, steps - 1));
