@@ -1,21 +1,16 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <fastweights/core/scratch.hpp>
-#include <fastweights/kernels/scan/panels.hpp>
+#include <fastweights/kernels/rule.hpp>
 
 /// \file
 /// Scans of rules that change every entry of W by itself. A pass over a panel of rows writes a
 /// token, reads it and looks up the next key, so that W is loaded and stored once per token. `Rule`
-/// has the tokens:
+/// has the tokens: it derives from RowTokens, and says what differs from there.
 ///
-///     using Scalar = S;
 ///     static constexpr bool has_lookups;         // whether a write needs W k
 ///     static constexpr bool couples_rows;        // see below
 ///     static constexpr bool needs_norm;
-///     const S *key(Index t), *query(Index t);
-///     S* output(Index t);
 ///     void prepare(Index first, Index count);    // is called before these tokens
 ///     template <class Column> struct Write {     // of token t to some rows of W
 ///       Write(const Rule&, Index t, const Column& retrieved, const Panel<S>& rows);
@@ -36,6 +31,38 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// The tokens between two calls of Rule::prepare.
 inline constexpr Index row_scan_batch = 64;
+
+/// The keys, queries and outputs of a rule's sequence.
+template <class S> struct RowTokens {
+  using Scalar = S;
+  static constexpr bool has_lookups = false, couples_rows = false, needs_norm = false;
+  Columns<const S> keys, queries;
+  Columns<S> outputs;
+
+  const S* key(Index t) const { return keys(t); }
+  const S* query(Index t) const { return queries(t); }
+  S* output(Index t) const { return outputs(t); }
+  void prepare(Index, Index) {}
+};
+template <class M, class S = typename M::Scalar>
+RowTokens<S> row_tokens(const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                        const OutSequence<M>& out) {
+  return {columns_of(inputs.key), columns_of(queries.query), columns_of(out.output)};
+}
+
+/// The write W ← decay W + update kᵀ of a rule that has `decay` and `update`, one entry per row.
+template <class Column, class S> struct DecayAndAdd {
+  Column update;
+  S decay;
+
+  template <class Rule>
+  DecayAndAdd(const Rule& x, Index, const Column&, const Panel<S>& rows)
+      : update(load_part<Column>(x.update + rows.first, 0, rows.rows)), decay(x.decay) {}
+  EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
+    w.scale(decay);
+    w.add(update, key);
+  }
+};
 
 enum class SecondMatrix { none, constant, written };
 

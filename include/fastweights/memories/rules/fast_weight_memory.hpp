@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/rule.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/math/standardise.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -13,20 +12,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 namespace detail {
 
 /// The tokens of FastWeightMemory, for scan_rows. The stored matrix is P.
-template <class S> struct UnitBallTokens {
-  using Scalar = S;
+template <class S> struct UnitBallTokens : RowTokens<S> {
   static constexpr bool has_lookups = true, couples_rows = true, needs_norm = true;
-  Columns<const S> keys, values, betas, queries;
-  Columns<S> outputs;
+  Columns<const S> values, betas;
   Index value_size;
   S epsilon;
   S* update;              // of the token, with an entry per row
   S decay = S(1);         // of the token's write
   S inverse_norm = S(1);  // 1 / max(1, ‖P‖)
 
-  const S* key(Index t) const { return keys(t); }
-  const S* query(Index t) const { return queries(t); }
-  S* output(Index t) const { return outputs(t); }
   void begin(Index t, const S* retrieved) {
     decay = inverse_norm;
     for (Index i = 0; i < value_size; ++i)
@@ -34,23 +28,13 @@ template <class S> struct UnitBallTokens {
   }
   void end(Index t, S squares) {
     inverse_norm = squares > S(1) ? S(1) / std::sqrt(squares) : S(1);
-    Eigen::Map<Eigen::Matrix<S, Dynamic, 1>> y(output(t), value_size);
+    Eigen::Map<Eigen::Matrix<S, Dynamic, 1>> y(this->output(t), value_size);
     y *= inverse_norm;
     standardise(y, epsilon);
   }
   S scale() const { return inverse_norm; }
 
-  template <class Column> struct Write {
-    Column update;
-    S decay;
-
-    Write(const UnitBallTokens& x, Index, const Column&, const Panel<S>& rows)
-        : update(load_part<Column>(x.update + rows.first, 0, rows.rows)), decay(x.decay) {}
-    EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
-      w.scale(decay);
-      w.add(update, key);
-    }
-  };
+  template <class Column> using Write = DecayAndAdd<Column, S>;
 };
 
 }  // namespace detail
@@ -125,13 +109,13 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
   void scan(OwnedState& s, const WriteSequence<FastWeightMemory>& inputs,
             const ReadSequence<FastWeightMemory>& queries,
             OutSequence<FastWeightMemory> out) const requires detail::KernelScalar<S> {
-    using detail::columns_of;
+    using detail::columns_of, detail::row_tokens;
     struct Buffer;
-    detail::scan_rows(detail::UnitBallTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
-                                                columns_of(inputs.beta), columns_of(queries.query),
-                                                columns_of(out.output), signature_.dv, epsilon_,
-                                                detail::thread_buffer<S, Buffer>(signature_.dv)},
-                      queries.query.cols(), s.W);
+    detail::scan_rows(
+        detail::UnitBallTokens<S>{row_tokens<FastWeightMemory>(inputs, queries, out),
+                                  columns_of(inputs.value), columns_of(inputs.beta), signature_.dv,
+                                  epsilon_, detail::thread_buffer<S, Buffer>(signature_.dv)},
+        queries.query.cols(), s.W);
   }
 
   /// Does not compute P: ‖P‖² and P·dW follow from W and the update u.

@@ -17,20 +17,14 @@ enum class LonghornForm {
 namespace detail {
 
 /// The tokens of diagonal Longhorn, for scan_rows.
-template <class S> struct LonghornTokens {
-  using Scalar = S;
-  static constexpr bool has_lookups = false, couples_rows = false, needs_norm = false;
-  Columns<const S> keys, values, queries, betas;
-  Columns<S> outputs;
+template <class S> struct LonghornTokens : RowTokens<S> {
+  Columns<const S> values, betas;
   Index key_size;
   S squares[row_scan_batch] = {};  // ‖k‖² of a batch
 
-  const S* key(Index t) const { return keys(t); }
-  const S* query(Index t) const { return queries(t); }
-  S* output(Index t) const { return outputs(t); }
   void prepare(Index first, Index count) {
     for (Index i = 0; i < count; ++i)
-      dot_products({key(first + i)}, {key(first + i)}, key_size, squares + i);
+      dot_products({this->key(first + i)}, {this->key(first + i)}, key_size, squares + i);
   }
 
   template <class Column> struct Write {
@@ -127,11 +121,11 @@ class Longhorn {
   void scan(OwnedState& s, const WriteSequence<Longhorn>& inputs,
             const ReadSequence<Longhorn>& queries, OutSequence<Longhorn> out) const
       requires(form == LonghornForm::diagonal && detail::KernelScalar<S>) {
-    using detail::columns_of;
-    detail::scan_rows(detail::LonghornTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
-                                                columns_of(queries.query), columns_of(inputs.beta),
-                                                columns_of(out.output), signature_.dk},
-                      queries.query.cols(), s.W);
+    using detail::columns_of, detail::row_tokens;
+    detail::scan_rows(
+        detail::LonghornTokens<S>{row_tokens<Longhorn>(inputs, queries, out),
+                                  columns_of(inputs.value), columns_of(inputs.beta), signature_.dk},
+        queries.query.cols(), s.W);
   }
 
   /// The kernels' correction of a token.

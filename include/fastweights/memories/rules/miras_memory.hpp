@@ -2,7 +2,6 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/inner_losses.hpp>
 #include <fastweights/memories/rules/retentions.hpp>
@@ -13,20 +12,14 @@ namespace fw::inline FASTWEIGHTS_ABI {
 namespace detail {
 
 /// The tokens of a MirasMemory whose W is A, for scan_rows.
-template <class M> struct MirasTokens {
-  using Scalar = typename M::Scalar;
-  using S = Scalar;
+template <class M> struct MirasTokens : RowTokens<typename M::Scalar> {
+  using S = typename M::Scalar;
   static constexpr bool has_lookups = true, couples_rows = true, needs_norm = false;
   const M& m;
   const WriteSequence<M>& inputs;
-  Columns<const S> keys, queries;
-  Columns<S> outputs;
   S* update;  // of the token, with an entry per row
   S decay = S(1);
 
-  const S* key(Index t) const { return keys(t); }
-  const S* query(Index t) const { return queries(t); }
-  S* output(Index t) const { return outputs(t); }
   void begin(Index t, const S* retrieved) {
     const auto token = token_at<WriteToken<M>>(inputs, m.signature().write(), t);
     using Vector = Eigen::Matrix<S, Dynamic, 1>;
@@ -38,17 +31,7 @@ template <class M> struct MirasTokens {
   void end(Index, S) {}
   S scale() const { return S(1); }
 
-  template <class Column> struct Write {
-    Column update;
-    S decay;
-
-    Write(const MirasTokens& x, Index, const Column&, const Panel<S>& rows)
-        : update(load_part<Column>(x.update + rows.first, 0, rows.rows)), decay(x.decay) {}
-    EIGEN_ALWAYS_INLINE void operator()(Column& w, S key) const {
-      w.scale(decay);
-      w.add(update, key);
-    }
-  };
+  template <class Column> using Write = DecayAndAdd<Column, S>;
 };
 
 }  // namespace detail
@@ -121,11 +104,10 @@ class MirasMemory {
   void scan(OwnedState& s, const WriteSequence<MirasMemory>& inputs,
             const ReadSequence<MirasMemory>& queries, OutSequence<MirasMemory> out) const
       requires(std::is_same_v<Retention, PlainRetention>&& detail::KernelScalar<S>) {
-    using detail::columns_of;
     struct Buffer;
     detail::scan_rows(
-        detail::MirasTokens<MirasMemory>{*this, inputs, columns_of(inputs.key),
-                                         columns_of(queries.query), columns_of(out.output),
+        detail::MirasTokens<MirasMemory>{detail::row_tokens<MirasMemory>(inputs, queries, out),
+                                         *this, inputs,
                                          detail::thread_buffer<S, Buffer>(signature_.dv)},
         queries.query.cols(), s.A);
   }

@@ -2,7 +2,6 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 #include <utility>
@@ -35,17 +34,9 @@ template <int Dk, int Dv> struct KeyValueStep : QueryOutput<Dk, Dv> {
 namespace detail {
 
 /// The tokens of SelectiveScan, for scan_rows over W and A.
-template <class S> struct SelectiveTokens {
-  using Scalar = S;
-  static constexpr bool has_lookups = false, couples_rows = false, needs_norm = false;
-  Columns<const S> keys, values, queries, steps;
-  Columns<S> outputs;
+template <class S> struct SelectiveTokens : RowTokens<S> {
+  Columns<const S> values, steps;
   const S* bias;
-
-  const S* key(Index t) const { return keys(t); }
-  const S* query(Index t) const { return queries(t); }
-  S* output(Index t) const { return outputs(t); }
-  void prepare(Index, Index) {}
 
   template <class Column> struct Write {
     Column step, update;  // Δ and Δ ∘ v
@@ -176,11 +167,11 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
   void scan(OwnedState& s, const WriteSequence<SelectiveScan>& inputs,
             const ReadSequence<SelectiveScan>& queries,
             OutSequence<SelectiveScan> out) const requires detail::KernelScalar<S> {
-    using detail::columns_of;
+    using detail::columns_of, detail::row_tokens;
     const Index total = queries.query.cols();
-    detail::scan_rows(detail::SelectiveTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
-                                                 columns_of(queries.query), columns_of(inputs.step),
-                                                 columns_of(out.output), s.slow.step_bias.data()},
+    detail::scan_rows(detail::SelectiveTokens<S>{row_tokens<SelectiveScan>(inputs, queries, out),
+                                                 columns_of(inputs.value), columns_of(inputs.step),
+                                                 s.slow.step_bias.data()},
                       total, s.W, std::as_const(s.slow.A));
     for (Index t = 0; t < total; ++t)
       finish_read(s, detail::token_at<ReadToken<SelectiveScan>>(queries, signature_.read(), t),

@@ -3,7 +3,6 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/rule.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -30,16 +29,9 @@ template <int Dk, int Dv> struct KeyValueMomentum : QueryOutput<Dk, Dv> {
 namespace detail {
 
 /// The tokens of TitansMemory, for scan_rows.
-template <class S> struct TitansTokens {
-  using Scalar = S;
-  static constexpr bool has_lookups = true, couples_rows = false, needs_norm = false;
-  Columns<const S> keys, values, queries, rates, momenta, forgets;
-  Columns<S> outputs;
-
-  const S* key(Index t) const { return keys(t); }
-  const S* query(Index t) const { return queries(t); }
-  S* output(Index t) const { return outputs(t); }
-  void prepare(Index, Index) {}
+template <class S> struct TitansTokens : RowTokens<S> {
+  static constexpr bool has_lookups = true;
+  Columns<const S> values, rates, momenta, forgets;
 
   template <class Column> struct Write {
     Column update;
@@ -144,12 +136,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
   void scan(OwnedState& s, const WriteSequence<TitansMemory>& inputs,
             const ReadSequence<TitansMemory>& queries,
             OutSequence<TitansMemory> out) const requires detail::KernelScalar<S> {
-    using detail::columns_of;
-    detail::scan_rows(detail::TitansTokens<S>{columns_of(inputs.key), columns_of(inputs.value),
-                                              columns_of(queries.query), columns_of(inputs.rate),
-                                              columns_of(inputs.momentum),
-                                              columns_of(inputs.forget), columns_of(out.output)},
-                      queries.query.cols(), s.W, s.momentum);
+    using detail::columns_of, detail::row_tokens;
+    detail::scan_rows(
+        detail::TitansTokens<S>{row_tokens<TitansMemory>(inputs, queries, out),
+                                columns_of(inputs.value), columns_of(inputs.rate),
+                                columns_of(inputs.momentum), columns_of(inputs.forget)},
+        queries.query.cols(), s.W, s.momentum);
   }
 
  private:
