@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <array>
 #include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <fastweights/core/record.hpp>
@@ -92,6 +93,13 @@ struct ObjectType {
   Leaf (*leaf)(void*) = nullptr;
 };
 
+/// A record whose members are known only at run time: `part_count()`, and `part(i)` with a name.
+template <class T>
+concept DynamicRecord = requires(T& record) {
+  { record.part_count() } -> std::same_as<std::size_t>;
+  { record.part(std::size_t()) } -> std::same_as<Object>;
+};
+
 template <class T> inline constexpr bool is_array = std::is_base_of_v<Eigen::PlainObjectBase<T>, T>;
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || scalar_kind<T>() != ScalarKind::other;
@@ -126,7 +134,10 @@ template <class R> Object member_of(void* record, std::size_t i);
 template <class List> Object element_of(void* list, std::size_t i);
 
 template <class T> constexpr ObjectType make_object_type() {
-  if constexpr (Record<T>)
+  if constexpr (DynamicRecord<T>)
+    return {[](const void* record) { return static_cast<const T*>(record)->part_count(); },
+            [](void* record, std::size_t i) { return static_cast<T*>(record)->part(i); }, nullptr};
+  else if constexpr (Record<T>)
     return {[](const void*) { return member_count<T>; }, &member_of<T>, nullptr};
   else if constexpr (is_record_list<T>)
     return {[](const void* list) { return static_cast<const T*>(list)->size(); }, &element_of<T>,

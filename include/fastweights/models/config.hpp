@@ -1,0 +1,133 @@
+#pragma once
+
+#include <fastweights/core/errors.hpp>
+#include <fastweights/core/views.hpp>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+/// \file
+/// The config.json of a published model, read with clear errors. Needs nlohmann-json.
+
+namespace fw::inline FASTWEIGHTS_ABI::models {
+
+/// What a model is made of, by the names of its publisher. All functions throw
+/// std::invalid_argument, which names the entry, what was expected and what is there.
+class Config {
+ public:
+  explicit Config(nlohmann::json json, std::string where = "config.json")
+      : json_(std::move(json)), where_(std::move(where)) {
+    if (!json_.is_object()) fail("", "expected an object");
+  }
+  static Config parse(const std::string& text, const std::string& where = "config.json") {
+    nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) fw::detail::throw_invalid({where, ": is not JSON"});
+    return Config(std::move(json), where);
+  }
+
+  bool has(const std::string& name) const {
+    const auto found = json_.find(name);
+    return found != json_.end() && !found->is_null();
+  }
+  /// A size: 1 to 2^31.
+  Index size(const std::string& name) const {
+    at(name);
+    const Index n = count(name);
+    if (n < 1) fail(name, "expected at least 1");
+    return n;
+  }
+  Index size(const std::string& name, Index otherwise) const {
+    return has(name) ? size(name) : otherwise;
+  }
+  /// A number of things, such as experts: 0 to 2^31, and 0 if the entry is absent.
+  Index count(const std::string& name) const {
+    if (!has(name)) return 0;
+    const nlohmann::json& entry = at(name);
+    if (!entry.is_number_integer() || entry.get<double>() < 0 || entry.get<double>() > 2147483648.0)
+      fail(name, "expected a whole number of at least 0");
+    return entry.get<Index>();
+  }
+  double number(const std::string& name) const {
+    const nlohmann::json& entry = at(name);
+    // transformers writes {"__float__": "Infinity"} for what JSON has no number for.
+    if (entry.is_object() && entry.value("__float__", "") == "Infinity") return HUGE_VAL;
+    if (!entry.is_number()) fail(name, "expected a number");
+    return entry.get<double>();
+  }
+  double number(const std::string& name, double otherwise) const {
+    return has(name) ? number(name) : otherwise;
+  }
+  bool flag(const std::string& name, bool otherwise = false) const {
+    if (!has(name)) return otherwise;
+    if (!json_[name].is_boolean()) fail(name, "expected true or false");
+    return json_[name].get<bool>();
+  }
+  std::string text(const std::string& name, const std::string& otherwise = "") const {
+    if (!has(name)) return otherwise;
+    if (!json_[name].is_string()) fail(name, "expected a text");
+    return json_[name].get<std::string>();
+  }
+  /// The texts of a list, such as layer_types.
+  std::vector<std::string> texts(const std::string& name) const {
+    return list<std::string>(name, [](const nlohmann::json& e) { return e.is_string(); });
+  }
+  std::vector<double> numbers(const std::string& name) const {
+    if (!at(name).is_array()) fail(name, "expected a list");
+    std::vector<double> entries;
+    for (std::size_t i = 0; i < json_[name].size(); ++i)
+      entries.push_back(Config({{"entry", json_[name][i]}}, where_ + ": " + name).number("entry"));
+    return entries;
+  }
+  std::vector<Index> sizes(const std::string& name) const {
+    return list<Index>(name, [](const nlohmann::json& e) { return e.is_number_unsigned(); });
+  }
+  /// A nested object, such as rope_parameters; empty if it is not there.
+  Config part(const std::string& name) const {
+    return Config(has(name) ? json_[name] : nlohmann::json::object(), where_ + ": " + name);
+  }
+
+  /// Throws unless the entry is absent or one of the texts: an option that is not implemented.
+  void expect(const std::string& name, std::initializer_list<const char*> supported) const {
+    if (!has(name)) return;
+    const std::string given = text(name);
+    std::string all;
+    for (const char* each : supported) {
+      if (given == each) return;
+      all += (all.empty() ? "" : " or ") + std::string(each);
+    }
+    fail(name, "supported is " + all);
+  }
+  void expect_flag(const std::string& name, bool supported) const {
+    if (has(name) && flag(name) != supported)
+      fail(name, supported ? "supported is true" : "supported is false");
+  }
+
+  [[noreturn]] void fail(const std::string& name, const std::string& expected) const {
+    const std::string given = json_.is_object() && json_.contains(name)
+                                  ? ", is " + json_[name].dump().substr(0, 100)
+                                  : std::string();
+    fw::detail::throw_invalid({where_, ": ", name, ": ", expected, given});
+  }
+
+ private:
+  const nlohmann::json& at(const std::string& name) const {
+    if (!has(name)) fail(name, "is missing");
+    return json_.at(name);
+  }
+  template <class T, class Fits>
+  std::vector<T> list(const std::string& name, const Fits& fits) const {
+    if (!at(name).is_array()) fail(name, "expected a list");
+    std::vector<T> entries;
+    for (const nlohmann::json& each : json_[name]) {
+      if (!fits(each)) fail(name, "has an entry of another type");
+      entries.push_back(each.get<T>());
+    }
+    return entries;
+  }
+
+  nlohmann::json json_;
+  std::string where_;
+};
+
+}  // namespace fw::models

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/models/parts.hpp>
+
+/// \file
+/// Qwen3-Next and Qwen3.5 (text): layers of the gated delta rule (Yang, Kautz, Hatamizadeh 2024,
+/// arXiv 2412.06464) and of gated attention, with dense or sparse feed-forward layers. For a token
+/// and a value head:
+///
+///     q, k, v = silu(conv(W x))     q, k ← l2     α = exp(−exp(A_log) softplus(W_a x + dt_bias))
+///     W ← α W + β (v − α W k) kᵀ,   β = σ(W_b x)     o = W q / √d_k
+///     y = W_o (w ⊙ rms(o) ⊙ silu(W_z x))
+
+namespace fw::inline FASTWEIGHTS_ABI::models {
+
+/// The linear layers. Qwen3-Next has fused projections, whose rows are in the order of key heads.
+template <class S>
+Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_head) {
+  Builder<S>& net = *x.builder;
+  const Index key_heads = c.size("linear_num_key_heads"), d_k = c.size("linear_key_head_dim");
+  const Index heads = c.size("linear_num_value_heads"), d_v = c.size("linear_value_head_dim");
+  const Index n = heads / key_heads, keys = key_heads * d_k, values = heads * d_v;
+  Value<S> qkv, z, b, a;
+  if (fused_by_head) {
+    const auto parts = split_heads<4>(linear(x, "in_proj_qkvz", 2 * keys + 2 * values), key_heads,
+                                      {d_k, d_k, n * d_v, n * d_v});
+    const auto gates = split_heads<2>(linear(x, "in_proj_ba", 2 * heads), key_heads, {n, n});
+    qkv = concatenate<S>({parts[0], parts[1], parts[2]});
+    z = parts[3], b = gates[0], a = gates[1];
+  } else {
+    qkv = linear(x, "in_proj_qkv", 2 * keys + values);
+    z = linear(x, "in_proj_z", values);
+    b = linear(x, "in_proj_b", heads);
+    a = linear(x, "in_proj_a", heads);
+  }
+  const auto [q, k, v] = split<3>(
+      silu(convolution(qkv, "conv1d", c.size("linear_conv_kernel_dim"))), {keys, keys, values});
+  const Value<S> o = memory(GatedDeltaRule<S>({d_k, d_v}),
+                            {l2(k, key_heads), v, sigmoid(b), softplus_decay(a, heads)},
+                            {(1 / std::sqrt(double(d_k))) * l2(q, key_heads)});
+  const Value<S> normed = rms_norm(
+      o, "norm", {.epsilon = c.number("rms_norm_eps"), .groups = heads, .shared = true});
+  const Value<S> gated = normed * silu(z);
+  net.note_module(net.path("norm"), o, gated);
+  return linear(gated, "out_proj", x.rows());
+}
+
+/// Attention with norms of queries and keys, partial rotary positions and an output gate.
+template <class S>
+Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& options) {
+  const Index heads = c.size("num_attention_heads"), key_heads = c.size("num_key_value_heads");
+  const Index d = c.size("head_dim", x.rows() / heads);
+  const bool bias = c.flag("attention_bias");
+  const Config rope = c.part("rope_parameters");
+  rope.expect("rope_type", {"default"});
+  const auto positions = [&](const Value<S>& v, const std::string& norm, Index n) {
+    return rotate(rms_norm(v, norm,
+                           {.epsilon = c.number("rms_norm_eps"),
+                            .groups = n,
+                            .shared = true,
+                            .plus_one = true}),
+                  n, Index(rope.number("partial_rotary_factor", 1) * double(d)),
+                  rope.number("rope_theta", 10000));
+  };
+  const auto [q, gate] = split_heads<2>(linear(x, "q_proj", 2 * heads * d, bias), heads, {d, d});
+  const Value<S> y = attention(positions(q, "q_norm", heads),
+                               positions(linear(x, "k_proj", key_heads * d, bias), "k_norm", key_heads),
+                               linear(x, "v_proj", key_heads * d, bias), key_heads,
+                               context_of(c, options));
+  return linear(y * sigmoid(gate), "o_proj", x.rows(), bias);
+}
+
+/// Experts by softmax routing, and one that all tokens share behind a gate.
+template <class S> Value<S> qwen_experts(const Value<S>& x, const Config& c) {
+  Value<S> routing = choose_experts(softmax(linear(x, "gate", c.size("num_experts"))),
+                                    {.experts = c.size("num_experts_per_tok")});
+  if (c.flag("norm_topk_prob", true)) routing = sum_to_one(routing);
+  const Value<S> shared = module("shared_expert", x, [&](const Value<S>& in) {
+    return swiglu(in, c.size("shared_expert_intermediate_size"));
+  });
+  return experts(x, routing, c.size("moe_intermediate_size")) +
+         shared * sigmoid(linear(x, "shared_expert_gate", 1));
+}
+
+/// The whole model. `prefix` is in front of all names but that of lm_head.
+template <class S>
+Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
+                      const std::string& prefix = "model") {
+  c.expect("hidden_act", {"silu"});
+  const bool fused = c.text("model_type") == "qwen3_next";
+  const Index d = c.size("hidden_size");
+  const NormOptions norm{.epsilon = c.number("rms_norm_eps"), .plus_one = true};
+  const std::vector<std::string> types = c.texts("layer_types");
+  const std::vector<Index> dense = c.has("mlp_only_layers") ? c.sizes("mlp_only_layers")
+                                                            : std::vector<Index>();
+  const Index sparse_step = c.size("decoder_sparse_step", 1);
+  Builder<S> net;
+  net.enter(prefix);
+  Value<S> x = embedding(net, "embed_tokens", c.size("vocab_size"), d);
+  for (Index l = 0; l < Index(types.size()); ++l)
+    x = module("layers." + std::to_string(l), x, [&](const Value<S>& in) {
+      const bool linear_attention = types[std::size_t(l)] == "linear_attention";
+      if (!linear_attention && types[std::size_t(l)] != "full_attention")
+        c.fail("layer_types", "supported are linear_attention and full_attention");
+      const Value<S> h =
+          in + module(linear_attention ? "linear_attn" : "self_attn",
+                      rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
+                        return linear_attention ? qwen_gated_delta_net(y, c, fused)
+                                                : qwen_attention(y, c, options);
+                      });
+      const bool sparse = c.count("num_experts") > 0 && (l + 1) % sparse_step == 0 &&
+                          std::find(dense.begin(), dense.end(), l) == dense.end();
+      return h + module("mlp", rms_norm(h, "post_attention_layernorm", norm),
+                        [&](const Value<S>& y) {
+                          return sparse ? qwen_experts(y, c)
+                                        : swiglu(y, c.size("intermediate_size"));
+                        });
+    });
+  x = rms_norm(x, "norm", norm);
+  if (!c.flag("tie_word_embeddings")) net.leave();
+  return net.build(
+      linear(x, c.flag("tie_word_embeddings") ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+}
+
+}  // namespace fw::models

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cmath>
+#include <fastweights/networks/network.hpp>
+#include <map>
+
+/// \file
+/// A network is written down as its equations. Functions of values add operations; a module gives
+/// the weights inside of it their names.
+///
+///     fw::networks::Builder<float> builder;
+///     auto x = builder.symbols("embed_tokens", 1000, 64);
+///     x = module("mlp", x, [&](auto x) {
+///       return linear(silu(linear(x, "gate_proj", 256)) * linear(x, "up_proj", 256),
+///                     "down_proj", 64);
+///     });                                            // mlp.gate_proj.weight and so on
+///     fw::networks::Network<float> network = builder.build(linear(x, "lm_head", 1000));
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// How the entries of a weight are drawn by Network::initialise.
+using Draw = std::function<double(double uniform, double normal)>;
+inline Draw constant_draw(double value) {
+  return [value](double, double) { return value; };
+}
+inline Draw uniform_draw(double bound) {
+  return [bound](double uniform, double) { return bound * (2 * uniform - 1); };
+}
+
+template <class S> class Builder {
+ public:
+  Builder() = default;
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  /// The input of a layer: vectors of `rows` entries.
+  Value<S> input(Index rows) {
+    program_.in = new_buffer(rows, false);
+    return {this, program_.in};
+  }
+
+  /// A parameter under `name`, with its initial distribution; its index. A name that exists already
+  /// is shared, as tied embeddings are.
+  std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Draw draw) {
+    const std::string full = path(weight_name);
+    const auto [known, is_new] = index_of_.emplace(full, weights_.size());
+    if (!is_new) {
+      if (weights_[known->second].axes != axes)
+        fw::detail::throw_invalid({full, ": is shared with another shape"});
+      return known->second;
+    }
+    Index rows = 1;
+    for (std::size_t i = 0; i + 1 < axes.size(); ++i) rows *= axes[i];
+    Matrix<S> value = axes.size() == 1 ? Matrix<S>::Zero(axes[0], 1)
+                                       : Matrix<S>::Zero(rows, axes.back());
+    weights_.push_back({std::move(value), full, std::move(axes), std::move(draw)});
+    return weights_.size() - 1;
+  }
+
+  /// The value of a new operation with `rows` rows.
+  template <class Op>
+  Value<S> add(Op operation, Index rows, std::vector<Value<S>> in,
+               std::vector<std::size_t> weights = {}, const std::string& state_name = "") {
+    Node<S> node;
+    bool constant = !in.empty();
+    for (const Value<S>& each : in) {
+      node.in.push_back(each.slice);
+      constant = constant && program_.is_constant[each.slice.buffer];
+    }
+    node.operation = std::make_shared<const Op>(std::move(operation));
+    node.out = new_buffer(rows, constant || Op::is_constant);
+    node.weights = std::move(weights);
+    node.path = path(state_name);
+    node.has_state = node.operation->initial_state(1) != nullptr;
+    program_.nodes.push_back(std::move(node));
+    return {this, program_.nodes.back().out};
+  }
+
+  /// The path of a name inside the modules that are being built.
+  std::string path(const std::string& of = "") const {
+    std::string joined;
+    for (const std::string& scope : scopes_) joined += joined.empty() ? scope : '.' + scope;
+    if (of.empty()) return joined;
+    return joined.empty() ? of : joined + '.' + of;
+  }
+
+  /// Rows of the whole buffer that holds a value.
+  Index buffer_rows(const Value<S>& value) const {
+    return program_.buffer_rows[value.slice.buffer];
+  }
+
+  void enter(const std::string& scope) { scopes_.push_back(scope); }
+  void leave() { scopes_.pop_back(); }
+
+  /// Notes that the current scope, or `as`, maps `in` to `out`.
+  void note_module(std::string module_path, const Value<S>& in, const Value<S>& out) {
+    program_.modules.push_back({std::move(module_path), in.slice, out.slice});
+  }
+
+  void take_symbols(Index symbols) {
+    program_.takes_symbols = true;
+    program_.symbols = symbols;
+  }
+
+  /// Ends the building.
+  Network<S> build(const Value<S>& out) {
+    program_.out = out.slice;
+    return {std::move(weights_), std::make_shared<const Program<S>>(std::move(program_))};
+  }
+
+ private:
+  Slice new_buffer(Index rows, bool constant) {
+    if (rows < 1) fw::detail::throw_invalid({path(), ": a value has no rows"});
+    program_.buffer_rows.push_back(rows);
+    program_.is_constant.push_back(constant);
+    return {program_.buffer_rows.size() - 1, 0, rows};
+  }
+
+  std::vector<std::string> scopes_;
+  std::vector<Weight<S>> weights_;
+  std::map<std::string, std::size_t> index_of_;
+  Program<S> program_;
+};
+
+/// Builds f(x) inside a module, whose name is in front of the names of its weights and states.
+template <class S, class F> Value<S> module(const std::string& name, const Value<S>& x, F&& f) {
+  x.builder->enter(name);
+  const Value<S> out = f(x);
+  x.builder->note_module(x.builder->path(), x, out);
+  x.builder->leave();
+  return out;
+}
+
+}  // namespace fw::networks

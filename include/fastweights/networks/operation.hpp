@@ -1,0 +1,94 @@
+#pragma once
+
+#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/networks/state.hpp>
+#include <fastweights/networks/value.hpp>
+#include <memory>
+
+/// \file
+/// An operation computes one value of a network from others, for all tokens of a pass. It is const
+/// and may be used by several threads; what it keeps between passes is in a state, and what it
+/// keeps for backward in a trace. Your own operation is a class with `forward` and `backward`, and
+/// a function that adds it to a builder.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+template <class S> using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+
+/// What the trace of an operation is derived from.
+struct OperationTrace {
+  virtual ~OperationTrace() = default;
+};
+
+template <class S> struct Operation;
+
+/// An operation with the places of its inputs, output and parameters in the network.
+template <class S> struct Node {
+  std::shared_ptr<const Operation<S>> operation;
+  std::vector<Slice> in;
+  Slice out;
+  std::vector<std::size_t> weights;
+  std::string path;  ///< names its state, and the place in errors
+  bool has_state = false;
+};
+
+/// The forward pass of one operation.
+template <class S> struct Forward {
+  const Node<S>& node;
+  const std::vector<Matrix<S>*>& weights;
+  std::vector<Matrix<S>>& values;
+  StatePart* state;
+  OperationTrace* trace;
+  Symbols ids;       ///< of the tokens, if the network's input are symbols
+  Index sequences;   ///< B concatenated sequences of equal length
+  Index position;    ///< tokens of every sequence before this pass
+  bool train;
+
+  Input<S> in(std::size_t i = 0) const { return view<const S>(values, node.in[i]); }
+  Output<S> out() const { return view<S>(values, node.out); }
+  const Matrix<S>& weight(std::size_t i = 0) const { return *weights[node.weights[i]]; }
+  Index steps() const { return out().cols() / sequences; }
+
+  /// The operation's own state and trace.
+  template <class T> T& own_state() const {
+    auto* own = dynamic_cast<StateOfPart<T>*>(state);
+    if (own == nullptr)
+      fw::detail::throw_invalid({node.path, ": the state is that of another network"});
+    return own->value;
+  }
+  template <class T> T& own_trace() const { return static_cast<T&>(*trace); }
+
+  template <class T> static SequenceView<T, Dynamic> view(std::vector<Matrix<S>>& buffers,
+                                                          const Slice& slice) {
+    Matrix<S>& buffer = buffers[slice.buffer];
+    return {buffer.data() + slice.first, slice.rows, buffer.cols(), buffer.rows()};
+  }
+};
+
+/// The backward pass of one operation: adds to the gradients of its inputs and parameters.
+template <class S> struct Backward : Forward<S> {
+  std::vector<Matrix<S>>& gradients;
+  const std::vector<Matrix<S>*>& weight_gradients;
+
+  Input<S> dout() const { return this->template view<const S>(gradients, this->node.out); }
+  Output<S> din(std::size_t i = 0) const {
+    return this->template view<S>(gradients, this->node.in[i]);
+  }
+  Matrix<S>& dweight(std::size_t i = 0) const {
+    return *weight_gradients[this->node.weights[i]];
+  }
+};
+
+template <class S> struct Operation {
+  static constexpr bool is_constant = false;  ///< whether its value is the same for all tokens
+
+  virtual ~Operation() = default;
+  virtual void forward(const Forward<S>& run) const = 0;
+  virtual void backward(const Backward<S>& run) const = 0;
+  /// What streaming keeps between passes; null for nothing.
+  virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
+  /// What backward needs of the forward pass besides the values; null for nothing.
+  virtual std::unique_ptr<OperationTrace> make_trace() const { return nullptr; }
+};
+
+}  // namespace fw::networks

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <fastweights/networks/builder.hpp>
+
+/// \file
+/// Sums, differences and products of two values, entry by entry. The second may have fewer rows: of
+/// b with H rows, entry h belongs to the h-th of H equal parts of a, its head. A constant b belongs
+/// to all tokens.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+enum class Combination { sum, difference, product };
+
+template <class S, Combination kind> struct Combine final : Operation<S> {
+  void forward(const Forward<S>& run) const override {
+    const auto a = run.in(0), b = run.in(1);
+    auto y = run.out();
+    if (a.rows() == b.rows() && a.cols() == b.cols()) {  // the most frequent case, and vectorised
+      combine(a, b, y);
+      return;
+    }
+    const Index d = a.rows() / b.rows();
+    for (Index t = 0; t < y.cols(); ++t) {
+      const auto at = a.col(column(a, t)), bt = b.col(column(b, t));
+      auto yt = y.col(t);
+      if (d == 1)
+        combine(at, bt, yt);
+      else
+        for (Index h = 0; h < b.rows(); ++h)
+          yt.segment(h * d, d).array() = combined(at.segment(h * d, d).array(), bt[h]);
+    }
+  }
+
+  void backward(const Backward<S>& run) const override {
+    const auto a = run.in(0), b = run.in(1);
+    const auto dy = run.dout();
+    auto da = run.din(0), db = run.din(1);
+    const Index d = a.rows() / b.rows();
+    for (Index t = 0; t < dy.cols(); ++t) {
+      const Index ta = column(a, t), tb = column(b, t);
+      for (Index h = 0; h < b.rows(); ++h) {
+        const auto dyh = dy.col(t).segment(h * d, d).array();
+        if constexpr (kind == Combination::product) {
+          da.col(ta).segment(h * d, d).array() += dyh * b(h, tb);
+          db(h, tb) += (dyh * a.col(ta).segment(h * d, d).array()).sum();
+        } else {
+          da.col(ta).segment(h * d, d).array() += dyh;
+          if constexpr (kind == Combination::sum)
+            db(h, tb) += dyh.sum();
+          else
+            db(h, tb) -= dyh.sum();
+        }
+      }
+    }
+  }
+
+ private:
+  template <class V> static Index column(const V& v, Index t) { return v.cols() == 1 ? 0 : t; }
+  template <class A> static auto combined(const A& a, const S& b) {
+    if constexpr (kind == Combination::sum) return a + b;
+    if constexpr (kind == Combination::difference) return a - b;
+    if constexpr (kind == Combination::product) return a * b;
+  }
+  template <class A, class B, class Y> static void combine(const A& a, const B& b, Y& y) {
+    if constexpr (kind == Combination::sum) y = a + b;
+    if constexpr (kind == Combination::difference) y = a - b;
+    if constexpr (kind == Combination::product) y = a.cwiseProduct(b);
+  }
+};
+
+template <Combination kind, class S> Value<S> combine(const Value<S>& a, const Value<S>& b) {
+  if (a.rows() % b.rows() != 0)
+    fw::detail::throw_mismatch(a.builder->path(), "the second of two values", b.rows(), "rows",
+                               a.rows(), "the first, or a divisor of that,");
+  return a.builder->add(Combine<S, kind>{}, a.rows(), {a, b});
+}
+template <class S> Value<S> operator+(const Value<S>& a, const Value<S>& b) {
+  return combine<Combination::sum>(a, b);
+}
+template <class S> Value<S> operator-(const Value<S>& a, const Value<S>& b) {
+  return combine<Combination::difference>(a, b);
+}
+template <class S> Value<S> operator*(const Value<S>& a, const Value<S>& b) {
+  return combine<Combination::product>(a, b);
+}
+
+}  // namespace fw::networks

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <fastweights/layers/projections/gelu.hpp>
+#include <fastweights/networks/builder.hpp>
+
+/// \file
+/// Elementwise functions of values: silu(x), sigmoid(x), softplus(x), exp(x), tanh(x), relu(x),
+/// gelu(x), log_sigmoid(x), square(x), and a·x + b as `a * x + b` with numbers.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+// A function has value(x) and derivative(x, y) with y = value(x), of arrays.
+struct Exp {
+  template <class X> static auto value(const X& x) { return x.exp(); }
+  template <class X, class Y> static auto derivative(const X&, const Y& y) { return y; }
+};
+struct Sigmoid {
+  template <class X> static auto value(const X& x) { return fw::detail::logistic(x); }
+  template <class X, class Y> static auto derivative(const X&, const Y& y) {
+    return y * (typename X::Scalar(1) - y);
+  }
+};
+struct Softplus {
+  template <class X> static auto value(const X& x) { return fw::detail::softplus_of(x); }
+  template <class X, class Y> static auto derivative(const X& x, const Y&) {
+    return fw::detail::logistic(x);
+  }
+};
+struct LogSigmoid {
+  template <class X> static auto value(const X& x) {
+    return x.min(typename X::Scalar(0)) - (-x.abs()).exp().log1p();
+  }
+  template <class X, class Y> static auto derivative(const X& x, const Y&) {
+    return fw::detail::logistic(-x);
+  }
+};
+struct Tanh {
+  template <class X> static auto value(const X& x) { return x.tanh(); }
+  template <class X, class Y> static auto derivative(const X&, const Y& y) {
+    return typename X::Scalar(1) - y.square();
+  }
+};
+struct Relu {
+  template <class X> static auto value(const X& x) { return x.max(typename X::Scalar(0)); }
+  template <class X, class Y> static auto derivative(const X& x, const Y&) {
+    using S = typename X::Scalar;
+    return (x > S(0)).template cast<S>();
+  }
+};
+struct Square {
+  template <class X> static auto value(const X& x) { return x.square(); }
+  template <class X, class Y> static auto derivative(const X& x, const Y&) {
+    return typename X::Scalar(2) * x;
+  }
+};
+template <class S, class F> struct Apply final : Operation<S> {
+  void forward(const Forward<S>& run) const override {
+    const auto x = run.in();
+    auto y = run.out();
+    for (Index t = 0; t < x.cols(); ++t) y.col(t) = F::value(x.col(t).array()).matrix();
+  }
+  void backward(const Backward<S>& run) const override {
+    const auto x = run.in();
+    const auto y = run.out();
+    const auto dy = run.dout();
+    auto dx = run.din();
+    for (Index t = 0; t < x.cols(); ++t)
+      dx.col(t).array() += dy.col(t).array() * F::derivative(x.col(t).array(), y.col(t).array());
+  }
+};
+
+/// An activation of the layers: Silu, Gelu.
+template <class S, class F> struct Activate final : Operation<S> {
+  void forward(const Forward<S>& run) const override {
+    auto y = run.out();
+    F::value(run.in(), y);
+  }
+  void backward(const Backward<S>& run) const override {
+    Matrix<S> dx = run.dout();
+    F::vjp(run.in(), dx);
+    run.din() += dx;
+  }
+};
+
+template <class F, class S> Value<S> activate(const Value<S>& x) {
+  return x.builder->add(Activate<S, F>{}, x.rows(), {x});
+}
+template <class F, class S> Value<S> apply(const Value<S>& x) {
+  return x.builder->add(Apply<S, F>{}, x.rows(), {x});
+}
+template <class S> Value<S> exp(const Value<S>& x) { return apply<Exp>(x); }
+template <class S> Value<S> sigmoid(const Value<S>& x) { return apply<Sigmoid>(x); }
+template <class S> Value<S> silu(const Value<S>& x) { return activate<fw::Silu>(x); }
+template <class S> Value<S> softplus(const Value<S>& x) { return apply<Softplus>(x); }
+template <class S> Value<S> log_sigmoid(const Value<S>& x) { return apply<LogSigmoid>(x); }
+template <class S> Value<S> tanh(const Value<S>& x) { return apply<Tanh>(x); }
+template <class S> Value<S> relu(const Value<S>& x) { return apply<Relu>(x); }
+template <class S> Value<S> square(const Value<S>& x) { return apply<Square>(x); }
+template <class S> Value<S> gelu(const Value<S>& x) { return activate<fw::Gelu>(x); }
+
+/// y = a x + b
+template <class S> struct Affine final : Operation<S> {
+  S a, b;
+
+  Affine(S factor, S offset) : a(factor), b(offset) {}
+  void forward(const Forward<S>& run) const override {
+    run.out().array() = a * run.in().array() + b;
+  }
+  void backward(const Backward<S>& run) const override { run.din() += a * run.dout(); }
+};
+template <class S> Value<S> affine(double a, const Value<S>& x, double b) {
+  return x.builder->add(Affine<S>(S(a), S(b)), x.rows(), {x});
+}
+template <class S> Value<S> operator*(double a, const Value<S>& x) { return affine(a, x, 0); }
+template <class S> Value<S> operator+(double b, const Value<S>& x) { return affine(1, x, b); }
+template <class S> Value<S> operator-(double b, const Value<S>& x) { return affine(-1, x, b); }
+template <class S> Value<S> operator-(const Value<S>& x) { return affine(-1, x, 0); }
+
+/// c tanh(x / c), which keeps x in (−c, c).
+template <class S> Value<S> soft_cap(const Value<S>& x, double c) { return c * tanh((1 / c) * x); }
+
+}  // namespace fw::networks

@@ -1,0 +1,186 @@
+#pragma once
+
+#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/algorithms/step.hpp>
+#include <fastweights/core/state.hpp>
+#include <fastweights/layers/memory/head_inputs.hpp>
+#include <fastweights/networks/builder.hpp>
+#include <numeric>
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+namespace detail {
+
+using namespace fw::detail;
+
+/// The states of the heads of one sequence, then of the next, …
+template <class M> struct MemoryHeads {
+  std::vector<StateOf<M>> heads;
+  static constexpr auto names = fw::names("heads");
+};
+
+}  // namespace detail
+
+/// The heads of a memory. Its inputs are stacked heads, one value per member of the memory's
+/// signature. A member may have fewer heads than others: consecutive heads share one then. If all
+/// that is written has fewer heads than the queries, the queries share states, as in grouped-query
+/// attention. A member of several columns a token is stacked column by column.
+template <class S, Memory M> struct RunMemory final : Operation<S> {
+  using Writes = typename M::Signature::template Write<Extents>;
+  using Reads = typename M::Signature::template Read<Extents>;
+  static constexpr std::size_t writes = member_count<Writes>, reads = member_count<Reads>;
+
+  M memory;
+  std::vector<Index> member_heads;  // of the inputs, what is written first
+  Index heads = 1, states = 1;      // of the queries, of the writes
+
+  struct OwnTrace final : OperationTrace {
+    std::vector<Checkpoints<M>> checkpoints;  // head after head of one sequence, then of the next
+  };
+
+  RunMemory(M m, std::vector<Index> counts) : memory(std::move(m)), member_heads(counts) {
+    for (std::size_t i = 0; i < writes; ++i) states = std::max(states, counts[i]);
+    heads = states;
+    for (std::size_t i = writes; i < counts.size(); ++i) heads = std::max(heads, counts[i]);
+  }
+
+  std::unique_ptr<StatePart> initial_state(Index sequences) const override {
+    return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(
+        detail::MemoryHeads<M>{std::vector<StateOf<M>>(std::size_t(states * sequences),
+                                                       fw::initial_state(memory))});
+  }
+  std::unique_ptr<OperationTrace> make_trace() const override {
+    return std::make_unique<OwnTrace>();
+  }
+
+  void forward(const Forward<S>& run) const override {
+    auto& state = run.template own_state<detail::MemoryHeads<M>>();
+    auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
+    fw::detail::check_heads(run.node.path, state.heads, states * run.sequences, memory);
+    if (run.train) checkpoints.resize(std::size_t(heads * run.sequences));
+    const Index shared = heads / states;
+    for (Index b = 0; b < run.sequences; ++b)
+      for (Index h = 0; h < heads; ++h) {
+        StateOf<M>& own = state.heads[std::size_t(b * states + h / shared)];
+        // The last query of a state does the writing; those before it work on a copy.
+        if ((h + 1) % shared == 0) {
+          scan(run, own, h, b, checkpoints);
+        } else {
+          StateOf<M> copy = own;
+          scan(run, copy, h, b, checkpoints);
+        }
+      }
+  }
+
+  void backward(const Backward<S>& run) const override {
+    if constexpr (Differentiable<M>) {
+      auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
+      StateOf<M> dstate = checkpoints.at(0).states[0];
+      for (Index b = 0; b < run.sequences; ++b)
+        for (Index h = 0; h < heads; ++h) {
+          set_zero(dstate);
+          const auto& values = run.values;
+          auto& gradients = run.gradients;
+          fw::backward(memory, checkpoints[std::size_t(b * heads + h)],
+                       inputs<WriteSequence<M>, 0>(run, values, h, b),
+                       inputs<ReadSequence<M>, writes>(run, values, h, b),
+                       output<OutGradSequence<M>>(run, gradients, h, b), dstate,
+                       inputs<WriteGradSequence<M>, 0>(run, gradients, h, b),
+                       inputs<ReadGradSequence<M>, writes>(run, gradients, h, b));
+        }
+    } else {
+      fw::detail::throw_invalid({run.node.path, ": ", M::name, " has no gradients"});
+    }
+  }
+
+ private:
+  void scan(const Forward<S>& run, StateOf<M>& state, Index h, Index b,
+            std::vector<Checkpoints<M>>& checkpoints) const {
+    const auto writes_of = inputs<WriteSequence<M>, 0>(run, run.values, h, b);
+    const auto reads_of = inputs<ReadSequence<M>, writes>(run, run.values, h, b);
+    const auto out = output<OutSequence<M>>(run, run.values, h, b);
+    if constexpr (Differentiable<M>) {
+      if (run.train) {
+        fw::scan(memory, state, writes_of, reads_of, out, checkpoints[std::size_t(b * heads + h)]);
+        return;
+      }
+    }
+    fw::scan(memory, state, writes_of, reads_of, out);
+  }
+
+  // The part of a value that belongs to a head of a sequence; the value has `count` heads, and
+  // `width` columns a token.
+  template <class View, class Buffers>
+  View part(Buffers& buffers, const Slice& slice, Index count, Index width, Index h, Index b,
+            Index steps) const {
+    auto& buffer = buffers[slice.buffer];
+    const Index rows = slice.rows / (count * width), stride = buffer.rows() / width;
+    return View(const_cast<S*>(buffer.data()) + slice.first + h * count / heads * rows +
+                    b * steps * buffer.rows(),
+                rows, steps * width, stride);
+  }
+  template <class Sequences, std::size_t first, class Buffers>
+  Sequences inputs(const Forward<S>& run, Buffers& buffers, Index h, Index b) const {
+    const auto signature = memory.signature();
+    auto sizes = [&] {
+      if constexpr (first == 0)
+        return signature.write();
+      else
+        return signature.read();
+    }();
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return Sequences{part<member_t<Sequences, I>>(
+          buffers, run.node.in[first + I], member_heads[first + I],
+          fw::detail::per_token(std::get<I>(members(sizes))).width, h, b, run.steps())...};
+    }
+    (std::make_index_sequence<member_count<Sequences>>{});
+  }
+  template <class Outs, class Buffers>
+  Outs output(const Forward<S>& run, Buffers& buffers, Index h, Index b) const {
+    return {part<member_t<Outs, 0>>(buffers, run.node.out, heads, 1, h, b, run.steps())};
+  }
+};
+
+/// Writes the first values and reads with the last, in the order of the memory's signature. Gives
+/// the outputs of all heads.
+template <Memory M, class S = typename M::Scalar>
+Value<S> memory(const M& rule, const std::vector<Value<S>>& written,
+                const std::vector<Value<S>>& queries, const std::string& state_name = "memory") {
+  Builder<S>& builder = *written.at(0).builder;
+  const std::string path = builder.path(state_name);
+  auto sizes = rule.signature();
+  std::vector<Index> heads;
+  std::vector<Value<S>> in;
+  const auto take = [&](const std::vector<Value<S>>& given, auto extents) {
+    std::size_t i = 0;
+    if (given.size() != member_count<decltype(extents)>)
+      fw::detail::throw_mismatch(path, "the memory", Index(given.size()), "inputs",
+                                 Index(member_count<decltype(extents)>), "the signature");
+    for_each_member(
+        [&](std::string_view name, const MemberExtent& e) {
+          const MemberExtent each = fw::detail::per_token(e);
+          const Value<S>& value = given[i++];
+          if (value.rows() % (each.rows * each.width) != 0)
+            fw::detail::throw_mismatch(path, name, value.rows(), "rows", each.rows * each.width,
+                                       "a head");
+          if (each.width > 1 && value.rows() != builder.buffer_rows(value))
+            fw::detail::throw_invalid({path, ": ", name, " is a part of a value; copy it first"});
+          heads.push_back(value.rows() / (each.rows * each.width));
+          in.push_back(value);
+        },
+        extents);
+  };
+  take(written, sizes.write());
+  take(queries, sizes.read());
+  RunMemory<S, M> operation(rule, heads);
+  for (const Index each : heads)
+    if (operation.heads % each != 0 || (operation.heads % operation.states != 0))
+      fw::detail::throw_invalid({path, ": ", std::to_string(each), " heads do not divide ",
+                                 std::to_string(operation.heads)});
+  auto out = sizes.out();
+  const Index rows = operation.heads * std::get<0>(members(out)).rows;
+  return builder.add(std::move(operation), rows, std::move(in), {}, state_name);
+}
+
+}  // namespace fw::networks

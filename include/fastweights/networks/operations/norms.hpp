@@ -1,0 +1,121 @@
+#pragma once
+
+#include <fastweights/networks/operations/weights.hpp>
+
+/// \file
+/// Norms of values, each of `groups` equal parts by itself, without weights:
+///
+///     rms(x) = x / √(mean x² + ε)        l2(x) = x / √(Σ x² + ε)        unit(x) = x / max(√(Σ x²), ε)
+///     standardise(x) = (x − mean x) / √(var x + ε)
+///
+/// and with weights: rms_norm, layer_norm.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+enum class NormKind { rms, l2, unit, standardise };
+
+template <class S, NormKind kind> struct Norm final : Operation<S> {
+  Index groups;
+  S epsilon;
+
+  Norm(Index g, double e) : groups(g), epsilon(S(e)) {}
+
+  void forward(const Forward<S>& run) const override {
+    const auto x = run.in();
+    auto y = run.out();
+    const Index d = x.rows() / groups;
+    for (Index t = 0; t < x.cols(); ++t)
+      for (Index g = 0; g < groups; ++g) {
+        const auto xg = x.col(t).segment(g * d, d).array();
+        auto yg = y.col(t).segment(g * d, d).array();
+        if constexpr (kind == NormKind::standardise)
+          yg = xg - xg.mean();
+        else
+          yg = xg;
+        yg *= inverse(yg);
+      }
+  }
+
+  // With y = c(x) s for the centred c and s its inverse norm: dc = s (dy − y ⟨dy, y⟩ / n), with n
+  // the entries for a mean, 1 for a sum.
+  void backward(const Backward<S>& run) const override {
+    const auto x = run.in(), dy = run.dout();
+    const auto y = run.out();
+    auto dx = run.din();
+    const Index d = x.rows() / groups;
+    for (Index t = 0; t < x.cols(); ++t)
+      for (Index g = 0; g < groups; ++g) {
+        const auto xg = x.col(t).segment(g * d, d).array();
+        const auto yg = y.col(t).segment(g * d, d).array();
+        const auto dyg = dy.col(t).segment(g * d, d).array();
+        auto dxg = dx.col(t).segment(g * d, d).array();
+        S along = (dyg * yg).sum() / count(d);
+        if constexpr (kind == NormKind::standardise) {
+          const S s = inverse(xg - xg.mean());
+          dxg += s * (dyg - dyg.mean() - yg * along);
+        } else {
+          const S s = inverse(xg);
+          if (kind == NormKind::unit && s == S(1) / epsilon) along = S(0);
+          dxg += s * (dyg - yg * along);
+        }
+      }
+  }
+
+ private:
+  static constexpr bool is_mean = kind == NormKind::rms || kind == NormKind::standardise;
+  static S count(Index d) { return is_mean ? S(double(d)) : S(1); }
+  template <class X> S inverse(const X& x) const {
+    using std::sqrt;
+    const S squares = x.square().sum() / count(x.size());
+    if constexpr (kind == NormKind::unit) return S(1) / std::max(sqrt(squares), epsilon);
+    return S(1) / sqrt(squares + epsilon);
+  }
+};
+
+template <NormKind kind, class S> Value<S> norm(const Value<S>& x, Index groups, double epsilon) {
+  if (groups < 1 || x.rows() % groups != 0)
+    fw::detail::throw_invalid({x.builder->path(), ": ", std::to_string(x.rows()),
+                               " rows do not divide into ", std::to_string(groups), " groups"});
+  return x.builder->add(Norm<S, kind>(groups, epsilon), x.rows(), {x});
+}
+template <class S> Value<S> rms(const Value<S>& x, Index groups, double epsilon) {
+  return norm<NormKind::rms>(x, groups, epsilon);
+}
+template <class S> Value<S> l2(const Value<S>& x, Index groups, double epsilon = 1e-6) {
+  return norm<NormKind::l2>(x, groups, epsilon);
+}
+template <class S> Value<S> unit(const Value<S>& x, Index groups, double epsilon = 1e-12) {
+  return norm<NormKind::unit>(x, groups, epsilon);
+}
+template <class S> Value<S> standardise(const Value<S>& x, Index groups, double epsilon) {
+  return norm<NormKind::standardise>(x, groups, epsilon);
+}
+
+struct NormOptions {
+  double epsilon = 1e-6;
+  Index groups = 1;         ///< equal parts of x with a norm each
+  bool shared = false;      ///< all groups have the same weights
+  bool plus_one = false;    ///< the weights are stored minus one
+  bool bias = false;        ///< of a layer norm
+};
+
+/// w ⊙ rms(x), with the weights `name`.weight.
+template <class S>
+Value<S> rms_norm(const Value<S>& x, const std::string& name, const NormOptions& o) {
+  const Index n = o.shared ? x.rows() / o.groups : x.rows();
+  Value<S> w = parameter(*x.builder, name + ".weight", n, constant_draw(o.plus_one ? 0 : 1));
+  if (o.plus_one) w = 1.0 + w;
+  return rms(x, o.groups, o.epsilon) * tile(w, x.rows() / n);
+}
+
+/// w ⊙ standardise(x) + b, with the weights `name`.weight and `name`.bias.
+template <class S>
+Value<S> layer_norm(const Value<S>& x, const std::string& name, const NormOptions& o) {
+  const Index n = o.shared ? x.rows() / o.groups : x.rows();
+  const Value<S> w = parameter(*x.builder, name + ".weight", n, constant_draw(1));
+  const Value<S> y = standardise(x, o.groups, o.epsilon) * tile(w, x.rows() / n);
+  if (!o.bias) return y;
+  return y + tile(parameter(*x.builder, name + ".bias", n), x.rows() / n);
+}
+
+}  // namespace fw::networks

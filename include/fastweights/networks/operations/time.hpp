@@ -1,0 +1,177 @@
+#pragma once
+
+#include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/networks/operations/weights.hpp>
+
+/// \file
+/// Operations that see earlier tokens of the sequence through a state of a few tokens.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// The last tokens of every sequence.
+template <class S> struct RecentTokens {
+  Matrix<S> recent;  ///< rows×(B·tokens), oldest first
+  static constexpr auto names = fw::names("recent");
+};
+
+/// A depthwise causal convolution, y_t = Σ_j w_j ⊙ x_{t−K+1+j}: see layers/projections/causal_conv.hpp.
+template <class S> struct Convolve final : Operation<S> {
+  Index kernel, channels;
+
+  struct OwnTrace final : OperationTrace {
+    Matrix<S> padded;  // for each sequence K − 1 tokens before x, then x
+  };
+
+  Convolve(Index k, Index c) : kernel(k), channels(c) {}
+
+  std::unique_ptr<StatePart> initial_state(Index sequences) const override {
+    return std::make_unique<StateOfPart<RecentTokens<S>>>(
+        RecentTokens<S>{Matrix<S>::Zero(channels, sequences * (kernel - 1))});
+  }
+  std::unique_ptr<OperationTrace> make_trace() const override {
+    return std::make_unique<OwnTrace>();
+  }
+
+  void forward(const Forward<S>& run) const override {
+    const auto x = run.in();
+    auto y = run.out();
+    auto& recent = run.template own_state<RecentTokens<S>>().recent;
+    auto& padded = run.template own_trace<OwnTrace>().padded;
+    const Index padding = kernel - 1, steps = run.steps();
+    fw::detail::check_extent(run.node.path, "the state", recent, channels, run.sequences * padding);
+    padded.resize(channels, x.cols() + run.sequences * padding);
+    for (Index b = 0; b < run.sequences; ++b) {
+      auto window = padded.middleCols(b * (padding + steps), padding + steps);
+      window.leftCols(padding) = recent.middleCols(b * padding, padding);
+      window.rightCols(steps) = x.middleCols(b * steps, steps);
+      recent.middleCols(b * padding, padding) = window.rightCols(padding);
+      for (Index t = 0; t < steps; ++t) {
+        auto yt = y.col(b * steps + t);
+        yt = run.weight().col(0).cwiseProduct(window.col(t));
+        for (Index j = 1; j < kernel; ++j)
+          yt += run.weight().col(j).cwiseProduct(window.col(t + j));
+      }
+    }
+  }
+
+  void backward(const Backward<S>& run) const override {
+    const auto dy = run.dout();
+    auto dx = run.din();
+    const auto& padded = run.template own_trace<OwnTrace>().padded;
+    const Index padding = kernel - 1, steps = run.steps();
+    for (Index t = 0; t < dy.cols(); ++t) {
+      const Index b = t / steps;
+      for (Index j = 0; j < kernel; ++j) {
+        run.dweight().col(j) += dy.col(t).cwiseProduct(padded.col(t + b * padding + j));
+        const Index from = t + j - padding;
+        if (from >= b * steps) dx.col(from) += run.weight().col(j).cwiseProduct(dy.col(t));
+      }
+    }
+  }
+};
+template <class S>
+Value<S> convolution(const Value<S>& x, const std::string& name, Index kernel, bool bias = false) {
+  Builder<S>& builder = *x.builder;
+  const Draw draw = uniform_draw(1 / std::sqrt(double(kernel)));
+  const Value<S> y =
+      builder.add(Convolve<S>(kernel, x.rows()), x.rows(), {x},
+                  {builder.weight(name + ".weight", {x.rows(), kernel}, draw)}, name);
+  return bias ? y + parameter(builder, name + ".bias", x.rows(), draw) : y;
+}
+
+/// The token before: x_{t−1}, and 0 before the first token.
+template <class S> struct Previous final : Operation<S> {
+  Index rows;
+
+  explicit Previous(Index n) : rows(n) {}
+
+  std::unique_ptr<StatePart> initial_state(Index sequences) const override {
+    return std::make_unique<StateOfPart<RecentTokens<S>>>(
+        RecentTokens<S>{Matrix<S>::Zero(rows, sequences)});
+  }
+  void forward(const Forward<S>& run) const override {
+    const auto x = run.in();
+    auto y = run.out();
+    auto& recent = run.template own_state<RecentTokens<S>>().recent;
+    const Index steps = run.steps();
+    fw::detail::check_extent(run.node.path, "the state", recent, rows, run.sequences);
+    for (Index b = 0; b < run.sequences; ++b) {
+      y.col(b * steps) = recent.col(b);
+      y.middleCols(b * steps + 1, steps - 1) = x.middleCols(b * steps, steps - 1);
+      recent.col(b) = x.col((b + 1) * steps - 1);
+    }
+  }
+  void backward(const Backward<S>& run) const override {
+    const Index steps = run.steps();
+    for (Index b = 0; b < run.sequences; ++b)
+      run.din().middleCols(b * steps, steps - 1) +=
+          run.dout().middleCols(b * steps + 1, steps - 1);
+  }
+};
+template <class S> Value<S> previous(const Value<S>& x, const std::string& state_name = "previous") {
+  return x.builder->add(Previous<S>(x.rows()), x.rows(), {x}, {}, state_name);
+}
+
+/// Rotary positions: the first `rotated` entries of every head turn in pairs by position·θ^{−2i/r}.
+/// Su et al. 2021, arXiv 2104.09864, eq. 34, with the pairs (i, i + r/2), or (2i, 2i + 1) if
+/// `adjacent`, whose result is in the order of halves.
+template <class S> struct Rotate final : Operation<S> {
+  Index heads, rotated;
+  double theta;
+  bool adjacent;
+
+  Rotate(Index h, Index r, double base, bool pairs)
+      : heads(h), rotated(r), theta(base), adjacent(pairs) {}
+
+  void forward(const Forward<S>& run) const override {
+    auto y = run.out();
+    y = run.in();
+    turn(run, run.in(), [&](Index i, Index i1, Index i2, Index t, S c, S s) {
+      const S x1 = run.in()(i1, t), x2 = run.in()(i2, t);
+      y(i, t) = x1 * c - x2 * s;
+      y(i + rotated / 2, t) = x2 * c + x1 * s;
+    });
+  }
+  void backward(const Backward<S>& run) const override {
+    const auto dy = run.dout();
+    auto dx = run.din();
+    const Index d = dx.rows() / heads;
+    for (Index h = 0; h < heads; ++h)
+      dx.middleRows(h * d + rotated, d - rotated) += dy.middleRows(h * d + rotated, d - rotated);
+    turn(run, run.in(), [&](Index i, Index i1, Index i2, Index t, S c, S s) {
+      const S dy1 = dy(i, t), dy2 = dy(i + rotated / 2, t);
+      dx(i1, t) += dy1 * c + dy2 * s;
+      dx(i2, t) += dy2 * c - dy1 * s;
+    });
+  }
+
+ private:
+  // Calls f(row of the first result, rows of the two inputs, token, cosine, sine).
+  template <class F> void turn(const Forward<S>& run, const Input<S>& x, const F& f) const {
+    const Index d = x.rows() / heads, half = rotated / 2, steps = run.steps();
+    for (Index i = 0; i < half; ++i) {
+      const double speed = std::pow(theta, -2.0 * double(i) / double(rotated));
+      for (Index t = 0; t < steps; ++t) {
+        const double angle = double(run.position + t) * speed;
+        const S c = S(std::cos(angle)), s = S(std::sin(angle));
+        for (Index b = 0; b < run.sequences; ++b)
+          for (Index h = 0; h < heads; ++h) {
+            const Index first = h * d;
+            f(first + i, first + (adjacent ? 2 * i : i), first + (adjacent ? 2 * i + 1 : i + half),
+              b * steps + t, c, s);
+          }
+      }
+    }
+  }
+};
+template <class S>
+Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta, bool adjacent = false) {
+  if (rotated % 2 != 0 || rotated < 0 || rotated * heads > x.rows())
+    fw::detail::throw_invalid({x.builder->path(), ": ", std::to_string(rotated),
+                               " entries of a head are to rotate, expected an even number of at "
+                               "most ", std::to_string(x.rows() / heads)});
+  if (rotated == 0) return x;
+  return x.builder->add(Rotate<S>(heads, rotated, theta, adjacent), x.rows(), {x});
+}
+
+}  // namespace fw::networks

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <fastweights/math/products.hpp>
+#include <fastweights/networks/operations/combine.hpp>
+#include <fastweights/networks/operations/rows.hpp>
+
+/// \file
+/// What a network learns: parameters as values, embeddings and linear maps.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// A parameter of n entries as a constant value.
+template <class S> struct Parameter final : Operation<S> {
+  static constexpr bool is_constant = true;
+
+  void forward(const Forward<S>& run) const override {
+    run.out() = run.weight().reshaped(run.out().rows(), 1);
+  }
+  void backward(const Backward<S>& run) const override {
+    run.dweight().reshaped(run.out().rows(), 1) += run.dout();
+  }
+};
+template <class S>
+Value<S> parameter(Builder<S>& builder, const std::string& name, Index n,
+                   Draw draw = constant_draw(0)) {
+  return builder.add(Parameter<S>{}, n, {}, {builder.weight(name, {n}, std::move(draw))});
+}
+
+/// The columns of a table for the symbols that the network is given.
+template <class S> struct Lookup final : Operation<S> {
+  void forward(const Forward<S>& run) const override {
+    auto y = run.out();
+    for (Index t = 0; t < y.cols(); ++t)
+      y.col(t) = run.weight().row(run.ids[std::size_t(t)]).transpose();
+  }
+  void backward(const Backward<S>& run) const override {
+    const auto dy = run.dout();
+    for (Index t = 0; t < dy.cols(); ++t)
+      run.dweight().row(run.ids[std::size_t(t)]) += dy.col(t).transpose();
+  }
+};
+template <class S>
+Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, Index d) {
+  builder.take_symbols(symbols);
+  const auto draw = [](double, double normal) { return 0.02 * normal; };
+  return builder.add(Lookup<S>{}, d, {},
+                     {builder.weight(name + ".weight", {symbols, d}, draw)});
+}
+
+/// y = W x
+template <class S> struct Product final : Operation<S> {
+  void forward(const Forward<S>& run) const override {
+    auto y = run.out();
+    y.setZero();
+    // Partial sums of 32 products give the same bits for one token as for many.
+    fw::detail::ProductBlocks sums = fw::detail::all_at_once;
+    sums.depth = 32;
+    fw::detail::add_product(y, run.weight(), run.in(), sums);
+  }
+  void backward(const Backward<S>& run) const override {
+    auto dx = run.din();
+    fw::detail::add_product(run.dweight(), run.dout(), run.in().transpose(),
+                            fw::detail::all_at_once);
+    fw::detail::add_product(dx, run.weight().transpose(), run.dout(), fw::detail::all_at_once);
+  }
+};
+
+/// y = W x (+ b), with PyTorch's names `name`.weight and `name`.bias.
+template <class S>
+Value<S> linear(const Value<S>& x, const std::string& name, Index rows, bool bias = false) {
+  const Draw draw = uniform_draw(1 / std::sqrt(double(x.rows())));
+  Builder<S>& builder = *x.builder;
+  const Value<S> y =
+      builder.add(Product<S>{}, rows, {x}, {builder.weight(name + ".weight", {rows, x.rows()}, draw)});
+  return bias ? y + parameter(builder, name + ".bias", rows, draw) : y;
+}
+
+}  // namespace fw::networks

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <fastweights/core/errors.hpp>
+#include <fastweights/core/views.hpp>
+#include <string>
+#include <vector>
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// Rows of a buffer. A buffer has one column per token, or a single column if it is constant: a
+/// parameter, or what is computed from parameters alone.
+struct Slice {
+  std::size_t buffer = 0;
+  Index first = 0;
+  Index rows = 0;
+};
+
+template <class S> class Builder;
+
+/// A quantity of a network that is being built: rows × tokens. Functions and operators of values
+/// add operations to the network. A value is valid as long as its builder.
+template <class S> struct Value {
+  Builder<S>* builder = nullptr;
+  Slice slice;
+
+  Index rows() const { return slice.rows; }
+
+  /// `count` rows from row `first` on, without a copy.
+  Value rows_of(Index first, Index count) const {
+    if (first < 0 || count < 1 || first + count > rows())
+      detail::throw_invalid({builder->path(), ": rows ", std::to_string(first), " to ",
+                             std::to_string(first + count), " of a value with ",
+                             std::to_string(rows())});
+    return {builder, {slice.buffer, slice.first + first, count}};
+  }
+};
+
+/// Consecutive rows: `sizes` must add up to all of them.
+template <std::size_t N, class S>
+std::array<Value<S>, N> split(const Value<S>& x, const std::array<Index, N>& sizes) {
+  std::array<Value<S>, N> parts;
+  Index first = 0;
+  for (std::size_t i = 0; i < N; first += sizes[i++]) parts[i] = x.rows_of(first, sizes[i]);
+  if (first != x.rows())
+    detail::throw_mismatch(x.builder->path(), "a split", first, "rows", x.rows(), "the value");
+  return parts;
+}
+
+}  // namespace fw::networks

@@ -1,0 +1,343 @@
+// Compares published layers and models with every directory of a folder and prints one line for
+// each. The environment variable FASTWEIGHTS_MODELS_DIR names the folder, tests/data/models by
+// default. Sizes and options are those of config.json.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fastweights/io/safetensors.hpp>
+#include <fastweights/models/load.hpp>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "data_folder.hpp"
+#include "registry.hpp"
+
+namespace {
+
+using fw::Index;
+using fw::io::SafeTensors;
+using fw::networks::Matrix;
+using fw::networks::Network;
+namespace fs = std::filesystem;
+
+constexpr double limit = 1e-12, gradient_limit = 1e-10, float_limit = 1e-4;
+
+double worst_error(const double* given, const std::vector<double>& expected) {
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double error = std::abs(given[i] - expected[i]);
+    worst = std::isnan(error) ? INFINITY : std::max(worst, error);
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+double worst_error(const Matrix<double>& given, const std::vector<double>& expected) {
+  if (given.size() != Index(expected.size())) return INFINITY;
+  return worst_error(given.data(), expected);
+}
+
+// The tokens of a directory: symbols, or vectors for a single layer.
+struct Inputs {
+  Index sequences = 0, steps = 0;
+  std::vector<int> ids;
+  Matrix<double> x;
+
+  // Tokens first … first + count − 1 of every sequence.
+  Inputs part(Index first, Index count) const {
+    Inputs some{sequences, count, {}, Matrix<double>(x.rows(), x.rows() ? sequences * count : 0)};
+    for (Index b = 0; b < sequences; ++b) {
+      if (x.rows() > 0)
+        some.x.middleCols(b * count, count) = x.middleCols(b * steps + first, count);
+      else
+        some.ids.insert(some.ids.end(), ids.begin() + b * steps + first,
+                        ids.begin() + b * steps + first + count);
+    }
+    return some;
+  }
+};
+
+template <class S>
+Matrix<S> run(const Network<S>& network, fw::networks::State& state, const Inputs& in,
+              typename Network<S>::Trace& trace, fw::Pass pass) {
+  Matrix<S> y =
+      Matrix<S>::Constant(network.outputs(), in.sequences * in.steps, S(std::nan("")));
+  if (in.x.rows() > 0)
+    network.forward(state, in.x.cast<S>().eval(), y, trace, pass);
+  else
+    network.forward(state, fw::Symbols(in.ids), y, trace, pass);
+  return y;
+}
+
+class Directory {
+ public:
+  explicit Directory(const fs::path& path)
+      : path_(path), vectors_(SafeTensors::read(path / "vectors.safetensors")) {
+    std::ifstream file(path / "config.json");
+    std::stringstream text;
+    text << file.rdbuf();
+    config_.emplace(fw::models::Config::parse(text.str(), (path / "config.json").string()));
+    const std::string kind = config_->text("model_type", config_->text("class"));
+    const auto found = registry().find(kind);
+    if (found == registry().end()) throw std::out_of_range("no architecture " + kind);
+    architecture_ = found->second;
+    read_inputs();
+  }
+
+  // Prints the line; false if an error is above its limit.
+  bool check() {
+    Network<double> network = architecture_.in_double(*config_);
+    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"));
+    fw::networks::State state = network.initial_state(in_.sequences);
+    Network<double>::Trace trace;
+    const Matrix<double> y = run(network, state, in_, trace, fw::Pass::train);
+    const double output = std::max(worst_error(y, values(output_name())), states_error(state));
+    const double modules = modules_error(network, trace);
+    const double streamed = streamed_error(network, y, state);
+    const double gradients = gradients_error(network, trace);
+    std::printf("model %s: output %.1e modules %.1e streamed %.1e gradients %.1e\n", name().c_str(),
+                output, modules, streamed, gradients);
+    const double in_float = float_error();
+    std::printf("  float: output %.1e\n", in_float);
+    return output <= limit && modules <= limit && streamed <= limit &&
+           gradients <= gradient_limit && in_float <= float_limit;
+  }
+
+  std::string name() const { return path_.filename().string(); }
+
+ private:
+  std::vector<double> values(const std::string& name) const {
+    return vectors_.values<double>(name);
+  }
+  std::string output_name() const { return vectors_.contains("logits") ? "logits" : "y"; }
+
+  void read_inputs() {
+    if (vectors_.contains("input_ids")) {
+      const auto shape = vectors_.shape("input_ids");
+      in_.sequences = Index(shape[0]);
+      in_.steps = Index(shape[1]);
+      in_.ids = vectors_.values<int>("input_ids");
+      return;
+    }
+    const auto shape = vectors_.shape("x");
+    in_.sequences = Index(shape[0]);
+    in_.steps = Index(shape[1]);
+    const std::vector<double> x = values("x");
+    const Index columns = in_.sequences * in_.steps;
+    in_.x = Eigen::Map<const Matrix<double>>(x.data(), Index(shape[2]), columns);
+    if (vectors_.contains("v_first")) {  // the second input of a layer, below the first
+      const std::vector<double> v = values("v_first");
+      in_.x.conservativeResize(in_.x.rows() + Index(v.size()) / columns, Eigen::NoChange);
+      in_.x.bottomRows(Index(v.size()) / columns) =
+          Eigen::Map<const Matrix<double>>(v.data(), Index(v.size()) / columns, columns);
+    }
+  }
+
+  // Every module of the reference that the network has, by name.
+  double modules_error(const Network<double>& network, Network<double>::Trace& trace) const {
+    double worst = 0;
+    std::size_t found = 0, expected = 0;
+    for (const auto& each : vectors_.names()) expected += each.ends_with(".out");
+    network.for_each_module(trace, [&](const std::string& path, const auto& in, const auto& out) {
+      const std::string reference = reference_path(path);
+      if (reference.empty()) return;
+      ++found;
+      worst = std::max({worst, worst_error(Matrix<double>(in), values(reference + ".in")),
+                        worst_error(Matrix<double>(out), values(reference + ".out"))});
+    });
+    if (found < expected) {
+      std::printf("  %s: %zu of %zu modules compared\n", name().c_str(), found, expected);
+      return INFINITY;
+    }
+    return worst;
+  }
+  // Names of modules and of the checkpoint may differ in their first part.
+  std::string reference_path(const std::string& path) const {
+    if (vectors_.contains(path + ".out")) return path;
+    const std::string other = "model" + path.substr(std::min(path.size(), path.find('.')));
+    return vectors_.contains(other + ".out") ? other : "";
+  }
+
+  double streamed_error(const Network<double>& network, const Matrix<double>& whole,
+                        fw::networks::State& final_state) const {
+    double worst = 0;
+    const Index odd = in_.steps / 3 + 1;
+    for (const Index piece : {Index(1), odd}) {
+      fw::networks::State state = network.initial_state(in_.sequences);
+      Network<double>::Trace trace;
+      for (Index t = 0; t < in_.steps; t += piece) {
+        const Index count = std::min(piece, in_.steps - t);
+        const Matrix<double> y = run(network, state, in_.part(t, count), trace, fw::Pass::infer);
+        for (Index b = 0; b < in_.sequences; ++b)
+          worst = std::max(worst, (y.middleCols(b * count, count) -
+                                   whole.middleCols(b * in_.steps + t, count))
+                                      .cwiseAbs()
+                                      .maxCoeff());
+      }
+      worst = std::max(worst, states_error(state));
+      static_cast<void>(final_state);
+    }
+    return worst / whole.cwiseAbs().maxCoeff();
+  }
+
+  double gradients_error(const Network<double>& network, Network<double>::Trace& trace) const {
+    Network<double> grad = fw::zero_gradient(network);
+    const std::vector<double> up = values("up_" + output_name());
+    const Index columns = in_.sequences * in_.steps;
+    const Matrix<double> dy =
+        Eigen::Map<const Matrix<double>>(up.data(), network.outputs(), columns);
+    double worst = 0;
+    if (in_.x.rows() > 0) {
+      Matrix<double> dx = Matrix<double>::Constant(in_.x.rows(), columns, std::nan(""));
+      network.backward(in_.x, trace, dy, dx, grad);
+      const std::vector<double> expected = values("grad_x");
+      const Index rows = Index(expected.size()) / columns;
+      worst = worst_error(Matrix<double>(dx.topRows(rows)), expected);
+      if (vectors_.contains("grad_v_first"))
+        worst = std::max(worst, worst_error(Matrix<double>(dx.bottomRows(dx.rows() - rows)),
+                                            values("grad_v_first")));
+    } else {
+      network.backward(trace, dy, grad);
+    }
+    const SafeTensors file = SafeTensors::read(path_ / "gradients.safetensors");
+    for (const auto& weight : grad.weights) {
+      const Matrix<double> by_row = weight.value.transpose();  // row-major, as the file
+      const double error = worst_error(by_row, file.values<double>(weight.name));
+      if (error > gradient_limit) std::printf("  %s: %.1e\n", weight.name.c_str(), error);
+      worst = std::max(worst, error);
+    }
+    return worst;
+  }
+
+  double float_error() const {
+    Network<float> network = architecture_.in_float(*config_);
+    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"));
+    fw::networks::State state = network.initial_state(in_.sequences);
+    Network<float>::Trace trace;
+    return worst_error(run(network, state, in_, trace, fw::Pass::infer).cast<double>().eval(),
+                       values(output_name()));
+  }
+
+  // The states of the reference against the leaves of ours.
+  double states_error(fw::networks::State& state) const {
+    std::vector<std::pair<std::string, Matrix<double>>> leaves;
+    fw::detail::visit_all_leaves(
+        [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
+          if (leaf->scalar != fw::detail::ScalarKind::float64) return;
+          leaves.emplace_back(path.text(),
+                              Eigen::Map<const Matrix<double>>(static_cast<double*>(leaf->data),
+                                                               leaf->rows, leaf->cols));
+        },
+        state);
+    double worst = 0;
+    for (const auto& each : vectors_.names()) {
+      if (!each.starts_with("state.") && !each.starts_with("final_state")) continue;
+      const double error = state_error(each, leaves);
+      if (error > limit) std::printf("  %s: %.1e\n", each.c_str(), error);
+      worst = std::max(worst, error);
+    }
+    return worst;
+  }
+
+  template <class Leaves>
+  double state_error(const std::string& reference, const Leaves& leaves) const {
+    const auto shape = vectors_.shape(reference);
+    const std::string kind = reference.substr(reference.rfind('.') + 1);
+    // state.3.keys: a leaf of layer 3
+    const std::string layer = reference.starts_with("state.")
+                                  ? reference.substr(5, reference.rfind('.') - 4)
+                                  : std::string();
+    const auto is_of_layer = [&](const std::string& path) {
+      return layer.empty() || path.find("layers" + layer) != std::string::npos ||
+             path.find("blocks" + layer) != std::string::npos;
+    };
+    std::vector<Matrix<double>> ours;
+    const std::string member = leaf_name(kind);
+    for (const auto& [path, leaf] : leaves)
+      if (path.ends_with(member) && is_of_layer(path) &&
+          (kind != "conv_state" || path.find("conv") != std::string::npos))
+        ours.push_back(leaf);
+    if (ours.empty()) return INFINITY;
+    return compare_states(kind, shape, values(reference), ours);
+  }
+
+  static std::string leaf_name(const std::string& kind) {
+    if (kind == "conv_state") return ".recent";
+    if (kind == "keys" || kind == "values") return '.' + kind;
+    if (kind == "n") return ".normaliser";
+    if (kind == "m") return ".maximum";
+    return ".W";
+  }
+
+  template <class Shape>
+  double compare_states(const std::string& kind, const Shape& shape,
+                        const std::vector<double>& expected,
+                        const std::vector<Matrix<double>>& ours) const {
+    double worst = 0, largest = 0;
+    const auto compare = [&](double given, std::size_t i) {
+      worst = std::max(worst, std::abs(given - expected[i]));
+      largest = std::max(largest, std::abs(expected[i]));
+    };
+    const auto n = [&](std::size_t axis) { return axis < shape.size() ? Index(shape[axis]) : 1; };
+    std::size_t i = 0;
+    if (kind == "conv_state") {  // [B, channels, K], one token more than ours keeps
+      for (Index b = 0; b < n(0); ++b)
+        for (const Matrix<double>& recent : ours)
+          for (Index c = 0; c < recent.rows(); ++c)
+            for (Index k = 0; k < n(2); ++k, ++i)
+              if (k > 0) compare(recent(c, b * (n(2) - 1) + k - 1), i);
+    } else if (kind == "keys" || kind == "values") {  // [B, H, T, d]
+      for (const Matrix<double>& head : ours)
+        for (Index t = 0; t < n(2); ++t)
+          for (Index d = 0; d < n(3); ++d, ++i) compare(head(d, t), i);
+    } else {  // [B, H, rows, columns]
+      for (const Matrix<double>& head : ours)
+        for (Index r = 0; r < n(2); ++r)
+          for (Index c = 0; c < n(3); ++c, ++i)
+            compare(architecture_.states_by_value ? head(r, c) : head(c, r), i);
+    }
+    if (i != expected.size()) return INFINITY;
+    return largest > 0 ? worst / largest : worst;
+  }
+
+  fs::path path_;
+  SafeTensors vectors_;
+  std::optional<fw::models::Config> config_;
+  Architecture architecture_;
+  Inputs in_;
+};
+
+// Whether all of the directory's errors are within their limits.
+bool check(const fs::path& path) {
+  try {
+    return Directory(path).check();
+  } catch (const std::out_of_range& error) {
+    std::printf("model %s: skipped %s\n", path.filename().c_str(), error.what());
+    return true;
+  } catch (const std::exception& error) {
+    std::printf("model %s: failed: %s\n", path.filename().c_str(), error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const char* folder = std::getenv("FASTWEIGHTS_MODELS_DIR");
+  std::vector<fs::path> directories;
+  const fs::path root = folder ? folder : FASTWEIGHTS_REFERENCE_DIR "/models";
+  for (const auto& entry : fs::directory_iterator(root))
+    if (fs::exists(entry.path() / "vectors.safetensors") &&
+        (count < 2 || entry.path().filename().string().find(arguments[1]) != std::string::npos))
+      directories.push_back(entry.path());
+  std::sort(directories.begin(), directories.end());
+  int failed = 0;
+  for (const fs::path& each : directories) failed += !check(each);
+  std::printf("%zu models, %d failed\n", directories.size(), failed);
+  return failed > 0 || directories.empty();
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <fastweights/models/config.hpp>
+#include <fastweights/networks/network.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+/// How a directory's model is built, by the model_type or class in its config.json. Every
+/// architecture has a source of its own here, which adds itself.
+struct Architecture {
+  template <class S>
+  using Build = std::function<fw::networks::Network<S>(const fw::models::Config&)>;
+
+  Build<double> in_double;
+  Build<float> in_float;
+  /// Whether the rows of a state in the reference are values and its columns keys, as in our W.
+  bool states_by_value = false;
+};
+
+inline std::map<std::string, Architecture>& registry() {
+  static std::map<std::string, Architecture> all;
+  return all;
+}
+
+struct Registration {
+  Registration(std::initializer_list<const char*> names, const Architecture& architecture) {
+    for (const char* name : names) registry()[name] = architecture;
+  }
+};
+
+/// Tokens that attention can look back in these tests.
+inline constexpr Eigen::Index test_context = 160;
