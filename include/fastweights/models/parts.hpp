@@ -1,6 +1,5 @@
 #pragma once
 
-#include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/models/config.hpp>
 #include <fastweights/networks/operations.hpp>
 
@@ -21,20 +20,9 @@ inline Index context_of(const Config& c, const ModelOptions& options) {
 }
 
 /// A gated feed-forward layer: down(silu(gate x) ⊙ up x). Shazeer 2020, arXiv 2002.05202, eq. 6.
-template <class S>
-Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}) {
+template <class S> Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}) {
   return linear(silu(linear(x, names.gate, hidden)) * linear(x, names.up, hidden), names.down,
                 x.rows());
-}
-
-/// Causal softmax attention over a cache of keys and values; consecutive queries share a key head.
-/// `scale` 0: 1/√d_k. Ainslie et al. 2023, arXiv 2305.13245.
-template <class S>
-Value<S> attention(const Value<S>& queries, const Value<S>& keys, const Value<S>& values,
-                   Index key_heads, Index context, double scale = 0) {
-  return memory(KeyValueCache<S>({keys.rows() / key_heads, values.rows() / key_heads},
-                                 {context, WhenFull::slide, S(scale)}),
-                {keys, values}, {queries}, "cache");
 }
 
 /// The decay factor of the gated delta rules and Mamba-2: exp(−exp(A_log) softplus(x + dt_bias)),
@@ -44,8 +32,8 @@ Value<S> softplus_decay(const Value<S>& x, Index heads, const std::string& a_log
                         const std::string& bias = "dt_bias") {
   Builder<S>& net = *x.builder;
   const auto draw = [](double uniform, double) { return std::log(1 + 15 * uniform); };
-  return exp(-(softplus(x + parameter(net, bias, x.rows())) *
-               exp(parameter(net, a_log, heads, draw))));
+  return exp(
+      -(softplus(x + parameter(net, bias, x.rows())) * exp(parameter(net, a_log, heads, draw))));
 }
 
 }  // namespace fw::models

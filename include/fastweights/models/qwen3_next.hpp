@@ -39,8 +39,8 @@ Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_
   const Value<S> o = memory(GatedDeltaRule<S>({d_k, d_v}),
                             {l2(k, key_heads), v, sigmoid(b), softplus_decay(a, heads)},
                             {(1 / std::sqrt(double(d_k))) * l2(q, key_heads)});
-  const Value<S> normed = rms_norm(
-      o, "norm", {.epsilon = c.number("rms_norm_eps"), .groups = heads, .shared = true});
+  const Value<S> normed =
+      rms_norm(o, "norm", {.epsilon = c.number("rms_norm_eps"), .groups = heads, .shared = true});
   const Value<S> gated = normed * silu(z);
   net.note_module(net.path("norm"), o, gated);
   return linear(gated, "out_proj", x.rows());
@@ -55,19 +55,18 @@ Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& 
   const Config rope = c.part("rope_parameters");
   rope.expect("rope_type", {"default"});
   const auto positions = [&](const Value<S>& v, const std::string& norm, Index n) {
-    return rotate(rms_norm(v, norm,
-                           {.epsilon = c.number("rms_norm_eps"),
-                            .groups = n,
-                            .shared = true,
-                            .plus_one = true}),
-                  n, Index(rope.number("partial_rotary_factor", 1) * double(d)),
-                  rope.number("rope_theta", 10000));
+    return rotate(
+        rms_norm(
+            v, norm,
+            {.epsilon = c.number("rms_norm_eps"), .groups = n, .shared = true, .plus_one = true}),
+        n, Index(rope.number("partial_rotary_factor", 1) * double(d)),
+        rope.number("rope_theta", 10000));
   };
   const auto [q, gate] = split_heads<2>(linear(x, "q_proj", 2 * heads * d, bias), heads, {d, d});
-  const Value<S> y = attention(positions(q, "q_norm", heads),
-                               positions(linear(x, "k_proj", key_heads * d, bias), "k_norm", key_heads),
-                               linear(x, "v_proj", key_heads * d, bias), key_heads,
-                               context_of(c, options));
+  const Value<S> y =
+      attention(positions(q, "q_norm", heads),
+                positions(linear(x, "k_proj", key_heads * d, bias), "k_norm", key_heads),
+                linear(x, "v_proj", key_heads * d, bias), key_heads, context_of(c, options));
   return linear(y * sigmoid(gate), "o_proj", x.rows(), bias);
 }
 
@@ -92,8 +91,8 @@ Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
   const Index d = c.size("hidden_size");
   const NormOptions norm{.epsilon = c.number("rms_norm_eps"), .plus_one = true};
   const std::vector<std::string> types = c.texts("layer_types");
-  const std::vector<Index> dense = c.has("mlp_only_layers") ? c.sizes("mlp_only_layers")
-                                                            : std::vector<Index>();
+  const std::vector<Index> dense =
+      c.has("mlp_only_layers") ? c.sizes("mlp_only_layers") : std::vector<Index>();
   const Index sparse_step = c.size("decoder_sparse_step", 1);
   Builder<S> net;
   net.enter(prefix);
@@ -103,19 +102,17 @@ Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
       const bool linear_attention = types[std::size_t(l)] == "linear_attention";
       if (!linear_attention && types[std::size_t(l)] != "full_attention")
         c.fail("layer_types", "supported are linear_attention and full_attention");
-      const Value<S> h =
-          in + module(linear_attention ? "linear_attn" : "self_attn",
-                      rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
-                        return linear_attention ? qwen_gated_delta_net(y, c, fused)
-                                                : qwen_attention(y, c, options);
-                      });
+      const Value<S> h = in + module(linear_attention ? "linear_attn" : "self_attn",
+                                     rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
+                                       return linear_attention ? qwen_gated_delta_net(y, c, fused)
+                                                               : qwen_attention(y, c, options);
+                                     });
       const bool sparse = c.count("num_experts") > 0 && (l + 1) % sparse_step == 0 &&
                           std::find(dense.begin(), dense.end(), l) == dense.end();
-      return h + module("mlp", rms_norm(h, "post_attention_layernorm", norm),
-                        [&](const Value<S>& y) {
-                          return sparse ? qwen_experts(y, c)
-                                        : swiglu(y, c.size("intermediate_size"));
-                        });
+      return h +
+             module("mlp", rms_norm(h, "post_attention_layernorm", norm), [&](const Value<S>& y) {
+               return sparse ? qwen_experts(y, c) : swiglu(y, c.size("intermediate_size"));
+             });
     });
   x = rms_norm(x, "norm", norm);
   if (!c.flag("tie_word_embeddings")) net.leave();

@@ -18,15 +18,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// How the entries of a weight are drawn by Network::initialise.
-using Draw = std::function<double(double uniform, double normal)>;
-inline Draw constant_draw(double value) {
-  return [value](double, double) { return value; };
-}
-inline Draw uniform_draw(double bound) {
-  return [bound](double uniform, double) { return bound * (2 * uniform - 1); };
-}
-
 template <class S> class Builder {
  public:
   Builder() = default;
@@ -49,11 +40,11 @@ template <class S> class Builder {
         fw::detail::throw_invalid({full, ": is shared with another shape"});
       return known->second;
     }
-    Index rows = 1;
-    for (std::size_t i = 0; i + 1 < axes.size(); ++i) rows *= axes[i];
-    Matrix<S> value = axes.size() == 1 ? Matrix<S>::Zero(axes[0], 1)
-                                       : Matrix<S>::Zero(rows, axes.back());
-    weights_.push_back({std::move(value), full, std::move(axes), std::move(draw)});
+    double entries = 1;  // no overflow, whatever a hostile file says
+    for (const Index n : axes) entries *= double(n);
+    if (entries < 1 || entries > max_entries)
+      fw::detail::throw_invalid({full, ": has too many entries, or none"});
+    weights_.push_back({{}, full, std::move(axes), std::move(draw), nullptr});
     return weights_.size() - 1;
   }
 
@@ -109,8 +100,14 @@ template <class S> class Builder {
   }
 
  private:
+  // They bound what a file with hostile sizes can cost.
+  static constexpr Index max_rows = Index(1) << 24;
+  static constexpr double max_entries = 1e12;
+
   Slice new_buffer(Index rows, bool constant) {
-    if (rows < 1) fw::detail::throw_invalid({path(), ": a value has no rows"});
+    if (rows < 1 || rows > max_rows)
+      fw::detail::throw_invalid({path(), ": a value has ", std::to_string(rows),
+                                 " rows, expected 1 to ", std::to_string(max_rows)});
     program_.buffer_rows.push_back(rows);
     program_.is_constant.push_back(constant);
     return {program_.buffer_rows.size() - 1, 0, rows};

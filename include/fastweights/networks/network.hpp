@@ -2,19 +2,8 @@
 
 #include <fastweights/layers/layer.hpp>
 #include <fastweights/networks/operation.hpp>
-#include <functional>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
-
-/// A parameter under its published name. `axes` is its shape in a file, without axes of length 1;
-/// the matrix has the last axis as columns and the others as rows.
-template <class S> struct Weight {
-  Matrix<S> value;
-  std::string name;
-  std::vector<Index> axes;
-  std::function<double(double uniform, double normal)> draw;  ///< one initial entry
-  static constexpr auto names = fw::names("value", "name", "axes", "draw");
-};
 
 /// A part of a network with a name of its own, and the values that go in and come out.
 struct Module {
@@ -58,7 +47,6 @@ template <class S> struct Network {
   struct Trace {
     std::vector<Matrix<S>> values, gradients;
     std::vector<std::unique_ptr<OperationTrace>> operations;
-    std::vector<Matrix<S>*> weights, weight_gradients;
     std::vector<int> ids;
     Index sequences = 1, position = 0;
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
@@ -79,15 +67,33 @@ template <class S> struct Network {
 
   /// Draws every weight from the distribution that its operation gives it.
   template <class Generator> void initialise(Generator& random) {
-    for (Weight<S>& weight : weights)
+    for (Weight<S>& weight : weights) {
+      weight.value.resize(weight.rows(), weight.cols());
       for (Index i = 0; i < weight.value.size(); ++i)
         weight.value.data()[i] = S(weight.draw(random.uniform(), random.normal()));
+    }
+  }
+
+  /// Replaces the matrices of linear maps and embeddings by compact ones, which take less memory
+  /// and whose product with one token takes the time of reading them. The network cannot be trained
+  /// or saved then.
+  void compress(Storage storage) {
+    std::vector<bool> fits(weights.size(), true);
+    for (const Node<S>& node : program->nodes)
+      for (const std::size_t i : node.weights)
+        fits[i] = fits[i] && node.operation->takes_compact_weights();
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      Weight<S>& weight = weights[i];
+      if (!fits[i] || weight.value.size() == 0) continue;
+      weight.compact = std::make_shared<const CompactMatrix<S>>(weight.value, storage);
+      weight.value.resize(0, 0);
+    }
   }
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     check(!program->takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
-    prepare(state, trace, x.cols(), {});
+    prepare(state, trace, x.cols(), {}, pass);
     Forward<S>::template view<S>(trace.values, program->in) = x;
     run(state, y, trace, pass);
   }
@@ -98,7 +104,7 @@ template <class S> struct Network {
     fw::detail::check_not_empty(name, "ids", steps);
     fw::detail::check_symbols(name, ids, program->symbols);
     fw::detail::check_extent(name, "y", y, outputs(), steps);
-    prepare(state, trace, steps, ids);
+    prepare(state, trace, steps, ids, pass);
     run(state, y, trace, pass);
   }
 
@@ -115,12 +121,12 @@ template <class S> struct Network {
     for (std::size_t i = 0; i < trace.values.size(); ++i)
       trace.gradients[i].setZero(trace.values[i].rows(), trace.values[i].cols());
     Forward<S>::template view<S>(trace.gradients, program->out) = dy;
-    pointers(grad, trace.weight_gradients);
     for (std::size_t i = program->nodes.size(); i-- > 0;)
-      program->nodes[i].operation->backward(Backward<S>{
-          {program->nodes[i], trace.weights, trace.values, nullptr, trace.operations[i].get(),
-           trace.ids, trace.sequences, trace.position, true},
-          trace.gradients, trace.weight_gradients});
+      program->nodes[i].operation->backward(
+          Backward<S>{{program->nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
+                       trace.ids, trace.sequences, trace.position, true},
+                      trace.gradients,
+                      grad.weights});
   }
 
   /// Calls f(path, input, output) for every module, with the values of the trace's last pass.
@@ -142,13 +148,17 @@ template <class S> struct Network {
       fw::detail::throw_invalid({name, ": given ", given, ", the network takes ", expected});
   }
 
-  static void pointers(const Network& network, std::vector<Matrix<S>*>& to) {
-    to.clear();
-    for (const Weight<S>& weight : network.weights)
-      to.push_back(const_cast<Matrix<S>*>(&weight.value));
+  void check_weights(bool for_training) const {
+    for (const Weight<S>& weight : weights)
+      if (weight.value.size() == 0 && (for_training || !weight.compact))
+        fw::detail::throw_invalid({name, ": ", weight.name,
+                                   weight.compact
+                                       ? " is compact, training needs it as it was"
+                                       : " is not set; load the weights or call fw::initialise"});
   }
 
-  void prepare(const State& state, Trace& trace, Index columns, Symbols ids) const {
+  void prepare(const State& state, Trace& trace, Index columns, Symbols ids, Pass pass) const {
+    check_weights(pass == Pass::train);
     trace.trained = 0;
     trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
     if (state.position < 0 || state.position > max_count)
@@ -161,7 +171,6 @@ template <class S> struct Network {
                                  "the network");
     trace.position = state.position;
     trace.ids.assign(ids.begin(), ids.end());
-    pointers(*this, trace.weights);
     trace.values.resize(program->buffer_rows.size());
     for (std::size_t i = 0; i < trace.values.size(); ++i)
       trace.values[i].resize(program->buffer_rows[i], program->is_constant[i] ? 1 : columns);
@@ -177,7 +186,7 @@ template <class S> struct Network {
       const Node<S>& node = program->nodes[i];
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
-      node.operation->forward(Forward<S>{node, trace.weights, trace.values, own,
+      node.operation->forward(Forward<S>{node, weights, trace.values, own,
                                          trace.operations[i].get(), trace.ids, trace.sequences,
                                          trace.position, train});
     }

@@ -3,6 +3,7 @@
 #include <fastweights/layers/projections/embedding.hpp>
 #include <fastweights/networks/state.hpp>
 #include <fastweights/networks/value.hpp>
+#include <fastweights/networks/weight.hpp>
 #include <memory>
 
 /// \file
@@ -12,8 +13,6 @@
 /// a function that adds it to a builder.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
-
-template <class S> using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
 
 /// What the trace of an operation is derived from.
 struct OperationTrace {
@@ -35,18 +34,22 @@ template <class S> struct Node {
 /// The forward pass of one operation.
 template <class S> struct Forward {
   const Node<S>& node;
-  const std::vector<Matrix<S>*>& weights;
+  const std::vector<Weight<S>>& weights;
   std::vector<Matrix<S>>& values;
   StatePart* state;
   OperationTrace* trace;
-  Symbols ids;       ///< of the tokens, if the network's input are symbols
-  Index sequences;   ///< B concatenated sequences of equal length
-  Index position;    ///< tokens of every sequence before this pass
+  Symbols ids;      ///< of the tokens, if the network's input are symbols
+  Index sequences;  ///< B concatenated sequences of equal length
+  Index position;   ///< tokens of every sequence before this pass
   bool train;
 
   Input<S> in(std::size_t i = 0) const { return view<const S>(values, node.in[i]); }
   Output<S> out() const { return view<S>(values, node.out); }
-  const Matrix<S>& weight(std::size_t i = 0) const { return *weights[node.weights[i]]; }
+  const Matrix<S>& weight(std::size_t i = 0) const { return weights[node.weights[i]].value; }
+  /// The i-th weight in compact form, or null.
+  const CompactMatrix<S>* compact_weight(std::size_t i = 0) const {
+    return weights[node.weights[i]].compact.get();
+  }
   Index steps() const { return out().cols() / sequences; }
 
   /// The operation's own state and trace.
@@ -58,8 +61,8 @@ template <class S> struct Forward {
   }
   template <class T> T& own_trace() const { return static_cast<T&>(*trace); }
 
-  template <class T> static SequenceView<T, Dynamic> view(std::vector<Matrix<S>>& buffers,
-                                                          const Slice& slice) {
+  template <class T>
+  static SequenceView<T, Dynamic> view(std::vector<Matrix<S>>& buffers, const Slice& slice) {
     Matrix<S>& buffer = buffers[slice.buffer];
     return {buffer.data() + slice.first, slice.rows, buffer.cols(), buffer.rows()};
   }
@@ -68,14 +71,14 @@ template <class S> struct Forward {
 /// The backward pass of one operation: adds to the gradients of its inputs and parameters.
 template <class S> struct Backward : Forward<S> {
   std::vector<Matrix<S>>& gradients;
-  const std::vector<Matrix<S>*>& weight_gradients;
+  std::vector<Weight<S>>& weight_gradients;
 
   Input<S> dout() const { return this->template view<const S>(gradients, this->node.out); }
   Output<S> din(std::size_t i = 0) const {
     return this->template view<S>(gradients, this->node.in[i]);
   }
   Matrix<S>& dweight(std::size_t i = 0) const {
-    return *weight_gradients[this->node.weights[i]];
+    return weight_gradients[this->node.weights[i]].value;
   }
 };
 
@@ -85,6 +88,8 @@ template <class S> struct Operation {
   virtual ~Operation() = default;
   virtual void forward(const Forward<S>& run) const = 0;
   virtual void backward(const Backward<S>& run) const = 0;
+  /// Whether forward also takes its weights in compact form.
+  virtual bool takes_compact_weights() const { return false; }
   /// What streaming keeps between passes; null for nothing.
   virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
   /// What backward needs of the forward pass besides the values; null for nothing.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/networks/operations/attention.hpp>
 #include <fastweights/networks/operations/combine.hpp>
 #include <fastweights/networks/operations/elementwise.hpp>
 #include <fastweights/networks/operations/experts.hpp>
@@ -11,3 +12,45 @@
 
 /// \file
 /// All operations of networks.
+
+#define FASTWEIGHTS_OPERATIONS(prefix, S)                     \
+  prefix template struct Apply<S, Exp>;                       \
+  prefix template struct Apply<S, Sigmoid>;                   \
+  prefix template struct Apply<S, Softplus>;                  \
+  prefix template struct Apply<S, LogSigmoid>;                \
+  prefix template struct Apply<S, Tanh>;                      \
+  prefix template struct Apply<S, Relu>;                      \
+  prefix template struct Apply<S, Square>;                    \
+  prefix template struct Activate<S, fw::Silu>;               \
+  prefix template struct Activate<S, fw::Gelu>;               \
+  prefix template struct Affine<S>;                           \
+  prefix template struct Combine<S, Combination::sum>;        \
+  prefix template struct Combine<S, Combination::difference>; \
+  prefix template struct Combine<S, Combination::product>;    \
+  prefix template struct Norm<S, NormKind::rms>;              \
+  prefix template struct Norm<S, NormKind::l2>;               \
+  prefix template struct Norm<S, NormKind::unit>;             \
+  prefix template struct Norm<S, NormKind::standardise>;      \
+  prefix template struct Gather<S>;                           \
+  prefix template struct Concatenate<S>;                      \
+  prefix template struct SumHeads<S>;                         \
+  prefix template struct Parameter<S>;                        \
+  prefix template struct Lookup<S>;                           \
+  prefix template struct Product<S>;                          \
+  prefix template struct Convolve<S>;                         \
+  prefix template struct Previous<S>;                         \
+  prefix template struct Rotate<S>;                           \
+  prefix template struct Softmax<S>;                          \
+  prefix template struct ChooseExperts<S>;                    \
+  prefix template struct SumToOne<S>;                         \
+  prefix template struct RunExperts<S, fw::Silu>;             \
+  prefix template struct RunMemory<S, KeyValueCache<S>>;      \
+  prefix template struct Network<S>;                          \
+  prefix template class Builder<S>
+
+#ifdef FASTWEIGHTS_COMPILED
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+FASTWEIGHTS_OPERATIONS(extern, float);
+FASTWEIGHTS_OPERATIONS(extern, double);
+}  // namespace fw::networks
+#endif

@@ -36,6 +36,7 @@ class State {
   Index position = 0;  ///< tokens of every sequence so far
   Index sequences = 1;
   std::vector<Member> members;
+  static constexpr auto names = fw::names("position", "sequences", "members");
 
   State() = default;
   State(State&&) = default;

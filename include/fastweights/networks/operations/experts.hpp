@@ -47,9 +47,9 @@ template <class S> Value<S> softmax(const Value<S>& x, Index groups = 1) {
 
 /// How tokens choose experts.
 struct Choice {
-  Index experts = 1;     ///< k that a token chooses
-  Index groups = 1;      ///< equal groups of experts …
-  Index best_groups = 1; ///< … of which those with the largest sum of two best scores take part
+  Index experts = 1;      ///< k that a token chooses
+  Index groups = 1;       ///< equal groups of experts …
+  Index best_groups = 1;  ///< … of which those with the largest sum of two best scores take part
 };
 
 /// Keeps the k largest of a token's scores and sets the others to 0. The choice is made by score +
@@ -107,10 +107,9 @@ Value<S> choose_experts(const Value<S>& scores, const Choice& choice,
                         const std::vector<Value<S>>& bias = {}) {
   if (choice.experts < 1 || choice.experts > scores.rows() || choice.groups < 1 ||
       scores.rows() % choice.groups != 0 || choice.best_groups < 1)
-    fw::detail::throw_invalid({scores.builder->path(), ": cannot choose ",
-                               std::to_string(choice.experts), " of ",
-                               std::to_string(scores.rows()), " experts in ",
-                               std::to_string(choice.groups), " groups"});
+    fw::detail::throw_invalid(
+        {scores.builder->path(), ": cannot choose ", std::to_string(choice.experts), " of ",
+         std::to_string(scores.rows()), " experts in ", std::to_string(choice.groups), " groups"});
   std::vector<Value<S>> in{scores};
   in.insert(in.end(), bias.begin(), bias.end());
   return scores.builder->add(ChooseExperts<S>(choice), scores.rows(), std::move(in));
@@ -241,9 +240,9 @@ Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
   std::vector<typename Op::Expert> parts;
   std::vector<std::size_t> weights;
   const auto add = [&](Index e, const std::string& name, Index rows, Index cols) {
-    weights.push_back(builder.weight(
-        names.experts + '.' + std::to_string(e) + '.' + name + ".weight", {rows, cols},
-        uniform_draw(1 / std::sqrt(double(cols)))));
+    weights.push_back(
+        builder.weight(names.experts + '.' + std::to_string(e) + '.' + name + ".weight",
+                       {rows, cols}, uniform_draw(1 / std::sqrt(double(cols)))));
     return ExpertRows{weights.size() - 1, 0, rows};
   };
   for (Index e = 0; e < routing.rows(); ++e) {
@@ -266,9 +265,10 @@ Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidde
   const Index n = routing.rows(), d = x.rows();
   std::vector<typename Op::Expert> parts;
   for (Index e = 0; e < n; ++e)
-    parts.push_back({{0, 2 * e * hidden, hidden}, {0, (2 * e + 1) * hidden, hidden}, {1, e * d, d}});
-  const std::size_t in = builder.weight(first + ".weight", {n, 2 * hidden, d},
-                                        uniform_draw(1 / std::sqrt(double(d))));
+    parts.push_back(
+        {{0, 2 * e * hidden, hidden}, {0, (2 * e + 1) * hidden, hidden}, {1, e * d, d}});
+  const std::size_t in =
+      builder.weight(first + ".weight", {n, 2 * hidden, d}, uniform_draw(1 / std::sqrt(double(d))));
   const std::size_t out = builder.weight(second + ".weight", {n, d, hidden},
                                          uniform_draw(1 / std::sqrt(double(hidden))));
   return builder.add(Op(std::move(parts), true), d, {x, routing}, {in, out});

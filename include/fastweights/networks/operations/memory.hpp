@@ -37,6 +37,7 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
 
   struct OwnTrace final : OperationTrace {
     std::vector<Checkpoints<M>> checkpoints;  // head after head of one sequence, then of the next
+    std::vector<StateOf<M>> copy;             // of a state that several queries share
   };
 
   RunMemory(M m, std::vector<Index> counts) : memory(std::move(m)), member_heads(counts) {
@@ -46,9 +47,8 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
   }
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
-    return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(
-        detail::MemoryHeads<M>{std::vector<StateOf<M>>(std::size_t(states * sequences),
-                                                       fw::initial_state(memory))});
+    return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(detail::MemoryHeads<M>{
+        std::vector<StateOf<M>>(std::size_t(states * sequences), fw::initial_state(memory))});
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -56,20 +56,19 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
 
   void forward(const Forward<S>& run) const override {
     auto& state = run.template own_state<detail::MemoryHeads<M>>();
-    auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
+    auto& trace = run.template own_trace<OwnTrace>();
     fw::detail::check_heads(run.node.path, state.heads, states * run.sequences, memory);
-    if (run.train) checkpoints.resize(std::size_t(heads * run.sequences));
+    if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences));
     const Index shared = heads / states;
     for (Index b = 0; b < run.sequences; ++b)
-      for (Index h = 0; h < heads; ++h) {
-        StateOf<M>& own = state.heads[std::size_t(b * states + h / shared)];
-        // The last query of a state does the writing; those before it work on a copy.
-        if ((h + 1) % shared == 0) {
-          scan(run, own, h, b, checkpoints);
-        } else {
-          StateOf<M> copy = own;
-          scan(run, copy, h, b, checkpoints);
-        }
+      for (Index i = 0; i < states; ++i) {
+        StateOf<M>& own = state.heads[std::size_t(b * states + i)];
+        if (shared == 1)
+          scan(run, own, i, b, trace);
+        else if (!(can_read_apart && !run.train && run.steps() == 1))
+          scan_copies(run, own, i, b, trace);
+        else if constexpr (can_read_apart)
+          write_and_read(run, own, i, b);
       }
   }
 
@@ -95,14 +94,43 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
   }
 
  private:
-  void scan(const Forward<S>& run, StateOf<M>& state, Index h, Index b,
-            std::vector<Checkpoints<M>>& checkpoints) const {
+  static constexpr bool can_read_apart = PureRead<M> && !reads_first<M>();
+
+  // The last query of a state scans it; those before it scan a copy.
+  void scan_copies(const Forward<S>& run, StateOf<M>& own, Index i, Index b,
+                   OwnTrace& trace) const {
+    const Index shared = heads / states, last = (i + 1) * shared - 1;
+    for (Index h = i * shared; h < last; ++h) {
+      trace.copy.assign(1, own);  // reuses the storage
+      scan(run, trace.copy[0], h, b, trace);
+    }
+    scan(run, own, last, b, trace);
+  }
+
+  // One token: written once, and read with every query.
+  void write_and_read(const Forward<S>& run, StateOf<M>& own, Index i, Index b) const {
+    using fw::detail::token_at;
+    const auto signature = memory.signature();
+    const Index shared = heads / states;
+    fw::write(memory, own,
+              token_at<WriteToken<M>>(inputs<WriteSequence<M>, 0>(run, run.values, i * shared, b),
+                                      signature.write(), 0));
+    for (Index h = i * shared; h < (i + 1) * shared; ++h)
+      fw::read(
+          memory, std::as_const(own),
+          token_at<ReadToken<M>>(inputs<ReadSequence<M>, writes>(run, run.values, h, b),
+                                 signature.read(), 0),
+          token_at<OutToken<M>>(output<OutSequence<M>>(run, run.values, h, b), signature.out(), 0));
+  }
+
+  void scan(const Forward<S>& run, StateOf<M>& state, Index h, Index b, OwnTrace& trace) const {
     const auto writes_of = inputs<WriteSequence<M>, 0>(run, run.values, h, b);
     const auto reads_of = inputs<ReadSequence<M>, writes>(run, run.values, h, b);
     const auto out = output<OutSequence<M>>(run, run.values, h, b);
     if constexpr (Differentiable<M>) {
       if (run.train) {
-        fw::scan(memory, state, writes_of, reads_of, out, checkpoints[std::size_t(b * heads + h)]);
+        fw::scan(memory, state, writes_of, reads_of, out,
+                 trace.checkpoints[std::size_t(b * heads + h)]);
         return;
       }
     }

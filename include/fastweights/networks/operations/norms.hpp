@@ -5,8 +5,8 @@
 /// \file
 /// Norms of values, each of `groups` equal parts by itself, without weights:
 ///
-///     rms(x) = x / √(mean x² + ε)        l2(x) = x / √(Σ x² + ε)        unit(x) = x / max(√(Σ x²), ε)
-///     standardise(x) = (x − mean x) / √(var x + ε)
+///     rms(x) = x / √(mean x² + ε)        l2(x) = x / √(Σ x² + ε)        unit(x) = x / max(√(Σ x²),
+///     ε) standardise(x) = (x − mean x) / √(var x + ε)
 ///
 /// and with weights: rms_norm, layer_norm.
 
@@ -93,10 +93,10 @@ template <class S> Value<S> standardise(const Value<S>& x, Index groups, double 
 
 struct NormOptions {
   double epsilon = 1e-6;
-  Index groups = 1;         ///< equal parts of x with a norm each
-  bool shared = false;      ///< all groups have the same weights
-  bool plus_one = false;    ///< the weights are stored minus one
-  bool bias = false;        ///< of a layer norm
+  Index groups = 1;       ///< equal parts of x with a norm each
+  bool shared = false;    ///< all groups have the same weights
+  bool plus_one = false;  ///< the weights are stored minus one
+  bool bias = false;      ///< of a layer norm
 };
 
 /// w ⊙ rms(x), with the weights `name`.weight.

@@ -14,7 +14,8 @@ template <class S> struct RecentTokens {
   static constexpr auto names = fw::names("recent");
 };
 
-/// A depthwise causal convolution, y_t = Σ_j w_j ⊙ x_{t−K+1+j}: see layers/projections/causal_conv.hpp.
+/// A depthwise causal convolution, y_t = Σ_j w_j ⊙ x_{t−K+1+j}: see
+/// layers/projections/causal_conv.hpp.
 template <class S> struct Convolve final : Operation<S> {
   Index kernel, channels;
 
@@ -104,11 +105,11 @@ template <class S> struct Previous final : Operation<S> {
   void backward(const Backward<S>& run) const override {
     const Index steps = run.steps();
     for (Index b = 0; b < run.sequences; ++b)
-      run.din().middleCols(b * steps, steps - 1) +=
-          run.dout().middleCols(b * steps + 1, steps - 1);
+      run.din().middleCols(b * steps, steps - 1) += run.dout().middleCols(b * steps + 1, steps - 1);
   }
 };
-template <class S> Value<S> previous(const Value<S>& x, const std::string& state_name = "previous") {
+template <class S>
+Value<S> previous(const Value<S>& x, const std::string& state_name = "previous") {
   return x.builder->add(Previous<S>(x.rows()), x.rows(), {x}, {}, state_name);
 }
 
@@ -165,11 +166,13 @@ template <class S> struct Rotate final : Operation<S> {
   }
 };
 template <class S>
-Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta, bool adjacent = false) {
+Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta,
+                bool adjacent = false) {
   if (rotated % 2 != 0 || rotated < 0 || rotated * heads > x.rows())
     fw::detail::throw_invalid({x.builder->path(), ": ", std::to_string(rotated),
                                " entries of a head are to rotate, expected an even number of at "
-                               "most ", std::to_string(x.rows() / heads)});
+                               "most ",
+                               std::to_string(x.rows() / heads)});
   if (rotated == 0) return x;
   return x.builder->add(Rotate<S>(heads, rotated, theta, adjacent), x.rows(), {x});
 }

@@ -28,8 +28,13 @@ Value<S> parameter(Builder<S>& builder, const std::string& name, Index n,
 
 /// The columns of a table for the symbols that the network is given.
 template <class S> struct Lookup final : Operation<S> {
+  bool takes_compact_weights() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
+    if (const auto* compact = run.compact_weight()) {
+      for (Index t = 0; t < y.cols(); ++t) compact->copy_row(run.ids[std::size_t(t)], y.col(t));
+      return;
+    }
     for (Index t = 0; t < y.cols(); ++t)
       y.col(t) = run.weight().row(run.ids[std::size_t(t)]).transpose();
   }
@@ -43,14 +48,15 @@ template <class S>
 Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, Index d) {
   builder.take_symbols(symbols);
   const auto draw = [](double, double normal) { return 0.02 * normal; };
-  return builder.add(Lookup<S>{}, d, {},
-                     {builder.weight(name + ".weight", {symbols, d}, draw)});
+  return builder.add(Lookup<S>{}, d, {}, {builder.weight(name + ".weight", {symbols, d}, draw)});
 }
 
 /// y = W x
 template <class S> struct Product final : Operation<S> {
+  bool takes_compact_weights() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
+    if (const auto* compact = run.compact_weight()) return compact->multiply(run.in(), y);
     y.setZero();
     // Partial sums of 32 products give the same bits for one token as for many.
     fw::detail::ProductBlocks sums = fw::detail::all_at_once;
@@ -70,8 +76,8 @@ template <class S>
 Value<S> linear(const Value<S>& x, const std::string& name, Index rows, bool bias = false) {
   const Draw draw = uniform_draw(1 / std::sqrt(double(x.rows())));
   Builder<S>& builder = *x.builder;
-  const Value<S> y =
-      builder.add(Product<S>{}, rows, {x}, {builder.weight(name + ".weight", {rows, x.rows()}, draw)});
+  const Value<S> y = builder.add(Product<S>{}, rows, {x},
+                                 {builder.weight(name + ".weight", {rows, x.rows()}, draw)});
   return bias ? y + parameter(builder, name + ".bias", rows, draw) : y;
 }
 

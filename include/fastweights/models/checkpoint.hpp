@@ -1,0 +1,145 @@
+#pragma once
+
+#include <fastweights/io/safetensors_reader.hpp>
+#include <fastweights/models/config.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace fw::inline FASTWEIGHTS_ABI::models {
+
+/// An error of a checkpoint folder. The message names the file and, if there is one, the tensor.
+class CheckpointError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// How the names in a folder become those of a model: the first of `replaced` that a name begins
+/// with is replaced, and names that begin with one of `ignored` are left out.
+struct NameTable {
+  std::vector<std::pair<std::string, std::string>> replaced = {{"model.language_model.", "model."}};
+  std::vector<std::string> ignored = {"mtp.", "model.visual."};
+};
+
+/// A model's folder as it is published: config.json, and model.safetensors or the shards that
+/// model.safetensors.index.json lists. Only headers are read at first; a tensor is read when it is
+/// asked for. No file outside of the folder is opened: an index may name plain files only.
+/// All functions throw CheckpointError, or fw::io::SafeTensorsError of one of the files.
+class Checkpoint {
+ public:
+  static Checkpoint read(const std::filesystem::path& folder, const NameTable& table = {}) {
+    return Checkpoint(folder, table);
+  }
+
+  const Config& config() const { return config_; }
+  const std::filesystem::path& folder() const { return folder_; }
+
+  bool contains(const std::string& name) const { return tensors_.contains(name); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& [name, place] : tensors_) all.push_back(name);
+    return all;
+  }
+  io::Shape shape(const std::string& name) const {
+    const Place& place = tensors_.at(name);
+    return shards_[place.shard].shape(place.name);
+  }
+  io::DType dtype(const std::string& name) const {
+    const Place& place = tensors_.at(name);
+    return shards_[place.shard].dtype(place.name);
+  }
+  template <class S> std::vector<S> values(const std::string& name) const {
+    const Place& place = tensors_.at(name);
+    return shards_[place.shard].template values<S>(place.name);
+  }
+
+ private:
+  struct Place {
+    std::size_t shard;
+    std::string name;  // in the file
+  };
+
+  Checkpoint(const std::filesystem::path& folder, const NameTable& table)
+      : folder_(folder), config_(Config::parse(text_of("config.json"), path_of("config.json"))) {
+    const bool is_sharded = exists("model.safetensors.index.json");
+    if (is_sharded && exists("model.safetensors"))
+      fail("model.safetensors", "stands beside model.safetensors.index.json, expected one of them");
+    if (is_sharded)
+      read_shards(table);
+    else
+      add_shard("model.safetensors", table, nullptr);
+  }
+
+  void read_shards(const NameTable& table) {
+    const std::string index = "model.safetensors.index.json";
+    const auto json = nlohmann::json::parse(text_of(index), nullptr, false);
+    if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+      fail(index, "expected an object with a weight_map");
+    std::map<std::string, std::map<std::string, bool>> files;  // file, its tensors
+    for (const auto& [name, file] : json["weight_map"].items()) {
+      if (!file.is_string() || !is_plain(file.get<std::string>()))
+        fail(index, "tensor " + name.substr(0, 60) + ": expected the name of a file in the folder");
+      files[file.get<std::string>()][name] = true;
+    }
+    for (const auto& [file, names] : files) add_shard(file, table, &names);
+  }
+
+  // `listed`: the names that the index says are in the file.
+  void add_shard(const std::string& file, const NameTable& table,
+                 const std::map<std::string, bool>* listed) {
+    if (!exists(file)) fail(file, "is missing");
+    shards_.push_back(io::SafeTensors::read(folder_ / file));
+    if (listed != nullptr) {
+      for (const auto& [name, is_listed] : *listed)
+        if (!shards_.back().contains(name))
+          fail(file, "tensor " + name.substr(0, 60) + " is in the index, but not in the file");
+    }
+    for (const std::string& name : shards_.back().names()) {
+      if (listed != nullptr && !listed->contains(name))
+        fail(file, "tensor " + name.substr(0, 60) + " is in the file, but not in the index");
+      const auto begins = [&name](const std::string& prefix) { return name.starts_with(prefix); };
+      if (std::any_of(table.ignored.begin(), table.ignored.end(), begins)) continue;
+      std::string own = name;
+      for (const auto& [from, to] : table.replaced)
+        if (name.starts_with(from)) {
+          own = to + name.substr(from.size());
+          break;
+        }
+      if (!tensors_.emplace(own, Place{shards_.size() - 1, name}).second)
+        fail(file, "tensor " + own.substr(0, 60) + " is there twice");
+    }
+  }
+
+  // Neither a path, nor a name of the folder itself or of the one above it.
+  static bool is_plain(const std::string& file) {
+    return !file.empty() && file.ends_with(".safetensors") &&
+           file.find_first_of("/\\:") == std::string::npos && file.find('\0') == std::string::npos;
+  }
+
+  bool exists(const std::string& file) const { return std::filesystem::exists(folder_ / file); }
+  std::string path_of(const std::string& file) const { return (folder_ / file).string(); }
+
+  std::string text_of(const std::string& file) const {
+    constexpr std::uintmax_t limit = 16 << 20;  // bounds what a hostile file can cost
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(folder_ / file, error);
+    if (error) fail(file, "cannot be read: " + error.message());
+    if (size > limit) fail(file, "has more than 16 MiB");
+    std::string text(size, '\0');
+    std::ifstream stream(folder_ / file, std::ios::binary);
+    stream.read(text.data(), static_cast<std::streamsize>(size));
+    if (!stream) fail(file, "cannot be read");
+    return text;
+  }
+
+  [[noreturn]] void fail(const std::string& file, const std::string& what) const {
+    fw::detail::raise<CheckpointError>(path_of(file) + ": " + what);
+  }
+
+  std::filesystem::path folder_;
+  Config config_;
+  std::vector<io::SafeTensors> shards_;
+  std::map<std::string, Place> tensors_;
+};
+
+}  // namespace fw::models

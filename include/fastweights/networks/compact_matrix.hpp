@@ -1,0 +1,140 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/core/views.hpp>
+#include <fastweights/kernels/simd/prefetch.hpp>
+#include <fastweights/kernels/simd/stored.hpp>
+#include <fastweights/math/products.hpp>
+#include <variant>
+#include <vector>
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// How a compact matrix keeps its entries: as they are, as bfloat16, or as 8-bit integers with one
+/// scale per row (the largest entry of a row is ±127).
+enum class Storage { same, bfloat16, int8 };
+
+/// A matrix for products with few columns, whose time is that of reading the matrix. Rows are kept
+/// in panels, column by column, so a product reads memory in order and sums in registers. The
+/// arithmetic is that of S. With OpenMP, Eigen::nbThreads() threads share the panels.
+template <class S> class CompactMatrix {
+ public:
+  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+
+  CompactMatrix(const Matrix& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
+    if (storage == Storage::same) fill<S>(m);
+    if (storage == Storage::bfloat16) fill<Eigen::bfloat16>(m);
+    if (storage == Storage::int8) fill<std::int8_t>(m);
+  }
+
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  Index bytes() const {
+    return std::visit([](const auto& e) { return Index(e.size() * sizeof(e[0])); }, entries_) +
+           Index(scales_.size()) * Index(sizeof(S));
+  }
+
+  /// y = M x. Does not allocate for up to 4 columns.
+  template <class X, class Y> void multiply(const X& x, Y&& y) const {
+    std::visit(
+        [&]<class T>(const std::vector<T>& entries) {
+          const Index panels = (rows_ + height - 1) / height;
+          const Index threads = std::min<Index>(
+              x.cols() * rows_ * cols_ < 1 << 16 ? 1 : Index(Eigen::nbThreads()), panels);
+          for_each_head(threads, threads > 1, [&](Index i) {
+            for (Index p = panels * i / threads; p < panels * (i + 1) / threads; ++p)
+              multiply_panel(entries.data() + p * height * cols_, p, x, y);
+          });
+        },
+        entries_);
+  }
+
+  /// to = row i
+  template <class To> void copy_row(Index i, To&& to) const {
+    std::visit(
+        [&]<class T>(const std::vector<T>& entries) {
+          const T* from = entries.data() + i / height * height * cols_ + i % height;
+          for (Index j = 0; j < cols_; ++j)
+            to[j] = fw::detail::converted<S>(from[j * height]) * scale(i);
+        },
+        entries_);
+  }
+
+ private:
+  using Column = fw::detail::Rows<S, 4>;
+  static constexpr Index height = Column::size;
+  static constexpr Index most_columns = 4;  // of a product that needs no scratch
+
+  S scale(Index row) const { return scales_.empty() ? S(1) : scales_[std::size_t(row)]; }
+
+  template <class T> void fill(const Matrix& m) {
+    const Index panels = (rows_ + height - 1) / height;
+    std::vector<T> entries(std::size_t(panels * height * cols_), T(0));
+    if constexpr (std::is_same_v<T, std::int8_t>)
+      for (Index i = 0; i < rows_; ++i) {
+        const S largest = m.row(i).cwiseAbs().maxCoeff();
+        scales_.push_back(largest > S(0) ? largest / S(127) : S(1));
+      }
+    for (Index i = 0; i < rows_; ++i)
+      for (Index j = 0; j < cols_; ++j) {
+        T& to = entries[std::size_t(i / height * height * cols_ + j * height + i % height)];
+        if constexpr (std::is_same_v<T, std::int8_t>)
+          to = static_cast<T>(std::lround(double(m(i, j) / scale(i))));
+        else
+          to = static_cast<T>(m(i, j));
+      }
+    entries_ = std::move(entries);
+  }
+
+  template <class T, class X, class Y>
+  void multiply_panel(const T* panel, Index p, const X& x, Y& y) const {
+    Index t = 0;
+    if (x.cols() <= 2 * most_columns) {
+      for (; t + 4 <= x.cols(); t += 4) multiply_columns<4>(panel, p, x, y, t);
+      for (; t + 2 <= x.cols(); t += 2) multiply_columns<2>(panel, p, x, y, t);
+      for (; t < x.cols(); ++t) multiply_columns<1>(panel, p, x, y, t);
+    } else {
+      multiply_converted(panel, p, x, y);
+    }
+  }
+
+  template <int columns, class T, class X, class Y>
+  void multiply_columns(const T* panel, Index p, const X& x, Y& y, Index t) const {
+    Column sums[columns];
+    for (Column& sum : sums) sum = Column::all(S(0));
+    for (Index j = 0; j < cols_; ++j) {
+      const Column column = fw::detail::Stored<Column>::load(panel + j * height);
+      for (int c = 0; c < columns; ++c) sums[c].add(column, x(j, t + c));
+    }
+    S out[height];
+    const Index count = std::min(height, rows_ - p * height);
+    for (int c = 0; c < columns; ++c) {
+      sums[c].store(out);
+      for (Index i = 0; i < count; ++i) y(p * height + i, t + c) = out[i] * scale(p * height + i);
+    }
+  }
+
+  // Many columns: the panel as a matrix of S, for Eigen's product.
+  template <class T, class X, class Y>
+  void multiply_converted(const T* panel, Index p, const X& x, Y& y) const {
+    const Index count = std::min(height, rows_ - p * height);
+    S* buffer = fw::detail::thread_buffer<S, CompactMatrix>(height * cols_);
+    for (Index j = 0; j < cols_; ++j)
+      for (Index i = 0; i < height; ++i)
+        buffer[j * height + i] = fw::detail::converted<S>(panel[j * height + i]);
+    const auto converted = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
+        buffer, count, cols_, Eigen::OuterStride<>(height));
+    auto rows = y.middleRows(p * height, count);
+    fw::detail::set_product(rows, converted, x, fw::detail::all_at_once);
+    if (!scales_.empty())
+      for (Index i = 0; i < count; ++i) rows.row(i) *= scale(p * height + i);
+  }
+
+  Index rows_, cols_;
+  std::variant<std::vector<S>, std::vector<Eigen::bfloat16>, std::vector<std::int8_t>> entries_;
+  std::vector<S> scales_;  // of rows, for int8
+};
+
+}  // namespace fw::networks

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <fastweights/networks/compact_matrix.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+template <class S> using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
+
+/// How the entries of a weight are drawn by Network::initialise.
+using Draw = std::function<double(double uniform, double normal)>;
+inline Draw constant_draw(double value) {
+  return [value](double, double) { return value; };
+}
+inline Draw uniform_draw(double bound) {
+  return [bound](double uniform, double) { return bound * (2 * uniform - 1); };
+}
+
+/// A parameter under its published name. `axes` is its shape in a file, where axes of length 1 do
+/// not count; the matrix has the last axis as columns and the others as rows. It is empty until the
+/// weights are drawn or loaded, and again if `compact` takes its place.
+template <class S> struct Weight {
+  Matrix<S> value;
+  std::string name;
+  std::vector<Index> axes;
+  Draw draw;
+  std::shared_ptr<const CompactMatrix<S>> compact;
+  static constexpr auto names = fw::names("value", "name", "axes", "draw", "compact");
+
+  Index cols() const { return axes.size() == 1 ? 1 : axes.back(); }
+  Index rows() const {
+    Index rows = 1;
+    for (std::size_t i = 0; i + (axes.size() > 1) < axes.size(); ++i) rows *= axes[i];
+    return rows;
+  }
+};
+
+}  // namespace fw::networks
