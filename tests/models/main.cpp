@@ -65,8 +65,7 @@ struct Inputs {
 template <class S>
 Matrix<S> run(const Network<S>& network, fw::networks::State& state, const Inputs& in,
               typename Network<S>::Trace& trace, fw::Pass pass) {
-  Matrix<S> y =
-      Matrix<S>::Constant(network.outputs(), in.sequences * in.steps, S(std::nan("")));
+  Matrix<S> y = Matrix<S>::Constant(network.outputs(), in.sequences * in.steps, S(std::nan("")));
   if (in.x.rows() > 0)
     network.forward(state, in.x.cast<S>().eval(), y, trace, pass);
   else
@@ -92,7 +91,8 @@ class Directory {
   // Prints the line; false if an error is above its limit.
   bool check() {
     Network<double> network = architecture_.in_double(*config_);
-    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"));
+    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"),
+                             architecture_.is_ignored);
     fw::networks::State state = network.initial_state(in_.sequences);
     Network<double>::Trace trace;
     const Matrix<double> y = run(network, state, in_, trace, fw::Pass::train);
@@ -156,8 +156,11 @@ class Directory {
     }
     return worst;
   }
-  // Names of modules and of the checkpoint may differ in their first part.
-  std::string reference_path(const std::string& path) const {
+  // Names of modules and of the checkpoint may differ in their first part, and in known others.
+  std::string reference_path(std::string path) const {
+    for (const auto& [ours, reference] : architecture_.renamed)
+      if (const std::size_t at = path.find(ours); at != std::string::npos)
+        path.replace(at, ours.size(), reference);
     if (vectors_.contains(path + ".out")) return path;
     const std::string other = "model" + path.substr(std::min(path.size(), path.find('.')));
     return vectors_.contains(other + ".out") ? other : "";
@@ -174,10 +177,10 @@ class Directory {
         const Index count = std::min(piece, in_.steps - t);
         const Matrix<double> y = run(network, state, in_.part(t, count), trace, fw::Pass::infer);
         for (Index b = 0; b < in_.sequences; ++b)
-          worst = std::max(worst, (y.middleCols(b * count, count) -
-                                   whole.middleCols(b * in_.steps + t, count))
-                                      .cwiseAbs()
-                                      .maxCoeff());
+          worst = std::max(
+              worst, (y.middleCols(b * count, count) - whole.middleCols(b * in_.steps + t, count))
+                         .cwiseAbs()
+                         .maxCoeff());
       }
       worst = std::max(worst, states_error(state));
       static_cast<void>(final_state);
@@ -216,7 +219,8 @@ class Directory {
 
   double float_error() const {
     Network<float> network = architecture_.in_float(*config_);
-    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"));
+    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"),
+                             architecture_.is_ignored);
     fw::networks::State state = network.initial_state(in_.sequences);
     Network<float>::Trace trace;
     return worst_error(run(network, state, in_, trace, fw::Pass::infer).cast<double>().eval(),
@@ -257,7 +261,8 @@ class Directory {
              path.find("blocks" + layer) != std::string::npos;
     };
     std::vector<Matrix<double>> ours;
-    const std::string member = leaf_name(kind);
+    const auto own = architecture_.leaves.find(kind);
+    const std::string member = own != architecture_.leaves.end() ? own->second : leaf_name(kind);
     for (const auto& [path, leaf] : leaves)
       if (path.ends_with(member) && is_of_layer(path) &&
           (kind != "conv_state" || path.find("conv") != std::string::npos))
@@ -292,9 +297,13 @@ class Directory {
             for (Index k = 0; k < n(2); ++k, ++i)
               if (k > 0) compare(recent(c, b * (n(2) - 1) + k - 1), i);
     } else if (kind == "keys" || kind == "values") {  // [B, H, T, d]
-      for (const Matrix<double>& head : ours)
+      for (const Matrix<double>& head : ours) {
+        if (head.rows() < n(3) || head.cols() < n(2)) return INFINITY;
+        // Latent attention: our keys are those of the reference, then its values.
+        const Index first = kind == "values" ? head.rows() - n(3) : 0;
         for (Index t = 0; t < n(2); ++t)
-          for (Index d = 0; d < n(3); ++d, ++i) compare(head(d, t), i);
+          for (Index d = 0; d < n(3); ++d, ++i) compare(head(first + d, t), i);
+      }
     } else {  // [B, H, rows, columns]
       for (const Matrix<double>& head : ours)
         for (Index r = 0; r < n(2); ++r)

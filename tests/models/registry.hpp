@@ -16,6 +16,12 @@ struct Architecture {
   Build<float> in_float;
   /// Whether the rows of a state in the reference are values and its columns keys, as in our W.
   bool states_by_value = false;
+  /// Leaves of our state by the names in the reference, where they are not the usual ones.
+  std::map<std::string, std::string> leaves = {};
+  /// Parts of our modules' paths that have another name in the reference.
+  std::map<std::string, std::string> renamed = {};
+  /// Tensors of the checkpoint that the network does not have.
+  std::function<bool(const std::string&)> is_ignored = {};
 };
 
 inline std::map<std::string, Architecture>& registry() {

@@ -30,6 +30,11 @@ class Config {
     const auto found = json_.find(name);
     return found != json_.end() && !found->is_null();
   }
+  /// Whether the entry is null, which some sources take as another value than their default.
+  bool is_null(const std::string& name) const {
+    return json_.contains(name) && json_.at(name).is_null();
+  }
+  bool is_list(const std::string& name) const { return has(name) && json_.at(name).is_array(); }
   /// A size: 1 to 2^31.
   Index size(const std::string& name) const {
     at(name);
@@ -67,6 +72,10 @@ class Config {
     if (!has(name)) return otherwise;
     if (!json_[name].is_string()) fail(name, "expected a text");
     return json_[name].get<std::string>();
+  }
+  /// Whether the entry is this text; it may be of another type, such as a size or "auto".
+  bool is_text(const std::string& name, const char* value) const {
+    return has(name) && json_.at(name) == value;
   }
   /// The texts of a list, such as layer_types.
   std::vector<std::string> texts(const std::string& name) const {

@@ -12,17 +12,49 @@ using namespace fw::networks;
 
 /// What a model's builder needs besides its config.json.
 struct ModelOptions {
-  Index context = 0;  ///< tokens that attention can look back; 0: max_position_embeddings
+  Index context = 0;  ///< tokens that attention can look back; 0: as many as it was trained on
 };
 
 inline Index context_of(const Config& c, const ModelOptions& options) {
-  return options.context > 0 ? options.context : c.size("max_position_embeddings", 4096);
+  if (options.context > 0) return options.context;
+  return c.size("max_position_embeddings", c.size("model_max_length", 4096));
+}
+
+/// θ of rotary positions; fails if they are not of the plain kind.
+inline double rope_theta(const Config& c, double otherwise) {
+  const Config rope = c.part(c.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
+  rope.expect("rope_type", {"default"});
+  rope.expect("type", {"default"});
+  const double theta = rope.number("rope_theta", c.number("rope_theta", otherwise));
+  if (!(theta > 0)) c.fail("rope_theta", "expected a positive number");
+  return theta;
+}
+
+/// The embedding of vocab_size tokens. That of pad_token_id, which may count from the end, is not
+/// learned.
+template <class S>
+Value<S> token_embedding(Builder<S>& net, const Config& c, const std::string& name) {
+  const Index tokens = c.size("vocab_size");
+  const double padding = c.number("pad_token_id", double(tokens));
+  if (!(std::abs(padding) <= double(tokens))) c.fail("pad_token_id", "expected a token");
+  return embedding(net, name, tokens, c.size("hidden_size"),
+                   Index(padding) + (padding < 0 ? tokens : 0));
 }
 
 /// A gated feed-forward layer: down(silu(gate x) ⊙ up x). Shazeer 2020, arXiv 2002.05202, eq. 6.
-template <class S> Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}) {
-  return linear(silu(linear(x, names.gate, hidden)) * linear(x, names.up, hidden), names.down,
-                x.rows());
+template <class S>
+Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}, bool bias = false) {
+  return linear(silu(linear(x, names.gate, hidden, bias)) * linear(x, names.up, hidden, bias),
+                names.down, x.rows(), bias);
+}
+
+/// The logarithm of softplus_decay.
+template <class S>
+Value<S> softplus_log_decay(const Value<S>& x, Index heads, const std::string& a_log = "A_log",
+                            const std::string& bias = "dt_bias") {
+  Builder<S>& net = *x.builder;
+  const auto draw = [](double uniform, double) { return std::log(1 + 15 * uniform); };
+  return -(softplus(x + parameter(net, bias, x.rows())) * exp(parameter(net, a_log, heads, draw)));
 }
 
 /// The decay factor of the gated delta rules and Mamba-2: exp(−exp(A_log) softplus(x + dt_bias)),
@@ -30,10 +62,7 @@ template <class S> Value<S> swiglu(const Value<S>& x, Index hidden, const Expert
 template <class S>
 Value<S> softplus_decay(const Value<S>& x, Index heads, const std::string& a_log = "A_log",
                         const std::string& bias = "dt_bias") {
-  Builder<S>& net = *x.builder;
-  const auto draw = [](double uniform, double) { return std::log(1 + 15 * uniform); };
-  return exp(
-      -(softplus(x + parameter(net, bias, x.rows())) * exp(parameter(net, a_log, heads, draw))));
+  return exp(softplus_log_decay(x, heads, a_log, bias));
 }
 
 }  // namespace fw::models

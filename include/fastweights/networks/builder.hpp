@@ -80,6 +80,18 @@ template <class S> class Builder {
     return program_.buffer_rows[value.slice.buffer];
   }
 
+  /// Whether a value is the same for all tokens: a parameter, or computed from parameters alone.
+  bool is_constant(const Value<S>& value) const { return program_.is_constant[value.slice.buffer]; }
+
+  /// Gives the module `with` the weights that the module `of` has so far, under their names. Its
+  /// states are its own.
+  void share_weights(const std::string& of, const std::string& with) {
+    const std::string from = of + '.';
+    for (auto known = index_of_.lower_bound(from);
+         known != index_of_.end() && known->first.starts_with(from); ++known)
+      index_of_[with + '.' + known->first.substr(from.size())] = known->second;
+  }
+
   void enter(const std::string& scope) { scopes_.push_back(scope); }
   void leave() { scopes_.pop_back(); }
 

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <fastweights/networks/operations/attention.hpp>
+#include <fastweights/networks/operations/clamp.hpp>
 #include <fastweights/networks/operations/combine.hpp>
+#include <fastweights/networks/operations/constants.hpp>
 #include <fastweights/networks/operations/elementwise.hpp>
 #include <fastweights/networks/operations/experts.hpp>
+#include <fastweights/networks/operations/head_products.hpp>
 #include <fastweights/networks/operations/memory.hpp>
 #include <fastweights/networks/operations/norms.hpp>
 #include <fastweights/networks/operations/rows.hpp>
@@ -24,6 +27,8 @@
   prefix template struct Activate<S, fw::Silu>;               \
   prefix template struct Activate<S, fw::Gelu>;               \
   prefix template struct Affine<S>;                           \
+  prefix template struct Clamp<S>;                            \
+  prefix template struct Constants<S>;                        \
   prefix template struct Combine<S, Combination::sum>;        \
   prefix template struct Combine<S, Combination::difference>; \
   prefix template struct Combine<S, Combination::product>;    \
@@ -34,6 +39,7 @@
   prefix template struct Gather<S>;                           \
   prefix template struct Concatenate<S>;                      \
   prefix template struct SumHeads<S>;                         \
+  prefix template struct HeadProducts<S>;                     \
   prefix template struct Parameter<S>;                        \
   prefix template struct Lookup<S>;                           \
   prefix template struct Product<S>;                          \

@@ -25,8 +25,9 @@ template <class S> struct OneRow {
   EIGEN_ALWAYS_INLINE void scale(S factor) { x *= factor; }
 };
 
-/// Whether Packets<T, S> loads and stores T as packets of S. It does not where Eigen converts
-/// number by number, since compilers vectorise a loop over the lanes better.
+/// Whether Packets<T, S> loads and stores T as packets of S; 8-bit integers it only loads. It does
+/// not where Eigen converts number by number, since compilers vectorise a loop over the lanes
+/// better.
 template <class T, class S> struct Packets : std::false_type {};
 
 #ifdef EIGEN_VECTORIZE_AVX
@@ -59,6 +60,20 @@ template <> struct Packets<Eigen::half, float> : std::true_type {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, nearest));
 #else
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, nearest));
+#endif
+  }
+};
+#endif
+
+#ifdef EIGEN_VECTORIZE_AVX2
+template <> struct Packets<std::int8_t, float> : std::true_type {
+  static EIGEN_ALWAYS_INLINE Packet<float> load(const std::int8_t* from) {
+#ifdef EIGEN_VECTORIZE_AVX512
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#else
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 #endif
   }
 };

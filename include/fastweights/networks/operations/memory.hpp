@@ -25,7 +25,8 @@ template <class M> struct MemoryHeads {
 /// The heads of a memory. Its inputs are stacked heads, one value per member of the memory's
 /// signature. A member may have fewer heads than others: consecutive heads share one then. If all
 /// that is written has fewer heads than the queries, the queries share states, as in grouped-query
-/// attention. A member of several columns a token is stacked column by column.
+/// attention. A member of several columns a token is stacked column by column. If the state has
+/// slow weights, they may be inputs too, after those that are read: constants.
 template <class S, Memory M> struct RunMemory final : Operation<S> {
   using Writes = typename M::Signature::template Write<Extents>;
   using Reads = typename M::Signature::template Read<Extents>;
@@ -63,6 +64,8 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     for (Index b = 0; b < run.sequences; ++b)
       for (Index i = 0; i < states; ++i) {
         StateOf<M>& own = state.heads[std::size_t(b * states + i)];
+        for_each_slow(run, run.values, own, i,
+                      [](auto weights, const auto& given) { weights = given; });
         if (shared == 1)
           scan(run, own, i, b, trace);
         else if (!(can_read_apart && !run.train && run.steps() == 1))
@@ -87,6 +90,8 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
                        output<OutGradSequence<M>>(run, gradients, h, b), dstate,
                        inputs<WriteGradSequence<M>, 0>(run, gradients, h, b),
                        inputs<ReadGradSequence<M>, writes>(run, gradients, h, b));
+          for_each_slow(run, gradients, dstate, h * states / heads,
+                        [](const auto& dweights, auto given) { given += dweights; });
         }
     } else {
       fw::detail::throw_invalid({run.node.path, ": ", M::name, " has no gradients"});
@@ -95,6 +100,31 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
 
  private:
   static constexpr bool can_read_apart = PureRead<M> && !reads_first<M>();
+
+  // Calls f(entries of the state's slow weights, their part of the input) for every slow weight.
+  template <class F>
+  void for_each_slow([[maybe_unused]] const Forward<S>& run,
+                     [[maybe_unused]] std::vector<Matrix<S>>& buffers,
+                     [[maybe_unused]] StateOf<M>& state, [[maybe_unused]] Index i,
+                     [[maybe_unused]] const F& f) const {
+    if constexpr (KeepsSlowWeights<M>) {
+      std::size_t at = writes + reads;
+      if (run.node.in.size() == at) return;
+      for_each_leaf(
+          [&](auto& leaf) {
+            const auto entries = entries_of(leaf);
+            const Slice& slice = run.node.in[at++];
+            const Index n = entries.size(), count = slice.rows / n;
+            f(entries,
+              buffers[slice.buffer].col(0).segment(slice.first + i * count / states * n, n));
+          },
+          state.slow);
+    }
+  }
+  static Eigen::Map<Eigen::Matrix<S, Dynamic, 1>> entries_of(S& number) { return {&number, 1}; }
+  template <class A> static Eigen::Map<Eigen::Matrix<S, Dynamic, 1>> entries_of(A& array) {
+    return {array.data(), array.size()};
+  }
 
   // The last query of a state scans it; those before it scan a copy.
   void scan_copies(const Forward<S>& run, StateOf<M>& own, Index i, Index b,
@@ -170,11 +200,13 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
   }
 };
 
-/// Writes the first values and reads with the last, in the order of the memory's signature. Gives
-/// the outputs of all heads.
+/// Writes the first values and reads with the second, in the order of the memory's signature. Gives
+/// the outputs of all heads. `slow` are the memory's slow weights, if they are learned: constants,
+/// for every state or for several.
 template <Memory M, class S = typename M::Scalar>
 Value<S> memory(const M& rule, const std::vector<Value<S>>& written,
-                const std::vector<Value<S>>& queries, const std::string& state_name = "memory") {
+                const std::vector<Value<S>>& queries, const std::string& state_name = "memory",
+                const std::vector<Value<S>>& slow = {}) {
   Builder<S>& builder = *written.at(0).builder;
   const std::string path = builder.path(state_name);
   auto sizes = rule.signature();
@@ -206,6 +238,23 @@ Value<S> memory(const M& rule, const std::vector<Value<S>>& written,
     if (operation.heads % each != 0 || (operation.heads % operation.states != 0))
       fw::detail::throw_invalid({path, ": ", std::to_string(each), " heads do not divide ",
                                  std::to_string(operation.heads)});
+  if constexpr (KeepsSlowWeights<M>) {
+    std::vector<Index> entries;  // of every slow weight
+    auto extents = rule.state_extents().slow;
+    for_each_leaf([&](const MemberExtent& e) { entries.push_back(e.rows * e.width); }, extents);
+    if (!slow.empty() && slow.size() != entries.size())
+      fw::detail::throw_mismatch(path, "the memory", Index(slow.size()), "slow weights",
+                                 Index(entries.size()), "its state");
+    for (std::size_t i = 0; i < slow.size(); ++i) {
+      if (slow[i].rows() % entries[i] != 0 || operation.states * entries[i] % slow[i].rows() != 0 ||
+          !builder.is_constant(slow[i]))
+        fw::detail::throw_invalid(
+            {path, ": slow weights must be constant and divide among the states"});
+      in.push_back(slow[i]);
+    }
+  } else if (!slow.empty()) {
+    fw::detail::throw_invalid({path, ": ", M::name, " has no slow weights"});
+  }
   auto out = sizes.out();
   const Index rows = operation.heads * std::get<0>(members(out)).rows;
   return builder.add(std::move(operation), rows, std::move(in), {}, state_name);

@@ -26,8 +26,12 @@ Value<S> parameter(Builder<S>& builder, const std::string& name, Index n,
   return builder.add(Parameter<S>{}, n, {}, {builder.weight(name, {n}, std::move(draw))});
 }
 
-/// The columns of a table for the symbols that the network is given.
+/// The columns of a table for the symbols that the network is given. The column of the symbol
+/// `padding` is not learned.
 template <class S> struct Lookup final : Operation<S> {
+  Index padding;  // negative: none
+
+  explicit Lookup(Index symbol) : padding(symbol) {}
   bool takes_compact_weights() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
@@ -41,14 +45,17 @@ template <class S> struct Lookup final : Operation<S> {
   void backward(const Backward<S>& run) const override {
     const auto dy = run.dout();
     for (Index t = 0; t < dy.cols(); ++t)
-      run.dweight().row(run.ids[std::size_t(t)]) += dy.col(t).transpose();
+      if (run.ids[std::size_t(t)] != padding)
+        run.dweight().row(run.ids[std::size_t(t)]) += dy.col(t).transpose();
   }
 };
 template <class S>
-Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, Index d) {
+Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, Index d,
+                   Index padding = -1) {
   builder.take_symbols(symbols);
   const auto draw = [](double, double normal) { return 0.02 * normal; };
-  return builder.add(Lookup<S>{}, d, {}, {builder.weight(name + ".weight", {symbols, d}, draw)});
+  return builder.add(Lookup<S>(padding), d, {},
+                     {builder.weight(name + ".weight", {symbols, d}, draw)});
 }
 
 /// y = W x
@@ -58,9 +65,9 @@ template <class S> struct Product final : Operation<S> {
     auto y = run.out();
     if (const auto* compact = run.compact_weight()) return compact->multiply(run.in(), y);
     y.setZero();
-    // Partial sums of 32 products give the same bits for one token as for many.
+    // In blocks of sums that stay in the cache.
     fw::detail::ProductBlocks sums = fw::detail::all_at_once;
-    sums.depth = 32;
+    sums.depth = 256;
     fw::detail::add_product(y, run.weight(), run.in(), sums);
   }
   void backward(const Backward<S>& run) const override {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <fastweights/models/config.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::models {
+
+/// The kind of a layer by its present name; older files have others.
+inline std::string layer_kind(const std::string& name) {
+  if (name == "mamba") return "linear_attention";
+  if (name == "attention") return "full_attention";
+  return name;
+}
+
+/// num_hidden_layers, which must not be absurd: it bounds what a hostile file can cost.
+inline Index layer_count(const Config& c) {
+  const Index layers = c.size("num_hidden_layers");
+  if (layers > 100000) c.fail("num_hidden_layers", "expected at most 100000");
+  return layers;
+}
+
+/// The kind of each of num_hidden_layers layers: the list under `name`, or usual(layer) if it is
+/// absent. Fails if the list has another length or a kind that is not supported.
+template <class F>
+std::vector<std::string> layer_kinds(const Config& c, const std::string& name,
+                                     const std::vector<std::string>& supported, const F& usual) {
+  const Index layers = layer_count(c);
+  std::vector<std::string> kinds;
+  if (c.has(name)) kinds = c.texts(name);
+  for (Index l = 0; !c.has(name) && l < layers; ++l) kinds.push_back(usual(l));
+  if (Index(kinds.size()) != layers) c.fail(name, "expected one for each of num_hidden_layers");
+  for (std::string& kind : kinds) {
+    kind = layer_kind(kind);
+    if (std::find(supported.begin(), supported.end(), kind) == supported.end())
+      c.fail(name, kind.substr(0, 40) + " is not supported");
+  }
+  return kinds;
+}
+
+}  // namespace fw::models

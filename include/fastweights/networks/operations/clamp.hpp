@@ -1,0 +1,31 @@
+#pragma once
+
+#include <fastweights/networks/builder.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// y = min(max(x, low), high), entry by entry. The gradient passes where low ≤ x ≤ high.
+template <class S> struct Clamp final : Operation<S> {
+  S low, high;
+
+  Clamp(double from, double to) : low(S(from)), high(S(to)) {}
+  void forward(const Forward<S>& run) const override {
+    run.out() = run.in().cwiseMax(low).cwiseMin(high);
+  }
+  void backward(const Backward<S>& run) const override {
+    const auto x = run.in(), dy = run.dout();
+    auto dx = run.din();
+    for (Index t = 0; t < x.cols(); ++t)
+      for (Index i = 0; i < x.rows(); ++i)
+        if (x(i, t) >= low && x(i, t) <= high) dx(i, t) += dy(i, t);
+  }
+};
+template <class S> Value<S> clamp(const Value<S>& x, double low, double high) {
+  if (!(low <= high))
+    fw::detail::throw_invalid({x.builder->path(),
+                               ": the lower limit of a clamp is above its "
+                               "upper limit"});
+  return x.builder->add(Clamp<S>(low, high), x.rows(), {x});
+}
+
+}  // namespace fw::networks

@@ -1,0 +1,16 @@
+#include <fastweights/models/bailing_hybrid.hpp>
+
+#include "registry.hpp"
+
+namespace {
+
+template <class S> fw::networks::Network<S> build(const fw::models::Config& c) {
+  return fw::models::bailing_hybrid<S>(c, {.context = test_context});
+}
+
+const Registration registered({"bailing_hybrid"}, {.in_double = build<double>,
+                                                   .in_float = build<float>,
+                                                   .leaves = {{"values", ".keys"}},
+                                                   .renamed = {{".attention", ".self_attn"}}});
+
+}  // namespace
