@@ -61,6 +61,20 @@ add_library(fastweights_development INTERFACE)
 target_link_libraries(fastweights_development INTERFACE
                       fastweights_flags fastweights::compiled fastweights::io)
 
+# What reads the tokenizer of a published model needs two more libraries. Without them, its tests and
+# its examples are left out.
+find_library(pcre2_library pcre2-8)
+find_library(utf8proc_library utf8proc)
+find_path(pcre2_include pcre2.h)
+find_path(utf8proc_include utf8proc.h)
+if(pcre2_library AND utf8proc_library AND pcre2_include AND utf8proc_include)
+  add_library(fastweights_tokenizer INTERFACE)
+  target_include_directories(fastweights_tokenizer SYSTEM INTERFACE
+                             ${pcre2_include} ${utf8proc_include})
+  target_link_libraries(fastweights_tokenizer INTERFACE fastweights_development
+                        fastweights::models ${pcre2_library} ${utf8proc_library})
+endif()
+
 if(FASTWEIGHTS_TESTS)
   enable_testing()
   add_subdirectory(tests)

@@ -4,6 +4,7 @@
 #include <fastweights/io/safetensors_reader.hpp>
 #include <fastweights/networks/network.hpp>
 #include <functional>
+#include <optional>
 #include <set>
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
@@ -46,35 +47,47 @@ std::string differences(const networks::Network<S>& network, const File& file,
   return problems;
 }
 
+template <class S, class File> void load(networks::Weight<S>& weight, const File& file) {
+  const std::vector<S> entries = file.template values<S>(weight.name);
+  using RowMajor = Eigen::Matrix<S, Dynamic, Dynamic, Eigen::RowMajor>;
+  weight.value = Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols());
+  weight.compact = nullptr;
+  if (!fw::all_finite(weight.value))
+    fw::detail::raise<io::SafeTensorsError>("load_weights: tensor " + weight.name.substr(0, 100) +
+                                            " has an entry that is not finite");
+}
+
 }  // namespace detail
+
+struct LoadOptions {
+  /// Tensors that may be there or not.
+  std::function<bool(const std::string&)> is_ignored = {};
+  /// Called before the i-th of n tensors.
+  std::function<void(std::size_t i, std::size_t n)> progress = {};
+  /// Makes the matrices of linear maps and embeddings compact, each as soon as it is loaded.
+  std::optional<networks::Storage> storage = {};
+};
 
 /// Sets the weights of a network from a file or folder (SafeTensors or Checkpoint) with the
 /// published names. Strict: throws fw::io::SafeTensorsError with a list of all tensors that are
-/// missing, unexpected or of another shape, and of a tensor with an entry that is not finite; the
-/// network is unchanged then. Tensors for which
-/// `is_ignored` is true may be there or not. float16, bfloat16, float32 and float64 are converted;
-/// one tensor is in memory twice at a time. `progress(i, n)` is called before the i-th of n.
+/// missing, unexpected or of another shape, or for a tensor with an entry that is not finite; the
+/// network is unchanged then. float16, bfloat16, float32 and float64 are converted; one tensor is
+/// in memory twice at a time.
 template <class S, class File>
 void load_weights(networks::Network<S>& network, const File& file,
-                  const std::function<bool(const std::string&)>& is_ignored = {},
-                  const std::function<void(std::size_t, std::size_t)>& progress = {}) {
-  const std::string problems = detail::differences(network, file, is_ignored);
+                  const LoadOptions& options = {}) {
+  const std::string problems = detail::differences(network, file, options.is_ignored);
   if (!problems.empty())
     fw::detail::raise<io::SafeTensorsError>("load_weights: the file does not fit the model:" +
                                             problems);
-  std::vector<networks::Matrix<S>> loaded;
-  loaded.reserve(network.weights.size());
-  for (std::size_t i = 0; i < network.weights.size(); ++i) {
-    if (progress) progress(i, network.weights.size());
-    const networks::Weight<S>& weight = network.weights[i];
-    const std::vector<S> entries = file.template values<S>(weight.name);
-    using RowMajor = Eigen::Matrix<S, Dynamic, Dynamic, Eigen::RowMajor>;
-    loaded.emplace_back(Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols()));
-    if (!fw::all_finite(loaded.back()))
-      fw::detail::raise<io::SafeTensorsError>("load_weights: tensor " + weight.name.substr(0, 100) +
-                                              " has an entry that is not finite");
+  const std::vector<bool> compressible = network.compressible();
+  std::vector<networks::Weight<S>> loaded = network.weights;
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    if (options.progress) options.progress(i, loaded.size());
+    detail::load(loaded[i], file);
+    if (options.storage && compressible[i]) loaded[i].compress(*options.storage);
   }
-  for (std::size_t i = 0; i < loaded.size(); ++i) network.weights[i].value = std::move(loaded[i]);
+  network.weights = std::move(loaded);
 }
 
 }  // namespace fw::models

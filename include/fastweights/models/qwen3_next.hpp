@@ -1,7 +1,8 @@
 #pragma once
 
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
-#include <fastweights/models/parts.hpp>
+#include <fastweights/models/grouped_attention.hpp>
+#include <fastweights/models/layer_kinds.hpp>
 
 /// \file
 /// Qwen3-Next and Qwen3.5 (text): layers of the gated delta rule (Yang, Kautz, Hatamizadeh 2024,
@@ -14,12 +15,16 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+inline double qwen_epsilon(const Config& c) { return c.number("rms_norm_eps", 1e-6); }
+
 /// The linear layers. Qwen3-Next has fused projections, whose rows are in the order of key heads.
 template <class S>
 Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_head) {
   Builder<S>& net = *x.builder;
   const Index key_heads = c.size("linear_num_key_heads"), d_k = c.size("linear_key_head_dim");
   const Index heads = c.size("linear_num_value_heads"), d_v = c.size("linear_value_head_dim");
+  if (heads % key_heads != 0)
+    c.fail("linear_num_value_heads", "expected a multiple of linear_num_key_heads");
   const Index n = heads / key_heads, keys = key_heads * d_k, values = heads * d_v;
   Value<S> qkv, z, b, a;
   if (fused_by_head) {
@@ -40,7 +45,7 @@ Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_
                             {l2(k, key_heads), v, sigmoid(b), softplus_decay(a, heads)},
                             {(1 / std::sqrt(double(d_k))) * l2(q, key_heads)});
   const Value<S> normed =
-      rms_norm(o, "norm", {.epsilon = c.number("rms_norm_eps"), .groups = heads, .shared = true});
+      rms_norm(o, "norm", {.epsilon = qwen_epsilon(c), .groups = heads, .shared = true});
   const Value<S> gated = normed * silu(z);
   net.note_module(net.path("norm"), o, gated);
   return linear(gated, "out_proj", x.rows());
@@ -49,25 +54,23 @@ Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_
 /// Attention with norms of queries and keys, partial rotary positions and an output gate.
 template <class S>
 Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& options) {
-  const Index heads = c.size("num_attention_heads"), key_heads = c.size("num_key_value_heads");
-  const Index d = c.size("head_dim", x.rows() / heads);
-  const bool bias = c.flag("attention_bias");
-  const Config rope = c.part("rope_parameters");
-  rope.expect("rope_type", {"default"});
+  const GroupedAttention o = grouped_attention_options(c, options);
+  const double theta = rope_theta(c, 10000);
+  const double part = c.part("rope_parameters")
+                          .number("partial_rotary_factor", c.number("partial_rotary_factor", 0.25));
+  if (!(part >= 0 && part <= 1)) c.fail("partial_rotary_factor", "expected 0 to 1");
   const auto positions = [&](const Value<S>& v, const std::string& norm, Index n) {
-    return rotate(
-        rms_norm(
-            v, norm,
-            {.epsilon = c.number("rms_norm_eps"), .groups = n, .shared = true, .plus_one = true}),
-        n, Index(rope.number("partial_rotary_factor", 1) * double(d)),
-        rope.number("rope_theta", 10000));
+    const NormOptions unit{
+        .epsilon = qwen_epsilon(c), .groups = n, .shared = true, .plus_one = true};
+    return rotate_part(rms_norm(v, norm, unit), n, part, theta);
   };
-  const auto [q, gate] = split_heads<2>(linear(x, "q_proj", 2 * heads * d, bias), heads, {d, d});
+  const auto [q, gate] =
+      split_heads<2>(linear(x, "q_proj", 2 * o.heads * o.d, o.bias), o.heads, {o.d, o.d});
   const Value<S> y =
-      attention(positions(q, "q_norm", heads),
-                positions(linear(x, "k_proj", key_heads * d, bias), "k_norm", key_heads),
-                linear(x, "v_proj", key_heads * d, bias), key_heads, context_of(c, options));
-  return linear(y * sigmoid(gate), "o_proj", x.rows(), bias);
+      attention(positions(q, "q_norm", o.heads),
+                positions(linear(x, "k_proj", o.key_heads * o.d, o.bias), "k_norm", o.key_heads),
+                linear(x, "v_proj", o.key_heads * o.d, o.bias), o.key_heads, o.context);
+  return linear(y * sigmoid(gate), "o_proj", x.rows(), o.bias);
 }
 
 /// Experts by softmax routing, and one that all tokens share behind a gate.
@@ -82,42 +85,44 @@ template <class S> Value<S> qwen_experts(const Value<S>& x, const Config& c) {
          shared * sigmoid(linear(x, "shared_expert_gate", 1));
 }
 
+/// The feed-forward layer of layer l: dense, or sparse as decoder_sparse_step and mlp_only_layers
+/// say.
+template <class S> Value<S> qwen_feed_forward(const Value<S>& x, const Config& c, Index l) {
+  const auto dense = c.has("mlp_only_layers") ? c.sizes("mlp_only_layers") : std::vector<Index>();
+  const bool sparse = c.count("num_experts") > 0 &&
+                      (l + 1) % c.size("decoder_sparse_step", 1) == 0 &&
+                      std::find(dense.begin(), dense.end(), l) == dense.end();
+  return sparse ? qwen_experts(x, c) : swiglu(x, c.size("intermediate_size"));
+}
+
 /// The whole model. `prefix` is in front of all names but that of lm_head.
 template <class S>
 Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
                       const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu"});
-  const bool fused = c.text("model_type") == "qwen3_next";
-  const Index d = c.size("hidden_size");
-  const NormOptions norm{.epsilon = c.number("rms_norm_eps"), .plus_one = true};
-  const std::vector<std::string> types = c.texts("layer_types");
-  const std::vector<Index> dense =
-      c.has("mlp_only_layers") ? c.sizes("mlp_only_layers") : std::vector<Index>();
-  const Index sparse_step = c.size("decoder_sparse_step", 1);
+  const bool fused = c.text("model_type") == "qwen3_next", tied = c.flag("tie_word_embeddings");
+  const NormOptions norm{.epsilon = qwen_epsilon(c), .plus_one = true};
+  const Index interval = c.size("full_attention_interval", 4);
+  const auto kinds = layer_kinds(
+      c, "layer_types", {"linear_attention", "full_attention"},
+      [&](Index l) { return (l + 1) % interval ? "linear_attention" : "full_attention"; });
   Builder<S> net;
   net.enter(prefix);
-  Value<S> x = embedding(net, "embed_tokens", c.size("vocab_size"), d);
-  for (Index l = 0; l < Index(types.size()); ++l)
+  Value<S> x = token_embedding(net, c, "embed_tokens");
+  for (Index l = 0; l < Index(kinds.size()); ++l)
     x = module("layers." + std::to_string(l), x, [&](const Value<S>& in) {
-      const bool linear_attention = types[std::size_t(l)] == "linear_attention";
-      if (!linear_attention && types[std::size_t(l)] != "full_attention")
-        c.fail("layer_types", "supported are linear_attention and full_attention");
-      const Value<S> h = in + module(linear_attention ? "linear_attn" : "self_attn",
+      const bool recurrent = kinds[std::size_t(l)] == "linear_attention";
+      const Value<S> h = in + module(recurrent ? "linear_attn" : "self_attn",
                                      rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
-                                       return linear_attention ? qwen_gated_delta_net(y, c, fused)
-                                                               : qwen_attention(y, c, options);
+                                       return recurrent ? qwen_gated_delta_net(y, c, fused)
+                                                        : qwen_attention(y, c, options);
                                      });
-      const bool sparse = c.count("num_experts") > 0 && (l + 1) % sparse_step == 0 &&
-                          std::find(dense.begin(), dense.end(), l) == dense.end();
-      return h +
-             module("mlp", rms_norm(h, "post_attention_layernorm", norm), [&](const Value<S>& y) {
-               return sparse ? qwen_experts(y, c) : swiglu(y, c.size("intermediate_size"));
-             });
+      return h + module("mlp", rms_norm(h, "post_attention_layernorm", norm),
+                        [&](const Value<S>& y) { return qwen_feed_forward(y, c, l); });
     });
   x = rms_norm(x, "norm", norm);
-  if (!c.flag("tie_word_embeddings")) net.leave();
-  return net.build(
-      linear(x, c.flag("tie_word_embeddings") ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  if (!tied) net.leave();
+  return net.build(linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
 }
 
 }  // namespace fw::models

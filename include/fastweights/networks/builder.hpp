@@ -41,7 +41,7 @@ template <class S> class Builder {
       return known->second;
     }
     double entries = 1;  // no overflow, whatever a hostile file says
-    for (const Index n : axes) entries *= double(n);
+    for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
     if (entries < 1 || entries > max_entries)
       fw::detail::throw_invalid({full, ": has too many entries, or none"});
     weights_.push_back({{}, full, std::move(axes), std::move(draw), nullptr});
@@ -62,7 +62,7 @@ template <class S> class Builder {
     node.out = new_buffer(rows, constant || Op::is_constant);
     node.weights = std::move(weights);
     node.path = path(state_name);
-    node.has_state = node.operation->initial_state(1) != nullptr;
+    node.has_state = node.operation->initial_state(0) != nullptr;  // without its memory
     program_.nodes.push_back(std::move(node));
     return {this, program_.nodes.back().out};
   }

@@ -36,16 +36,21 @@ template <class S> class CompactMatrix {
            Index(scales_.size()) * Index(sizeof(S));
   }
 
-  /// y = M x. Does not allocate for up to 4 columns.
-  template <class X, class Y> void multiply(const X& x, Y&& y) const {
+  /// y = M x. Does not allocate for up to 8 columns.
+  template <class X, class Y> void multiply(const X& x, Y&& y) const { multiply_rows(0, x, y); }
+
+  /// The same with some of M's rows: `first` and the next y.rows() − 1.
+  template <class X, class Y> void multiply_rows(Index first, const X& x, Y&& y) const {
     std::visit(
         [&]<class T>(const std::vector<T>& entries) {
-          const Index panels = (rows_ + height - 1) / height;
+          const Index begin = first / height, end = (first + y.rows() + height - 1) / height;
+          const Index panels = end - begin;
           const Index threads = std::min<Index>(
-              x.cols() * rows_ * cols_ < 1 << 16 ? 1 : Index(Eigen::nbThreads()), panels);
+              x.cols() * y.rows() * cols_ < 1 << 16 ? 1 : Index(Eigen::nbThreads()), panels);
           for_each_head(threads, threads > 1, [&](Index i) {
-            for (Index p = panels * i / threads; p < panels * (i + 1) / threads; ++p)
-              multiply_panel(entries.data() + p * height * cols_, p, x, y);
+            for (Index p = begin + panels * i / threads; p < begin + panels * (i + 1) / threads;
+                 ++p)
+              multiply_panel(Panel<T>::of(entries, p, cols_, first, y.rows()), x, y);
           });
         },
         entries_);
@@ -88,48 +93,60 @@ template <class S> class CompactMatrix {
     entries_ = std::move(entries);
   }
 
+  // Some rows of a panel: entry i of a column is row `row + i` of M and `row + i − shift` of y.
+  template <class T> struct Panel {
+    const T* entries;
+    Index row, shift, begin, end;  // of the rows, begin ≤ i < end take part
+
+    static Panel of(const std::vector<T>& all, Index p, Index cols, Index first, Index rows) {
+      const Index row = p * height;
+      return {all.data() + row * cols, row, first, std::max<Index>(0, first - row),
+              std::min(height, first + rows - row)};
+    }
+  };
+
   template <class T, class X, class Y>
-  void multiply_panel(const T* panel, Index p, const X& x, Y& y) const {
+  void multiply_panel(const Panel<T>& panel, const X& x, Y& y) const {
     Index t = 0;
     if (x.cols() <= 2 * most_columns) {
-      for (; t + 4 <= x.cols(); t += 4) multiply_columns<4>(panel, p, x, y, t);
-      for (; t + 2 <= x.cols(); t += 2) multiply_columns<2>(panel, p, x, y, t);
-      for (; t < x.cols(); ++t) multiply_columns<1>(panel, p, x, y, t);
+      for (; t + 4 <= x.cols(); t += 4) multiply_columns<4>(panel, x, y, t);
+      for (; t + 2 <= x.cols(); t += 2) multiply_columns<2>(panel, x, y, t);
+      for (; t < x.cols(); ++t) multiply_columns<1>(panel, x, y, t);
     } else {
-      multiply_converted(panel, p, x, y);
+      multiply_converted(panel, x, y);
     }
   }
 
   template <int columns, class T, class X, class Y>
-  void multiply_columns(const T* panel, Index p, const X& x, Y& y, Index t) const {
+  void multiply_columns(const Panel<T>& panel, const X& x, Y& y, Index t) const {
     Column sums[columns];
     for (Column& sum : sums) sum = Column::all(S(0));
     for (Index j = 0; j < cols_; ++j) {
-      const Column column = fw::detail::Stored<Column>::load(panel + j * height);
+      const Column column = fw::detail::Stored<Column>::load(panel.entries + j * height);
       for (int c = 0; c < columns; ++c) sums[c].add(column, x(j, t + c));
     }
     S out[height];
-    const Index count = std::min(height, rows_ - p * height);
     for (int c = 0; c < columns; ++c) {
       sums[c].store(out);
-      for (Index i = 0; i < count; ++i) y(p * height + i, t + c) = out[i] * scale(p * height + i);
+      for (Index i = panel.begin; i < panel.end; ++i)
+        y(panel.row + i - panel.shift, t + c) = out[i] * scale(panel.row + i);
     }
   }
 
   // Many columns: the panel as a matrix of S, for Eigen's product.
   template <class T, class X, class Y>
-  void multiply_converted(const T* panel, Index p, const X& x, Y& y) const {
-    const Index count = std::min(height, rows_ - p * height);
+  void multiply_converted(const Panel<T>& panel, const X& x, Y& y) const {
+    const Index count = panel.end - panel.begin, row = panel.row + panel.begin;
     S* buffer = fw::detail::thread_buffer<S, CompactMatrix>(height * cols_);
     for (Index j = 0; j < cols_; ++j)
       for (Index i = 0; i < height; ++i)
-        buffer[j * height + i] = fw::detail::converted<S>(panel[j * height + i]);
+        buffer[j * height + i] = fw::detail::converted<S>(panel.entries[j * height + i]);
     const auto converted = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
-        buffer, count, cols_, Eigen::OuterStride<>(height));
-    auto rows = y.middleRows(p * height, count);
+        buffer + panel.begin, count, cols_, Eigen::OuterStride<>(height));
+    auto rows = y.middleRows(row - panel.shift, count);
     fw::detail::set_product(rows, converted, x, fw::detail::all_at_once);
     if (!scales_.empty())
-      for (Index i = 0; i < count; ++i) rows.row(i) *= scale(p * height + i);
+      for (Index i = 0; i < count; ++i) rows.row(i) *= scale(row + i);
   }
 
   Index rows_, cols_;

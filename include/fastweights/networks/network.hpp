@@ -74,20 +74,21 @@ template <class S> struct Network {
     }
   }
 
-  /// Replaces the matrices of linear maps and embeddings by compact ones, which take less memory
-  /// and whose product with one token takes the time of reading them. The network cannot be trained
-  /// or saved then.
-  void compress(Storage storage) {
+  /// Which weights may be compact: the matrices of linear maps and embeddings.
+  std::vector<bool> compressible() const {
     std::vector<bool> fits(weights.size(), true);
     for (const Node<S>& node : program->nodes)
       for (const std::size_t i : node.weights)
         fits[i] = fits[i] && node.operation->takes_compact_weights();
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      Weight<S>& weight = weights[i];
-      if (!fits[i] || weight.value.size() == 0) continue;
-      weight.compact = std::make_shared<const CompactMatrix<S>>(weight.value, storage);
-      weight.value.resize(0, 0);
-    }
+    return fits;
+  }
+
+  /// Replaces these matrices by compact ones, which take less memory and whose product with one
+  /// token takes the time of reading them. The network cannot be trained or saved then.
+  void compress(Storage storage) {
+    const std::vector<bool> fits = compressible();
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (fits[i]) weights[i].compress(storage);
   }
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {

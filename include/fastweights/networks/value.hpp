@@ -27,11 +27,18 @@ template <class S> struct Value {
 
   /// `count` rows from row `first` on, without a copy.
   Value rows_of(Index first, Index count) const {
-    if (first < 0 || count < 1 || first + count > rows())
-      detail::throw_invalid({builder->path(), ": rows ", std::to_string(first), " to ",
-                             std::to_string(first + count), " of a value with ",
-                             std::to_string(rows())});
+    if (first < 0 || count < 1 || first > rows() - count)
+      detail::throw_invalid({builder->path(), ": ", std::to_string(count), " rows from row ",
+                             std::to_string(first), " of a value with ", std::to_string(rows())});
     return {builder, {slice.buffer, slice.first + first, count}};
+  }
+
+  /// Rows of each of `parts` equal parts, such as heads.
+  Index rows_of_part(Index parts) const {
+    if (parts < 1 || rows() % parts != 0)
+      detail::throw_invalid({builder->path(), ": ", std::to_string(rows()),
+                             " rows do not divide into ", std::to_string(parts), " equal parts"});
+    return rows() / parts;
   }
 };
 

@@ -36,6 +36,12 @@ template <class S> struct Weight {
     for (std::size_t i = 0; i + (axes.size() > 1) < axes.size(); ++i) rows *= axes[i];
     return rows;
   }
+
+  void compress(Storage storage) {
+    if (value.size() == 0) return;
+    compact = std::make_shared<const CompactMatrix<S>>(value, storage);
+    value.resize(0, 0);
+  }
 };
 
 }  // namespace fw::networks

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fastweights/networks/operations/elementwise.hpp>
 #include <fastweights/networks/operations/weights.hpp>
-#include <numeric>
+#include <limits>
 
 /// \file
 /// A mixture of experts: routing weights, of which few are not 0, and feed-forward networks that
@@ -72,34 +72,55 @@ template <class S> struct ChooseExperts final : Operation<S> {
     for (Index t = 0; t < dy.cols(); ++t)
       for (const Index e : chosen(run, t)) dx(e, t) += dy(e, t);
   }
+  std::unique_ptr<OperationTrace> make_trace() const override {
+    return std::make_unique<Scratch>();
+  }
 
  private:
-  std::vector<Index> chosen(const Forward<S>& run, Index t) const {
-    using Vector = Eigen::Matrix<S, Dynamic, 1>;
-    Vector by = run.in().col(t);
+  using Vector = Eigen::Matrix<S, Dynamic, 1>;
+  // Reused, so that a step does not allocate.
+  struct Scratch : OperationTrace {
+    Vector scores, group_scores;
+    std::vector<Index> groups, experts, pair;
+  };
+
+  const std::vector<Index>& chosen(const Forward<S>& run, Index t) const {
+    Scratch& scratch = run.template own_trace<Scratch>();
+    Vector& by = scratch.scores;
+    by = run.in().col(t);
     if (run.node.in.size() > 1) by += run.in(1).col(0);
-    const auto best = [](const Vector& scores, Index k) {
-      std::vector<Index> order(static_cast<std::size_t>(scores.size()));
-      std::iota(order.begin(), order.end(), Index(0));
-      std::stable_sort(order.begin(), order.end(),
-                       [&](Index a, Index b) { return scores[a] > scores[b]; });
-      order.resize(std::size_t(k));
-      return order;
-    };
-    if (choice.best_groups < choice.groups) {
-      const Index size = by.size() / choice.groups;
-      Vector sums(choice.groups);
-      for (Index g = 0; g < choice.groups; ++g) {
-        const Vector group = by.segment(g * size, size);
-        sums[g] = 0;
-        for (const Index i : best(group, std::min<Index>(2, size))) sums[g] += group[i];
-      }
-      Vector masked = Vector::Constant(by.size(), -std::numeric_limits<S>::infinity());
-      for (const Index g : best(sums, choice.best_groups))
-        masked.segment(g * size, size) = by.segment(g * size, size);
-      by = masked;
+    if (choice.best_groups < choice.groups) leave_best_groups(by, scratch);
+    best(by, choice.experts, scratch.experts);
+    return scratch.experts;
+  }
+
+  // The indices of the k largest scores; of equal ones, the first.
+  template <class Scores>
+  static void best(const Scores& scores, Index k, std::vector<Index>& found) {
+    found.clear();
+    for (Index i = 0; i < scores.size(); ++i) {
+      std::size_t at = found.size();
+      while (at > 0 && scores[i] > scores[found[at - 1]]) --at;
+      if (Index(at) == k) continue;
+      if (Index(found.size()) == k) found.pop_back();
+      found.insert(found.begin() + std::ptrdiff_t(at), i);
     }
-    return best(by, choice.experts);
+  }
+
+  // Scores of other groups become −∞.
+  void leave_best_groups(Vector& scores, Scratch& scratch) const {
+    const Index size = scores.size() / choice.groups;
+    scratch.group_scores.resize(choice.groups);
+    for (Index g = 0; g < choice.groups; ++g) {
+      const auto group = scores.segment(g * size, size);
+      best(group, std::min<Index>(2, size), scratch.pair);
+      scratch.group_scores[g] = 0;
+      for (const Index i : scratch.pair) scratch.group_scores[g] += group[i];
+    }
+    best(scratch.group_scores, choice.best_groups, scratch.groups);
+    for (Index g = 0; g < choice.groups; ++g)
+      if (std::find(scratch.groups.begin(), scratch.groups.end(), g) == scratch.groups.end())
+        scores.segment(g * size, size).setConstant(-std::numeric_limits<S>::infinity());
   }
 };
 template <class S>
@@ -153,75 +174,95 @@ template <class S, class F> struct RunExperts final : Operation<S> {
 
   RunExperts(std::vector<Expert> e, bool g) : experts(std::move(e)), gated(g) {}
 
+  bool takes_compact_weights() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     y.setZero();
-    Hidden hidden;
-    for (std::size_t e = 0; e < experts.size(); ++e) {
-      const std::vector<Index> tokens = tokens_of(run, Index(e));
-      if (tokens.empty()) continue;
-      compute(run, experts[e], tokens, hidden);
-      const Matrix<S> out = rows(run, experts[e].down) * hidden.product;
-      for (std::size_t i = 0; i < tokens.size(); ++i)
-        y.col(tokens[i]) += run.in(1)(Index(e), tokens[i]) * out.col(Index(i));
-    }
+    Hidden& hidden = run.template own_trace<Hidden>();
+    for (std::size_t e = 0; e < experts.size(); ++e)
+      if (compute(run, e, hidden))
+        for (std::size_t i = 0; i < hidden.tokens.size(); ++i)
+          y.col(hidden.tokens[i]) +=
+              run.in(1)(Index(e), hidden.tokens[i]) * hidden.out.col(Index(i));
   }
 
   void backward(const Backward<S>& run) const override {
     auto dx = run.din(0), dr = run.din(1);
-    Hidden hidden;
+    Hidden& hidden = run.template own_trace<Hidden>();
     for (std::size_t e = 0; e < experts.size(); ++e) {
-      const Expert& expert = experts[e];
-      const std::vector<Index> tokens = tokens_of(run, Index(e));
-      if (tokens.empty()) continue;
-      compute(run, expert, tokens, hidden);
-      const Matrix<S> out = rows(run, expert.down) * hidden.product;
+      if (!compute(run, e, hidden)) continue;
+      const std::vector<Index>& tokens = hidden.tokens;
       Matrix<S> dout = run.dout()(Eigen::all, tokens);
       for (std::size_t i = 0; i < tokens.size(); ++i) {
-        dr(Index(e), tokens[i]) += dout.col(Index(i)).dot(out.col(Index(i)));
+        dr(Index(e), tokens[i]) += dout.col(Index(i)).dot(hidden.out.col(Index(i)));
         dout.col(Index(i)) *= run.in(1)(Index(e), tokens[i]);
       }
-      drows(run, expert.down).noalias() += dout * hidden.product.transpose();
-      const Matrix<S> dproduct = rows(run, expert.down).transpose() * dout;
-      Matrix<S> dactive = gated ? Matrix<S>(dproduct.cwiseProduct(hidden.up)) : dproduct;
-      F::vjp(gated ? hidden.gate : hidden.up, dactive);
-      const ExpertRows& first = gated ? expert.gate : expert.up;
-      drows(run, first).noalias() += dactive * hidden.x.transpose();
-      Matrix<S> dhidden = rows(run, first).transpose() * dactive;
-      if (gated) {
-        const Matrix<S> dup = dproduct.cwiseProduct(hidden.active);
-        drows(run, expert.up).noalias() += dup * hidden.x.transpose();
-        dhidden.noalias() += rows(run, expert.up).transpose() * dup;
-      }
+      const Matrix<S> dhidden = backward(run, experts[e], dout, hidden);
       for (std::size_t i = 0; i < tokens.size(); ++i) dx.col(tokens[i]) += dhidden.col(Index(i));
     }
   }
+  std::unique_ptr<OperationTrace> make_trace() const override { return std::make_unique<Hidden>(); }
 
  private:
-  struct Hidden {
-    Matrix<S> x, gate, up, active, product;
-  };
-  static std::vector<Index> tokens_of(const Forward<S>& run, Index e) {
+  // One expert's tokens and what it computes of them. Reused, so that a step does not allocate.
+  struct Hidden : OperationTrace {
     std::vector<Index> tokens;
-    for (Index t = 0; t < run.in().cols(); ++t)
-      if (run.in(1)(e, t) != S(0)) tokens.push_back(t);
-    return tokens;
-  }
+    Matrix<S> x, gate, up, active, product, out;
+  };
+
   static auto rows(const Forward<S>& run, const ExpertRows& part) {
     return run.weight(part.weight).middleRows(part.first, part.rows);
   }
   static auto drows(const Backward<S>& run, const ExpertRows& part) {
     return run.dweight(part.weight).middleRows(part.first, part.rows);
   }
-  void compute(const Forward<S>& run, const Expert& expert, const std::vector<Index>& tokens,
-               Hidden& hidden) const {
-    hidden.x = run.in()(Eigen::all, tokens);
-    hidden.up = rows(run, expert.up) * hidden.x;
-    if (gated) hidden.gate = rows(run, expert.gate) * hidden.x;
+  static void multiply(const Forward<S>& run, const ExpertRows& part, const Matrix<S>& x,
+                       Matrix<S>& y) {
+    y.resize(part.rows, x.cols());
+    if (const auto* compact = run.compact_weight(part.weight))
+      compact->multiply_rows(part.first, x, y);
+    else
+      fw::detail::set_product(y, rows(run, part), x, fw::detail::all_at_once);
+  }
+
+  // False if no token chose the expert.
+  bool compute(const Forward<S>& run, std::size_t e, Hidden& hidden) const {
+    const auto x = run.in(), routing = run.in(1);
+    const Expert& expert = experts[e];
+    hidden.tokens.clear();
+    for (Index t = 0; t < x.cols(); ++t)
+      if (routing(Index(e), t) != S(0)) hidden.tokens.push_back(t);
+    if (hidden.tokens.empty()) return false;
+    hidden.x.resize(x.rows(), Index(hidden.tokens.size()));
+    for (std::size_t i = 0; i < hidden.tokens.size(); ++i)
+      hidden.x.col(Index(i)) = x.col(hidden.tokens[i]);
+    multiply(run, expert.up, hidden.x, hidden.up);
+    if (gated) multiply(run, expert.gate, hidden.x, hidden.gate);
     const Matrix<S>& before = gated ? hidden.gate : hidden.up;
     hidden.active.resize(before.rows(), before.cols());
     F::value(before, hidden.active);
-    hidden.product = gated ? hidden.active.cwiseProduct(hidden.up).eval() : hidden.active;
+    hidden.product = hidden.active;
+    if (gated) hidden.product.array() *= hidden.up.array();
+    multiply(run, expert.down, hidden.product, hidden.out);
+    return true;
+  }
+
+  // Of one expert: adds to the gradients of its weights; the gradient of its tokens.
+  Matrix<S> backward(const Backward<S>& run, const Expert& expert, const Matrix<S>& dout,
+                     const Hidden& hidden) const {
+    drows(run, expert.down).noalias() += dout * hidden.product.transpose();
+    const Matrix<S> dproduct = rows(run, expert.down).transpose() * dout;
+    Matrix<S> dactive = gated ? Matrix<S>(dproduct.cwiseProduct(hidden.up)) : dproduct;
+    F::vjp(gated ? hidden.gate : hidden.up, dactive);
+    const ExpertRows& first = gated ? expert.gate : expert.up;
+    drows(run, first).noalias() += dactive * hidden.x.transpose();
+    Matrix<S> dhidden = rows(run, first).transpose() * dactive;
+    if (gated) {
+      const Matrix<S> dup = dproduct.cwiseProduct(hidden.active);
+      drows(run, expert.up).noalias() += dup * hidden.x.transpose();
+      dhidden.noalias() += rows(run, expert.up).transpose() * dup;
+    }
+    return dhidden;
   }
 };
 

@@ -67,6 +67,8 @@ template <class S>
 Value<S> head_products(const Value<S>& x, const std::string& name, Index count, Index columns,
                        const HeadRows& rows, bool transposed = false) {
   Builder<S>& net = *x.builder;
+  if (rows.heads < 1 || rows.first < 0 || rows.count < 1)
+    fw::detail::throw_invalid({net.path(name), ": has no such rows of heads"});
   const Index in = transposed ? rows.count : columns, out = transposed ? columns : rows.count;
   if (x.rows() != rows.heads * in)
     fw::detail::throw_mismatch(net.path(name), "the input", x.rows(), "rows", rows.heads * in,

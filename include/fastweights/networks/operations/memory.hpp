@@ -48,8 +48,9 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
   }
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
-    return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(detail::MemoryHeads<M>{
-        std::vector<StateOf<M>>(std::size_t(states * sequences), fw::initial_state(memory))});
+    detail::MemoryHeads<M> all;
+    if (sequences > 0) all.heads.assign(std::size_t(states * sequences), fw::initial_state(memory));
+    return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(std::move(all));
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();

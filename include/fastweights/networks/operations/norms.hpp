@@ -73,9 +73,7 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
 };
 
 template <NormKind kind, class S> Value<S> norm(const Value<S>& x, Index groups, double epsilon) {
-  if (groups < 1 || x.rows() % groups != 0)
-    fw::detail::throw_invalid({x.builder->path(), ": ", std::to_string(x.rows()),
-                               " rows do not divide into ", std::to_string(groups), " groups"});
+  x.rows_of_part(groups);
   return x.builder->add(Norm<S, kind>(groups, epsilon), x.rows(), {x});
 }
 template <class S> Value<S> rms(const Value<S>& x, Index groups, double epsilon) {
@@ -102,7 +100,7 @@ struct NormOptions {
 /// w ⊙ rms(x), with the weights `name`.weight.
 template <class S>
 Value<S> rms_norm(const Value<S>& x, const std::string& name, const NormOptions& o) {
-  const Index n = o.shared ? x.rows() / o.groups : x.rows();
+  const Index n = o.shared ? x.rows_of_part(o.groups) : x.rows();
   Value<S> w = parameter(*x.builder, name + ".weight", n, constant_draw(o.plus_one ? 0 : 1));
   if (o.plus_one) w = 1.0 + w;
   return rms(x, o.groups, o.epsilon) * tile(w, x.rows() / n);
@@ -111,7 +109,7 @@ Value<S> rms_norm(const Value<S>& x, const std::string& name, const NormOptions&
 /// w ⊙ standardise(x) + b, with the weights `name`.weight and `name`.bias.
 template <class S>
 Value<S> layer_norm(const Value<S>& x, const std::string& name, const NormOptions& o) {
-  const Index n = o.shared ? x.rows() / o.groups : x.rows();
+  const Index n = o.shared ? x.rows_of_part(o.groups) : x.rows();
   const Value<S> w = parameter(*x.builder, name + ".weight", n, constant_draw(1));
   const Value<S> y = standardise(x, o.groups, o.epsilon) * tile(w, x.rows() / n);
   if (!o.bias) return y;

@@ -28,6 +28,10 @@ template <class S> struct Gather final : Operation<S> {
 };
 template <class S> Value<S> gather(const Value<S>& x, std::vector<Index> from) {
   const Index rows = Index(from.size());
+  for (const Index i : from)
+    if (i < 0 || i >= x.rows())
+      fw::detail::throw_invalid({x.builder->path(), ": row ", std::to_string(i),
+                                 " of a value with ", std::to_string(x.rows())});
   return x.builder->add(Gather<S>(std::move(from)), rows, {x});
 }
 
@@ -55,15 +59,15 @@ template <class S> Value<S> concatenate(const std::vector<Value<S>>& parts) {
 /// `times` copies of x below each other, as the weights of a norm that all heads share.
 template <class S> Value<S> tile(const Value<S>& x, Index times) {
   if (times == 1) return x;
-  std::vector<Index> from(static_cast<std::size_t>(x.rows() * times));
-  for (std::size_t i = 0; i < from.size(); ++i) from[i] = Index(i) % x.rows();
+  std::vector<Index> from;
+  for (Index i = 0; i < x.rows() * times; ++i) from.push_back(i % x.rows());
   return gather(x, std::move(from));
 }
 
 /// Every one of `heads` equal parts `times` times in a row: key heads that value heads share.
 template <class S> Value<S> repeat_heads(const Value<S>& x, Index heads, Index times) {
   if (times == 1) return x;
-  const Index d = x.rows() / heads;
+  const Index d = x.rows_of_part(heads);
   std::vector<Index> from;
   for (Index h = 0; h < heads * times; ++h)
     for (Index i = 0; i < d; ++i) from.push_back(h / times * d + i);
@@ -95,7 +99,7 @@ template <class S> Value<S> join_heads(const std::vector<Value<S>>& parts, Index
   for (Index h = 0; h < heads; ++h) {
     Index first = 0;
     for (const Value<S>& part : parts) {
-      const Index d = part.rows() / heads;
+      const Index d = part.rows_of_part(heads);
       for (Index i = 0; i < d; ++i) from.push_back(first + h * d + i);
       first += part.rows();
     }
@@ -121,6 +125,7 @@ template <class S> struct SumHeads final : Operation<S> {
   }
 };
 template <class S> Value<S> sum_heads(const Value<S>& x, Index heads) {
+  x.rows_of_part(heads);
   return x.builder->add(SumHeads<S>{}, heads, {x});
 }
 

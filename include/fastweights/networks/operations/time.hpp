@@ -168,11 +168,12 @@ template <class S> struct Rotate final : Operation<S> {
 template <class S>
 Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta,
                 bool adjacent = false) {
-  if (rotated % 2 != 0 || rotated < 0 || rotated * heads > x.rows())
+  const Index d = x.rows_of_part(heads);
+  if (rotated % 2 != 0 || rotated < 0 || rotated > d)
     fw::detail::throw_invalid({x.builder->path(), ": ", std::to_string(rotated),
                                " entries of a head are to rotate, expected an even number of at "
                                "most ",
-                               std::to_string(x.rows() / heads)});
+                               std::to_string(d)});
   if (rotated == 0) return x;
   return x.builder->add(Rotate<S>(heads, rotated, theta, adjacent), x.rows(), {x});
 }
