@@ -27,6 +27,7 @@ TEST_CASE("mLSTM obeys the laws", "[laws][mlstm]") {
   }
   laws::gradients_are_exact(fw::Mlstm<double>({5, 4}), 17, false);
   laws::gradients_are_exact(fw::Mlstm<double>({1, 3}), 6, false);
+  laws::gradients_are_exact(fw::Mlstm<double>({2, 3}, 0.5), 9, false);
   laws::fixed_is_dynamic(fw::Mlstm<double, 3, 4>(), fw::Mlstm<double>({3, 4}), false);
 }
 TEST_CASE("gated slot attention obeys the laws", "[laws][gated_slot_attention]") {

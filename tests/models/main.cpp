@@ -98,7 +98,7 @@ class Directory {
     const Matrix<double> y = run(network, state, in_, trace, fw::Pass::train);
     const double output = std::max(worst_error(y, values(output_name())), states_error(state));
     const double modules = modules_error(network, trace);
-    const double streamed = streamed_error(network, y, state);
+    const double streamed = streamed_error(network, y);
     const double gradients = gradients_error(network, trace);
     std::printf("model %s: output %.1e modules %.1e streamed %.1e gradients %.1e\n", name().c_str(),
                 output, modules, streamed, gradients);
@@ -166,8 +166,8 @@ class Directory {
     return vectors_.contains(other + ".out") ? other : "";
   }
 
-  double streamed_error(const Network<double>& network, const Matrix<double>& whole,
-                        fw::networks::State& final_state) const {
+  // Token by token, in two sizes of pieces, and as a prompt.
+  double streamed_error(const Network<double>& network, const Matrix<double>& whole) const {
     double worst = 0;
     const Index odd = in_.steps / 3 + 1;
     for (const Index piece : {Index(1), odd}) {
@@ -183,9 +183,22 @@ class Directory {
                          .maxCoeff());
       }
       worst = std::max(worst, states_error(state));
-      static_cast<void>(final_state);
     }
+    if (!in_.ids.empty()) worst = std::max(worst, prompt_error(network, whole, odd));
     return worst / whole.cwiseAbs().maxCoeff();
+  }
+
+  double prompt_error(const Network<double>& network, const Matrix<double>& whole,
+                      Index piece) const {
+    fw::networks::State state = network.initial_state(in_.sequences);
+    Network<double>::Trace trace;
+    Matrix<double> last = Matrix<double>::Constant(network.outputs(), in_.sequences, std::nan(""));
+    network.forward_last(state, in_.ids, last, trace, piece);
+    double worst = states_error(state);
+    for (Index b = 0; b < in_.sequences; ++b)
+      worst =
+          std::max(worst, (last.col(b) - whole.col((b + 1) * in_.steps - 1)).cwiseAbs().maxCoeff());
+    return worst;
   }
 
   double gradients_error(const Network<double>& network, Network<double>::Trace& trace) const {
@@ -305,12 +318,12 @@ class Directory {
           for (Index d = 0; d < n(3); ++d, ++i) compare(head(first + d, t), i);
       }
     } else {  // [B, H, rows, columns]; the reference repeats states that several queries share
+      const bool by_value = architecture_.states_by_value || shape.size() < 4;  // or a vector
       const Index shared = std::max<Index>(n(0) * n(1) / Index(ours.size()), 1);
       for (Index h = 0; h < shared * Index(ours.size()); ++h) {
         const Matrix<double>& head = ours[std::size_t(h / shared)];
         for (Index r = 0; r < n(2); ++r)
-          for (Index c = 0; c < n(3); ++c, ++i)
-            compare(architecture_.states_by_value ? head(r, c) : head(c, r), i);
+          for (Index c = 0; c < n(3); ++c, ++i) compare(by_value ? head(r, c) : head(c, r), i);
       }
     }
     if (i != expected.size()) return INFINITY;

@@ -53,6 +53,9 @@ class SafeTensors {
   /// Borrowing from a temporary would dangle.
   static SafeTensors view(std::vector<std::byte>&& bytes, std::string origin = "") = delete;
 
+  /// What errors begin with: the path of a file.
+  const std::string& origin() const { return origin_; }
+
   std::size_t size() const { return header_.tensors.size(); }
   bool contains(std::string_view name) const { return header_.find(name) != nullptr; }
 

@@ -63,6 +63,16 @@ class SafeTensorsWriter {
     insert(name, {io::dtype_of<S>(), shape, packed(name, std::span<const S>(values))});
   }
 
+  /// Adds a tensor of any type from its bytes, as another file has them: little-endian.
+  void add_bytes(const std::string& name, DType dtype, const Shape& shape,
+                 std::span<const std::byte> bytes) {
+    const auto expected = detail::checked_bytes(shape, width_of(dtype));
+    if (!expected || *expected != bytes.size())
+      fail(name,
+           std::to_string(bytes.size()) + " bytes do not fill shape " + detail::to_text(shape));
+    insert(name, {dtype, shape, {bytes.begin(), bytes.end()}});
+  }
+
   /// Adds a text to the file's metadata. Throws if the key is taken or a text is not UTF-8.
   void metadata(const std::string& key, const std::string& value);
 

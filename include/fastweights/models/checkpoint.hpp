@@ -23,7 +23,9 @@ struct NameTable {
 
 /// A model's folder as it is published: config.json, and model.safetensors or the shards that
 /// model.safetensors.index.json lists. Only headers are read at first; a tensor is read when it is
-/// asked for. No file outside of the folder is opened: an index may name plain files only.
+/// asked for. No file outside of the folder is opened: an index may name plain files only, and a
+/// link may lead out of the folder only from snapshots/REVISION/ to blobs/, as in the cache of
+/// Hugging Face.
 /// All functions throw CheckpointError, or fw::io::SafeTensorsError of one of the files.
 class Checkpoint {
  public:
@@ -41,16 +43,24 @@ class Checkpoint {
     return all;
   }
   io::Shape shape(const std::string& name) const {
-    const Place& place = tensors_.at(name);
+    const Place& place = find(name);
     return shards_[place.shard].shape(place.name);
   }
   io::DType dtype(const std::string& name) const {
-    const Place& place = tensors_.at(name);
+    const Place& place = find(name);
     return shards_[place.shard].dtype(place.name);
   }
   template <class S> std::vector<S> values(const std::string& name) const {
-    const Place& place = tensors_.at(name);
+    const Place& place = find(name);
     return shards_[place.shard].template values<S>(place.name);
+  }
+
+  /// What errors begin with.
+  std::string origin() const { return folder_.string(); }
+  /// Throws SafeTensorsError with the file, the tensor and `what`.
+  [[noreturn]] void fail(const std::string& name, const std::string& what) const {
+    const Place& place = find(name);
+    shards_[place.shard].fail(place.name, what);
   }
 
  private:
@@ -63,22 +73,31 @@ class Checkpoint {
       : folder_(folder), config_(Config::parse(text_of("config.json"), path_of("config.json"))) {
     const bool is_sharded = exists("model.safetensors.index.json");
     if (is_sharded && exists("model.safetensors"))
-      fail("model.safetensors", "stands beside model.safetensors.index.json, expected one of them");
+      fail_file("model.safetensors",
+                "stands beside model.safetensors.index.json, expected one of them");
     if (is_sharded)
       read_shards(table);
     else
       add_shard("model.safetensors", table, nullptr);
   }
 
+  const Place& find(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end())
+      raise(origin() + ": tensor " + name.substr(0, 60) + " is not in the folder");
+    return found->second;
+  }
+
   void read_shards(const NameTable& table) {
     const std::string index = "model.safetensors.index.json";
     const auto json = nlohmann::json::parse(text_of(index), nullptr, false);
     if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-      fail(index, "expected an object with a weight_map");
+      fail_file(index, "expected an object with a weight_map");
     std::map<std::string, std::map<std::string, bool>> files;  // file, its tensors
     for (const auto& [name, file] : json["weight_map"].items()) {
       if (!file.is_string() || !is_plain(file.get<std::string>()))
-        fail(index, "tensor " + name.substr(0, 60) + ": expected the name of a file in the folder");
+        fail_file(index,
+                  "tensor " + name.substr(0, 60) + ": expected the name of a file in the folder");
       files[file.get<std::string>()][name] = true;
     }
     for (const auto& [file, names] : files) add_shard(file, table, &names);
@@ -87,16 +106,17 @@ class Checkpoint {
   // `listed`: the names that the index says are in the file.
   void add_shard(const std::string& file, const NameTable& table,
                  const std::map<std::string, bool>* listed) {
-    if (!exists(file)) fail(file, "is missing");
+    if (!exists(file)) fail_file(file, "is missing");
+    check_inside(file);
     shards_.push_back(io::SafeTensors::read(folder_ / file));
     if (listed != nullptr) {
       for (const auto& [name, is_listed] : *listed)
         if (!shards_.back().contains(name))
-          fail(file, "tensor " + name.substr(0, 60) + " is in the index, but not in the file");
+          fail_file(file, "tensor " + name.substr(0, 60) + " is in the index, but not in the file");
     }
     for (const std::string& name : shards_.back().names()) {
       if (listed != nullptr && !listed->contains(name))
-        fail(file, "tensor " + name.substr(0, 60) + " is in the file, but not in the index");
+        fail_file(file, "tensor " + name.substr(0, 60) + " is in the file, but not in the index");
       const auto begins = [&name](const std::string& prefix) { return name.starts_with(prefix); };
       if (std::any_of(table.ignored.begin(), table.ignored.end(), begins)) continue;
       std::string own = name;
@@ -106,7 +126,7 @@ class Checkpoint {
           break;
         }
       if (!tensors_.emplace(own, Place{shards_.size() - 1, name}).second)
-        fail(file, "tensor " + own.substr(0, 60) + " is there twice");
+        fail_file(file, "tensor " + own.substr(0, 60) + " is there twice");
     }
   }
 
@@ -116,24 +136,45 @@ class Checkpoint {
            file.find_first_of("/\\:") == std::string::npos && file.find('\0') == std::string::npos;
   }
 
-  bool exists(const std::string& file) const { return std::filesystem::exists(folder_ / file); }
+  bool exists(const std::string& file) const {
+    std::error_code error;
+    return std::filesystem::exists(folder_ / file, error);
+  }
+
+  // Fails if `file` is a link to a file outside of the folder.
+  void check_inside(const std::string& file) const {
+    std::error_code error;
+    const auto root = std::filesystem::canonical(folder_ / ".", error);
+    if (error) return;  // there is no such folder
+    const auto target = std::filesystem::weakly_canonical(folder_ / file, error);
+    if (error) return;  // nor such a file
+    const auto relative = target.lexically_relative(root);
+    if (!relative.empty() && *relative.begin() != "..") return;
+    const auto cache = root.parent_path();
+    if (cache.filename() != "snapshots" || target.parent_path() != cache.parent_path() / "blobs")
+      fail_file(file, "is a link to a file outside of the folder");
+  }
   std::string path_of(const std::string& file) const { return (folder_ / file).string(); }
 
   std::string text_of(const std::string& file) const {
     constexpr std::uintmax_t limit = 16 << 20;  // bounds what a hostile file can cost
+    check_inside(file);
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(folder_ / file, error);
-    if (error) fail(file, "cannot be read: " + error.message());
-    if (size > limit) fail(file, "has more than 16 MiB");
+    if (error) fail_file(file, "cannot be read: " + error.message());
+    if (size > limit) fail_file(file, "has more than 16 MiB");
     std::string text(size, '\0');
     std::ifstream stream(folder_ / file, std::ios::binary);
     stream.read(text.data(), static_cast<std::streamsize>(size));
-    if (!stream) fail(file, "cannot be read");
+    if (!stream) fail_file(file, "cannot be read");
     return text;
   }
 
-  [[noreturn]] void fail(const std::string& file, const std::string& what) const {
-    fw::detail::raise<CheckpointError>(path_of(file) + ": " + what);
+  [[noreturn]] void fail_file(const std::string& file, const std::string& what) const {
+    raise(path_of(file.substr(0, 100)) + ": " + what);
+  }
+  [[noreturn]] static void raise(const std::string& message) {
+    fw::detail::raise<CheckpointError>(message);
   }
 
   std::filesystem::path folder_;

@@ -21,7 +21,11 @@ class Config {
     if (!json_.is_object()) fail("", "expected an object");
   }
   static Config parse(const std::string& text, const std::string& where = "config.json") {
-    nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    const auto check_depth = [&where](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+      if (depth > max_depth) fw::detail::throw_invalid({where, ": is nested too deeply"});
+      return true;
+    };
+    nlohmann::json json = nlohmann::json::parse(text, check_depth, false);
     if (json.is_discarded()) fw::detail::throw_invalid({where, ": is not JSON"});
     return Config(std::move(json), where);
   }
@@ -49,14 +53,14 @@ class Config {
   Index count(const std::string& name) const {
     if (!has(name)) return 0;
     const nlohmann::json& entry = at(name);
-    if (!entry.is_number_integer() || entry.get<double>() < 0 || entry.get<double>() > 2147483648.0)
+    if (!entry.is_number_integer() || entry.get<double>() < 0 || entry.get<double>() > most)
       fail(name, "expected a whole number of at least 0");
     return entry.get<Index>();
   }
   double number(const std::string& name) const {
     const nlohmann::json& entry = at(name);
     // transformers writes {"__float__": "Infinity"} for what JSON has no number for.
-    if (entry.is_object() && entry.value("__float__", "") == "Infinity") return HUGE_VAL;
+    if (entry == nlohmann::json::object({{"__float__", "Infinity"}})) return HUGE_VAL;
     if (!entry.is_number()) fail(name, "expected a number");
     return entry.get<double>();
   }
@@ -85,15 +89,26 @@ class Config {
     if (!at(name).is_array()) fail(name, "expected a list");
     std::vector<double> entries;
     for (std::size_t i = 0; i < json_[name].size(); ++i)
-      entries.push_back(Config({{"entry", json_[name][i]}}, where_ + ": " + name).number("entry"));
+      entries.push_back(
+          Config(nlohmann::json::object({{"entry", json_[name][i]}}), where_ + ": " + name)
+              .number("entry"));
     return entries;
   }
   std::vector<Index> sizes(const std::string& name) const {
-    return list<Index>(name, [](const nlohmann::json& e) { return e.is_number_unsigned(); });
+    return list<Index>(name, [](const nlohmann::json& e) {
+      return e.is_number_unsigned() && e.get<double>() <= most;
+    });
   }
   /// A nested object, such as rope_parameters; empty if it is not there.
   Config part(const std::string& name) const {
     return Config(has(name) ? json_[name] : nlohmann::json::object(), where_ + ": " + name);
+  }
+
+  /// A nested object that has the entry `name` of this one, unless it has its own.
+  Config part_with(const std::string& nested, const std::string& name) const {
+    Config inner = part(nested);
+    if (!inner.has(name) && has(name)) inner.json_[name] = json_[name];
+    return inner;
   }
 
   /// Throws unless the entry is absent or one of the texts: an option that is not implemented.
@@ -135,8 +150,16 @@ class Config {
     return entries;
   }
 
+  static constexpr double most = 2147483648.0;
+  static constexpr int max_depth = 100;  // JSON is copied and printed by recursion
+
   nlohmann::json json_;
   std::string where_;
 };
+
+/// Of a model for text and images, what describes the part for text.
+inline Config text_config(const Config& c) {
+  return c.has("text_config") ? c.part_with("text_config", "tie_word_embeddings") : c;
+}
 
 }  // namespace fw::models

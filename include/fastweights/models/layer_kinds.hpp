@@ -13,9 +13,9 @@ inline std::string layer_kind(const std::string& name) {
 }
 
 /// num_hidden_layers, which must not be absurd: it bounds what a hostile file can cost.
-inline Index layer_count(const Config& c) {
-  const Index layers = c.size("num_hidden_layers");
-  if (layers > 100000) c.fail("num_hidden_layers", "expected at most 100000");
+inline Index layer_count(const Config& c, const std::string& name = "num_hidden_layers") {
+  const Index layers = c.size(name);
+  if (layers > 100000) c.fail(name, "expected at most 100000");
   return layers;
 }
 

@@ -52,9 +52,7 @@ template <class S, class File> void load(networks::Weight<S>& weight, const File
   using RowMajor = Eigen::Matrix<S, Dynamic, Dynamic, Eigen::RowMajor>;
   weight.value = Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols());
   weight.compact = nullptr;
-  if (!fw::all_finite(weight.value))
-    fw::detail::raise<io::SafeTensorsError>("load_weights: tensor " + weight.name.substr(0, 100) +
-                                            " has an entry that is not finite");
+  if (!fw::all_finite(weight.value)) file.fail(weight.name, "has an entry that is not finite");
 }
 
 }  // namespace detail
@@ -78,8 +76,8 @@ void load_weights(networks::Network<S>& network, const File& file,
                   const LoadOptions& options = {}) {
   const std::string problems = detail::differences(network, file, options.is_ignored);
   if (!problems.empty())
-    fw::detail::raise<io::SafeTensorsError>("load_weights: the file does not fit the model:" +
-                                            problems);
+    fw::detail::raise<io::SafeTensorsError>(std::string(file.origin()) +
+                                            ": does not fit the model:" + problems);
   const std::vector<bool> compressible = network.compressible();
   std::vector<networks::Weight<S>> loaded = network.weights;
   for (std::size_t i = 0; i < loaded.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fastweights/networks/network.hpp>
 #include <map>
+#include <set>
 
 /// \file
 /// A network is written down as its equations. Functions of values add operations; a module gives
@@ -26,24 +27,24 @@ template <class S> class Builder {
 
   /// The input of a layer: vectors of `rows` entries.
   Value<S> input(Index rows) {
-    program_.in = new_buffer(rows, false);
-    return {this, program_.in};
+    plan_.in = new_buffer(rows, false);
+    return {this, plan_.in};
   }
 
   /// A parameter under `name`, with its initial distribution; its index. A name that exists already
   /// is shared, as tied embeddings are.
   std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Draw draw) {
     const std::string full = path(weight_name);
+    double entries = 1;  // no overflow, whatever a hostile file says
+    for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
+    if (entries < 1 || entries > max_entries)
+      fw::detail::throw_invalid({full, ": has too many entries, or none"});
     const auto [known, is_new] = index_of_.emplace(full, weights_.size());
     if (!is_new) {
       if (weights_[known->second].axes != axes)
         fw::detail::throw_invalid({full, ": is shared with another shape"});
       return known->second;
     }
-    double entries = 1;  // no overflow, whatever a hostile file says
-    for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
-    if (entries < 1 || entries > max_entries)
-      fw::detail::throw_invalid({full, ": has too many entries, or none"});
     weights_.push_back({{}, full, std::move(axes), std::move(draw), nullptr});
     return weights_.size() - 1;
   }
@@ -56,15 +57,17 @@ template <class S> class Builder {
     bool constant = !in.empty();
     for (const Value<S>& each : in) {
       node.in.push_back(each.slice);
-      constant = constant && program_.is_constant[each.slice.buffer];
+      constant = constant && plan_.is_constant[each.slice.buffer];
     }
     node.operation = std::make_shared<const Op>(std::move(operation));
     node.out = new_buffer(rows, constant || Op::is_constant);
     node.weights = std::move(weights);
     node.path = path(state_name);
     node.has_state = node.operation->initial_state(0) != nullptr;  // without its memory
-    program_.nodes.push_back(std::move(node));
-    return {this, program_.nodes.back().out};
+    if (node.has_state && !state_paths_.insert(node.path).second)
+      fw::detail::throw_invalid({node.path, ": is the name of two states"});
+    plan_.nodes.push_back(std::move(node));
+    return {this, plan_.nodes.back().out};
   }
 
   /// The path of a name inside the modules that are being built.
@@ -76,12 +79,10 @@ template <class S> class Builder {
   }
 
   /// Rows of the whole buffer that holds a value.
-  Index buffer_rows(const Value<S>& value) const {
-    return program_.buffer_rows[value.slice.buffer];
-  }
+  Index buffer_rows(const Value<S>& value) const { return plan_.buffer_rows[value.slice.buffer]; }
 
   /// Whether a value is the same for all tokens: a parameter, or computed from parameters alone.
-  bool is_constant(const Value<S>& value) const { return program_.is_constant[value.slice.buffer]; }
+  bool is_constant(const Value<S>& value) const { return plan_.is_constant[value.slice.buffer]; }
 
   /// Gives the module `with` the weights that the module `of` has so far, under their names. Its
   /// states are its own.
@@ -107,7 +108,9 @@ template <class S> class Builder {
 
   /// Ends the building.
   Network<S> build(const Value<S>& out) {
-    program_.out = out.slice;
+    plan_.out = out.slice;
+    program_.infer = reuse_buffers(plan_);
+    program_.train = std::move(plan_);
     return {std::move(weights_), std::make_shared<const Program<S>>(std::move(program_))};
   }
 
@@ -120,15 +123,17 @@ template <class S> class Builder {
     if (rows < 1 || rows > max_rows)
       fw::detail::throw_invalid({path(), ": a value has ", std::to_string(rows),
                                  " rows, expected 1 to ", std::to_string(max_rows)});
-    program_.buffer_rows.push_back(rows);
-    program_.is_constant.push_back(constant);
-    return {program_.buffer_rows.size() - 1, 0, rows};
+    plan_.buffer_rows.push_back(rows);
+    plan_.is_constant.push_back(constant);
+    return {plan_.buffer_rows.size() - 1, 0, rows};
   }
 
   std::vector<std::string> scopes_;
   std::vector<Weight<S>> weights_;
   std::map<std::string, std::size_t> index_of_;
+  std::set<std::string> state_paths_;
   Program<S> program_;
+  Plan<S> plan_;
 };
 
 /// Builds f(x) inside a module, whose name is in front of the names of its weights and states.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/layers/layer.hpp>
-#include <fastweights/networks/operation.hpp>
+#include <fastweights/networks/plan.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -11,15 +11,12 @@ struct Module {
   Slice in, out;
 };
 
-/// What a builder made: the operations in the order of their execution.
+/// What a builder made: what a train pass runs, whose values stay, and what an infer pass runs.
 template <class S> struct Program {
-  std::vector<Node<S>> nodes;
-  std::vector<Index> buffer_rows;
-  std::vector<bool> is_constant;  ///< buffers of one column
+  Plan<S> train, infer;
   std::vector<Module> modules;
   bool takes_symbols = false;
   Index symbols = 0;  ///< that the ids name, if it takes symbols
-  Slice in, out;
 };
 
 /// A layer or model that is put together at run time from operations, as the sizes and options of
@@ -46,20 +43,25 @@ template <class S> struct Network {
 
   struct Trace {
     std::vector<Matrix<S>> values, gradients;
+    std::vector<Matrix<S>> last;  ///< values of the last token: see forward_last
     std::vector<std::unique_ptr<OperationTrace>> operations;
+    std::shared_ptr<const Program<S>> program;  ///< that they belong to
     std::vector<int> ids;
     Index sequences = 1, position = 0;
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
-  Index inputs() const { return program->in.rows; }
-  Index outputs() const { return program->out.rows; }
+  Index inputs() const { return program->train.in.rows; }
+  Index outputs() const { return program->train.out.rows; }
 
   State initial_state(Index sequences = 1) const {
     fw::detail::check_size<Dynamic>(name, "sequences", sequences);
+    if (sequences > max_sequences)
+      fw::detail::throw_invalid({name, ": ", std::to_string(sequences),
+                                 " sequences, expected at most ", std::to_string(max_sequences)});
     State state;
     state.sequences = sequences;
-    for (const Node<S>& node : program->nodes)
+    for (const Node<S>& node : program->train.nodes)
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
     return state;
@@ -77,7 +79,7 @@ template <class S> struct Network {
   /// Which weights may be compact: the matrices of linear maps and embeddings.
   std::vector<bool> compressible() const {
     std::vector<bool> fits(weights.size(), true);
-    for (const Node<S>& node : program->nodes)
+    for (const Node<S>& node : program->train.nodes)
       for (const std::size_t i : node.weights)
         fits[i] = fits[i] && node.operation->takes_compact_weights();
     return fits;
@@ -95,7 +97,7 @@ template <class S> struct Network {
     check(!program->takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
     prepare(state, trace, x.cols(), {}, pass);
-    Forward<S>::template view<S>(trace.values, program->in) = x;
+    Forward<S>::template view<S>(trace.values, plan(pass).in) = x;
     run(state, y, trace, pass);
   }
   void forward(State& state, Symbols ids, Output<S> y, Trace& trace,
@@ -109,29 +111,57 @@ template <class S> struct Network {
     run(state, y, trace, pass);
   }
 
+  /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
+  /// generating needs it of a prompt. `piece` tokens a sequence are in memory at a time.
+  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256) const {
+    check(program->takes_symbols, "the symbols", "vectors");
+    const Index tokens = static_cast<Index>(ids.size()), b = state.sequences;
+    fw::detail::check_not_empty(name, "ids", tokens);
+    fw::detail::check_symbols(name, ids, program->symbols);
+    fw::detail::check_size<Dynamic>(name, "piece", piece);
+    const Index steps = fw::detail::check_sequences(name, b, tokens) > 0 ? tokens / b : 0;
+    fw::detail::check_extent(name, "y", y, outputs(), b);
+    std::vector<int> some;
+    for (Index t = 0; t < steps; t += piece) {
+      const Index count = std::min(piece, steps - t);
+      some.clear();
+      for (Index i = 0; i < b; ++i)
+        some.insert(some.end(), ids.begin() + i * steps + t, ids.begin() + i * steps + t + count);
+      prepare(state, trace, b * count, some, Pass::infer);
+      run(state, trace, 0, program->infer.tail(), Pass::infer);
+      if (t + count == steps) run_tail(state, y, trace, count);
+      state.position += count;
+    }
+  }
+
   /// Gradients for the last train pass; dx is overwritten, grad accumulates.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad) const {
+    check_trained(trace);
     fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     backward(trace, dy, grad);
-    dx = Forward<S>::template view<const S>(trace.gradients, program->in);
+    dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
   }
   void backward(Trace& trace, Input<S> dy, Network& grad) const {
+    check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
     fw::detail::check_same_shapes(name, *this, "grad", grad);
     trace.gradients.resize(trace.values.size());
     for (std::size_t i = 0; i < trace.values.size(); ++i)
       trace.gradients[i].setZero(trace.values[i].rows(), trace.values[i].cols());
-    Forward<S>::template view<S>(trace.gradients, program->out) = dy;
-    for (std::size_t i = program->nodes.size(); i-- > 0;)
-      program->nodes[i].operation->backward(
-          Backward<S>{{program->nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
+    const Plan<S>& plan = program->train;
+    Forward<S>::template view<S>(trace.gradients, plan.out) = dy;
+    for (std::size_t i = plan.nodes.size(); i-- > 0;)
+      plan.nodes[i].operation->backward(
+          Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
                        trace.ids, trace.sequences, trace.position, true},
                       trace.gradients,
                       grad.weights});
   }
 
-  /// Calls f(path, input, output) for every module, with the values of the trace's last pass.
+  /// Calls f(path, input, output) for every module, with the values of the trace's last pass, which
+  /// must be a train pass.
   template <class F> void for_each_module(Trace& trace, const F& f) const {
+    check_trained(trace);
     for (const Module& module : program->modules)
       f(module.path, Forward<S>::template view<const S>(trace.values, module.in),
         Forward<S>::template view<const S>(trace.values, module.out));
@@ -140,13 +170,22 @@ template <class S> struct Network {
   // As a record whose members are known at run time: see core/leaves.hpp.
   std::size_t part_count() const { return weights.size(); }
   fw::detail::Object part(std::size_t i) {
+    if (weights[i].compact)
+      fw::detail::throw_invalid({name, ": ", weights[i].name, " is compact, not a parameter"});
     return fw::detail::object(weights[i].value, weights[i].name);
   }
 
  private:
+  static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
+
   static void check(bool fits, std::string_view given, std::string_view expected) {
     if (!fits)
       fw::detail::throw_invalid({name, ": given ", given, ", the network takes ", expected});
+  }
+
+  void check_trained(const Trace& trace) const {
+    if (trace.trained == 0 || trace.program != program)
+      fw::detail::throw_invalid({name, ": the trace needs a train pass of the network before"});
   }
 
   void check_weights(bool for_training) const {
@@ -158,42 +197,91 @@ template <class S> struct Network {
                                        : " is not set; load the weights or call fw::initialise"});
   }
 
-  void prepare(const State& state, Trace& trace, Index columns, Symbols ids, Pass pass) const {
+  void prepare(State& state, Trace& trace, Index columns, Symbols ids, Pass pass) const {
     check_weights(pass == Pass::train);
     trace.trained = 0;
     trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
     if (state.position < 0 || state.position > max_count)
       fw::detail::throw_invalid(
           {name, ": the state's position is ", std::to_string(state.position)});
-    const auto parts = std::count_if(program->nodes.begin(), program->nodes.end(),
+    const std::vector<Node<S>>& nodes = program->train.nodes;
+    const auto parts = std::count_if(nodes.begin(), nodes.end(),
                                      [](const Node<S>& node) { return node.has_state; });
     if (Index(state.members.size()) != parts)
       fw::detail::throw_mismatch(name, "the state", Index(state.members.size()), "members", parts,
                                  "the network");
     trace.position = state.position;
     trace.ids.assign(ids.begin(), ids.end());
-    trace.values.resize(program->buffer_rows.size());
-    for (std::size_t i = 0; i < trace.values.size(); ++i)
-      trace.values[i].resize(program->buffer_rows[i], program->is_constant[i] ? 1 : columns);
-    if (trace.operations.empty())
-      for (const Node<S>& node : program->nodes)
-        trace.operations.push_back(node.operation->make_trace());
+    resize(trace.values, plan(pass), columns);
+    if (trace.program != program) {
+      trace.operations.clear();
+      for (const Node<S>& node : nodes) trace.operations.push_back(node.operation->make_trace());
+      trace.program = program;
+    }
+    check_states(state, trace, pass);
+  }
+
+  // Before any operation changes its state.
+  void check_states(State& state, Trace& trace, Pass pass) const {
+    const std::vector<Node<S>>& nodes = plan(pass).nodes;
+    std::size_t part = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i].has_state) continue;
+      State::Member& member = state.members[part++];
+      if (member.path != nodes[i].path)
+        fw::detail::throw_invalid({nodes[i].path, ": the state is that of ", member.path});
+      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+    }
+  }
+
+  Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass) const {
+    return {plan(pass).nodes[i],       weights,   trace.values,    state,
+            trace.operations[i].get(), trace.ids, trace.sequences, trace.position,
+            pass == Pass::train};
+  }
+
+  const Plan<S>& plan(Pass pass) const {
+    return pass == Pass::train ? program->train : program->infer;
+  }
+  static void resize(std::vector<Matrix<S>>& buffers, const Plan<S>& plan, Index columns) {
+    buffers.resize(plan.buffer_rows.size());
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+      buffers[i].resize(plan.buffer_rows[i], plan.is_constant[i] ? 1 : columns);
   }
 
   void run(State& state, Output<S>& y, Trace& trace, Pass pass) const {
-    const bool train = pass == Pass::train;
+    run(state, trace, 0, plan(pass).nodes.size(), pass);
+    state.position += y.cols() / trace.sequences;
+    y = Forward<S>::template view<const S>(trace.values, plan(pass).out);
+    if (pass == Pass::train) trace.trained = y.cols();
+  }
+  void run(State& state, Trace& trace, std::size_t begin, std::size_t end, Pass pass) const {
     std::size_t part = 0;
-    for (std::size_t i = 0; i < program->nodes.size(); ++i) {
-      const Node<S>& node = program->nodes[i];
+    for (std::size_t i = begin; i < end; ++i) {
+      const Node<S>& node = plan(pass).nodes[i];
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
-      node.operation->forward(Forward<S>{node, weights, trace.values, own,
-                                         trace.operations[i].get(), trace.ids, trace.sequences,
-                                         trace.position, train});
+      node.operation->forward(forward_of(i, own, trace, pass));
     }
-    state.position += y.cols() / trace.sequences;
-    y = Forward<S>::template view<const S>(trace.values, program->out);
-    if (train) trace.trained = y.cols();
+  }
+
+  // The last operations, for the last of every sequence's `steps` tokens.
+  void run_tail(State& state, Output<S>& y, Trace& trace, Index steps) const {
+    const Plan<S>& plan = program->infer;
+    const Index b = trace.sequences;
+    resize(trace.last, plan, b);
+    for (std::size_t i = 0; i < trace.last.size(); ++i)
+      for (Index column = 0; column < trace.last[i].cols(); ++column)
+        trace.last[i].col(column) =
+            trace.values[i].col(plan.is_constant[i] ? 0 : (column + 1) * steps - 1);
+    for (Index i = 0; i < b; ++i)
+      trace.ids[std::size_t(i)] = trace.ids[std::size_t((i + 1) * steps - 1)];
+    trace.ids.resize(std::size_t(b));
+    trace.position += steps - 1;
+    trace.values.swap(trace.last);
+    run(state, trace, plan.tail(), plan.nodes.size(), Pass::infer);
+    y = Forward<S>::template view<const S>(trace.values, plan.out);
+    trace.values.swap(trace.last);
   }
 };
 

@@ -90,8 +90,10 @@ template <class S> struct Operation {
   virtual void backward(const Backward<S>& run) const = 0;
   /// Whether forward also takes its weights in compact form.
   virtual bool takes_compact_weights() const { return false; }
-  /// What streaming keeps between passes; null for nothing.
+  /// What streaming keeps between passes; null for nothing. For 0 sequences it takes no memory.
   virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
+  /// Throws unless run's state is one of these. Called for all operations before the first runs.
+  virtual void check_state(const Forward<S>& /*run*/) const {}
   /// What backward needs of the forward pass besides the values; null for nothing.
   virtual std::unique_ptr<OperationTrace> make_trace() const { return nullptr; }
 };

@@ -30,15 +30,15 @@ template <int Dk, int Dv> struct KeyValueGates : QueryOutput<Dk, Dv> {
 ///     m_t = max(log σ(f_t) + m_{t−1}, i_t)
 ///     α = e^{log σ(f_t) + m_{t−1} − m_t}        β = e^{i_t − m_t}
 ///     W_t = α W_{t−1} + β v_t k_tᵀ              n_t = α n_{t−1} + β k_t
-///     y_t = W_t q_t / (max(|n_t·q_t|, e^{−m_t}) + 1e-6)
+///     y_t = W_t q_t / (max(|n_t·q_t|, e^{−m_t}) + ε)
 ///
-/// Except for the 1e-6, y does not depend on m. The paper divides keys by √d_k; the caller does it
-/// here, or divides queries, which gives the same y.
+/// Except for ε, y does not depend on m. The paper divides keys by √d_k; the caller does it here,
+/// or divides queries, which gives the same y.
 ///
 /// Shapes: W d_v×d_k, n, k and q d_k, v and y d_v, m, i and f 1. Cost per token: 5 d_v d_k flops.
 /// Stable for all gates and keys: α and β are at most 1. A zero query reads 0. Throws
-/// std::invalid_argument when a size does not fit. Beck et al. 2024, arXiv 2405.04517, eq. 19–27,
-/// with the 1e-6 of its code.
+/// std::invalid_argument when a size does not fit or ε is not above 0. Beck et al. 2024, arXiv
+/// 2405.04517, eq. 19–27, with the ε of its code, 1e-6.
 template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
  public:
   using Scalar = S;
@@ -55,15 +55,17 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
   };
   using OwnedState = State<Owned<S>>;
 
-  explicit Mlstm(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
+  explicit Mlstm(Sizes<Dk, Dv> sizes = {}, S epsilon = S(1e-6))
+      : signature_{{sizes.key_size, sizes.value_size}}, epsilon_(epsilon) {
     signature_.check(name);
+    detail::check_above_zero(name, "epsilon", epsilon);
   }
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
     return {{signature_.dv, signature_.dk}, {signature_.dk, 1}, {1, 1}};
   }
-  template <class T> auto cast() const { return Mlstm<T, Dk, Dv>(signature_.sizes()); }
+  template <class T> auto cast() const { return Mlstm<T, Dk, Dv>(signature_.sizes(), T(epsilon_)); }
 
   void write(OwnedState& s, const WriteToken<Mlstm>& t) const {
     const Gates g = gates(s, t);
@@ -145,27 +147,28 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
   struct Inverse {
     S value, by_product, by_log_scale;
   };
-  template <class AnyState> static Inverse inverse(const AnyState& s, const S& product) {
+  template <class AnyState> Inverse inverse(const AnyState& s, const S& product) const {
     using std::exp;
-    const S epsilon = S(1e-6), sign = S(detail::real_part(product) < 0 ? -1 : 1), m = s.log_scale;
+    const S sign = S(detail::real_part(product) < 0 ? -1 : 1), m = s.log_scale;
     const bool grows = detail::real_part(m) < 0;
     const S power = exp(grows ? m : S(-m));  // at most 1
     const S size = sign * product;
     const bool is_larger = grows ? detail::real_part(S(size * power)) > 1
                                  : detail::real_part(size) > detail::real_part(power);
     if (is_larger) {
-      const S value = S(1) / (size + epsilon);
+      const S value = S(1) / (size + epsilon_);
       return {value, S(-sign * value * value), S(0)};
     }
     if (grows) {
-      const S share = S(1) / (S(1) + epsilon * power);
+      const S share = S(1) / (S(1) + epsilon_ * power);
       return {S(power * share), S(0), S(power * share * share)};
     }
-    const S value = S(1) / (power + epsilon);
+    const S value = S(1) / (power + epsilon_);
     return {value, S(0), S(power * value * value)};
   }
 
   Signature signature_;
+  S epsilon_;
 };
 
 }  // namespace fw

@@ -86,13 +86,17 @@ template <class S> Value<S> same_for_tokens(const Value<S>& x, Index rows, doubl
   return affine(0, x.rows_of(0, rows), value);
 }
 
+/// Whether the norm of the output has weights.
+inline bool is_affine(const Config& c) {
+  return !c.is_null("elementwise_affine") && c.flag("elementwise_affine", true);
+}
+
 /// The norm of every head by itself; the heads share the weights `name`.weight, which are absent if
 /// elementwise_affine is false or null.
 template <class S>
 Value<S> norm_by_head(const Value<S>& o, const std::string& name, Index heads, const Config& c) {
   const double epsilon = c.number("norm_eps", 1e-5);
-  if (c.is_null("elementwise_affine") || !c.flag("elementwise_affine", true))
-    return rms(o, heads, epsilon);
+  if (!is_affine(c)) return rms(o, heads, epsilon);
   return rms_norm(o, name, {.epsilon = epsilon, .groups = heads, .shared = true});
 }
 

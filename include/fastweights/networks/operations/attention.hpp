@@ -10,7 +10,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 template <class S>
 Value<S> attention(const Value<S>& queries, const Value<S>& keys, const Value<S>& values,
                    Index key_heads, Index context, double scale = 0) {
-  return memory(KeyValueCache<S>({keys.rows() / key_heads, values.rows() / key_heads},
+  return memory(KeyValueCache<S>({keys.rows_of_part(key_heads), values.rows_of_part(key_heads)},
                                  {context, WhenFull::slide, S(scale)}),
                 {keys, values}, {queries}, "cache");
 }

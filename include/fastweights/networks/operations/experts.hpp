@@ -42,6 +42,7 @@ template <class S> struct Softmax final : Operation<S> {
   }
 };
 template <class S> Value<S> softmax(const Value<S>& x, Index groups = 1) {
+  x.rows_of_part(groups);
   return x.builder->add(Softmax<S>(groups), x.rows(), {x});
 }
 
@@ -131,6 +132,13 @@ Value<S> choose_experts(const Value<S>& scores, const Choice& choice,
     fw::detail::throw_invalid(
         {scores.builder->path(), ": cannot choose ", std::to_string(choice.experts), " of ",
          std::to_string(scores.rows()), " experts in ", std::to_string(choice.groups), " groups"});
+  for (const Value<S>& each : bias)
+    if (each.rows() != scores.rows())
+      fw::detail::throw_mismatch(scores.builder->path(), "the bias", each.rows(), "rows",
+                                 scores.rows(), "the scores");
+  for (const Value<S>& each : bias)
+    if (!scores.builder->is_constant(each))
+      fw::detail::throw_invalid({scores.builder->path(), ": the bias must be constant"});
   std::vector<Value<S>> in{scores};
   in.insert(in.end(), bias.begin(), bias.end());
   return scores.builder->add(ChooseExperts<S>(choice), scores.rows(), std::move(in));
@@ -304,6 +312,8 @@ Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidde
   using Op = RunExperts<S, F>;
   Builder<S>& builder = *x.builder;
   const Index n = routing.rows(), d = x.rows();
+  if (hidden < 1 || hidden > Index(1) << 31)  // no overflow in the products below
+    fw::detail::throw_invalid({builder.path(first), ": has ", std::to_string(hidden), " rows"});
   std::vector<typename Op::Expert> parts;
   for (Index e = 0; e < n; ++e)
     parts.push_back(

@@ -52,6 +52,10 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     if (sequences > 0) all.heads.assign(std::size_t(states * sequences), fw::initial_state(memory));
     return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(std::move(all));
   }
+  void check_state(const Forward<S>& run) const override {
+    fw::detail::check_heads(run.node.path, run.template own_state<detail::MemoryHeads<M>>().heads,
+                            states * run.sequences, memory);
+  }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
   }
@@ -59,7 +63,6 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
   void forward(const Forward<S>& run) const override {
     auto& state = run.template own_state<detail::MemoryHeads<M>>();
     auto& trace = run.template own_trace<OwnTrace>();
-    fw::detail::check_heads(run.node.path, state.heads, states * run.sequences, memory);
     if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences));
     const Index shared = heads / states;
     for (Index b = 0; b < run.sequences; ++b)

@@ -29,6 +29,11 @@ template <class S> struct Convolve final : Operation<S> {
     return std::make_unique<StateOfPart<RecentTokens<S>>>(
         RecentTokens<S>{Matrix<S>::Zero(channels, sequences * (kernel - 1))});
   }
+  void check_state(const Forward<S>& run) const override {
+    fw::detail::check_extent(run.node.path, "the state",
+                             run.template own_state<RecentTokens<S>>().recent, channels,
+                             run.sequences * (kernel - 1));
+  }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
   }
@@ -39,7 +44,6 @@ template <class S> struct Convolve final : Operation<S> {
     auto& recent = run.template own_state<RecentTokens<S>>().recent;
     auto& padded = run.template own_trace<OwnTrace>().padded;
     const Index padding = kernel - 1, steps = run.steps();
-    fw::detail::check_extent(run.node.path, "the state", recent, channels, run.sequences * padding);
     padded.resize(channels, x.cols() + run.sequences * padding);
     for (Index b = 0; b < run.sequences; ++b) {
       auto window = padded.middleCols(b * (padding + steps), padding + steps);
@@ -90,12 +94,15 @@ template <class S> struct Previous final : Operation<S> {
     return std::make_unique<StateOfPart<RecentTokens<S>>>(
         RecentTokens<S>{Matrix<S>::Zero(rows, sequences)});
   }
+  void check_state(const Forward<S>& run) const override {
+    fw::detail::check_extent(run.node.path, "the state",
+                             run.template own_state<RecentTokens<S>>().recent, rows, run.sequences);
+  }
   void forward(const Forward<S>& run) const override {
     const auto x = run.in();
     auto y = run.out();
     auto& recent = run.template own_state<RecentTokens<S>>().recent;
     const Index steps = run.steps();
-    fw::detail::check_extent(run.node.path, "the state", recent, rows, run.sequences);
     for (Index b = 0; b < run.sequences; ++b) {
       y.col(b * steps) = recent.col(b);
       y.middleCols(b * steps + 1, steps - 1) = x.middleCols(b * steps, steps - 1);

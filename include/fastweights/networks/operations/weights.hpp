@@ -9,21 +9,28 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// A parameter of n entries as a constant value.
+/// A parameter as a constant value, row by row.
 template <class S> struct Parameter final : Operation<S> {
   static constexpr bool is_constant = true;
 
   void forward(const Forward<S>& run) const override {
-    run.out() = run.weight().reshaped(run.out().rows(), 1);
+    run.out() = run.weight().template reshaped<Eigen::RowMajor>(run.out().rows(), 1);
   }
   void backward(const Backward<S>& run) const override {
-    run.dweight().reshaped(run.out().rows(), 1) += run.dout();
+    run.dweight().template reshaped<Eigen::RowMajor>(run.out().rows(), 1) += run.dout();
   }
 };
 template <class S>
 Value<S> parameter(Builder<S>& builder, const std::string& name, Index n,
                    Draw draw = constant_draw(0)) {
   return builder.add(Parameter<S>{}, n, {}, {builder.weight(name, {n}, std::move(draw))});
+}
+/// A matrix with rows×cols entries, such as one row for every head.
+template <class S>
+Value<S> parameter_matrix(Builder<S>& builder, const std::string& name, Index rows, Index cols,
+                          Draw draw = constant_draw(0)) {
+  return builder.add(Parameter<S>{}, rows * cols, {},
+                     {builder.weight(name, {rows, cols}, std::move(draw))});
 }
 
 /// The columns of a table for the symbols that the network is given. The column of the symbol

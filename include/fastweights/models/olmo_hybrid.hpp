@@ -1,0 +1,131 @@
+#pragma once
+
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/models/grouped_attention.hpp>
+#include <fastweights/models/layer_kinds.hpp>
+
+/// \file
+/// OLMo Hybrid: layers of the gated delta rule (Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464)
+/// and of attention as in OLMo 2 (OLMo Team 2025, arXiv 2501.00656), as transformers computes them.
+/// Linear layers have norms before their parts, attention layers behind them:
+///
+///     h = x + delta(rms(x))         y = h + mlp(rms(h))
+///     h = x + rms(attention(x))     y = h + rms(mlp(h))
+///
+/// The linear layer, for a token and a value head:
+///
+///     q, k, v = silu(conv(W x))     q, k ← l2     α = exp(−exp(A_log) softplus(W_a x + dt_bias))
+///     W ← α W + β (v − α W k) kᵀ,   β = 2 σ(W_b x)     o = W q / √d_k
+///     y = W_o (w ⊙ rms(o) ⊙ silu(W_g x))
+
+namespace fw::inline FASTWEIGHTS_ABI::models {
+
+/// Sizes of the linear layers. Consecutive value heads share a key head.
+struct OlmoDelta {
+  Index key_heads = 1, heads = 1, d_k = 1, d_v = 1;
+};
+
+inline OlmoDelta olmo_delta_sizes(const Config& c) {
+  const Index n = c.size("num_attention_heads");
+  OlmoDelta d{c.size("linear_num_key_heads", n), c.size("linear_num_value_heads", n)};
+  if (d.heads % d.key_heads != 0)
+    c.fail("linear_num_value_heads", "expected a multiple of linear_num_key_heads");
+  const double usual = 0.75 * double(c.size("hidden_size")) / double(d.key_heads);
+  d.d_k = c.size("linear_key_head_dim", Index(usual));
+  if (d.d_k < 1) c.fail("linear_key_head_dim", "is missing, and 0.75 hidden_size is too small");
+  d.d_v = c.size("linear_value_head_dim", 2 * d.d_k);
+  return d;
+}
+
+/// The linear layers. The epsilon of the output's norm is 1e-5, whatever that of the others is.
+template <class S> Value<S> olmo_gated_delta_net(const Value<S>& x, const Config& c) {
+  const OlmoDelta d = olmo_delta_sizes(c);
+  const auto activated = [&](const std::string& name, Index rows) {
+    return silu(convolution(linear(x, name + "_proj", rows), name + "_conv1d",
+                            c.size("linear_conv_kernel_dim", 4)));
+  };
+  const Value<S> q = activated("q", d.key_heads * d.d_k);
+  const Value<S> k = activated("k", d.key_heads * d.d_k);
+  const Value<S> v = activated("v", d.heads * d.d_v);
+  const Value<S> b = sigmoid(linear(x, "b_proj", d.heads));
+  const Value<S> o =
+      memory(GatedDeltaRule<S>({d.d_k, d.d_v}),
+             {l2(k, d.key_heads), v, c.flag("linear_allow_neg_eigval", true) ? 2.0 * b : b,
+              softplus_decay(linear(x, "a_proj", d.heads), d.heads)},
+             {(1 / std::sqrt(double(d.d_k))) * l2(q, d.key_heads)});
+  const Value<S> gated =
+      rms_norm(o, "o_norm", {.epsilon = 1e-5, .groups = d.heads, .shared = true}) *
+      silu(linear(x, "g_proj", o.rows()));
+  x.builder->note_module(x.builder->path("o_norm"), o, gated);
+  return linear(gated, "o_proj", x.rows());
+}
+
+/// θ of rotary positions; 0 without positions, as in the published model, whose rope_parameters, or
+/// rope_theta in them, are null. Whole heads rotate: the source ignores a partial_rotary_factor.
+inline double olmo_rope_theta(const Config& c) {
+  const Config rope = c.part("rope_parameters");
+  if (rope.is_null("rope_theta")) return 0;
+  const bool is_given = rope.has("rope_theta") || c.has("rope_theta") || c.has("rope_scaling");
+  if (!is_given && (c.is_null("rope_parameters") || c.is_null("rope_theta"))) return 0;
+  return rope_theta(c, 10000);
+}
+
+/// Attention with norms of all queries, and of all keys, before they are split into heads.
+template <class S>
+Value<S> olmo_attention(const Value<S>& x, const Config& c, const ModelOptions& options) {
+  const GroupedAttention o = grouped_attention_options(c, options);
+  const double theta = olmo_rope_theta(c);
+  if (theta > 0 && o.d % 2 != 0)
+    c.fail(c.has("head_dim") ? "head_dim" : "num_attention_heads",
+           "rotary positions need heads of an even size, not " + std::to_string(o.d));
+  const auto normed = [&](const std::string& name, Index heads) {
+    const Value<S> y = rms_norm(linear(x, name + "_proj", heads * o.d, o.bias), name + "_norm",
+                                {.epsilon = c.number("rms_norm_eps", 1e-6)});
+    return theta > 0 ? rotate(y, heads, o.d, theta) : y;
+  };
+  const Value<S> q = normed("q", o.heads), k = normed("k", o.key_heads);
+  const Value<S> v = linear(x, "v_proj", o.key_heads * o.d, o.bias);
+  return linear(attention(q, k, v, o.key_heads, o.context), "o_proj", x.rows(), o.bias);
+}
+
+/// The kinds of the layers: attention is every fourth, or the last of fewer.
+inline std::vector<std::string> olmo_layer_kinds(const Config& c) {
+  const Index layers = layer_count(c);
+  return layer_kinds(c, "layer_types", {"linear_attention", "full_attention"}, [&](Index l) {
+    return l % 4 == 3 || (layers < 4 && l == layers - 1) ? "full_attention" : "linear_attention";
+  });
+}
+
+/// The whole model. `prefix` is in front of all names but that of lm_head.
+template <class S>
+Network<S> olmo_hybrid(const Config& c, const ModelOptions& options = {},
+                       const std::string& prefix = "model") {
+  c.expect("hidden_act", {"silu", "swish"});
+  const NormOptions norm{.epsilon = c.number("rms_norm_eps", 1e-6)};
+  const bool tied = c.flag("tie_word_embeddings");
+  const auto mlp = [&](const Value<S>& x) { return swiglu(x, c.size("intermediate_size")); };
+  const auto linear_layer = [&](const Value<S>& x) {
+    const Value<S> h = x + module("linear_attn", rms_norm(x, "attention_layer_norm", norm),
+                                  [&](const Value<S>& y) { return olmo_gated_delta_net(y, c); });
+    return h + module("mlp", rms_norm(h, "feedforward_layer_norm", norm), mlp);
+  };
+  const auto attention_layer = [&](const Value<S>& x) {
+    const Value<S> y =
+        module("self_attn", x, [&](const Value<S>& in) { return olmo_attention(in, c, options); });
+    const Value<S> h = x + rms_norm(y, "post_attention_layernorm", norm);
+    return h + rms_norm(module("mlp", h, mlp), "post_feedforward_layernorm", norm);
+  };
+  const std::vector<std::string> kinds = olmo_layer_kinds(c);
+  Builder<S> net;
+  net.enter(prefix);
+  Value<S> x = token_embedding(net, c, "embed_tokens");
+  for (std::size_t l = 0; l < kinds.size(); ++l)
+    x = module("layers." + std::to_string(l), x, [&](const Value<S>& in) {
+      return kinds[l] == "linear_attention" ? linear_layer(in) : attention_layer(in);
+    });
+  x = rms_norm(x, "norm", norm);
+  if (!tied) net.leave();
+  return net.build(linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+}
+
+}  // namespace fw::models

@@ -1,0 +1,13 @@
+#include <fastweights/models/olmo_hybrid.hpp>
+
+#include "registry.hpp"
+
+namespace {
+
+template <class S> fw::networks::Network<S> build(const fw::models::Config& c) {
+  return fw::models::olmo_hybrid<S>(c, {.context = test_context});
+}
+
+const Registration registered({"olmo_hybrid"}, {build<double>, build<float>});
+
+}  // namespace

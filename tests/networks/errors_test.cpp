@@ -1,0 +1,273 @@
+#include <fastweights/io/weights.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/networks/operations/constants.hpp>
+
+#include "networks/operation_checks.hpp"
+
+namespace {
+
+using namespace fw::networks;
+using namespace operation_checks;
+using X = Value<double>;
+using Catch::Matchers::ContainsSubstring;
+
+void refused(const std::function<void()>& f, const std::string& message) {
+  CHECK_THROWS_AS(f(), std::invalid_argument);
+  CHECK_THROWS_WITH(f(), ContainsSubstring(message));
+}
+
+TEST_CASE("a builder refuses a name with two shapes", "[networks]") {
+  Builder<double> net;
+  const X x = net.input(3);
+  linear(x, "map", 3);
+  refused([&] { linear(x, "map", 4); }, "map.weight: is shared with another shape");
+  refused([&] { parameter(net, "map.weight", 9); }, "map.weight: is shared with another shape");
+}
+
+TEST_CASE("a builder refuses sizes that are 0, negative or absurd", "[networks]") {
+  Builder<double> net;
+  const X x = net.input(3);
+  const Index huge = std::numeric_limits<Index>::max();
+  for (const Index rows : {Index(0), Index(-1), (Index(1) << 24) + 1, huge, -huge}) {
+    refused([&] { Builder<double>().input(rows); }, "rows");
+    refused([&] { linear(x, "mixer.map", rows); }, "");
+    refused([&] { parameter(net, "p", rows); }, "");
+    refused([&] { embedding(net, "embed", 10, rows); }, "");
+    refused([&] { constants(net, {}); }, "rows");
+  }
+  const Draw draw = constant_draw(0);
+  using Axes = std::vector<Index>;
+  for (const Axes& axes : {Axes{0}, Axes{-3}, Axes{-2, -3}, Axes{2, 0}, Axes{huge}, Axes{huge, 4},
+                           Axes{1 << 20, 1 << 20, 1 << 20, 1 << 20}})
+    refused([&] { net.weight("w", axes, draw); }, "w: has too many entries, or none");
+  CHECK(net.weight("w", {3}, draw) == net.weight("w", {3}, draw));  // as if nothing had happened
+}
+
+// The two operations would have one place in a saved state.
+TEST_CASE("a builder refuses two states of one name", "[networks]") {
+  Builder<double> net;
+  const X x = net.input(2);
+  const X y = previous(x, "before");
+  refused([&] { previous(y, "before"); }, "before");
+  CHECK_NOTHROW(module("other", y, [](const X& v) { return previous(v, "before"); }));
+}
+
+// A network with a state in the middle, that takes vectors or symbols.
+X layers(const X& x) {
+  const X y = convolution(tanh(linear(x, "map", 4)), "conv", 3);
+  return memory(fw::GatedLinearAttention<double>({2, 2}), {y, y, sigmoid(y)}, {y});
+}
+Net layer_network() { return network_of(3, layers); }
+Net model_network() {
+  Builder<double> builder;
+  Net network = builder.build(layers(embedding(builder, "embed", 5, 3)));
+  fw::Random random(2);
+  fw::initialise(network, random);
+  return network;
+}
+
+Net::State used_state(const Net& network) {
+  State state = network.initial_state(2);
+  fw::Random random(4);
+  Net::Trace trace;
+  run(network, state, random_matrix(3, 4, random), trace);
+  return state;
+}
+
+void check_same(const State& given, const State& expected) {
+  fw::io::SafeTensorsWriter a, b;
+  fw::io::add_state(a, given);
+  fw::io::add_state(b, expected);
+  CHECK(a.bytes() == b.bytes());
+}
+
+// f(state, trace) throws an error with this message and changes no state.
+template <class F> void refused_pass(const State& given, const F& f, const std::string& message) {
+  State state = given;
+  Net::Trace trace;
+  refused([&] { f(state, trace); }, message);
+  check_same(state, given);
+}
+
+TEST_CASE("a network refuses ids that are out of range", "[networks]") {
+  const Net network = model_network();
+  State state = network.initial_state();
+  Net::Trace trace;
+  Matrix<double> y(4, 2);
+  const std::vector<int> good{4, 0};
+  network.forward(state, fw::Symbols(good), y, trace);
+  for (const std::vector<int>& ids :
+       {std::vector<int>{0, 5}, {-1, 0}, {std::numeric_limits<int>::max(), 0}, {0, 1 << 31}})
+    refused_pass(
+        state, [&](State& s, Net::Trace& t) { network.forward(s, fw::Symbols(ids), y, t); },
+        "expected 0 to 4");
+}
+
+TEST_CASE("a network refuses inputs of another kind or size", "[networks]") {
+  const Net network = layer_network(), model = model_network();
+  const State state = used_state(network), model_state = model.initial_state(2);
+  const auto refused_sizes = [&](Index x_rows, Index x_cols, Index y_rows, Index y_cols,
+                                 const std::string& message) {
+    const Matrix<double> x = Matrix<double>::Zero(x_rows, x_cols);
+    Matrix<double> y(y_rows, y_cols);
+    refused_pass(
+        state, [&](State& s, Net::Trace& t) { network.forward(s, x, y, t); }, message);
+  };
+  refused_sizes(4, 2, 4, 2, "x has 4 rows");
+  refused_sizes(3, 2, 5, 2, "y has 5 rows");
+  refused_sizes(3, 2, 4, 4, "y has 4 columns");
+  refused_sizes(3, 0, 4, 0, "x");
+  refused_sizes(3, 3, 4, 3, "sequences");  // two sequences of one and a half tokens
+
+  Matrix<double> y(4, 2);
+  const Matrix<double> x = Matrix<double>::Zero(3, 2);
+  const std::vector<int> ids{1, 2}, none;
+  refused_pass(
+      state, [&](State& s, Net::Trace& t) { network.forward(s, fw::Symbols(ids), y, t); },
+      "given the symbols, the network takes vectors");
+  refused_pass(
+      model_state, [&](State& s, Net::Trace& t) { model.forward(s, x, y, t); },
+      "given x, the network takes symbols");
+  refused_pass(
+      model_state, [&](State& s, Net::Trace& t) { model.forward(s, fw::Symbols(none), y, t); },
+      "ids");
+}
+
+TEST_CASE("a network without weights refuses to run", "[networks]") {
+  Builder<double> builder;
+  const Net network = builder.build(layers(builder.input(3)));
+  const Matrix<double> x = Matrix<double>::Zero(3, 2);
+  Matrix<double> y(4, 2);
+  refused_pass(
+      network.initial_state(), [&](State& s, Net::Trace& t) { network.forward(s, x, y, t); },
+      "map.weight is not set");
+}
+
+TEST_CASE("a compact network refuses to be trained or saved", "[networks]") {
+  Net network = layer_network();
+  network.compress(Storage::int8);
+  const Matrix<double> x = Matrix<double>::Zero(3, 2);
+  Matrix<double> y(4, 2);
+  State state = network.initial_state();
+  Net::Trace trace;
+  CHECK_NOTHROW(network.forward(state, x, y, trace));
+  refused_pass(
+      state, [&](State& s, Net::Trace& t) { network.forward(s, x, y, t, fw::Pass::train); },
+      "map.weight is compact");
+  fw::io::SafeTensorsWriter writer;
+  refused([&] { fw::io::add_parameters(writer, network); }, "map.weight is compact");
+}
+
+TEST_CASE("a network refuses backward without a train pass before", "[networks]") {
+  const Net network = layer_network();
+  const Matrix<double> x = Matrix<double>::Zero(3, 2), dy = Matrix<double>::Zero(4, 2);
+  Matrix<double> dx(3, 2), y(4, 2);
+  Net grad = network;
+  Net::Trace trace;
+  refused([&] { network.backward(x, trace, dy, dx, grad); }, "train pass");
+  refused([&] { network.backward(trace, dy, grad); }, "train pass");
+  refused([&] { network.backward(trace, Matrix<double>(4, 0), grad); }, "train pass");
+  State state = network.initial_state();
+  network.forward(state, x, y, trace, fw::Pass::train);
+  network.forward(state, x, y, trace);  // replaces what the trace has
+  refused([&] { network.backward(x, trace, dy, dx, grad); }, "train pass");
+  network.forward(state, x, y, trace, fw::Pass::train);
+  const Matrix<double> bad_x = Matrix<double>::Zero(4, 2);
+  refused([&] { network.forward(state, bad_x, y, trace); }, "x has 4 rows");
+}
+
+TEST_CASE("backward refuses gradients of other sizes", "[networks]") {
+  const Net network = layer_network();
+  const Matrix<double> x = Matrix<double>::Zero(3, 2), dy = Matrix<double>::Zero(4, 2);
+  const Matrix<double> wide = Matrix<double>::Zero(4, 3), high = Matrix<double>::Zero(5, 2);
+  Matrix<double> dx(3, 2), dx_high(4, 2);
+  Net grad = network, empty = network;
+  empty.weights[0].value.resize(0, 0);
+  State state = network.initial_state();
+  Net::Trace trace;
+  run(network, state, x, trace, fw::Pass::train);
+  refused([&] { network.backward(x, trace, wide, dx, grad); }, "dy");
+  refused([&] { network.backward(x, trace, high, dx, grad); }, "dy");
+  refused([&] { network.backward(x, trace, dy, dx_high, grad); }, "dx");
+  refused([&] { network.backward(x, trace, dy, dx, empty); }, "grad");
+  CHECK_NOTHROW(network.backward(x, trace, dy, dx, grad));
+  for (std::size_t i = 0; i < grad.weights.size(); ++i)
+    CHECK(grad.weights[i].value == network.weights[i].value);  // dy was 0
+}
+
+// One trace may serve several networks, one after the other.
+TEST_CASE("a trace of another network starts anew, and backward refuses it", "[networks]") {
+  const Net network = layer_network();
+  const Net other = network_of(3, [](const X& x) { return previous(linear(x, "map", 4)); });
+  fw::Random random(1);
+  const Matrix<double> x = random_matrix(3, 2, random), dy = random_matrix(4, 2, random);
+  Net::Trace trace, fresh;
+  State state = network.initial_state(), again = network.initial_state();
+  State other_state = other.initial_state();
+  run(other, other_state, x, trace, fw::Pass::train);
+  Net grad = network, other_grad = other;
+  refused([&] { network.backward(trace, dy, grad); }, "train pass");
+  CHECK(run(network, state, x, trace, fw::Pass::train) ==
+        run(network, again, x, fresh, fw::Pass::train));
+  refused([&] { other.backward(trace, dy, other_grad); }, "train pass");
+  const Net copy = network;  // is the same network
+  CHECK_NOTHROW(copy.backward(trace, dy, grad));
+}
+
+TEST_CASE("a network refuses the state of another network, and does not change it", "[networks]") {
+  const Net network = layer_network();
+  const auto refused_state_of = [&](const Function& f) {
+    const Net other = network_of(3, f);
+    const State state = used_state(other);
+    const Matrix<double> x = Matrix<double>::Ones(3, 2);
+    Matrix<double> y(4, 2);
+    refused_pass(
+        state, [&](State& s, Net::Trace& t) { network.forward(s, x, y, t); }, "state");
+  };
+  using Gated = fw::GatedLinearAttention<double>;
+  refused_state_of([](const X& x) { return x; });
+  refused_state_of([](const X& x) { return convolution(x, "conv", 3); });
+  refused_state_of([](const X& x) {  // the second member is of another kind
+    return previous(convolution(linear(x, "map", 4), "conv", 3), "memory");
+  });
+  refused_state_of([](const X& x) {  // has another name
+    const X y = convolution(linear(x, "map", 4), "conv", 3);
+    return memory(Gated({2, 2}), {y, y, y}, {y}, "other");
+  });
+  refused_state_of([](const X& x) {  // has another size
+    const X y = convolution(linear(x, "map", 4), "conv", 3);
+    return memory(Gated({1, 2}), {y.rows_of(0, 2), y, y.rows_of(0, 2)}, {y.rows_of(0, 2)});
+  });
+  refused_state_of([](const X& x) {  // has more heads
+    const X y = convolution(linear(x, "map", 4), "conv", 3), z = tile(y, 2);
+    return memory(Gated({2, 2}), {z, z, z}, {z});
+  });
+  refused_state_of([](const X& x) {  // the first member has another size
+    const X y = convolution(linear(x, "map", 4), "conv", 2);
+    return memory(Gated({2, 2}), {y, y, y}, {y});
+  });
+}
+
+TEST_CASE("a network refuses a state whose counters are wrong", "[networks]") {
+  const Net network = layer_network();
+  const Matrix<double> x = Matrix<double>::Ones(3, 6);
+  Matrix<double> y(4, 6);
+  const auto refused_change = [&](const auto& change) {
+    State state = used_state(network);
+    change(state);
+    refused_pass(
+        state, [&](State& s, Net::Trace& t) { network.forward(s, x, y, t); }, "");
+  };
+  refused_change([](State& s) { s.position = -1; });
+  refused_change([](State& s) { s.position = std::numeric_limits<Index>::max(); });
+  refused_change([](State& s) { s.sequences = 0; });
+  refused_change([](State& s) { s.sequences = -2; });
+  refused_change([](State& s) { s.sequences = 1; });
+  refused_change([](State& s) { s.sequences = 3; });
+  refused_change([](State& s) { std::swap(s.members[0], s.members[1]); });
+  refused_change([](State& s) { s.members.pop_back(); });
+  for (const Index sequences : {Index(0), Index(-1), std::numeric_limits<Index>::max()})
+    refused([&] { network.initial_state(sequences); }, "sequences");
+}
+
+}  // namespace

@@ -1,0 +1,137 @@
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_product.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/mesa_memory.hpp>
+
+#include "networks/operation_checks.hpp"
+
+namespace {
+
+using namespace fw::networks;
+using namespace operation_checks;
+using X = Value<double>;
+using Catch::Matchers::ContainsSubstring;
+using Gated = fw::GatedLinearAttention<double>;
+using Delta = fw::DeltaRule<double>;
+
+// Keys, values, … of several heads, of which x is the only input.
+X keys(const X& x, Index rows, const std::string& name) { return l2(linear(x, name, rows), 1); }
+
+struct Heads {
+  Index keys = 1, values = 1, strengths = 1, queries = 1;
+};
+
+X delta_rule(const X& x, const Heads& h, Index d_k, Index d_v) {
+  return memory(Delta({d_k, d_v}),
+                {keys(x, h.keys * d_k, "k"), linear(x, "v", h.values * d_v),
+                 sigmoid(linear(x, "b", h.strengths))},
+                {linear(x, "q", h.queries * d_k)});
+}
+
+TEST_CASE("a memory of one head: gradients and streaming", "[networks]") {
+  for (const Index d : {1, 3, 17})
+    check_operation(3, [&](const X& x) { return delta_rule(x, {}, d, 2); });
+  for (const Index d : {1, 3, 17})
+    check_operation(2, [&](const X& x) {
+      return memory(Gated({2, d}), {keys(x, 2, "k"), linear(x, "v", d), sigmoid(x)}, {x});
+    });
+}
+
+TEST_CASE("memories of several heads: gradients and streaming", "[networks]") {
+  check_operation(3, [](const X& x) { return delta_rule(x, {3, 3, 3, 3}, 2, 3); });
+  check_operation(3, [](const X& x) { return delta_rule(x, {2, 4, 1, 2}, 2, 3); });  // shared keys
+  check_operation(3, [](const X& x) { return delta_rule(x, {1, 2, 2, 6}, 2, 3); });  // and states
+  check_operation(3, [](const X& x) { return delta_rule(x, {1, 1, 1, 5}, 1, 1); });
+}
+
+// Head h of n equal heads is a memory of its own.
+TEST_CASE("shared heads are repeated heads", "[networks]") {
+  const auto repeated = [](const X& v, Index heads, Index times) {
+    return repeat_heads(v, heads, times);
+  };
+  const Net shared = network_of(3, [](const X& x) { return delta_rule(x, {1, 2, 2, 6}, 2, 3); });
+  Net apart = network_of(3, [&](const X& x) {
+    return memory(Delta({2, 3}),
+                  {repeated(keys(x, 2, "k"), 1, 6), repeated(linear(x, "v", 6), 2, 3),
+                   repeated(sigmoid(linear(x, "b", 2)), 2, 3)},
+                  {linear(x, "q", 12)});
+  });
+  REQUIRE(apart.weights.size() == shared.weights.size());
+  apart.weights = shared.weights;
+  fw::Random random(3);
+  State a = shared.initial_state(), b = apart.initial_state();
+  Net::Trace trace_a, trace_b;
+  for (const Index steps : {5, 1, 1}) {
+    const Matrix<double> x = random_matrix(3, steps, random);
+    check_equal(run(shared, a, x, trace_a), run(apart, b, x, trace_b), 1e-14);
+  }
+}
+
+TEST_CASE("several writes for every token, stacked one below the other", "[networks]") {
+  check_operation(3, [](const X& x) {
+    return memory(fw::GatedDeltaProduct<double, 2>({2, 3}),
+                  {keys(x, 2 * 2 * 2, "k"), linear(x, "v", 2 * 2 * 3),
+                   sigmoid(linear(x, "b", 2 * 2)), sigmoid(linear(x, "a", 2))},
+                  {linear(x, "q", 4)});
+  });
+}
+
+X mesa(const X& x, Index heads, Index ridges) {
+  const X ridge = 0.5 + softplus(parameter(*x.builder, "ridge", ridges * 2));
+  return memory(fw::MesaMemory<double>({2, 3}),
+                {keys(x, heads * 2, "k"), linear(x, "v", heads * 3), sigmoid(linear(x, "b", heads)),
+                 sigmoid(linear(x, "a", heads))},
+                {linear(x, "q", heads * 2)}, "memory", {ridge});
+}
+
+TEST_CASE("slow weights that are learned: gradients and streaming", "[networks]") {
+  check_operation(3, [](const X& x) { return mesa(x, 1, 1); });
+  check_operation(3, [](const X& x) { return mesa(x, 4, 4); });
+  check_operation(3, [](const X& x) { return mesa(x, 4, 2); });  // two heads share one
+}
+
+X attend(const X& x, Index heads, Index key_heads, Index d, Index context, double scale = 0) {
+  return attention(linear(x, "q", heads * d), linear(x, "k", key_heads * d),
+                   linear(x, "v", key_heads * d), key_heads, context, scale);
+}
+
+TEST_CASE("attention: gradients and streaming", "[networks]") {
+  for (const Index d : {1, 3, 17})
+    check_operation(3, [&](const X& x) { return attend(x, 1, 1, d, 20); });
+  check_operation(3, [](const X& x) { return attend(x, 6, 2, 2, 20); });
+  check_operation(3, [](const X& x) { return attend(x, 2, 2, 2, 20, 0.3); });
+}
+
+TEST_CASE("attention over the last tokens: streaming", "[networks]") {
+  for (const Index context : {1, 2, 4})
+    check_streaming(network_of(3, [&](const X& x) { return attend(x, 4, 2, 2, context); }));
+}
+
+TEST_CASE("attention to one token is its value", "[networks]") {
+  const Eigen::Vector3d x(1, -2, 3);
+  check_equal(value_of([](const X& v) { return attention(v, v, v, 1, 1); }, x), x, 1e-15);
+}
+
+TEST_CASE("inputs that do not fit the memory are refused with its path", "[networks]") {
+  const auto refused = [](const Function& f) {
+    const auto build = [&] { network_of(6, [&](const X& x) { return module("mixer", x, f); }); };
+    CHECK_THROWS_AS(build(), std::invalid_argument);
+    CHECK_THROWS_WITH(build(), ContainsSubstring("mixer"));
+  };
+  const Delta rule({2, 3});
+  refused([&](const X& x) { return memory(rule, {x, x}, {x}); });        // no strength
+  refused([&](const X& x) { return memory(rule, {x, x, x}, {}); });      // no query
+  refused([&](const X& x) { return memory(rule, {x, x, x}, {x, x}); });  // two
+  refused([&](const X& x) {  // keys of two and a half heads
+    return memory(rule, {x.rows_of(0, 5), x, x.rows_of(0, 2)}, {x});
+  });
+  refused([&](const X& x) {  // three key heads, two value heads
+    return memory(rule, {x, x, x.rows_of(0, 1)}, {x.rows_of(0, 2)});
+  });
+  refused([&](const X& x) { return memory(rule, {x, x, x}, {x}, "memory", {x}); });
+  refused([](const X& x) {  // a ridge that is not constant
+    return memory(fw::MesaMemory<double>({2, 3}), {x, x, x, x}, {x}, "memory", {x.rows_of(0, 2)});
+  });
+}
+
+}  // namespace

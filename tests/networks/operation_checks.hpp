@@ -1,0 +1,173 @@
+#pragma once
+
+#include <fastweights/math/random.hpp>
+#include <fastweights/networks/operations.hpp>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+
+/// \file
+/// The checks that every operation passes, alone in a small network: gradients that are those of
+/// differences, and the same result for any split of a sequence and for any batch.
+
+namespace operation_checks {
+
+using fw::Index;
+using fw::networks::Builder;
+using fw::networks::Matrix;
+using fw::networks::State;
+using fw::networks::Value;
+using Net = fw::networks::Network<double>;
+
+/// Function of the input of a network.
+using Function = std::function<Value<double>(const Value<double>&)>;
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+/// Entries that are not near 0, where some functions have a kink.
+inline Matrix<double> random_matrix(Index rows, Index cols, fw::Random& random) {
+  Matrix<double> m(rows, cols);
+  random.fill(m);
+  return m.unaryExpr([](double x) { return x + std::copysign(0.05, x); });
+}
+
+/// A network of f, whose weights all differ from their initial values.
+inline Net network_of(Index rows, const Function& f) {
+  Builder<double> builder;
+  Net network = builder.build(f(builder.input(rows)));
+  fw::Random random(5);
+  fw::initialise(network, random);
+  for (auto& weight : network.weights)
+    weight.value += 0.3 * random_matrix(weight.value.rows(), weight.value.cols(), random);
+  return network;
+}
+
+inline Matrix<double> run(const Net& network, State& state, const Matrix<double>& x,
+                          Net::Trace& trace, fw::Pass pass = fw::Pass::infer) {
+  Matrix<double> y = Matrix<double>::Constant(network.outputs(), x.cols(), not_a_number);
+  network.forward(state, x, y, trace, pass);
+  return y;
+}
+
+/// The derivative of `loss` by every entry of an array, by differences of order 4.
+template <class Array, class Loss> Matrix<double> differences(Array& array, const Loss& loss) {
+  constexpr double h = 1e-4;
+  Matrix<double> gradient(array.rows(), array.cols());
+  for (Index i = 0; i < array.size(); ++i) {
+    double& entry = array.data()[i];
+    const double original = entry;
+    const auto at = [&](double step) {
+      entry = original + step;
+      return loss();
+    };
+    gradient.data()[i] = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+    entry = original;
+  }
+  return gradient;
+}
+
+inline void check_equal(const Matrix<double>& given, const Matrix<double>& expected, double limit) {
+  REQUIRE(given.rows() == expected.rows());
+  REQUIRE(given.cols() == expected.cols());
+  CHECK(largest_entry(given - expected) <= limit * std::max(largest_entry(expected), 1.0));
+}
+
+/// Gradients of Σ dy ⊙ y from a used state, for two sequences. `grad` accumulates, dx does not.
+inline void check_gradients(const Net& network) {
+  constexpr Index sequences = 2, steps = 3;
+  fw::Random random(7);
+  Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  State used = network.initial_state(sequences);
+  Net::Trace trace;
+  run(network, used, random_matrix(network.inputs(), sequences * 2, random), trace);
+
+  Net changed = network, grad = network;
+  State state = used;
+  run(network, state, x, trace, fw::Pass::train);
+  Matrix<double> dx = Matrix<double>::Constant(x.rows(), x.cols(), not_a_number);
+  network.backward(x, trace, dy, dx, grad);
+
+  const auto loss = [&] {
+    State start = used;
+    return run(changed, start, x, trace).cwiseProduct(dy).sum();
+  };
+  check_equal(dx, differences(x, loss), 1e-8);
+  for (std::size_t i = 0; i < network.weights.size(); ++i) {
+    INFO(network.weights[i].name);
+    check_equal(grad.weights[i].value - network.weights[i].value,
+                differences(changed.weights[i].value, loss), 1e-8);
+  }
+}
+
+/// The gradient of the sum of all outputs by x.
+inline Matrix<double> input_gradient(const Net& network, const Matrix<double>& x) {
+  State state = network.initial_state();
+  Net::Trace trace;
+  const Matrix<double> y = run(network, state, x, trace, fw::Pass::train);
+  const Matrix<double> dy = Matrix<double>::Ones(y.rows(), y.cols());
+  Matrix<double> dx = Matrix<double>::Constant(x.rows(), x.cols(), not_a_number);
+  Net grad = network;
+  network.backward(x, trace, dy, dx, grad);
+  return dx;
+}
+
+/// Tokens first … first + count − 1 of every sequence.
+inline Matrix<double> tokens(const Matrix<double>& x, Index sequences, Index first, Index count) {
+  const Index steps = x.cols() / sequences;
+  Matrix<double> some(x.rows(), sequences * count);
+  for (Index b = 0; b < sequences; ++b)
+    some.middleCols(b * count, count) = x.middleCols(b * steps + first, count);
+  return some;
+}
+
+/// A sequence in pieces gives what it gives at once, and two sequences what each gives alone.
+inline void check_streaming(const Net& network) {
+  constexpr Index sequences = 2, steps = 7;
+  fw::Random random(8);
+  const Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
+  Net::Trace trace;
+  State state = network.initial_state(sequences);
+  const Matrix<double> whole = run(network, state, x, trace, fw::Pass::train);
+  for (const Index piece : {1, 2, 5}) {
+    INFO("pieces of " << piece);
+    State in_pieces = network.initial_state(sequences);
+    for (Index t = 0; t < steps; t += piece) {
+      const Index count = std::min(piece, steps - t);
+      check_equal(run(network, in_pieces, tokens(x, sequences, t, count), trace),
+                  tokens(whole, sequences, t, count), 1e-13);
+    }
+    CHECK(in_pieces.position == steps);
+  }
+  for (Index b = 0; b < sequences; ++b) {
+    State alone = network.initial_state();
+    check_equal(run(network, alone, x.middleCols(b * steps, steps), trace),
+                whole.middleCols(b * steps, steps), 1e-13);
+  }
+}
+
+inline void check_operation(Index rows, const Function& f) {
+  INFO("rows " << rows);
+  const Net network = network_of(rows, f);
+  check_streaming(network);
+  check_gradients(network);
+}
+
+/// For 1, 3 and 17 rows.
+inline void check_operation(const Function& f) {
+  for (const Index rows : {1, 3, 17}) check_operation(rows, f);
+}
+
+/// What f gives for one token.
+inline Matrix<double> value_of(const Function& f, const Matrix<double>& x) {
+  Builder<double> builder;
+  const Net network = builder.build(f(builder.input(x.rows())));
+  State state = network.initial_state();
+  Net::Trace trace;
+  return run(network, state, x, trace);
+}
+
+}  // namespace operation_checks

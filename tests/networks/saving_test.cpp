@@ -1,0 +1,165 @@
+#include <fastweights/io/weights.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+
+#include "networks/operation_checks.hpp"
+
+namespace {
+
+using namespace fw::networks;
+using namespace operation_checks;
+using X = Value<double>;
+using Catch::Matchers::ContainsSubstring;
+using fw::io::SafeTensors;
+using fw::io::SafeTensorsError;
+using fw::io::SafeTensorsWriter;
+
+// Every kind of state: recent tokens, memories and a cache, whose context is short.
+X block(const X& x) {
+  const X y = silu(convolution(linear(x, "in_proj", 6), "conv", 3));
+  const X b = sigmoid(linear(previous(x), "b_proj", 3));
+  const X a = memory(fw::DeltaRule<double>({2, 2}), {l2(y, 3), y, b}, {y});
+  return linear(concatenate<double>({a, attention(y, y, y, 3, 4)}), "out_proj", x.rows());
+}
+X two_blocks(const X& x) {
+  const X y = module("layers.0", rotate(x, 1, 2, 10), block);
+  return module("layers.1", x + y, block);
+}
+Net network() { return network_of(3, two_blocks); }
+
+SafeTensors written(const SafeTensorsWriter& writer) { return SafeTensors::parse(writer.bytes()); }
+
+SafeTensors saved(const State& state) {
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, state, "stream");
+  return written(writer);
+}
+
+Matrix<double> tokens_of(Index steps, std::uint64_t seed) {
+  fw::Random random(seed);
+  return random_matrix(3, 2 * steps, random);
+}
+
+TEST_CASE("save then load is the identity for a network", "[networks]") {
+  const Net given = network();
+  Net loaded = given;
+  for (auto& weight : loaded.weights) weight.value.setConstant(not_a_number);
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, given, "model");
+  const SafeTensors file = written(writer);
+  CHECK(file.names().size() == given.weights.size());
+  CHECK(file.contains("model.layers.1.conv.weight"));
+  fw::io::load_parameters(loaded, file, "model");
+  for (std::size_t i = 0; i < given.weights.size(); ++i)
+    CHECK(loaded.weights[i].value == given.weights[i].value);
+  State a = given.initial_state(2), b = loaded.initial_state(2);
+  Net::Trace trace;
+  const Matrix<double> x = tokens_of(3, 1);
+  CHECK(run(given, a, x, trace) == run(loaded, b, x, trace));
+}
+
+TEST_CASE("weights that do not fit are refused, and the network stays as it was", "[networks]") {
+  const Net given = network();
+  Net changed = given;
+  changed.weights[2].value.resize(1, 1);
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, changed);
+  Net loaded = given;
+  CHECK_THROWS_AS(fw::io::load_parameters(loaded, written(writer)), SafeTensorsError);
+  CHECK_THROWS_WITH(fw::io::load_parameters(loaded, written(writer)),
+                    ContainsSubstring(given.weights[2].name));
+  for (std::size_t i = 0; i < given.weights.size(); ++i)
+    CHECK(loaded.weights[i].value == given.weights[i].value);
+}
+
+TEST_CASE("a stream continues from its saved state with the same bits", "[networks]") {
+  const Net net = network();
+  for (const Index before : {0, 1, 3, 9}) {
+    State state = net.initial_state(2), loaded = net.initial_state(2);
+    Net::Trace trace, other_trace;
+    if (before > 0) run(net, state, tokens_of(before, 1), trace);
+    fw::io::load_state(loaded, saved(state), "stream");
+    CHECK(loaded.position == before);
+    for (const Index steps : {1, 5, 1})
+      CHECK(run(net, state, tokens_of(steps, 2), trace) ==
+            run(net, loaded, tokens_of(steps, 2), other_trace));
+    SafeTensorsWriter a, b;
+    fw::io::add_state(a, state);
+    fw::io::add_state(b, loaded);
+    CHECK(a.bytes() == b.bytes());
+  }
+}
+
+TEST_CASE("a state has the paths of the modules", "[networks]") {
+  const SafeTensors file = saved(network().initial_state(2));
+  for (const char* name : {"position", "layers.0.conv.recent", "layers.0.previous.recent",
+                           "layers.0.memory.heads.0.W", "layers.0.memory.heads.5.W",
+                           "layers.1.cache.heads.0.keys", "layers.1.cache.heads.5.values"})
+    CHECK(file.contains(std::string("stream.") + name));
+}
+
+TEST_CASE("a copy of a state is another stream", "[networks]") {
+  const Net net = network();
+  State state = net.initial_state(2);
+  Net::Trace trace;
+  run(net, state, tokens_of(4, 1), trace);
+  State copy = state, assigned = net.initial_state(2);
+  assigned = state;
+  run(net, state, tokens_of(2, 3), trace);
+  const Matrix<double> y = run(net, copy, tokens_of(3, 2), trace);
+  CHECK(run(net, assigned, tokens_of(3, 2), trace) == y);
+  State& self = assigned;
+  assigned = self;
+  State moved = std::move(assigned);
+  CHECK(run(net, moved, tokens_of(1, 4), trace) == run(net, copy, tokens_of(1, 4), trace));
+}
+
+TEST_CASE("a state that does not fit is refused, and nothing changes", "[networks]") {
+  const Net net = network();
+  State state = net.initial_state(2);
+  Net::Trace trace;
+  run(net, state, tokens_of(4, 1), trace);
+  const auto refused = [&](const SafeTensors& file, const std::string& message) {
+    State loaded = state;
+    CHECK_THROWS_AS(fw::io::load_state(loaded, file, "stream"), SafeTensorsError);
+    CHECK_THROWS_WITH(fw::io::load_state(loaded, file, "stream"), ContainsSubstring(message));
+    SafeTensorsWriter a, b;
+    fw::io::add_state(a, state);
+    fw::io::add_state(b, loaded);
+    CHECK(a.bytes() == b.bytes());
+  };
+  refused(saved(net.initial_state(3)), "layers.");
+  refused(
+      saved(
+          network_of(3, [](const X& x) { return module("layers.0", x, block); }).initial_state(2)),
+      "layers.1");
+  State negative = state;
+  negative.position = -1;
+  refused(saved(negative), "position");
+}
+
+// forward_last reads a prompt in pieces.
+TEST_CASE("reading a prompt gives its last output and its state", "[networks]") {
+  Builder<double> builder;
+  Net net = builder.build(two_blocks(embedding(builder, "embed", 5, 3)));
+  fw::Random random(2);
+  fw::initialise(net, random);
+  std::vector<int> ids(14);
+  for (int& id : ids) id = static_cast<int>(random.below(5));
+  for (const Index piece : {1, 2, 3, 7, 100}) {
+    State a = net.initial_state(2), b = net.initial_state(2);
+    Net::Trace trace_a, trace_b;
+    Matrix<double> all(3, 14), last(3, 2), next_a(3, 2), next_b(3, 2);
+    net.forward(a, fw::Symbols(ids), all, trace_a);
+    net.forward_last(b, fw::Symbols(ids), last, trace_b, piece);
+    check_equal(last.col(0), all.col(6), 1e-13);
+    check_equal(last.col(1), all.col(13), 1e-13);
+    CHECK(b.position == 7);
+    const std::vector<int> next{1, 4};
+    net.forward(a, fw::Symbols(next), next_a, trace_a);
+    net.forward(b, fw::Symbols(next), next_b, trace_b);
+    check_equal(next_a, next_b, 1e-13);
+  }
+}
+
+}  // namespace
