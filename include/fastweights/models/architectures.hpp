@@ -17,29 +17,41 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 template <class S> class Architectures {
  public:
   using Build = std::function<Network<S>(const Config&, const ModelOptions&)>;
+  using IsIgnored = std::function<bool(const std::string&)>;
 
-  void add(std::initializer_list<const char*> model_types, const Build& build) {
-    for (const char* each : model_types) known_[each] = build;
+  /// `is_ignored`: tensors in its files that the network does not have.
+  void add(std::initializer_list<const char*> model_types, const Build& build,
+           const IsIgnored& is_ignored = {}) {
+    for (const char* each : model_types) known_[each] = {build, is_ignored};
   }
 
   /// The network that config.json describes, without weights. Of a model for text and images, the
   /// part for text. Throws std::invalid_argument for an architecture that was not added, or for an
   /// option that it does not support.
   Network<S> build(const Config& config, const ModelOptions& options = {}) const {
+    return find(config).build(text_config(config), options);
+  }
+  const IsIgnored& is_ignored(const Config& config) const { return find(config).is_ignored; }
+
+ private:
+  struct Architecture {
+    Build build;
+    IsIgnored is_ignored;
+  };
+
+  const Architecture& find(const Config& config) const {
     const Config text = text_config(config);
     const auto found = known_.find(text.text("model_type"));
     if (found == known_.end()) text.fail("model_type", "expected one of" + names());
-    return found->second(text, options);
+    return found->second;
   }
-
- private:
   std::string names() const {
     std::string all;
-    for (const auto& [name, build] : known_) all += (all.empty() ? " " : ", ") + name;
+    for (const auto& each : known_) all += (all.empty() ? " " : ", ") + each.first;
     return all;
   }
 
-  std::map<std::string, Build> known_;
+  std::map<std::string, Architecture> known_;
 };
 
 }  // namespace fw::models

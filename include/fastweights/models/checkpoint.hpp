@@ -55,6 +55,33 @@ class Checkpoint {
     return shards_[place.shard].template values<S>(place.name);
   }
 
+  /// Calls f(file name, file) for every file of weights.
+  template <class F> void for_each_file(const F& f) const {
+    for (std::size_t i = 0; i < shards_.size(); ++i) f(files_[i], shards_[i]);
+  }
+  /// The name that a tensor of a file has here.
+  std::string name_of(const std::string& in_file) const {
+    for (const auto& [from, to] : table_.replaced)
+      if (in_file.starts_with(from)) return to + in_file.substr(from.size());
+    return in_file;
+  }
+  /// Copies all that is not a file of weights, such as config.json and tokenizer.json, to another
+  /// folder, which is made if there is none.
+  void copy_other_files(const std::filesystem::path& to) const {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    fs::create_directories(to, error);
+    if (error || fs::equivalent(folder_, to, error))
+      raise(to.string() + ": expected another folder than the source, which can be made");
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (!entry.is_regular_file() || name.ends_with(".safetensors")) continue;
+      check_inside(name);
+      fs::copy_file(entry.path(), to / name, fs::copy_options::overwrite_existing, error);
+      if (error) raise((to / name).string() + ": cannot be written: " + error.message());
+    }
+  }
+
   /// What errors begin with.
   std::string origin() const { return folder_.string(); }
   /// Throws SafeTensorsError with the file, the tensor and `what`.
@@ -70,15 +97,17 @@ class Checkpoint {
   };
 
   Checkpoint(const std::filesystem::path& folder, const NameTable& table)
-      : folder_(folder), config_(Config::parse(text_of("config.json"), path_of("config.json"))) {
+      : folder_(folder),
+        table_(table),
+        config_(Config::parse(text_of("config.json"), path_of("config.json"))) {
     const bool is_sharded = exists("model.safetensors.index.json");
     if (is_sharded && exists("model.safetensors"))
       fail_file("model.safetensors",
                 "stands beside model.safetensors.index.json, expected one of them");
     if (is_sharded)
-      read_shards(table);
+      read_shards();
     else
-      add_shard("model.safetensors", table, nullptr);
+      add_shard("model.safetensors", nullptr);
   }
 
   const Place& find(const std::string& name) const {
@@ -88,7 +117,7 @@ class Checkpoint {
     return found->second;
   }
 
-  void read_shards(const NameTable& table) {
+  void read_shards() {
     const std::string index = "model.safetensors.index.json";
     const auto json = nlohmann::json::parse(text_of(index), nullptr, false);
     if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
@@ -100,15 +129,15 @@ class Checkpoint {
                   "tensor " + name.substr(0, 60) + ": expected the name of a file in the folder");
       files[file.get<std::string>()][name] = true;
     }
-    for (const auto& [file, names] : files) add_shard(file, table, &names);
+    for (const auto& [file, names] : files) add_shard(file, &names);
   }
 
   // `listed`: the names that the index says are in the file.
-  void add_shard(const std::string& file, const NameTable& table,
-                 const std::map<std::string, bool>* listed) {
+  void add_shard(const std::string& file, const std::map<std::string, bool>* listed) {
     if (!exists(file)) fail_file(file, "is missing");
     check_inside(file);
     shards_.push_back(io::SafeTensors::read(folder_ / file));
+    files_.push_back(file);
     if (listed != nullptr) {
       for (const auto& [name, is_listed] : *listed)
         if (!shards_.back().contains(name))
@@ -118,13 +147,8 @@ class Checkpoint {
       if (listed != nullptr && !listed->contains(name))
         fail_file(file, "tensor " + name.substr(0, 60) + " is in the file, but not in the index");
       const auto begins = [&name](const std::string& prefix) { return name.starts_with(prefix); };
-      if (std::any_of(table.ignored.begin(), table.ignored.end(), begins)) continue;
-      std::string own = name;
-      for (const auto& [from, to] : table.replaced)
-        if (name.starts_with(from)) {
-          own = to + name.substr(from.size());
-          break;
-        }
+      if (std::any_of(table_.ignored.begin(), table_.ignored.end(), begins)) continue;
+      const std::string own = name_of(name);
       if (!tensors_.emplace(own, Place{shards_.size() - 1, name}).second)
         fail_file(file, "tensor " + own.substr(0, 60) + " is there twice");
     }
@@ -178,7 +202,9 @@ class Checkpoint {
   }
 
   std::filesystem::path folder_;
+  NameTable table_;
   Config config_;
+  std::vector<std::string> files_;
   std::vector<io::SafeTensors> shards_;
   std::map<std::string, Place> tensors_;
 };

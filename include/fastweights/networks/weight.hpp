@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/core/leaves.hpp>
 #include <fastweights/networks/compact_matrix.hpp>
 #include <functional>
 #include <memory>

@@ -1,0 +1,146 @@
+// Goes on training a published language model on a text, and writes a folder like the one it came
+// from, which transformers and run_model can read.
+//
+//   build/release/examples/finetune FOLDER --text build/text/kjv.txt --output build/finetuned
+
+#include <cstdio>
+#include <fastweights/models/checkpoint.hpp>
+#include <fastweights/models/load.hpp>
+#include <fastweights/models/save.hpp>
+#include <fastweights/models/tokenizer.hpp>
+#include <fastweights/training/adamw.hpp>
+#include <fastweights/training/losses.hpp>
+#include <fastweights/training/schedule.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "published/architectures.hpp"
+#include "published/shapes.hpp"
+#include "report/command_line.hpp"
+#include "training/denormals.hpp"
+#include "training/progress.hpp"
+
+namespace {
+
+using fw::Index;
+using Network = fw::networks::Network<float>;
+
+struct Settings {
+  std::string folder, text = "build/text/kjv.txt", output = "build/finetuned";
+  long steps = 100, batch = 4, length = 128;
+  double rate = 1e-4, clip = 1;
+  std::uint64_t seed = 1;
+  bool smoke = false;
+};
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read '" + path + "'; script/text writes one");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Windows of a text at random places, one behind the other.
+class Windows {
+ public:
+  Windows(std::vector<int> ids, const Settings& s)
+      : ids_(std::move(ids)), batch_(s.batch), length_(s.length), random_(s.seed) {
+    if (static_cast<long>(ids_.size()) <= length_)
+      throw std::invalid_argument("the text has " + std::to_string(ids_.size()) +
+                                  " tokens, expected more than --length");
+  }
+
+  void draw() {
+    inputs.clear();
+    targets.clear();
+    for (long b = 0; b < batch_; ++b) {
+      const double places = static_cast<double>(ids_.size()) - static_cast<double>(length_);
+      const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(random_.uniform() * places);
+      inputs.insert(inputs.end(), first, first + length_);
+      targets.insert(targets.end(), first + 1, first + 1 + length_);
+    }
+  }
+
+  std::vector<int> inputs, targets;
+
+ private:
+  std::vector<int> ids_;
+  long batch_, length_;
+  fw::Random random_;
+};
+
+// Prints the loss in nats a token; returns that of the last step.
+double train(Network& network, Windows& windows, const Settings& s) {
+  fw::AdamW<Network> optimiser(network, {.weight_decay = 0, .clip = s.clip});
+  Progress progress("training", s.steps);
+  Network::Trace trace;
+  Eigen::MatrixXf logits(network.outputs(), s.batch * s.length);
+  const fw::WarmupCosine rate{.peak = s.rate, .warmup = s.steps / 10, .total = s.steps};
+  double loss = 0;
+  for (long step = 0; step < s.steps; ++step) {
+    windows.draw();
+    fw::networks::State state = network.initial_state(s.batch);
+    network.forward(state, fw::Symbols(windows.inputs), logits, trace, fw::Pass::train);
+    loss = fw::cross_entropy(logits, windows.targets, logits);
+    Network gradient = fw::zero_gradient(network);
+    network.backward(trace, logits, gradient);
+    optimiser.step(network, gradient, rate(step));
+    progress.show(step + 1, "loss " + std::to_string(loss));
+  }
+  std::printf("loss after %ld steps: %.4f nats a token\n", s.steps, loss);
+  return loss;
+}
+
+int run(const Settings& s) {
+  const auto folder = fw::models::Checkpoint::read(s.folder);
+  const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
+  Network network = published_architectures().build(folder.config(), {.context = s.length});
+  fw::models::load_weights(network, folder,
+                           {.is_ignored = published_architectures().is_ignored(folder.config())});
+  Windows windows(tokenizer.encode(content_of(s.text)), s);
+  train(network, windows, s);
+  fw::models::save_folder(network, folder, s.output);
+  std::printf("written to %s\n", s.output.c_str());
+  return 0;
+}
+
+// A tiny model learns a sequence of two symbols by heart.
+int smoke(Settings s) {
+  Network network = published_architectures().build(published_shape("tiny"), {.context = s.length});
+  fw::Random random(s.seed);
+  network.initialise(random);
+  std::vector<int> ids;
+  for (int i = 0; i < 200; ++i) ids.push_back(i % 2);
+  s.steps = 100;
+  s.length = 16;
+  s.rate = 3e-3;
+  Windows windows(std::move(ids), s);
+  return train(network, windows, s) < 0.5 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  flush_denormals();
+  Settings s;
+  CommandLine app("Goes on training a published language model on a text");
+  const Option folder =
+      app.add_option("folder", s.folder, "with config.json, weights and tokenizer.json");
+  app.add_option("--text", s.text, "what to train on").show_default();
+  app.add_option("--output", s.output, "the folder to write").show_default();
+  app.add_positive("--steps", s.steps, "of training");
+  app.add_positive("--batch", s.batch, "windows in a step");
+  app.add_positive("--length", s.length, "tokens of a window");
+  app.add_option("--rate", s.rate, "the learning rate").not_negative().show_default();
+  app.add_positive("--clip", s.clip, "upper limit of the gradient's norm");
+  app.add_option("--seed", s.seed, "of the windows").show_default();
+  const Option is_smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
+  app.parse(argc, argv);
+  if (is_smoke.given()) return smoke(s);
+  if (folder.given()) return run(s);
+  std::cerr << "finetune: name a folder\n";
+  return 1;
+} catch (const std::exception& error) {
+  std::cerr << "finetune: " << error.what() << "\n";
+  return 1;
+}

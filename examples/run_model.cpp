@@ -1,0 +1,254 @@
+// Runs a published language model from its folder: reads a prompt, writes what comes next, and says
+// how fast it was and how much memory its past takes.
+//
+//   build/release/examples/run_model FOLDER --prompt "In the beginning"
+//   build/release/examples/run_model --random qwen3.5-0.8b    # random weights, for timing
+
+#include <chrono>
+#include <cstdio>
+#include <fastweights/io/weights.hpp>
+#include <fastweights/models/checkpoint.hpp>
+#include <fastweights/models/load.hpp>
+#include <fastweights/models/sampler.hpp>
+#include <fastweights/models/tokenizer.hpp>
+#include <iostream>
+
+#include "published/architectures.hpp"
+#include "published/shapes.hpp"
+#include "report/command_line.hpp"
+#include "training/progress.hpp"
+
+namespace {
+
+using fw::Index;
+using fw::models::Tokenizer;
+using fw::networks::Storage;
+using Network = fw::networks::Network<float>;
+using State = fw::networks::State;
+
+struct Settings {
+  std::string folder, prompt = "In the beginning", weights = "float", random;
+  std::string save_state, load_state, check;
+  long tokens = 128, random_prompt = 1024;
+  Index context = 4096;
+  fw::models::SamplerOptions sampler{.temperature = 0.7, .top_p = 0.9, .seed = 1};
+  bool greedy = false, smoke = false;
+};
+
+Storage storage(const std::string& name) {
+  return name == "bfloat16" ? Storage::bfloat16 : name == "int8" ? Storage::int8 : Storage::same;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A model with the state of one text.
+class Reader {
+ public:
+  Reader(const Network& network, State state)
+      : network_(network), state_(std::move(state)), logits_(network.outputs()) {}
+
+  void read_prompt(const std::vector<int>& ids) {
+    if (!ids.empty()) network_.forward_last(state_, ids, logits_, trace_);
+  }
+  void read(int id) { network_.forward(state_, fw::Symbols(&id, 1), logits_, trace_); }
+
+  const Eigen::VectorXf& logits() const { return logits_; }
+  void set_logits(const Eigen::VectorXf& logits) { logits_ = logits; }
+  State& state() { return state_; }
+
+ private:
+  const Network& network_;
+  State state_;
+  Network::Trace trace_;
+  Eigen::VectorXf logits_;
+};
+
+struct Bytes {
+  double fixed = 0, per_token = 0;
+  Index attention_heads = 0;
+};
+
+// What a state takes. Keys and values grow with the text, up to the context.
+Bytes bytes_of(State& state, Index context) {
+  Bytes bytes;
+  fw::detail::visit_all_leaves(
+      [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
+        const double size = static_cast<double>(leaf->size()) * static_cast<double>(leaf->width);
+        const std::string name = path.text();
+        if (name.ends_with(".keys") || name.ends_with(".values")) {
+          bytes.per_token += size / static_cast<double>(context);
+          ++bytes.attention_heads;
+        } else {
+          bytes.fixed += size;
+        }
+      },
+      state);
+  return bytes;
+}
+
+void print_memory(State& state, Index context, Index layers, Index attention_layers) {
+  const Bytes b = bytes_of(state, context);
+  std::printf("\nmemory of the past in MiB, with 32-bit numbers\n  tokens     this model");
+  std::printf(attention_layers > 0 ? "   attention in every layer\n" : "\n");
+  for (const double tokens : {1e3, 32e3, 1e6}) {
+    std::printf("  %-8.0f %12.1f", tokens, (b.fixed + b.per_token * tokens) / 1048576);
+    if (attention_layers > 0)
+      std::printf("   %24.1f",
+                  b.per_token * tokens * double(layers) / double(attention_layers) / 1048576);
+    std::printf("\n");
+  }
+}
+
+// Writes what comes next, and how fast it came.
+void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer, int end) {
+  fw::models::Sampler draw(s.sampler);
+  std::optional<fw::models::StreamDecoder> decoder;
+  if (tokenizer != nullptr) decoder.emplace(*tokenizer);
+  const auto start = std::chrono::steady_clock::now();
+  long count = 0;
+  while (count < s.tokens) {
+    const int id = draw(reader.logits());
+    if (id == end) break;
+    if (decoder) std::cout << decoder->add(id) << std::flush;
+    reader.read(id);
+    ++count;
+  }
+  const double seconds = seconds_since(start);
+  if (decoder) std::cout << decoder->finish() << "\n";
+  std::printf("\n%ld tokens generated, %.1f a second\n", count, double(count) / seconds);
+}
+
+void read_prompt(Reader& reader, const std::vector<int>& ids) {
+  const auto start = std::chrono::steady_clock::now();
+  reader.read_prompt(ids);
+  std::fprintf(stderr, "%zu tokens read, %.1f a second\n", ids.size(),
+               double(ids.size()) / seconds_since(start));
+}
+
+// The largest error of the logits in a file with ids.0, logits.0, ids.1, …
+int check(const Settings& s, const Network& network) {
+  const auto file = fw::io::SafeTensors::read(s.check);
+  double worst = 0;
+  int i = 0;
+  for (; file.contains("ids." + std::to_string(i)); ++i) {
+    const std::string end = '.' + std::to_string(i);
+    const auto ids = file.values<int>("ids" + end);
+    const Eigen::MatrixXf expected = file.matrix<float>("logits" + end).transpose();
+    if (expected.rows() != network.outputs() || expected.cols() != Index(ids.size()))
+      file.fail("logits" + end, "does not fit the model and its ids");
+    State state = network.initial_state();
+    Network::Trace trace;
+    Eigen::MatrixXf logits(network.outputs(), Index(ids.size()));
+    network.forward(state, fw::Symbols(ids), logits, trace);
+    worst = std::max(worst, double((logits - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
+                                   expected.cwiseAbs().maxCoeff()));
+  }
+  std::printf("%d prompts, largest error of the logits over the largest logit %.1e\n", i, worst);
+  return i > 0 && worst <= 1e-4 ? 0 : 1;
+}
+
+void save(const std::string& path, Reader& reader) {
+  fw::io::SafeTensorsWriter file;
+  fw::io::add_state(file, reader.state(), "state");
+  file.add("logits", reader.logits());
+  file.write(path);
+}
+void load(const std::string& path, Reader& reader) {
+  const auto file = fw::io::SafeTensors::read(path);
+  fw::io::load_state(reader.state(), file, "state");
+  Eigen::VectorXf logits = reader.logits();
+  file.copy_to("logits", logits);
+  reader.set_logits(logits);
+}
+
+Index attention_layers(const fw::models::Config& config) {
+  if (!config.has("layer_types")) return 0;
+  const auto kinds = config.texts("layer_types");
+  return std::count(kinds.begin(), kinds.end(), "full_attention");
+}
+
+int run_folder(const Settings& s) {
+  const auto folder = fw::models::Checkpoint::read(s.folder);
+  const auto config = fw::models::text_config(folder.config());
+  Network network = published_architectures().build(config, {.context = s.context});
+  Progress progress("loading", static_cast<long>(network.weights.size()));
+  fw::models::load_weights(
+      network, folder,
+      {.is_ignored = published_architectures().is_ignored(config),
+       .progress = [&](std::size_t i, std::size_t) { progress.show(long(i) + 1, ""); },
+       .storage = storage(s.weights)});
+  if (!s.check.empty()) return check(s, network);
+  const Tokenizer tokenizer = Tokenizer::read(folder.folder() / "tokenizer.json");
+  Reader reader(network, network.initial_state());
+  if (!s.load_state.empty()) load(s.load_state, reader);
+  std::cout << s.prompt << std::flush;
+  read_prompt(reader, tokenizer.encode(s.prompt));
+  if (!s.save_state.empty()) save(s.save_state, reader);
+  const int end = config.has("eos_token_id") && !config.is_list("eos_token_id")
+                      ? int(config.number("eos_token_id"))
+                      : -1;
+  generate(s, reader, &tokenizer, end);
+  print_memory(reader.state(), s.context, config.size("num_hidden_layers"),
+               attention_layers(config));
+  return 0;
+}
+
+int run_random(const Settings& s) {
+  const fw::models::Config config = published_shape(s.random);
+  Network network = published_architectures().build(config, {.context = s.context});
+  fw::Random random(s.sampler.seed);
+  network.initialise(random);
+  network.compress(storage(s.weights));
+  std::vector<int> ids;
+  for (long i = 0; i < s.random_prompt; ++i)
+    ids.push_back(static_cast<int>(random.uniform() * double(network.outputs())));
+  Reader reader(network, network.initial_state());
+  read_prompt(reader, ids);
+  generate(s, reader, nullptr, -1);
+  const Index layers = config.size("num_hidden_layers");
+  print_memory(reader.state(), s.context, layers, layers / 4);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Settings s;
+  CommandLine app("Runs a published language model from its folder");
+  const Option folder =
+      app.add_option("folder", s.folder, "with config.json, weights and tokenizer.json");
+  app.add_option("--prompt", s.prompt, "what to go on from").show_default();
+  app.add_positive("--tokens", s.tokens, "to write");
+  app.add_option("--weights", s.weights, "how they are kept in memory")
+      .one_of({"float", "bfloat16", "int8"})
+      .show_default();
+  app.add_positive("--context", s.context, "tokens that attention can look back");
+  app.add_option("--temperature", s.sampler.temperature, "the lower, the surer").show_default();
+  app.add_option("--top-p", s.sampler.top_p, "draw from the likeliest tokens with this sum")
+      .show_default();
+  app.add_option("--seed", s.sampler.seed, "of the draws").show_default();
+  app.add_flag("--greedy", s.greedy, "always the likeliest token");
+  app.add_option("--save-state", s.save_state, "write the state after the prompt to this file");
+  app.add_option("--load-state", s.load_state, "go on from such a file");
+  app.add_option("--check", s.check, "compare logits with those of this file, and end");
+  app.add_option("--random", s.random, "random weights of this size: qwen3.5-0.8b or tiny");
+  app.add_positive("--random-prompt", s.random_prompt, "tokens of the prompt with --random");
+  const Option smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
+  app.parse(argc, argv);
+  if (s.greedy) s.sampler.temperature = 0;
+  if (smoke.given()) {
+    s.random = "tiny";
+    s.random_prompt = 100;
+  }
+  if (!s.random.empty()) return run_random(s);
+  if (!folder.given()) {
+    std::cerr << "run_model: name a folder, or --random qwen3.5-0.8b\n";
+    return 1;
+  }
+  return run_folder(s);
+} catch (const std::exception& error) {
+  std::cerr << "run_model: " << error.what() << "\n";
+  return 1;
+}

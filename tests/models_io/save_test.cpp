@@ -1,0 +1,71 @@
+// A model that is loaded and written again.
+
+#include <fastweights/io/safetensors.hpp>
+#include <fastweights/models/load.hpp>
+#include <fastweights/models/qwen3_next.hpp>
+#include <fastweights/models/save.hpp>
+
+#include "data_folder.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using fw::models::Checkpoint;
+using fw::models::CheckpointError;
+
+const fs::path source = FASTWEIGHTS_REFERENCE_DIR "/models/qwen3_5_folder";
+
+fw::networks::Network<float> loaded(const Checkpoint& folder) {
+  auto network = fw::models::qwen3_next<float>(folder.config(), {.context = 8});
+  fw::models::load_weights(network, folder);
+  return network;
+}
+
+}  // namespace
+
+TEST_CASE("a folder is written back with the same bytes in all tensors", "[models][save]") {
+  const TemporaryFolder parent;
+  const fs::path to = parent / "copy";
+  const Checkpoint folder = Checkpoint::read(source);
+  fw::models::save_folder(loaded(folder), folder, to);
+  std::size_t tensors = 0;
+  folder.for_each_file([&](const std::string& name, const fw::io::SafeTensors& file) {
+    const auto copy = fw::io::SafeTensors::read(to / name);
+    REQUIRE(copy.names() == file.names());
+    CHECK(copy.metadata().contains("format"));
+    for (const std::string& each : file.names()) {
+      const auto a = file.data(each), b = copy.data(each);
+      CHECK(copy.dtype(each) == file.dtype(each));
+      CHECK(copy.shape(each) == file.shape(each));
+      CHECK(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+      ++tensors;
+    }
+  });
+  CHECK(tensors == 55);
+  CHECK(fs::exists(to / "tokenizer.json"));
+  CHECK(Checkpoint::read(to).names() == folder.names());
+}
+
+TEST_CASE("changed weights are written, and can be read again", "[models][save]") {
+  const TemporaryFolder parent;
+  const fs::path to = parent / "copy";
+  const Checkpoint folder = Checkpoint::read(source);
+  auto network = loaded(folder);
+  network.weights[3].value *= 2;  // exact in any type of the file
+  fw::models::save_folder(network, folder, to);
+  const auto again = loaded(Checkpoint::read(to));
+  for (std::size_t i = 0; i < network.weights.size(); ++i)
+    CHECK(again.weights[i].value == network.weights[i].value);
+}
+
+TEST_CASE("a folder is not written over itself, nor from compact weights", "[models][save]") {
+  const TemporaryFolder parent;
+  const fs::path to = parent / "copy";
+  const Checkpoint folder = Checkpoint::read(source);
+  auto network = loaded(folder);
+  CHECK_THROWS_AS(fw::models::save_folder(network, folder, source), CheckpointError);
+  network.compress(fw::networks::Storage::int8);
+  CHECK_THROWS_AS(fw::models::save_folder(network, folder, to), std::invalid_argument);
+}
