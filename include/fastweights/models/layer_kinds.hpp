@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/models/config.hpp>
+#include <functional>
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
@@ -21,9 +22,9 @@ inline Index layer_count(const Config& c, const std::string& name = "num_hidden_
 
 /// The kind of each of num_hidden_layers layers: the list under `name`, or usual(layer) if it is
 /// absent. Fails if the list has another length or a kind that is not supported.
-template <class F>
-std::vector<std::string> layer_kinds(const Config& c, const std::string& name,
-                                     const std::vector<std::string>& supported, const F& usual) {
+inline std::vector<std::string> layer_kinds(const Config& c, const std::string& name,
+                                            const std::vector<std::string>& supported,
+                                            const std::function<std::string(Index)>& usual) {
   const Index layers = layer_count(c);
   std::vector<std::string> kinds;
   if (c.has(name)) kinds = c.texts(name);

@@ -114,7 +114,7 @@ class PreTokenizer {
       if (!prefixes_space_ || word.starts_with(' '))
         for_each_part(word, use);
       else
-        for_each_part(" " + std::string(word), use);
+        for_each_part(std::string(1, ' ').append(word), use);
     }
   }
 
