@@ -26,7 +26,14 @@ using fw::networks::Matrix;
 using fw::networks::Network;
 namespace fs = std::filesystem;
 
+struct UnknownArchitecture : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 constexpr double limit = 1e-12, gradient_limit = 1e-10, float_limit = 1e-4;
+
+// NaN is the largest error.
+double larger(double a, double b) { return std::isnan(b) ? INFINITY : std::max(a, b); }
 
 double worst_error(const double* given, const std::vector<double>& expected) {
   double worst = 0, largest = 0;
@@ -83,7 +90,7 @@ class Directory {
     config_.emplace(fw::models::Config::parse(text.str(), (path / "config.json").string()));
     const std::string kind = config_->text("model_type", config_->text("class"));
     const auto found = registry().find(kind);
-    if (found == registry().end()) throw std::out_of_range("no architecture " + kind);
+    if (found == registry().end()) throw UnknownArchitecture("no architecture " + kind);
     architecture_ = found->second;
     read_inputs();
   }
@@ -177,15 +184,15 @@ class Directory {
         const Index count = std::min(piece, in_.steps - t);
         const Matrix<double> y = run(network, state, in_.part(t, count), trace, fw::Pass::infer);
         for (Index b = 0; b < in_.sequences; ++b)
-          worst = std::max(
+          worst = larger(
               worst, (y.middleCols(b * count, count) - whole.middleCols(b * in_.steps + t, count))
                          .cwiseAbs()
-                         .maxCoeff());
+                         .maxCoeff<Eigen::PropagateNaN>());
       }
-      worst = std::max(worst, states_error(state));
+      worst = larger(worst, states_error(state));
     }
-    if (!in_.ids.empty()) worst = std::max(worst, prompt_error(network, whole, odd));
-    return worst / whole.cwiseAbs().maxCoeff();
+    if (!in_.ids.empty()) worst = larger(worst, prompt_error(network, whole, odd));
+    return worst / whole.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
   }
 
   double prompt_error(const Network<double>& network, const Matrix<double>& whole,
@@ -196,8 +203,9 @@ class Directory {
     network.forward_last(state, in_.ids, last, trace, piece);
     double worst = states_error(state);
     for (Index b = 0; b < in_.sequences; ++b)
-      worst =
-          std::max(worst, (last.col(b) - whole.col((b + 1) * in_.steps - 1)).cwiseAbs().maxCoeff());
+      worst = std::max(worst, (last.col(b) - whole.col((b + 1) * in_.steps - 1))
+                                  .cwiseAbs()
+                                  .maxCoeff<Eigen::PropagateNaN>());
     return worst;
   }
 
@@ -215,8 +223,8 @@ class Directory {
       const Index rows = Index(expected.size()) / columns;
       worst = worst_error(Matrix<double>(dx.topRows(rows)), expected);
       if (vectors_.contains("grad_v_first"))
-        worst = std::max(worst, worst_error(Matrix<double>(dx.bottomRows(dx.rows() - rows)),
-                                            values("grad_v_first")));
+        worst = larger(worst, worst_error(Matrix<double>(dx.bottomRows(dx.rows() - rows)),
+                                          values("grad_v_first")));
     } else {
       network.backward(trace, dy, grad);
     }
@@ -225,7 +233,7 @@ class Directory {
       const Matrix<double> by_row = weight.value.transpose();  // row-major, as the file
       const double error = worst_error(by_row, file.values<double>(weight.name));
       if (error > gradient_limit) std::printf("  %s: %.1e\n", weight.name.c_str(), error);
-      worst = std::max(worst, error);
+      worst = larger(worst, error);
     }
     return worst;
   }
@@ -256,7 +264,7 @@ class Directory {
       if (!each.starts_with("state.") && !each.starts_with("final_state")) continue;
       const double error = state_error(each, leaves);
       if (error > limit) std::printf("  %s: %.1e\n", each.c_str(), error);
-      worst = std::max(worst, error);
+      worst = larger(worst, error);
     }
     return worst;
   }
@@ -298,7 +306,7 @@ class Directory {
                         const std::vector<Matrix<double>>& ours) const {
     double worst = 0, largest = 0;
     const auto compare = [&](double given, std::size_t i) {
-      worst = std::max(worst, std::abs(given - expected[i]));
+      worst = larger(worst, std::abs(given - expected[i]));
       largest = std::max(largest, std::abs(expected[i]));
     };
     const auto n = [&](std::size_t axis) { return axis < shape.size() ? Index(shape[axis]) : 1; };
@@ -341,7 +349,7 @@ class Directory {
 bool check(const fs::path& path) {
   try {
     return Directory(path).check();
-  } catch (const std::out_of_range& error) {
+  } catch (const UnknownArchitecture& error) {
     std::printf("model %s: skipped %s\n", path.filename().c_str(), error.what());
     return true;
   } catch (const std::exception& error) {

@@ -10,7 +10,7 @@
 /// the weights inside of it their names.
 ///
 ///     fw::networks::Builder<float> builder;
-///     auto x = builder.symbols("embed_tokens", 1000, 64);
+///     auto x = embedding(builder, "embed_tokens", 1000, 64);  // of operations.hpp
 ///     x = module("mlp", x, [&](auto x) {
 ///       return linear(silu(linear(x, "gate_proj", 256)) * linear(x, "up_proj", 256),
 ///                     "down_proj", 64);

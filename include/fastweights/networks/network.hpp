@@ -70,9 +70,10 @@ template <class S> struct Network {
   /// Draws every weight from the distribution that its operation gives it.
   template <class Generator> void initialise(Generator& random) {
     for (Weight<S>& weight : weights) {
+      weight.compact = nullptr;
       weight.value.resize(weight.rows(), weight.cols());
       for (Index i = 0; i < weight.value.size(); ++i)
-        weight.value.data()[i] = S(weight.draw(random.uniform(), random.normal()));
+        weight.value.data()[i] = drawn(weight, random);
     }
   }
 
@@ -176,6 +177,10 @@ template <class S> struct Network {
   }
 
  private:
+  template <class Generator> static S drawn(const Weight<S>& weight, Generator& random) {
+    const double uniform = random.uniform();  // first, with every compiler
+    return S(weight.draw(uniform, random.normal()));
+  }
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
 
   static void check(bool fits, std::string_view given, std::string_view expected) {
