@@ -203,9 +203,9 @@ class Directory {
     network.forward_last(state, in_.ids, last, trace, piece);
     double worst = states_error(state);
     for (Index b = 0; b < in_.sequences; ++b)
-      worst = std::max(worst, (last.col(b) - whole.col((b + 1) * in_.steps - 1))
-                                  .cwiseAbs()
-                                  .maxCoeff<Eigen::PropagateNaN>());
+      worst = larger(worst, (last.col(b) - whole.col((b + 1) * in_.steps - 1))
+                                .cwiseAbs()
+                                .maxCoeff<Eigen::PropagateNaN>());
     return worst;
   }
 
