@@ -18,6 +18,7 @@
 #include "published/architectures.hpp"
 #include "published/shapes.hpp"
 #include "report/command_line.hpp"
+#include "report/files.hpp"
 #include "training/denormals.hpp"
 #include "training/progress.hpp"
 
@@ -54,8 +55,8 @@ class Windows {
     inputs.clear();
     targets.clear();
     for (long b = 0; b < batch_; ++b) {
-      const double places = static_cast<double>(ids_.size()) - static_cast<double>(length_);
-      const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(random_.uniform() * places);
+      const auto places = ids_.size() - static_cast<std::size_t>(length_);
+      const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(random_.below(places));
       inputs.insert(inputs.end(), first, first + length_);
       targets.insert(targets.end(), first + 1, first + 1 + length_);
     }
@@ -92,6 +93,7 @@ double train(Network& network, Windows& windows, const Settings& s) {
 }
 
 int run(const Settings& s) {
+  make_folder(s.output);
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
   Network network = published_architectures().build(folder.config(), {.context = s.length});

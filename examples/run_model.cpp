@@ -203,7 +203,7 @@ int run_random(const Settings& s) {
   network.compress(storage(s.weights));
   std::vector<int> ids;
   for (long i = 0; i < s.random_prompt; ++i)
-    ids.push_back(static_cast<int>(random.uniform() * double(network.outputs())));
+    ids.push_back(static_cast<int>(random.below(static_cast<std::uint64_t>(network.outputs()))));
   Reader reader(network, network.initial_state());
   read_prompt(reader, ids);
   generate(s, reader, nullptr, -1);

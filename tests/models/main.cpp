@@ -38,8 +38,7 @@ double larger(double a, double b) { return std::isnan(b) ? INFINITY : std::max(a
 double worst_error(const double* given, const std::vector<double>& expected) {
   double worst = 0, largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double error = std::abs(given[i] - expected[i]);
-    worst = std::isnan(error) ? INFINITY : std::max(worst, error);
+    worst = larger(worst, std::abs(given[i] - expected[i]));
     largest = std::max(largest, std::abs(expected[i]));
   }
   return largest > 0 ? worst / largest : worst;

@@ -64,17 +64,12 @@ inline LatentAttention bailing_latent_options(const Config& c, const ModelOption
       c.has("architectures") ? c.texts("architectures") : std::vector<std::string>();
   const bool is_own =
       std::find(classes.begin(), classes.end(), "BailingMoeV3ForCausalLM") != classes.end();
-  return {.heads = c.size("num_attention_heads"),
-          .latent = c.size("kv_lora_rank"),
-          .d_q = c.size("qk_nope_head_dim"),
-          .d_r = c.size("qk_rope_head_dim"),
-          .d_v = c.size("v_head_dim"),
-          .query_rank = is_own ? c.count("q_lora_rank") : 0,
-          .bias = c.flag("attention_bias"),
-          .theta = rope_theta(c, 6e6),
-          .gate = "g_proj",
-          .output = "dense",
-          .context = context_of(c, options)};
+  LatentAttention latent = latent_attention_options(c, options);
+  if (!is_own) latent.query_rank = 0;
+  latent.theta = rope_theta(c, 6e6);
+  latent.gate = "g_proj";
+  latent.output = "dense";
+  return latent;
 }
 
 /// The whole model. `prefix` is in front of all names but that of lm_head, whose weight is its own
@@ -90,10 +85,7 @@ Network<S> bailing_hybrid(const Config& c, const ModelOptions& options = {},
           c.fail("layer_group_size", "expected a divisor of num_hidden_layers, or layer_types");
         return (l + 1) % c.size("layer_group_size") == 0 ? "full_attention" : "linear_attention";
       });
-  const Index dense = c.has("first_k_dense_replace") ? c.count("first_k_dense_replace") : 2;
-  const std::vector<std::string> feed_forward =
-      layer_kinds(c, "mlp_layer_types", {"dense", "sparse"},
-                  [&](Index l) { return l < dense ? "dense" : "sparse"; });
+  const std::vector<std::string> feed_forward = feed_forward_kinds(c, 2);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = token_embedding(net, c, "word_embeddings");
@@ -112,8 +104,7 @@ Network<S> bailing_hybrid(const Config& c, const ModelOptions& options = {},
              });
     });
   x = rms_norm(x, "norm", norm);
-  net.leave();
-  return net.build(linear(x, "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c));
 }
 
 }  // namespace fw::models

@@ -48,8 +48,7 @@ Network<S> bamba(const Config& c, const ModelOptions& options = {},
                     [&](const Value<S>& y) { return swiglu(y, hidden, {}, c.flag("mlp_bias")); });
     });
   x = rms_norm(x, "final_layernorm", norm);
-  if (!tied) net.leave();
-  return net.build(linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, tied ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

@@ -49,6 +49,11 @@ class Config {
   Index size(const std::string& name, Index otherwise) const {
     return has(name) ? size(name) : otherwise;
   }
+  /// A whole number that a source computes from the entry, such as a ratio times hidden_size.
+  Index computed_size(const std::string& name, double exact, const std::string& what) const {
+    if (!(exact >= 1 && exact <= most)) fail(name, "times " + what + " is not a size");
+    return Index(exact);
+  }
   /// A number of things, such as experts: 0 to 2^31, and 0 if the entry is absent.
   Index count(const std::string& name) const {
     if (!has(name)) return 0;

@@ -80,9 +80,7 @@ Network<S> falcon_h1(const Config& c, const ModelOptions& options = {},
                         [&](const Value<S>& y) { return falcon_mlp(y, c); });
     });
   x = rms_norm(x, "final_layernorm", norm);
-  if (!tied) net.leave();
-  return net.build(factor("lm_head_multiplier") *
-                   linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build(factor("lm_head_multiplier") * logits(x, c, tied ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

@@ -71,9 +71,7 @@ Network<S> granite_hybrid(const Config& c, const ModelOptions& options = {},
       return h + r * fed;
     });
   x = rms_norm(x, "norm", norm);
-  if (!tied) net.leave();
-  return net.build((1 / scaling) *
-                   linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build((1 / scaling) * logits(x, c, tied ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

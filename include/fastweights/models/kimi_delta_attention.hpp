@@ -62,7 +62,7 @@ template <class S> Value<S> kimi_delta_attention(const Value<S>& x, const KimiDe
   const Value<S> y =
       memory(GatedDeltaRule<S, Dynamic, Dynamic, KeyValueBetaVectorDecay>({o.d_k, o.d_v}),
              {l2(k, o.key_heads), v, o.negative_eigenvalues ? 2.0 * beta : beta, exp(log_decay)},
-             {(1 / std::sqrt(double(o.d_k))) * l2(q, o.key_heads)});
+             {unit_queries(q, o.key_heads)});
   const Value<S> gated =
       rms_norm(y, "o_norm", {.epsilon = o.epsilon, .groups = o.heads, .shared = true}) *
       sigmoid(low_rank(x, o.gate, y.rows()));

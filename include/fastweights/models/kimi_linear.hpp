@@ -43,17 +43,6 @@ inline KimiDelta kimi_delta_options(const Config& c) {
           .gate = {"g_a_proj", "g_b_proj", d}};
 }
 
-inline LatentAttention kimi_latent_options(const Config& c, const ModelOptions& options) {
-  return {.heads = c.size("num_attention_heads"),
-          .latent = c.size("kv_lora_rank"),
-          .d_q = c.size("qk_nope_head_dim"),
-          .d_r = c.size("qk_rope_head_dim"),
-          .d_v = c.size("v_head_dim"),
-          .query_rank = c.count("q_lora_rank"),
-          .bias = c.flag("attention_bias"),
-          .context = context_of(c, options)};
-}
-
 /// The layers of latent attention: linear_attn_config counts them from 1.
 inline std::vector<std::string> kimi_layer_types(const Config& c) {
   const Config own = c.part("linear_attn_config");
@@ -75,10 +64,7 @@ Network<S> kimi_linear(const Config& c, const ModelOptions& options = {},
   check_kimi_linear(c);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const std::vector<std::string> types = kimi_layer_types(c);
-  const Index dense = c.has("first_k_dense_replace") ? c.count("first_k_dense_replace") : 1;
-  const std::vector<std::string> feed_forward =
-      layer_kinds(c, "mlp_layer_types", {"dense", "sparse"},
-                  [&](Index l) { return l < dense ? "dense" : "sparse"; });
+  const std::vector<std::string> feed_forward = feed_forward_kinds(c, 1);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = token_embedding(net, c, "embed_tokens");
@@ -88,7 +74,7 @@ Network<S> kimi_linear(const Config& c, const ModelOptions& options = {},
           in + module("self_attn", rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
             return types[l] == "linear_attention"
                        ? kimi_delta_attention(y, kimi_delta_options(c))
-                       : latent_attention(y, kimi_latent_options(c, options));
+                       : latent_attention(y, latent_attention_options(c, options));
           });
       const Value<S> y = rms_norm(h, "post_attention_layernorm", norm);
       if (feed_forward[l] == "dense")
@@ -101,8 +87,7 @@ Network<S> kimi_linear(const Config& c, const ModelOptions& options = {},
              });
     });
   x = rms_norm(x, "norm", norm);
-  net.leave();
-  return net.build(linear(x, "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c));
 }
 
 }  // namespace fw::models

@@ -30,6 +30,18 @@ struct LatentAttention {
   Index context = 0;  ///< tokens that it can look back
 };
 
+/// The sizes under DeepSeek's names.
+inline LatentAttention latent_attention_options(const Config& c, const ModelOptions& options) {
+  return {.heads = c.size("num_attention_heads"),
+          .latent = c.size("kv_lora_rank"),
+          .d_q = c.size("qk_nope_head_dim"),
+          .d_r = c.size("qk_rope_head_dim"),
+          .d_v = c.size("v_head_dim"),
+          .query_rank = c.count("q_lora_rank"),
+          .bias = c.flag("attention_bias"),
+          .context = context_of(c, options)};
+}
+
 template <class S> Value<S> latent_attention(const Value<S>& x, const LatentAttention& o) {
   const NormOptions norm{.epsilon = 1e-6};  // whatever the model's ε is
   const Index d = o.d_q + o.d_r, rows = o.heads * (o.d_q + o.d_v);

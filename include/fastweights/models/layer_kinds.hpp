@@ -38,4 +38,13 @@ inline std::vector<std::string> layer_kinds(const Config& c, const std::string& 
   return kinds;
 }
 
+/// Whether the feed-forward layers are "dense" or "sparse": the first ones are dense, `usual_dense`
+/// of them unless first_k_dense_replace says how many.
+inline std::vector<std::string> feed_forward_kinds(const Config& c, Index usual_dense) {
+  const char* name = "first_k_dense_replace";
+  const Index dense = c.has(name) ? c.count(name) : usual_dense;
+  return layer_kinds(c, "mlp_layer_types", {"dense", "sparse"},
+                     [&](Index l) { return l < dense ? "dense" : "sparse"; });
+}
+
 }  // namespace fw::models

@@ -44,8 +44,7 @@ Network<S> mamba2(const Config& c, const ModelOptions& = {},
                          [&](const Value<S>& y) { return mamba2_mixer(y, mixer); });
     });
   x = rms_norm(x, "norm_f", norm);
-  if (!tied) net.leave();
-  return net.build(linear(x, tied ? "embeddings" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, tied ? "embeddings" : ""));
 }
 
 }  // namespace fw::models

@@ -105,9 +105,7 @@ Network<S> minimax(const Config& c, const ModelOptions& options = {},
           "mlp");
     });
   x = rms_norm(x, "norm", norm);
-  if (!c.flag("tie_word_embeddings")) net.leave();
-  return net.build(
-      linear(x, c.flag("tie_word_embeddings") ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, c.flag("tie_word_embeddings") ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

@@ -71,11 +71,8 @@ template <class S> Value<S> nemotron_experts(const Value<S>& x, const Config& c)
   const Choice choice{.experts = c.size("num_experts_per_tok"),
                       .groups = c.size("n_group", 1),
                       .best_groups = c.size("topk_group", 1)};
-  if (choice.best_groups > choice.groups ||
-      choice.experts > choice.best_groups * (all / choice.groups))
-    c.fail("topk_group", "groups do not have as many experts as a token chooses");
   const Value<S> routing = sigmoid_routing<S>(x, {.experts = all,
-                                                  .choice = choice,
+                                                  .choice = checked_choice(c, choice, all),
                                                   .renormalise = c.flag("norm_topk_prob", true),
                                                   .factor = c.number("routed_scaling_factor", 1)});
   const bool bias = c.flag("mlp_bias"), latent = c.has("moe_latent_size");
@@ -115,8 +112,7 @@ Network<S> nemotron_h(const Config& c, const ModelOptions& options = {},
                          [&](const Value<S>& y) { return mixer(y, kinds[l]); });
     });
   x = rms_norm(x, "norm_f", norm);
-  net.leave();
-  return net.build(linear(x, "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c));
 }
 
 }  // namespace fw::models

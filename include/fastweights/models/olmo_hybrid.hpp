@@ -52,7 +52,7 @@ template <class S> Value<S> olmo_gated_delta_net(const Value<S>& x, const Config
       memory(GatedDeltaRule<S>({d.d_k, d.d_v}),
              {l2(k, d.key_heads), v, c.flag("linear_allow_neg_eigval", true) ? 2.0 * b : b,
               softplus_decay(linear(x, "a_proj", d.heads), d.heads)},
-             {(1 / std::sqrt(double(d.d_k))) * l2(q, d.key_heads)});
+             {unit_queries(q, d.key_heads)});
   const Value<S> gated =
       rms_norm(o, "o_norm", {.epsilon = 1e-5, .groups = d.heads, .shared = true}) *
       silu(linear(x, "g_proj", o.rows()));
@@ -124,8 +124,7 @@ Network<S> olmo_hybrid(const Config& c, const ModelOptions& options = {},
       return kinds[l] == "linear_attention" ? linear_layer(in) : attention_layer(in);
     });
   x = rms_norm(x, "norm", norm);
-  if (!tied) net.leave();
-  return net.build(linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, tied ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

@@ -41,6 +41,19 @@ Value<S> token_embedding(Builder<S>& net, const Config& c, const std::string& na
                    Index(padding) + (padding < 0 ? tokens : 0));
 }
 
+/// The logits: by the table `tied_to`, or by a lm_head of its own, whose name has no prefix. The
+/// builder is in the module of the prefix, and in no other.
+template <class S>
+Value<S> logits(const Value<S>& x, const Config& c, const std::string& tied_to = "") {
+  if (tied_to.empty()) x.builder->leave();
+  return linear(x, tied_to.empty() ? "lm_head" : tied_to, c.size("vocab_size"));
+}
+
+/// Unit queries of `heads` heads, divided by √d_k.
+template <class S> Value<S> unit_queries(const Value<S>& q, Index heads) {
+  return (1 / std::sqrt(double(q.rows() / heads))) * l2(q, heads);
+}
+
 /// A gated feed-forward layer: down(silu(gate x) ⊙ up x). Shazeer 2020, arXiv 2002.05202, eq. 6.
 template <class S>
 Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}, bool bias = false) {

@@ -43,7 +43,7 @@ Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_
       silu(convolution(qkv, "conv1d", c.size("linear_conv_kernel_dim"))), {keys, keys, values});
   const Value<S> o = memory(GatedDeltaRule<S>({d_k, d_v}),
                             {l2(k, key_heads), v, sigmoid(b), softplus_decay(a, heads)},
-                            {(1 / std::sqrt(double(d_k))) * l2(q, key_heads)});
+                            {unit_queries(q, key_heads)});
   const Value<S> normed =
       rms_norm(o, "norm", {.epsilon = qwen_epsilon(c), .groups = heads, .shared = true});
   const Value<S> gated = normed * silu(z);
@@ -121,8 +121,7 @@ Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
                         [&](const Value<S>& y) { return qwen_feed_forward(y, c, l); });
     });
   x = rms_norm(x, "norm", norm);
-  if (!tied) net.leave();
-  return net.build(linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, tied ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

@@ -43,9 +43,7 @@ inline Rwkv7 rwkv7_options(const Config& c) {
 inline Index rwkv7_intermediate_size(const Config& c) {
   if (c.has("intermediate_size")) return c.size("intermediate_size");
   const double exact = std::trunc(c.number("hidden_ratio", 4) * double(c.size("hidden_size")));
-  if (!(exact >= 1 && exact <= 2147483648.0))
-    c.fail("hidden_ratio", "times hidden_size is not a size");
-  return 32 * ((Index(exact) + 31) / 32);
+  return 32 * ((c.computed_size("hidden_ratio", exact, "hidden_size") + 31) / 32);
 }
 
 template <class S> Value<S> rwkv7_channel_mix(const Value<S>& x, const Config& c) {
@@ -77,8 +75,7 @@ Network<S> rwkv7(const Config& c, const ModelOptions& = {}, const std::string& p
                         [&](const Value<S>& y) { return rwkv7_channel_mix(y, c); });
     });
   x = layer_norm(x, "norm", norm);
-  if (!tied) net.leave();
-  return net.build(linear(x, tied ? "embeddings" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, tied ? "embeddings" : ""));
 }
 
 }  // namespace fw::models

@@ -45,7 +45,7 @@ void add_weight(io::SafeTensorsWriter& to, const io::SafeTensors& file, const st
 /// to the type in the file, so what was loaded without loss is written back bit for bit.
 ///
 /// Throws CheckpointError if `folder` is the source itself, and std::invalid_argument if a weight
-/// is not set or compact. Files that are there already are replaced.
+/// is not set, compact, or not in the source. Files that are there already are replaced.
 template <class S>
 void save_folder(const networks::Network<S>& network, const Checkpoint& source,
                  const std::filesystem::path& folder) {
@@ -53,6 +53,8 @@ void save_folder(const networks::Network<S>& network, const Checkpoint& source,
   for (const networks::Weight<S>& weight : network.weights) {
     if (weight.value.size() == 0)
       fw::detail::throw_invalid({"save_folder: ", weight.name, " is not set, or compact"});
+    if (!source.contains(weight.name))
+      fw::detail::throw_invalid({"save_folder: the source has no ", weight.name});
     weights[weight.name] = &weight;
   }
   source.copy_other_files(folder);

@@ -25,6 +25,14 @@ template <class S> Value<S> sigmoid_routing(const Value<S>& x, const SigmoidRout
   return o.factor * routing;
 }
 
+/// The choice, if the best groups have as many of the experts as a token chooses.
+inline Choice checked_choice(const Config& c, const Choice& choice, Index experts) {
+  if (choice.best_groups > choice.groups ||
+      choice.experts > choice.best_groups * (experts / choice.groups))
+    c.fail("topk_group", "groups do not have as many experts as a token chooses");
+  return choice;
+}
+
 /// Routed experts, and shared ones that every token sees, as Kimi Linear and Ling have them. Both
 /// also publish files with DeepSeek's names of the sizes.
 template <class S>
@@ -37,12 +45,9 @@ Value<S> routed_and_shared_experts(const Value<S>& x, const Config& c, const std
                       .groups = c.size(either("num_expert_group", "n_group")),
                       .best_groups = c.size("topk_group")};
   const Index all = c.size("num_experts");
-  if (choice.best_groups > choice.groups ||
-      choice.experts > choice.best_groups * (all / choice.groups))
-    c.fail("topk_group", "groups do not have as many experts as a token chooses");
   const SigmoidRouting routing{
       .experts = all,
-      .choice = choice,
+      .choice = checked_choice(c, choice, all),
       .renormalise = c.flag(either("moe_renormalize", "norm_topk_prob"), true),
       .factor = c.number("routed_scaling_factor"),
       .bias = bias};

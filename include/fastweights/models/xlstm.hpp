@@ -33,11 +33,11 @@ Value<S> capped(const Value<S>& x, const Config& c, const std::string& name, dou
 /// The rows of all heads: d times a factor, rounded down as in the source.
 inline Index xlstm_rows(const Config& c, const std::string& factor, double otherwise, Index d,
                         Index heads) {
-  const double rows = std::trunc(double(d) * c.number(factor, otherwise));
-  if (!(rows >= 1 && rows <= 2147483648.0)) c.fail(factor, "times hidden_size is not a size");
-  if (Index(rows) % heads != 0)
+  const double exact = std::trunc(double(d) * c.number(factor, otherwise));
+  const Index rows = c.computed_size(factor, exact, "hidden_size");
+  if (rows % heads != 0)
     c.fail(factor, "times hidden_size is not a multiple of num_heads = " + std::to_string(heads));
-  return Index(rows);
+  return rows;
 }
 
 /// The rows inside a feed-forward layer: d times a factor, rounded to a multiple. As in the source,
@@ -45,10 +45,7 @@ inline Index xlstm_rows(const Config& c, const std::string& factor, double other
 inline Index xlstm_hidden(const Config& c, Index d) {
   const double multiple = double(c.size("ffn_round_up_to_multiple_of", 64));
   const double most = double(d) * c.number("ffn_proj_factor", 2.667) + multiple - 1;
-  const double rows = most - std::fmod(most, multiple);
-  if (!(rows >= 1 && rows <= 2147483648.0))
-    c.fail("ffn_proj_factor", "times hidden_size is not a size");
-  return Index(rows);
+  return c.computed_size("ffn_proj_factor", most - std::fmod(most, multiple), "hidden_size");
 }
 
 /// One map under each name, or with the weight_mode fused one under `fused` for all of them.
@@ -127,9 +124,7 @@ Network<S> xlstm(const Config& c, const ModelOptions& = {},
                         [&](const Value<S>& y) { return xlstm_feed_forward(y, c); });
     });
   x = rms_norm(x, "out_norm", {.epsilon = c.number("norm_eps", 1e-6)});
-  net.leave();
-  return net.build(
-      capped(linear(x, "lm_head", c.size("vocab_size")), c, "output_logit_soft_cap", 30));
+  return net.build(capped(logits(x, c), c, "output_logit_soft_cap", 30));
 }
 
 }  // namespace fw::models

@@ -129,8 +129,7 @@ Network<S> zamba2(const Config& c, const ModelOptions& options = {},
       return in + module("mamba_decoder", in + t, mixed);
     });
   x = rms_norm(x, "final_layernorm", norm);
-  if (!tied) net.leave();
-  return net.build(linear(x, tied ? "embed_tokens" : "lm_head", c.size("vocab_size")));
+  return net.build(logits(x, c, tied ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

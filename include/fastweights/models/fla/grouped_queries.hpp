@@ -24,10 +24,10 @@ inline Index head_size(const Config& c, const std::string& ratio, double otherwi
   const double exact = c.number(ratio, otherwise) * double(c.size("hidden_size"));
   const double nearest = std::round(exact);
   const double all = std::abs(exact - nearest) <= 1e-9 * nearest ? nearest : std::trunc(exact);
-  if (!(all >= 1 && all <= 2147483648.0)) c.fail(ratio, "times hidden_size is not a size");
-  if (Index(all) % heads != 0)
+  const Index rows = c.computed_size(ratio, all, "hidden_size");
+  if (rows % heads != 0)
     c.fail(ratio, "times hidden_size is not a multiple of num_heads = " + std::to_string(heads));
-  return Index(all) / heads;
+  return rows / heads;
 }
 
 inline GroupedQueries grouped_queries(const Config& c, Index usual_heads, double expand_k,

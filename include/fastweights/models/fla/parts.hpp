@@ -13,10 +13,9 @@ using namespace fw::networks;
 
 /// A size that the source computes as n times a ratio, such as expand_v.
 inline Index expanded(const Config& c, const std::string& ratio, Index n, double otherwise = 1) {
-  const double exact = c.number(ratio, otherwise) * double(n), size = std::trunc(exact);
-  if (!(size >= 1 && size <= 2147483648.0 && exact - size <= 1e-5 * exact))
-    c.fail(ratio, "times " + std::to_string(n) + " is not a size");
-  return Index(size);
+  const double exact = c.number(ratio, otherwise) * double(n), whole = std::trunc(exact);
+  const bool is_whole = exact - whole <= 1e-5 * exact;
+  return c.computed_size(ratio, is_whole ? whole : 0, std::to_string(n));
 }
 
 /// The heads of a layer. Consecutive value heads share a key head.
@@ -66,11 +65,6 @@ template <class S>
 Value<S> low_rank(const Value<S>& x, const std::string& name, Index rank, Index rows,
                   bool bias = false) {
   return linear(linear(x, name + "_proj.0", rank), name + "_proj.1", rows, bias);
-}
-
-/// Unit queries of `heads` heads, divided by √d_k.
-template <class S> Value<S> unit_queries(const Value<S>& q, Index heads) {
-  return (1 / std::sqrt(double(q.rows() / heads))) * l2(q, heads);
 }
 
 /// The write strength σ(W_b x), times 2 with allow_neg_eigval, so that a write can turn the value
