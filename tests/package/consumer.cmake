@@ -1,15 +1,15 @@
 # The same two programs for every way to get the library, with warnings as errors.
-add_executable(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp)
-target_link_libraries(consumer PRIVATE fastweights::fastweights)
-add_executable(consumer_io ${CMAKE_CURRENT_LIST_DIR}/consumer_io.cpp)
-target_link_libraries(consumer_io PRIVATE fastweights::io)
-
 enable_testing()
-foreach(program consumer consumer_io)
+set(consumer_dir ${CMAKE_CURRENT_LIST_DIR})
+function(add_consumer program target)
+  add_executable(${program} ${consumer_dir}/${program}.cpp)
+  target_link_libraries(${program} PRIVATE ${target})
   target_compile_options(${program} PRIVATE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
   add_test(NAME ${program} COMMAND ${program})
-endforeach()
+endfunction()
+add_consumer(consumer fastweights::fastweights)
+add_consumer(consumer_io fastweights::io)
 set_tests_properties(consumer PROPERTIES PASS_REGULAR_EXPRESSION "^5\n$")
 
 function(expect_equal what actual expected)
