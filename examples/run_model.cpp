@@ -29,7 +29,7 @@ using State = fw::networks::State;
 struct Settings {
   std::string folder, prompt = "In the beginning", weights = "float", random;
   std::string save_state, load_state, check;
-  long tokens = 128, random_prompt = 1024;
+  long tokens = 128, random_prompt = 0;
   Index context = 4096;
   fw::models::SamplerOptions sampler{.temperature = 0.7, .top_p = 0.9, .seed = 1};
   bool greedy = false, smoke = false;
@@ -102,7 +102,8 @@ void print_memory(State& state, Index context, Index layers, Index attention_lay
 }
 
 // Writes what comes next, and how fast it came.
-void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer, int end) {
+void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer,
+              const std::vector<int>& ends) {
   fw::models::Sampler draw(s.sampler);
   std::optional<fw::models::StreamDecoder> decoder;
   if (tokenizer != nullptr) decoder.emplace(*tokenizer);
@@ -110,7 +111,7 @@ void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer, int
   long count = 0;
   while (count < s.tokens) {
     const int id = draw(reader.logits());
-    if (id == end) break;
+    if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
     if (decoder) std::cout << decoder->add(id) << std::flush;
     reader.read(id);
     ++count;
@@ -163,10 +164,43 @@ void load(const std::string& path, Reader& reader) {
   reader.set_logits(logits);
 }
 
+std::vector<int> random_ids(long count, Index symbols, fw::Random& random) {
+  std::vector<int> ids;
+  for (long i = 0; i < count; ++i)
+    ids.push_back(static_cast<int>(random.below(static_cast<std::uint64_t>(symbols))));
+  return ids;
+}
+
+// The tokens that end a text; a configuration has one, several or none.
+std::vector<int> end_tokens(const fw::models::Config& config) {
+  if (!config.has("eos_token_id")) return {};
+  std::vector<int> ends;
+  if (config.is_list("eos_token_id"))
+    for (const Index id : config.sizes("eos_token_id")) ends.push_back(int(id));
+  else
+    ends.push_back(int(config.number("eos_token_id")));
+  return ends;
+}
+
+Index layers(const fw::models::Config& config) {
+  return config.size(config.has("num_hidden_layers") ? "num_hidden_layers" : "num_blocks");
+}
+
 Index attention_layers(const fw::models::Config& config) {
   if (!config.has("layer_types")) return 0;
   const auto kinds = config.texts("layer_types");
   return std::count(kinds.begin(), kinds.end(), "full_attention");
+}
+
+void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokenizer,
+                     const std::vector<int>& ends) {
+  const std::vector<int> ids = tokenizer.encode(s.prompt);
+  if (ids.empty() && s.load_state.empty())
+    throw std::invalid_argument("--prompt: has no tokens, expected a text or --load-state");
+  std::cout << s.prompt << std::flush;
+  read_prompt(reader, ids);
+  if (!s.save_state.empty()) save(s.save_state, reader);
+  generate(s, reader, &tokenizer, ends);
 }
 
 int run_folder(const Settings& s) {
@@ -180,18 +214,17 @@ int run_folder(const Settings& s) {
        .progress = [&](std::size_t i, std::size_t) { progress.show(long(i) + 1, ""); },
        .storage = storage(s.weights)});
   if (!s.check.empty()) return check(s, network);
-  const Tokenizer tokenizer = Tokenizer::read(folder.folder() / "tokenizer.json");
   Reader reader(network, network.initial_state());
   if (!s.load_state.empty()) load(s.load_state, reader);
-  std::cout << s.prompt << std::flush;
-  read_prompt(reader, tokenizer.encode(s.prompt));
-  if (!s.save_state.empty()) save(s.save_state, reader);
-  const int end = config.has("eos_token_id") && !config.is_list("eos_token_id")
-                      ? int(config.number("eos_token_id"))
-                      : -1;
-  generate(s, reader, &tokenizer, end);
-  print_memory(reader.state(), s.context, config.size("num_hidden_layers"),
-               attention_layers(config));
+  if (s.random_prompt > 0) {
+    fw::Random random(s.sampler.seed);
+    read_prompt(reader, random_ids(s.random_prompt, network.outputs(), random));
+    generate(s, reader, nullptr, {});
+  } else {
+    go_on_from_text(s, reader, Tokenizer::read(folder.folder() / "tokenizer.json"),
+                    end_tokens(config));
+  }
+  print_memory(reader.state(), s.context, layers(config), attention_layers(config));
   return 0;
 }
 
@@ -201,14 +234,10 @@ int run_random(const Settings& s) {
   fw::Random random(s.sampler.seed);
   network.initialise(random);
   network.compress(storage(s.weights));
-  std::vector<int> ids;
-  for (long i = 0; i < s.random_prompt; ++i)
-    ids.push_back(static_cast<int>(random.below(static_cast<std::uint64_t>(network.outputs()))));
   Reader reader(network, network.initial_state());
-  read_prompt(reader, ids);
-  generate(s, reader, nullptr, -1);
-  const Index layers = config.size("num_hidden_layers");
-  print_memory(reader.state(), s.context, layers, layers / 4);
+  read_prompt(reader, random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
+  generate(s, reader, nullptr, {});
+  print_memory(reader.state(), s.context, layers(config), layers(config) / 4);
   return 0;
 }
 
@@ -234,7 +263,7 @@ int main(int argc, char** argv) try {
   app.add_option("--load-state", s.load_state, "go on from such a file");
   app.add_option("--check", s.check, "compare logits with those of this file, and end");
   app.add_option("--random", s.random, "random weights of this size: qwen3.5-0.8b or tiny");
-  app.add_positive("--random-prompt", s.random_prompt, "tokens of the prompt with --random");
+  app.add_positive("--random-prompt", s.random_prompt, "read this many random tokens, not --prompt");
   const Option smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
   app.parse(argc, argv);
   if (s.greedy) s.sampler.temperature = 0;

@@ -47,12 +47,14 @@ std::string differences(const networks::Network<S>& network, const File& file,
   return problems;
 }
 
-template <class S, class File> void load(networks::Weight<S>& weight, const File& file) {
+template <class S, class File>
+void load(networks::Weight<S>& weight, const File& file, std::optional<networks::Storage> storage) {
   const std::vector<S> entries = file.template values<S>(weight.name);
+  const Index n = Index(entries.size());
+  if (fw::detail::first_outside({entries.data(), n, 1, n, fw::detail::scalar_kind<S>()}, {}) >= 0)
+    file.fail(weight.name, "has an entry that is not finite");
   using RowMajor = Eigen::Matrix<S, Dynamic, Dynamic, Eigen::RowMajor>;
-  weight.value = Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols());
-  weight.compact = nullptr;
-  if (!fw::all_finite(weight.value)) file.fail(weight.name, "has an entry that is not finite");
+  weight.set(Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols()), storage);
 }
 
 }  // namespace detail
@@ -79,11 +81,12 @@ void load_weights(networks::Network<S>& network, const File& file,
     fw::detail::raise<io::SafeTensorsError>(std::string(file.origin()) +
                                             ": does not fit the model:" + problems);
   const std::vector<bool> compressible = network.compressible();
-  std::vector<networks::Weight<S>> loaded = network.weights;
+  std::vector<networks::Weight<S>> loaded;
+  for (const auto& weight : network.weights)
+    loaded.push_back({{}, weight.name, weight.axes, weight.draw, nullptr});
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     if (options.progress) options.progress(i, loaded.size());
-    detail::load(loaded[i], file);
-    if (options.storage && compressible[i]) loaded[i].compress(*options.storage);
+    detail::load(loaded[i], file, compressible[i] ? options.storage : std::nullopt);
   }
   network.weights = std::move(loaded);
 }

@@ -21,9 +21,9 @@ enum class Storage { same, bfloat16, int8 };
 /// arithmetic is that of S. With OpenMP, Eigen::nbThreads() threads share the panels.
 template <class S> class CompactMatrix {
  public:
-  using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
-
-  CompactMatrix(const Matrix& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
+  /// Of a matrix or map with columns or rows in memory.
+  template <class M>
+  CompactMatrix(const M& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
     if (storage == Storage::same) fill<S>(m);
     if (storage == Storage::bfloat16) fill<Eigen::bfloat16>(m);
     if (storage == Storage::int8) fill<std::int8_t>(m);
@@ -70,11 +70,18 @@ template <class S> class CompactMatrix {
  private:
   using Column = fw::detail::Rows<S, 4>;
   static constexpr Index height = Column::size;
-  static constexpr Index most_columns = 4;  // of a product that needs no scratch
+  static constexpr Index most_columns = 8;  // of a product that needs no scratch
 
   S scale(Index row) const { return scales_.empty() ? S(1) : scales_[std::size_t(row)]; }
 
-  template <class T> void fill(const Matrix& m) {
+  template <class T> static T stored(S x, [[maybe_unused]] S scale) {
+    if constexpr (std::is_same_v<T, std::int8_t>)
+      return static_cast<T>(std::lround(double(x / scale)));
+    else
+      return static_cast<T>(x);
+  }
+
+  template <class T, class M> void fill(const M& m) {
     const Index panels = (rows_ + height - 1) / height;
     std::vector<T> entries(std::size_t(panels * height * cols_), T(0));
     if constexpr (std::is_same_v<T, std::int8_t>)
@@ -82,14 +89,13 @@ template <class S> class CompactMatrix {
         const S largest = m.row(i).cwiseAbs().maxCoeff();
         scales_.push_back(largest > S(0) ? largest / S(127) : S(1));
       }
-    for (Index i = 0; i < rows_; ++i)
-      for (Index j = 0; j < cols_; ++j) {
-        T& to = entries[std::size_t(i / height * height * cols_ + j * height + i % height)];
-        if constexpr (std::is_same_v<T, std::int8_t>)
-          to = static_cast<T>(std::lround(double(m(i, j) / scale(i))));
-        else
-          to = static_cast<T>(m(i, j));
-      }
+    T* to = entries.data();
+    for (Index row = 0; row < rows_; row += height, to += height * cols_) {
+      const Index count = std::min(height, rows_ - row);
+      for (Index j = 0; j < cols_; ++j)
+        for (Index i = 0; i < count; ++i)
+          to[j * height + i] = stored<T>(m(row + i, j), scale(row + i));
+    }
     entries_ = std::move(entries);
   }
 
@@ -108,7 +114,7 @@ template <class S> class CompactMatrix {
   template <class T, class X, class Y>
   void multiply_panel(const Panel<T>& panel, const X& x, Y& y) const {
     Index t = 0;
-    if (x.cols() <= 2 * most_columns) {
+    if (x.cols() <= most_columns) {
       for (; t + 4 <= x.cols(); t += 4) multiply_columns<4>(panel, x, y, t);
       for (; t + 2 <= x.cols(); t += 2) multiply_columns<2>(panel, x, y, t);
       for (; t < x.cols(); ++t) multiply_columns<1>(panel, x, y, t);
@@ -141,6 +147,7 @@ template <class S> class CompactMatrix {
     for (Index j = 0; j < cols_; ++j)
       for (Index i = 0; i < height; ++i)
         buffer[j * height + i] = fw::detail::converted<S>(panel.entries[j * height + i]);
+    using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
     const auto converted = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
         buffer + panel.begin, count, cols_, Eigen::OuterStride<>(height));
     auto rows = y.middleRows(row - panel.shift, count);

@@ -122,13 +122,14 @@ template <class S> struct Network {
     fw::detail::check_size<Dynamic>(name, "piece", piece);
     const Index steps = fw::detail::check_sequences(name, b, tokens) > 0 ? tokens / b : 0;
     fw::detail::check_extent(name, "y", y, outputs(), b);
+    const std::vector<bool> needs_all_tokens = program->infer.before_tail();
     std::vector<int> some;
     for (Index t = 0; t < steps; t += piece) {
       const Index count = std::min(piece, steps - t);
       some.clear();
       for (Index i = 0; i < b; ++i)
         some.insert(some.end(), ids.begin() + i * steps + t, ids.begin() + i * steps + t + count);
-      prepare(state, trace, b * count, some, Pass::infer);
+      prepare(state, trace, b * count, some, Pass::infer, needs_all_tokens);
       run(state, trace, 0, program->infer.tail(), Pass::infer);
       if (t + count == steps) run_tail(state, y, trace, count);
       state.position += count;
@@ -202,7 +203,9 @@ template <class S> struct Network {
                                        : " is not set; load the weights or call fw::initialise"});
   }
 
-  void prepare(State& state, Trace& trace, Index columns, Symbols ids, Pass pass) const {
+  // With `wanted`, the other buffers stay without columns.
+  void prepare(State& state, Trace& trace, Index columns, Symbols ids, Pass pass,
+               const std::vector<bool>& wanted = {}) const {
     check_weights(pass == Pass::train);
     trace.trained = 0;
     trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
@@ -217,7 +220,7 @@ template <class S> struct Network {
                                  "the network");
     trace.position = state.position;
     trace.ids.assign(ids.begin(), ids.end());
-    resize(trace.values, plan(pass), columns);
+    resize(trace.values, plan(pass), columns, wanted);
     if (trace.program != program) {
       trace.operations.clear();
       for (const Node<S>& node : nodes) trace.operations.push_back(node.operation->make_trace());
@@ -248,10 +251,13 @@ template <class S> struct Network {
   const Plan<S>& plan(Pass pass) const {
     return pass == Pass::train ? program->train : program->infer;
   }
-  static void resize(std::vector<Matrix<S>>& buffers, const Plan<S>& plan, Index columns) {
+  static void resize(std::vector<Matrix<S>>& buffers, const Plan<S>& plan, Index columns,
+                     const std::vector<bool>& wanted = {}) {
     buffers.resize(plan.buffer_rows.size());
     for (std::size_t i = 0; i < buffers.size(); ++i)
-      buffers[i].resize(plan.buffer_rows[i], plan.is_constant[i] ? 1 : columns);
+      buffers[i].resize(plan.buffer_rows[i], !wanted.empty() && !wanted[i] ? 0
+                                             : plan.is_constant[i]         ? 1
+                                                                           : columns);
   }
 
   void run(State& state, Output<S>& y, Trace& trace, Pass pass) const {
@@ -276,7 +282,7 @@ template <class S> struct Network {
     const Index b = trace.sequences;
     resize(trace.last, plan, b);
     for (std::size_t i = 0; i < trace.last.size(); ++i)
-      for (Index column = 0; column < trace.last[i].cols(); ++column)
+      for (Index column = 0; trace.values[i].cols() > 0 && column < trace.last[i].cols(); ++column)
         trace.last[i].col(column) =
             trace.values[i].col(plan.is_constant[i] ? 0 : (column + 1) * steps - 1);
     for (Index i = 0; i < b; ++i)

@@ -18,6 +18,14 @@ template <class S> struct Plan {
     while (i > 0 && !nodes[i - 1].has_state) --i;
     return i;
   }
+
+  /// The buffers that hold values of the operations before the tail.
+  std::vector<bool> before_tail() const {
+    std::vector<bool> holds(buffer_rows.size(), false);
+    if (in.rows > 0) holds[in.buffer] = true;
+    for (std::size_t i = 0; i < tail(); ++i) holds[nodes[i].out.buffer] = true;
+    return holds;
+  }
 };
 
 namespace detail {

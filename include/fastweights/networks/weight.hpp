@@ -4,6 +4,7 @@
 #include <fastweights/networks/compact_matrix.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,19 @@ template <class S> struct Weight {
     return rows;
   }
 
+  /// Takes the entries of a matrix, as a compact one if `storage` is given.
+  template <class M> void set(const M& m, std::optional<Storage> storage = {}) {
+    compact = storage ? std::make_shared<const CompactMatrix<S>>(m, *storage) : nullptr;
+    if (storage) return value.resize(0, 0);
+    value.resize(m.rows(), m.cols());
+    constexpr Index some = 32;  // rows that stay in the cache, should m be row-major
+    for (Index i = 0; i < m.rows(); i += some) {
+      const Index count = std::min(some, m.rows() - i);
+      value.middleRows(i, count) = m.middleRows(i, count);
+    }
+  }
   void compress(Storage storage) {
-    if (value.size() == 0) return;
-    compact = std::make_shared<const CompactMatrix<S>>(value, storage);
-    value.resize(0, 0);
+    if (value.size() > 0) set(value, storage);
   }
 };
 

@@ -67,6 +67,24 @@ inline bool is_same_type(DType type, const fw::detail::Leaf& leaf) {
          (type == DType::BF16 && leaf.scalar == ScalarKind::bfloat16);
 }
 
+// Copies elements to entries in the same order where no value can be out of range, as fast as
+// memory; false for other types.
+inline bool copy_in_order(std::span<const std::byte> elements, DType type,
+                          const fw::detail::Leaf& leaf, std::size_t first) {
+  const std::size_t width = width_of(type), count = elements.size() / width;
+  if (is_same_type(type, leaf)) {
+    auto* to = static_cast<std::byte*>(leaf.entry(static_cast<Eigen::Index>(first)));
+    for (std::size_t i = 0; i < count; ++i)
+      copy_element(&elements[i * width], width, to + i * width);
+    return true;
+  }
+  if (type != DType::BF16 || leaf.scalar != fw::detail::ScalarKind::float32) return false;
+  float* to = static_cast<float*>(leaf.data) + first;
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = static_cast<float>(load_element<Eigen::bfloat16>(&elements[i * width]));
+  return true;
+}
+
 }  // namespace detail
 
 FASTWEIGHTS_INLINE SafeTensors SafeTensors::read(const std::filesystem::path& path) {
@@ -211,7 +229,9 @@ FASTWEIGHTS_INLINE void SafeTensors::read_floats(std::string_view name,
     const double x = detail::load_float(type, from);
     if (!leaf.store(to, x)) fail_range(name, i, detail::number_text(x));
   };
+  const bool in_order = leaf.is_row_major || leaf.cols == 1 || leaf.rows == 1;
   visit_pieces(name, [&](std::span<const std::byte> piece, std::size_t first) {
+    if (in_order && detail::copy_in_order(piece, type, leaf, first)) return;
     for (std::size_t at = 0; at < piece.size(); at += width) read_one(&piece[at], first++);
   });
 }
