@@ -1,6 +1,6 @@
 #include <fastweights/io/weights.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
-#include <fastweights/networks/operations/constants.hpp>
+#include <fastweights/networks/operations.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -50,6 +50,47 @@ TEST_CASE("a builder refuses two states of one name", "[networks]") {
   const X y = previous(x, "before");
   refused([&] { previous(y, "before"); }, "before");
   CHECK_NOTHROW(module("other", y, [](const X& v) { return previous(v, "before"); }));
+}
+
+TEST_CASE("a builder refuses values that do not go together", "[networks]") {
+  Builder<double> net, other;
+  const X x = net.input(4), y = other.input(4), p = parameter(net, "p", 4);
+  refused([&] { x + y; }, "another builder");
+  refused([&] { net.build(y); }, "another builder");
+  refused([&] { net.build(sigmoid(p)); }, "the output is the same for all tokens");
+  refused([&] { concatenate<double>({x, p}); }, "takes a constant and a value of tokens");
+  refused([&] { memory(fw::GatedLinearAttention<double>({2, 2}), {x, x, p}, {x}); },
+          "is constant, expected one a token");
+  CHECK_NOTHROW(net.build(x + sigmoid(p)));
+}
+
+TEST_CASE("a builder refuses a second input", "[networks]") {
+  Builder<double> vectors, symbols;
+  vectors.input(3);
+  refused([&] { vectors.input(3); }, "has an input already");
+  refused([&] { embedding(vectors, "embed", 5, 3); }, "has another input already");
+  embedding(symbols, "embed", 5, 3);
+  CHECK_NOTHROW(embedding(symbols, "other", 5, 3));
+  refused([&] { embedding(symbols, "larger", 6, 3); }, "has another input already");
+  refused([&] { symbols.input(3); }, "has an input already");
+}
+
+TEST_CASE("a module inside of another may have its weights", "[networks]") {
+  Builder<double> net;
+  const X x = module("a", net.input(3), [](const X& v) { return linear(v, "map", 3); });
+  net.share_weights("a", "a.b");
+  const X y = module("a", x, [](const X& v) {
+    return module("b", v, [](const X& w) { return linear(w, "map", 3); });
+  });
+  CHECK(net.build(y).weights.size() == 1);
+}
+
+TEST_CASE("experts are chosen from groups that have as many", "[networks]") {
+  Builder<double> net;
+  const X scores = net.input(8);
+  refused([&] { choose_experts(scores, {.experts = 5, .groups = 4, .best_groups = 2}); },
+          "cannot choose 5 of 8 experts in 4 groups");
+  CHECK_NOTHROW(choose_experts(scores, {.experts = 4, .groups = 4, .best_groups = 2}));
 }
 
 // A network with a state in the middle, that takes vectors or symbols.

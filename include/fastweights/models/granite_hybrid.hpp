@@ -28,7 +28,8 @@ template <class S> Value<S> granite_experts(const Value<S>& x, const Config& c) 
   const Value<S> routing =
       sum_to_one(choose_experts(softmax(linear(x, "router.layer", c.size("num_local_experts"))),
                                 {.experts = c.size("num_experts_per_tok")}));
-  return stacked_experts(x, routing, c.size("intermediate_size"), "input_linear", "output_linear");
+  return stacked_experts(x, routing, c.size("intermediate_size"), "input_linear.weight",
+                         "output_linear.weight");
 }
 
 template <class S> Value<S> granite_mlp(const Value<S>& x, Index hidden) {

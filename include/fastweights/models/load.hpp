@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/core/finite.hpp>
 #include <fastweights/io/safetensors_reader.hpp>
 #include <fastweights/networks/network.hpp>
@@ -58,6 +59,15 @@ void load(networks::Weight<S>& weight, const File& file, std::optional<networks:
 }
 
 }  // namespace detail
+
+/// Whether a folder has the weights of all experts of a layer in one tensor: ModelOptions of
+/// Qwen3.5 with experts, whose folders have either.
+template <class File> bool stacks_experts(const File& file) {
+  const std::vector<std::string> names = file.names();
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.ends_with(".experts.gate_up_proj");
+  });
+}
 
 struct LoadOptions {
   /// Tensors that may be there or not.

@@ -12,7 +12,10 @@ using namespace fw::networks;
 
 /// What a model's builder needs besides its config.json.
 struct ModelOptions {
-  Index context = 0;  ///< tokens that attention can look back; 0: as many as it was trained on
+  /// Tokens that attention can look back; 0: as many as it was trained on, which may be 262144. A
+  /// state has room for all of them from the start.
+  Index context = 0;
+  bool stacked_experts = false;  ///< the folder has them as two tensors: see stacks_experts
 };
 
 inline Index context_of(const Config& c, const ModelOptions& options) {

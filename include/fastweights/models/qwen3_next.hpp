@@ -74,25 +74,32 @@ Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& 
 }
 
 /// Experts by softmax routing, and one that all tokens share behind a gate.
-template <class S> Value<S> qwen_experts(const Value<S>& x, const Config& c) {
+template <class S>
+Value<S> qwen_experts(const Value<S>& x, const Config& c, const ModelOptions& options) {
   Value<S> routing = choose_experts(softmax(linear(x, "gate", c.size("num_experts"))),
                                     {.experts = c.size("num_experts_per_tok")});
   if (c.flag("norm_topk_prob", true)) routing = sum_to_one(routing);
   const Value<S> shared = module("shared_expert", x, [&](const Value<S>& in) {
     return swiglu(in, c.size("shared_expert_intermediate_size"));
   });
-  return experts(x, routing, c.size("moe_intermediate_size")) +
-         shared * sigmoid(linear(x, "shared_expert_gate", 1));
+  const Index hidden = c.size("moe_intermediate_size");
+  const Value<S> chosen =
+      options.stacked_experts
+          ? stacked_experts(x, routing, hidden, "experts.gate_up_proj", "experts.down_proj")
+          : experts(x, routing, hidden);
+  return chosen + shared * sigmoid(linear(x, "shared_expert_gate", 1));
 }
 
 /// The feed-forward layer of layer l: dense, or sparse as decoder_sparse_step and mlp_only_layers
 /// say.
-template <class S> Value<S> qwen_feed_forward(const Value<S>& x, const Config& c, Index l) {
+template <class S>
+Value<S> qwen_feed_forward(const Value<S>& x, const Config& c, const ModelOptions& options,
+                           Index l) {
   const auto dense = c.has("mlp_only_layers") ? c.sizes("mlp_only_layers") : std::vector<Index>();
   const bool sparse = c.count("num_experts") > 0 &&
                       (l + 1) % c.size("decoder_sparse_step", 1) == 0 &&
                       std::find(dense.begin(), dense.end(), l) == dense.end();
-  return sparse ? qwen_experts(x, c) : swiglu(x, c.size("intermediate_size"));
+  return sparse ? qwen_experts(x, c, options) : swiglu(x, c.size("intermediate_size"));
 }
 
 /// The whole model. `prefix` is in front of all names but that of lm_head.
@@ -118,7 +125,7 @@ Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
                                                         : qwen_attention(y, c, options);
                                      });
       return h + module("mlp", rms_norm(h, "post_attention_layernorm", norm),
-                        [&](const Value<S>& y) { return qwen_feed_forward(y, c, l); });
+                        [&](const Value<S>& y) { return qwen_feed_forward(y, c, options, l); });
     });
   x = rms_norm(x, "norm", norm);
   return net.build(logits(x, c, tied ? "embed_tokens" : ""));

@@ -25,8 +25,10 @@ template <class S> class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  /// The input of a layer: vectors of `rows` entries.
+  /// The input of a layer: vectors of `rows` entries. Other networks have embeddings.
   Value<S> input(Index rows) {
+    if (plan_.in.rows > 0 || program_.takes_symbols)
+      fw::detail::throw_invalid({path(), ": the network has an input already"});
     plan_.in = new_buffer(rows, false);
     return {this, plan_.in};
   }
@@ -49,16 +51,23 @@ template <class S> class Builder {
     return weights_.size() - 1;
   }
 
-  /// The value of a new operation with `rows` rows.
+  /// The value of a new operation with `rows` rows. Either none of the inputs is constant, or all
+  /// are, and then so is the value; an operation for which Op::takes_constants holds takes both.
   template <class Op>
   Value<S> add(Op operation, Index rows, std::vector<Value<S>> in,
                std::vector<std::size_t> weights = {}, const std::string& state_name = "") {
     Node<S> node;
-    bool constant = !in.empty();
+    if (plan_.nodes.size() >= max_operations)
+      fw::detail::throw_invalid({path(), ": the network has too many operations"});
+    std::size_t constants = 0;
     for (const Value<S>& each : in) {
+      check_own(each);
       node.in.push_back(each.slice);
-      constant = constant && plan_.is_constant[each.slice.buffer];
+      constants += is_constant(each);
     }
+    const bool constant = !in.empty() && constants == in.size();
+    if (constants > 0 && !constant && !Op::takes_constants)
+      fw::detail::throw_invalid({path(), ": an operation takes a constant and a value of tokens"});
     node.operation = std::make_shared<const Op>(std::move(operation));
     node.out = new_buffer(rows, constant || Op::is_constant);
     node.weights = std::move(weights);
@@ -88,8 +97,9 @@ template <class S> class Builder {
   /// states are its own.
   void share_weights(const std::string& of, const std::string& with) {
     const std::string from = of + '.';
-    for (auto known = index_of_.lower_bound(from);
-         known != index_of_.end() && known->first.starts_with(from); ++known)
+    const auto so_far = index_of_;  // `with` may be inside of `of`
+    for (auto known = so_far.lower_bound(from);
+         known != so_far.end() && known->first.starts_with(from); ++known)
       index_of_[with + '.' + known->first.substr(from.size())] = known->second;
   }
 
@@ -101,13 +111,18 @@ template <class S> class Builder {
     program_.modules.push_back({std::move(module_path), in.slice, out.slice});
   }
 
+  /// The input are symbols, fewer than `symbols`, for one embedding or several.
   void take_symbols(Index symbols) {
+    if (plan_.in.rows > 0 || (program_.takes_symbols && program_.symbols != symbols))
+      fw::detail::throw_invalid({path(), ": the network has another input already"});
     program_.takes_symbols = true;
     program_.symbols = symbols;
   }
 
   /// Ends the building.
   Network<S> build(const Value<S>& out) {
+    check_own(out);
+    if (is_constant(out)) fw::detail::throw_invalid({"the output is the same for all tokens"});
     plan_.out = out.slice;
     program_.infer = reuse_buffers(plan_);
     program_.train = std::move(plan_);
@@ -118,6 +133,12 @@ template <class S> class Builder {
   // They bound what a file with hostile sizes can cost.
   static constexpr Index max_rows = Index(1) << 24;
   static constexpr double max_entries = 1e12;
+  static constexpr std::size_t max_operations = std::size_t(1) << 19;
+
+  void check_own(const Value<S>& value) const {
+    if (value.builder != this)
+      fw::detail::throw_invalid({path(), ": a value is that of another builder"});
+  }
 
   Slice new_buffer(Index rows, bool constant) {
     if (rows < 1 || rows > max_rows)

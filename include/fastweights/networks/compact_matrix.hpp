@@ -128,6 +128,7 @@ template <class S> class CompactMatrix {
     Column sums[columns];
     for (Column& sum : sums) sum = Column::all(S(0));
     for (Index j = 0; j < cols_; ++j) {
+      fw::detail::prefetch_line(panel.entries + j * height, 4096);
       const Column column = fw::detail::Stored<Column>::load(panel.entries + j * height);
       for (int c = 0; c < columns; ++c) sums[c].add(column, x(j, t + c));
     }

@@ -12,6 +12,8 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 enum class Combination { sum, difference, product };
 
 template <class S, Combination kind> struct Combine final : Operation<S> {
+  static constexpr bool takes_constants = true;
+
   void forward(const Forward<S>& run) const override {
     const auto a = run.in(0), b = run.in(1);
     auto y = run.out();

@@ -57,6 +57,7 @@ struct Choice {
 /// bias, if there is a second input; a bias has no gradient. DeepSeek-AI 2024, arXiv 2412.19437,
 /// eq. 14 to 16.
 template <class S> struct ChooseExperts final : Operation<S> {
+  static constexpr bool takes_constants = true;  // the bias
   Choice choice;
 
   explicit ChooseExperts(const Choice& c) : choice(c) {}
@@ -128,7 +129,9 @@ template <class S>
 Value<S> choose_experts(const Value<S>& scores, const Choice& choice,
                         const std::vector<Value<S>>& bias = {}) {
   if (choice.experts < 1 || choice.experts > scores.rows() || choice.groups < 1 ||
-      scores.rows() % choice.groups != 0 || choice.best_groups < 1)
+      scores.rows() % choice.groups != 0 || choice.best_groups < 1 ||
+      (choice.groups > 1 &&
+       choice.experts > choice.best_groups * (scores.rows() / choice.groups)))
     fw::detail::throw_invalid(
         {scores.builder->path(), ": cannot choose ", std::to_string(choice.experts), " of ",
          std::to_string(scores.rows()), " experts in ", std::to_string(choice.groups), " groups"});
@@ -304,8 +307,8 @@ Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
   return builder.add(Op(std::move(parts), gated), x.rows(), {x, routing}, std::move(weights));
 }
 
-/// Experts whose weights are two tensors of rank 3: [experts, gate and up rows, d] and [experts, d,
-/// hidden].
+/// Experts whose weights are two tensors of rank 3, under these names: [experts, gate and up rows, d]
+/// and [experts, d, hidden].
 template <class F = fw::Silu, class S>
 Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidden,
                          const std::string& first, const std::string& second) {
@@ -319,8 +322,8 @@ Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidde
     parts.push_back(
         {{0, 2 * e * hidden, hidden}, {0, (2 * e + 1) * hidden, hidden}, {1, e * d, d}});
   const std::size_t in =
-      builder.weight(first + ".weight", {n, 2 * hidden, d}, uniform_draw(1 / std::sqrt(double(d))));
-  const std::size_t out = builder.weight(second + ".weight", {n, d, hidden},
+      builder.weight(first, {n, 2 * hidden, d}, uniform_draw(1 / std::sqrt(double(d))));
+  const std::size_t out = builder.weight(second, {n, d, hidden},
                                          uniform_draw(1 / std::sqrt(double(hidden))));
   return builder.add(Op(std::move(parts), true), d, {x, routing}, {in, out});
 }

@@ -28,6 +28,7 @@ template <class M> struct MemoryHeads {
 /// attention. A member of several columns a token is stacked column by column. If the state has
 /// slow weights, they may be inputs too, after those that are read: constants.
 template <class S, Memory M> struct RunMemory final : Operation<S> {
+  static constexpr bool takes_constants = true;  // slow weights
   using Writes = typename M::Signature::template Write<Extents>;
   using Reads = typename M::Signature::template Read<Extents>;
   static constexpr std::size_t writes = member_count<Writes>, reads = member_count<Reads>;
@@ -230,6 +231,8 @@ Value<S> memory(const M& rule, const std::vector<Value<S>>& written,
                                        "a head");
           if (each.width > 1 && value.rows() != builder.buffer_rows(value))
             fw::detail::throw_invalid({path, ": ", name, " is a part of a value; copy it first"});
+          if (builder.is_constant(value))
+            fw::detail::throw_invalid({path, ": ", name, " is constant, expected one a token"});
           heads.push_back(value.rows() / (each.rows * each.width));
           in.push_back(value);
         },
