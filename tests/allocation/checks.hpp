@@ -29,6 +29,7 @@ void check_token_attention();
 void check_feature_mapped();
 void check_layers();
 void check_models();
+void check_networks();
 void check_chunked_memories();
 
 template <class M> auto token(const M& m, fw::testing::Sequences<M>& all, Index t) {

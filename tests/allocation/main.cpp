@@ -94,6 +94,7 @@ int main(int count, char** arguments) {
   check_token_attention();
   check_feature_mapped();
   check_models();
+  check_networks();
   check_layers();
   check_chunked_memories();
   std::printf(failures ? "%d of the lines above are wrong\n"

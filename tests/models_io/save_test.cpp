@@ -60,6 +60,18 @@ TEST_CASE("changed weights are written, and can be read again", "[models][save]"
     CHECK(again.weights[i].value == network.weights[i].value);
 }
 
+TEST_CASE("weights in other formats are not copied, other files are", "[models][save]") {
+  const TemporaryFolder parent;
+  fs::copy(source, parent / "from");
+  for (const char* name : {"pytorch_model.bin", "model.gguf", "vocab.txt"})
+    std::ofstream(parent / "from" / name) << "x";
+  const Checkpoint folder = Checkpoint::read(parent / "from");
+  fw::models::save_folder(loaded(folder), folder, parent / "copy");
+  CHECK(fs::exists(parent / "copy" / "vocab.txt"));
+  CHECK_FALSE(fs::exists(parent / "copy" / "pytorch_model.bin"));
+  CHECK_FALSE(fs::exists(parent / "copy" / "model.gguf"));
+}
+
 TEST_CASE("a folder is not written over itself, nor from compact weights", "[models][save]") {
   const TemporaryFolder parent;
   const fs::path to = parent / "copy";

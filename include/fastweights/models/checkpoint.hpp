@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <fastweights/io/safetensors_reader.hpp>
 #include <fastweights/models/config.hpp>
 #include <filesystem>
@@ -26,7 +28,8 @@ struct NameTable {
 /// asked for. No file outside of the folder is opened: an index may name plain files only, and a
 /// link may lead out of the folder only from snapshots/REVISION/ to blobs/, as in the cache of
 /// Hugging Face.
-/// All functions throw CheckpointError, or fw::io::SafeTensorsError of one of the files.
+/// All functions throw CheckpointError, fw::io::SafeTensorsError of one of the files, or
+/// std::invalid_argument for an entry of config.json.
 class Checkpoint {
  public:
   static Checkpoint read(const std::filesystem::path& folder, const NameTable& table = {}) {
@@ -73,13 +76,16 @@ class Checkpoint {
     fs::create_directories(to, error);
     if (error || fs::equivalent(folder_, to, error))
       raise(to.string() + ": expected another folder than the source, which can be made");
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      const std::string name = entry.path().filename().string();
-      if (!entry.is_regular_file() || name.ends_with(".safetensors")) continue;
+    fs::directory_iterator entry(folder_, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      std::error_code ignored;
+      if (!entry->is_regular_file(ignored) || has_weights(name)) continue;
       check_inside(name);
-      fs::copy_file(entry.path(), to / name, fs::copy_options::overwrite_existing, error);
+      fs::copy_file(entry->path(), to / name, fs::copy_options::overwrite_existing, error);
       if (error) raise((to / name).string() + ": cannot be written: " + error.message());
     }
+    if (error) raise(folder_.string() + ": cannot be read: " + error.message());
   }
 
   /// What errors begin with.
@@ -158,6 +164,14 @@ class Checkpoint {
   static bool is_plain(const std::string& file) {
     return !file.empty() && file.ends_with(".safetensors") &&
            file.find_first_of("/\\:") == std::string::npos && file.find('\0') == std::string::npos;
+  }
+
+  // In this format or another, such as pytorch_model.bin: the copy has other weights.
+  static bool has_weights(const std::string& file) {
+    constexpr std::array endings{".safetensors", ".bin",     ".bin.index.json", ".pt", ".pth",
+                                 ".h5",          ".msgpack", ".gguf",           ".onnx"};
+    return std::any_of(endings.begin(), endings.end(),
+                       [&](const char* ending) { return file.ends_with(ending); });
   }
 
   bool exists(const std::string& file) const {

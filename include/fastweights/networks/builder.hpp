@@ -41,12 +41,14 @@ template <class S> class Builder {
     for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
     if (entries < 1 || entries > max_entries)
       fw::detail::throw_invalid({full, ": has too many entries, or none"});
-    const auto [known, is_new] = index_of_.emplace(full, weights_.size());
-    if (!is_new) {
+    if (const auto known = index_of_.find(full); known != index_of_.end()) {
       if (weights_[known->second].axes != axes)
         fw::detail::throw_invalid({full, ": is shared with another shape"});
       return known->second;
     }
+    if (weights_.size() >= max_weights)
+      fw::detail::throw_invalid({full, ": the network has too many weights"});
+    index_of_[full] = weights_.size();
     weights_.push_back({{}, full, std::move(axes), std::move(draw), nullptr});
     return weights_.size() - 1;
   }
@@ -134,6 +136,7 @@ template <class S> class Builder {
   static constexpr Index max_rows = Index(1) << 24;
   static constexpr double max_entries = 1e12;
   static constexpr std::size_t max_operations = std::size_t(1) << 19;
+  static constexpr std::size_t max_weights = std::size_t(1) << 18;
 
   void check_own(const Value<S>& value) const {
     if (value.builder != this)

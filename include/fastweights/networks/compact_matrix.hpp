@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/views.hpp>
-#include <fastweights/kernels/simd/prefetch.hpp>
 #include <fastweights/kernels/simd/stored.hpp>
 #include <fastweights/math/products.hpp>
 #include <variant>
@@ -123,12 +122,19 @@ template <class S> class CompactMatrix {
     }
   }
 
+  // Fetches what comes 4 KiB later, which the processor does not, perhaps beyond the end.
+  template <class T> static EIGEN_ALWAYS_INLINE void prefetch([[maybe_unused]] const T* address) {
+#if defined __GNUC__
+    __builtin_prefetch(reinterpret_cast<const char*>(address) + 4096);
+#endif
+  }
+
   template <int columns, class T, class X, class Y>
   void multiply_columns(const Panel<T>& panel, const X& x, Y& y, Index t) const {
     Column sums[columns];
     for (Column& sum : sums) sum = Column::all(S(0));
     for (Index j = 0; j < cols_; ++j) {
-      fw::detail::prefetch_line(panel.entries + j * height, 4096);
+      prefetch(panel.entries + j * height);
       const Column column = fw::detail::Stored<Column>::load(panel.entries + j * height);
       for (int c = 0; c < columns; ++c) sums[c].add(column, x(j, t + c));
     }

@@ -4,15 +4,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Fetches what lies `bytes` after an address, which may be beyond the end of an array.
-template <class T>
-EIGEN_ALWAYS_INLINE void prefetch_line([[maybe_unused]] const T* address,
-                                       [[maybe_unused]] Index bytes) {
-#if defined __GNUC__
-  __builtin_prefetch(reinterpret_cast<const char*>(address) + bytes);
-#endif
-}
-
 /// Vectors that a later batch of tokens needs. Every pass over a panel of the matrix prefetches a
 /// part of them. The hardware prefetcher does not look that far ahead.
 template <class S> class PrefetchList {

@@ -7,6 +7,7 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/attention/attention_window.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -110,15 +111,22 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
 
   void chunk(OwnedState& s, const WriteSequence<KeyValueCache>& inputs,
              const ReadSequence<KeyValueCache>& queries, OutSequence<KeyValueCache> out) const {
-    const Index steps = inputs.key.cols();
+    shared_chunk(s, inputs, {&queries, 1}, {&out, 1});
+  }
+
+  /// The same for several heads of queries, as in grouped-query attention.
+  void shared_chunk(OwnedState& s, const WriteSequence<KeyValueCache>& inputs,
+                    std::span<const ReadSequence<KeyValueCache>> queries,
+                    std::span<OutSequence<KeyValueCache>> outs) const {
     const auto window = window_of(s, inputs);
     detail::Attention<S> attention;
-    for (Index t = 0; t < steps; t += attention.block) {
-      attention.compute_weights(window, queries.query, t, options_.scale);
-      detail::set_product(out.output.middleCols(t, attention.count),
-                          window.values.middleCols(attention.first, attention.length),
-                          attention.weights, detail::all_at_once);
-    }
+    for (std::size_t h = 0; h < queries.size(); ++h)
+      for (Index t = 0; t < inputs.key.cols(); t += attention.block) {
+        attention.compute_weights(window, queries[h].query, t, options_.scale);
+        detail::set_product(outs[h].output.middleCols(t, attention.count),
+                            window.values.middleCols(attention.first, attention.length),
+                            attention.weights, detail::all_at_once);
+      }
     append(s, inputs);
   }
 

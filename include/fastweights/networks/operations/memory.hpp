@@ -7,6 +7,7 @@
 #include <fastweights/layers/memory/head_inputs.hpp>
 #include <fastweights/networks/builder.hpp>
 #include <numeric>
+#include <span>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -21,6 +22,14 @@ template <class M> struct MemoryHeads {
 };
 
 }  // namespace detail
+
+/// Its chunkwise form also reads with the queries of several heads that share the state.
+template <class M>
+concept SharedChunk = Chunkable<M> &&
+    requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs,
+             std::span<const ReadSequence<M>> queries, std::span<OutSequence<M>> outs) {
+  m.shared_chunk(s, inputs, queries, outs);
+};
 
 /// The heads of a memory. Its inputs are stacked heads, one value per member of the memory's
 /// signature. A member may have fewer heads than others: consecutive heads share one then. If all
@@ -39,7 +48,7 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
 
   struct OwnTrace final : OperationTrace {
     std::vector<Checkpoints<M>> checkpoints;  // head after head of one sequence, then of the next
-    std::vector<StateOf<M>> copy;             // of a state that several queries share
+    std::vector<StateOf<M>> copies;           // of states that several queries share
   };
 
   RunMemory(M m, std::vector<Index> counts) : memory(std::move(m)), member_heads(counts) {
@@ -65,19 +74,16 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     auto& state = run.template own_state<detail::MemoryHeads<M>>();
     auto& trace = run.template own_trace<OwnTrace>();
     if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences));
-    const Index shared = heads / states;
-    for (Index b = 0; b < run.sequences; ++b)
-      for (Index i = 0; i < states; ++i) {
-        StateOf<M>& own = state.heads[std::size_t(b * states + i)];
-        for_each_slow(run, run.values, own, i,
-                      [](auto weights, const auto& given) { weights = given; });
-        if (shared == 1)
-          scan(run, own, i, b, trace);
-        else if (!(can_read_apart && !run.train && run.steps() == 1))
-          scan_copies(run, own, i, b, trace);
-        else if constexpr (can_read_apart)
-          write_and_read(run, own, i, b);
-      }
+    trace.copies.resize(needs_copies(run) ? std::size_t(states * run.sequences) : 0);
+    // A single token is too little work for threads.
+    const bool parallel = run.steps() > 1 && Eigen::nbThreads() > 1;
+    for_each_head(states * run.sequences, parallel, [&](Index at) {
+      const Index b = at / states, i = at % states;
+      StateOf<M>& own = state.heads[std::size_t(at)];
+      for_each_slow(run, run.values, own, i,
+                    [](auto weights, const auto& given) { weights = given; });
+      forward(run, own, i, b, trace);
+    });
   }
 
   void backward(const Backward<S>& run) const override {
@@ -131,13 +137,48 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     return {array.data(), array.size()};
   }
 
+  bool writes_apart(const Forward<S>& run) const {
+    return can_read_apart && !run.train && run.steps() == 1;
+  }
+  bool chunks(const Forward<S>& run) const {
+    return SharedChunk<M> && !run.train && run.steps() > 1;
+  }
+  bool needs_copies(const Forward<S>& run) const {
+    return heads > states && !writes_apart(run) && !chunks(run);
+  }
+
+  // State i of sequence b, with all of its queries.
+  void forward(const Forward<S>& run, StateOf<M>& own, Index i, Index b, OwnTrace& trace) const {
+    if constexpr (SharedChunk<M>)
+      if (chunks(run)) return shared_chunk(run, own, i, b);
+    if (heads == states) return scan(run, own, i, b, trace);
+    if constexpr (can_read_apart)
+      if (writes_apart(run)) return write_and_read(run, own, i, b);
+    scan_copies(run, own, i, b, trace);
+  }
+
+  void shared_chunk(const Forward<S>& run, StateOf<M>& own, Index i, Index b) const {
+    const Index shared = heads / states;
+    const auto written = inputs<WriteSequence<M>, 0>(run, run.values, i * shared, b);
+    std::vector<ReadSequence<M>> queries;
+    std::vector<OutSequence<M>> outs;
+    for (Index h = i * shared; h < (i + 1) * shared; ++h) {
+      queries.push_back(inputs<ReadSequence<M>, writes>(run, run.values, h, b));
+      outs.push_back(output<OutSequence<M>>(run, run.values, h, b));
+    }
+    if constexpr (requires { memory.check_capacity(own, run.steps()); })
+      memory.check_capacity(own, run.steps());
+    memory.shared_chunk(own, written, queries, outs);
+  }
+
   // The last query of a state scans it; those before it scan a copy.
   void scan_copies(const Forward<S>& run, StateOf<M>& own, Index i, Index b,
                    OwnTrace& trace) const {
     const Index shared = heads / states, last = (i + 1) * shared - 1;
+    StateOf<M>& copy = trace.copies[std::size_t(b * states + i)];
     for (Index h = i * shared; h < last; ++h) {
-      trace.copy.assign(1, own);  // reuses the storage
-      scan(run, trace.copy[0], h, b, trace);
+      copy = own;  // reuses the storage
+      scan(run, copy, h, b, trace);
     }
     scan(run, own, last, b, trace);
   }

@@ -1,0 +1,61 @@
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/networks/operations.hpp>
+#include <optional>
+
+#include "checks.hpp"
+
+namespace {
+
+using namespace fw::networks;
+using X = Value<float>;
+
+// A layer of every kind of state: a convolution, a fading memory, grouped attention, and experts.
+Network<float> network() {
+  constexpr Index width = 72, heads = 4, d = 18, hidden = 700;
+  const auto mixer = [&](const X& x) {
+    const X y = silu(convolution(linear(x, "in", width), "conv", 4));
+    const X strength = sigmoid(linear(x, "beta", heads)), decay = sigmoid(linear(x, "g", heads));
+    return memory(fw::GatedDeltaRule<float>({d, d}), {l2(y, heads), y, strength, decay},
+                  {l2(y, heads)});
+  };
+  const auto attend = [&](const X& x) {
+    return attention(rotate(linear(x, "q", width), heads, 8, 1e4), linear(x, "k", 2 * d),
+                     linear(x, "v", 2 * d), 2, 64);
+  };
+  Builder<float> builder;
+  X x = embedding(builder, "embed", 63, width);
+  x = x + module("mixer", rms_norm(x, "norm", {}), mixer);
+  x = x + module("attention", x, attend);
+  const X routing = choose_experts(softmax(linear(x, "gate", 5)), {.experts = 2});
+  return builder.build(linear(x + experts(x, sum_to_one(routing), hidden), "head", 63));
+}
+
+// A network does not allocate after its first token, however its weights are kept.
+void check_network(const char* what, std::optional<Storage> storage) {
+  Network<float> model = network();
+  fw::Random random(1);
+  fw::initialise(model, random);
+  if (storage) model.compress(*storage);
+  State state = model.initial_state();
+  Network<float>::Trace trace;
+  Eigen::MatrixXf logits(63, 1);
+  const auto read = [&](int symbol) {
+    model.forward(state, fw::Symbols(&symbol, 1), logits, trace);
+  };
+  Eigen::setNbThreads(1);
+  read(0);
+  const Usage streaming = usage_of([&] {
+    for (Index t = 0; t < pass_count * sequence_length / 10; ++t) read(static_cast<int>(t % 63));
+  });
+  Eigen::setNbThreads(0);
+  report(std::string("Network, weights ") + what, streaming, {});
+}
+
+}  // namespace
+
+void check_networks() {
+  check_network("as matrices", {});
+  check_network("compact", Storage::same);
+  check_network("in bfloat16", Storage::bfloat16);
+  check_network("in 8 bits", Storage::int8);
+}
