@@ -236,7 +236,8 @@ int run_random(const Settings& s) {
   network.initialise(random);
   network.compress(storage(s.weights));
   Reader reader(network, network.initial_state());
-  read_prompt(reader, random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
+  read_prompt(reader,
+              random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
   print_memory(reader.state(), s.context, layers(config), layers(config) / 4);
   return 0;
@@ -264,7 +265,8 @@ int main(int argc, char** argv) try {
   app.add_option("--load-state", s.load_state, "go on from such a file");
   app.add_option("--check", s.check, "compare logits with those of this file, and end");
   app.add_option("--random", s.random, "random weights of this size: qwen3.5-0.8b or tiny");
-  app.add_positive("--random-prompt", s.random_prompt, "read this many random tokens, not --prompt");
+  app.add_positive("--random-prompt", s.random_prompt,
+                   "read this many random tokens, not --prompt");
   const Option smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
   app.parse(argc, argv);
   if (s.greedy) s.sampler.temperature = 0;

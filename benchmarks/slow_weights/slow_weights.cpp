@@ -1,6 +1,6 @@
 // A step of a network multiplies every matrix with one token, which takes as long as reading them.
-// Prints the rate at which CompactMatrix::multiply goes through matrices of 256 MiB, in turns with a
-// loop that does nothing but read the same bytes.
+// Prints the rate at which CompactMatrix::multiply goes through matrices of 256 MiB, in turns with
+// a loop that does nothing but read the same bytes.
 //
 //     OMP_NUM_THREADS=2 build/release/benchmarks/slow_weights
 

@@ -59,8 +59,11 @@ TEST_CASE("a builder refuses values that do not go together", "[networks]") {
   refused([&] { net.build(y); }, "another builder");
   refused([&] { net.build(sigmoid(p)); }, "the output is the same for all tokens");
   refused([&] { concatenate<double>({x, p}); }, "takes a constant and a value of tokens");
-  refused([&] { memory(fw::GatedLinearAttention<double>({2, 2}), {x, x, p}, {x}); },
-          "is constant, expected one a token");
+  refused(
+      [&] {
+        memory(fw::GatedLinearAttention<double>({2, 2}), {x, x, p}, {x});
+      },
+      "is constant, expected one a token");
   CHECK_NOTHROW(net.build(x + sigmoid(p)));
 }
 

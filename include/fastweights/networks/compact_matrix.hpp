@@ -21,8 +21,7 @@ enum class Storage { same, bfloat16, int8 };
 template <class S> class CompactMatrix {
  public:
   /// Of a matrix or map with columns or rows in memory.
-  template <class M>
-  CompactMatrix(const M& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
+  template <class M> CompactMatrix(const M& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
     if (storage == Storage::same) fill<S>(m);
     if (storage == Storage::bfloat16) fill<Eigen::bfloat16>(m);
     if (storage == Storage::int8) fill<std::int8_t>(m);
