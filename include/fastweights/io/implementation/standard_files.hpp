@@ -69,7 +69,7 @@ inline void replace(const std::filesystem::path& path,
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
   if (error) fail(path.string(), "cannot be written: " + error.message());
   const Temporary temporary(target);
-  errno = 0;
+  errno = EIO;  // if no call says more
   std::ofstream stream(temporary.path(), std::ios::binary);
   for (const auto part : parts)
     stream.write(reinterpret_cast<const char*>(part.data()),
@@ -78,7 +78,7 @@ inline void replace(const std::filesystem::path& path,
   if (stream)
     std::filesystem::rename(temporary.path(), target, error);
   else
-    error = std::error_code(errno == 0 ? EIO : errno, std::generic_category());
+    error = std::error_code(errno, std::generic_category());
   if (error) fail(path.string(), "cannot be written: " + error.message());
 }
 
