@@ -32,8 +32,10 @@ template <int D> void check_deferred(Index d) {
   using Delta = fw::DeltaRule<float, D, D>;
   using Gated = fw::GatedDeltaRule<float, D, D, fw::KeyValueBetaVectorDecay>;
   check(fw::Deferred(Delta({.key_size = d})));
+  check(fw::Deferred<Delta, 8, float, 4>(Delta({.key_size = d})), "with roll back");
   check(fw::Deferred<Delta, 8, Eigen::bfloat16>(Delta({.key_size = d})), "bfloat16");
   check(fw::Deferred(Gated({.key_size = d})), "vector decay");
+  check(fw::Deferred<Gated, 8, float, 4>(Gated({.key_size = d})), "vector decay, with roll back");
 }
 
 template <int D> void check_memories(Index d) {

@@ -52,12 +52,34 @@ TEST_CASE("deferred memories whose keys differ, or with several writes per token
   check([](auto sizes) { return Deferred(fw::LowRankRule<double>(sizes)); });
 }
 
+TEST_CASE("deferred memories whose last tokens can be taken back obey the laws",
+          "[laws][deferred]") {
+  at_all_sizes([](Index dk, Index dv) {
+    using M = Vector<Dynamic, Dynamic>;
+    return Deferred<M, 4, double, 3>(M({dk, dv}));
+  });
+  at_all_sizes([](Index dk, Index dv) {
+    using M = fw::GatedDeltaProduct<double, 2>;
+    return Deferred<M, 3, double, 1>(M({dk, dv}));
+  });
+  at_all_sizes(
+      [](Index dk, Index dv) {
+        using M = fw::DeltaRule<double, Dynamic, Dynamic, fw::AttentionNormaliser<double>>;
+        return Deferred<M, 2, double, 5>(M({dk, dv}));
+      },
+      true);
+}
+
 TEST_CASE("deferred memories in fixed sizes", "[laws][deferred]") {
   const auto check = [](const auto& fixed, const auto& dynamic) {
     laws::fixed_is_dynamic(Deferred(fixed), Deferred(dynamic), false);
   };
   check(fw::DeltaRule<double, 7, 1>(), fw::DeltaRule<double>({.key_size = 7, .value_size = 1}));
   check(Vector<1, 65>(), Vector<Dynamic, Dynamic>({.key_size = 1, .value_size = 65}));
+  using Fixed = Deferred<Vector<1, 17>, 4, double, 3>;
+  using Any = Deferred<Vector<Dynamic, Dynamic>, 4, double, 3>;
+  laws::fixed_is_dynamic(Fixed(Vector<1, 17>()),
+                         Any(Vector<Dynamic, Dynamic>({.key_size = 1, .value_size = 17})), false);
 }
 
 TEST_CASE("deferred memories in 16 bits: states are values, scans agree with steps",
@@ -72,6 +94,7 @@ TEST_CASE("deferred memories in 16 bits: states are values, scans agree with ste
   for (const Index d : {3, 33, 64}) {
     check(Deferred<fw::DeltaRule<float>, 8, bfloat16>(fw::DeltaRule<float>({.key_size = d})));
     check(Deferred<fw::GatedDeltaRule<float>, 4, half>(fw::GatedDeltaRule<float>({.key_size = d})));
+    check(Deferred<fw::DeltaRule<float>, 4, half, 2>(fw::DeltaRule<float>({.key_size = d})));
   }
 }
 

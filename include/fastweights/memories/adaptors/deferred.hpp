@@ -5,6 +5,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/decode/deferred.hpp>
+#include <fastweights/kernels/decode/kept_decays.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -30,6 +31,12 @@ template <class OwnedState>
 requires requires(OwnedState& s) { s.sum; }
 struct SumOf<OwnedState> {
   using type = decltype(OwnedState::sum);
+};
+
+// The numbers of a normaliser before each of some tokens, a column a token.
+template <class C, int Tokens> struct PastNormalisers {
+  mat<C, Dynamic, Tokens> before;
+  static constexpr auto names = fw::names("before");
 };
 
 // Whether Deferred has all members of a rule's state.
@@ -71,21 +78,27 @@ concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_sta
 /// than bfloat16, but no entries beyond 65504. For inference only: it has no backward, train M
 /// instead.
 ///
-/// Shapes: those of M; pending writes take n N (d_v + d_k) numbers for n writes per token. Cost per
-/// token: the flops of M and about 2 n² N (d_v + d_k), with one decay per key row n N d_k more.
-/// `scan` uses M's kernel if W is stored as M's Scalar, else it takes steps. Throws what M throws.
+/// With R > 0 the last R tokens can be taken back at any time: see fw::roll_back. W is then written
+/// at the start of a token, when N + R are pending, and with the oldest N of them.
+///
+/// Shapes: those of M; pending writes take n (N + R) (d_v + d_k) numbers for n writes per token,
+/// with R > 0 and one decay per key row d_k more each, and with R > 0 and a normaliser 2 (N + R)
+/// d_k. Cost per token: the flops of M and about 2 n² N (d_v + d_k), with one decay per key row n N
+/// d_k more. `scan` uses M's kernel if W is stored as M's Scalar, else it takes steps. Throws what
+/// M throws.
 ///
 /// Measured errors, DeltaRule<float> with random unit-norm keys after 10⁵ tokens of d = 64: the
 /// relative error of y in bfloat16 is 1.6e-2 with N = 1, 5.6e-3 with N = 8 and 4.0e-3 with N = 16;
 /// in half 2.0e-3 with N = 1 and 7.0e-4 with N = 8. With AVX-512 and 8 heads of d = 128 (in the
 /// second-level cache) a step takes 0.8 of M's time, 0.7 in 16 bits. half is slow without F16C.
-template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Deferred {
+template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0> class Deferred {
  public:
   using Scalar = typename M::Scalar;
   using Signature = typename M::Signature;
   static constexpr std::string_view name{detail::deferred_name<M>.data(),
                                          detail::deferred_name<M>.size()};
   static_assert(N >= 1, "Deferred: W is written every N tokens, N at least 1");
+  static_assert(R >= 0, "Deferred: R tokens can be taken back, R at least 0");
   static_assert(std::is_same_v<Stored, float> || std::is_same_v<Stored, double> ||
                     std::is_same_v<Stored, Eigen::bfloat16> || std::is_same_v<Stored, Eigen::half>,
                 "Deferred: W is stored as float, double, Eigen::bfloat16 or Eigen::half");
@@ -97,24 +110,33 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
   static constexpr bool by_column = M::decay_kind == detail::DecayKind::per_channel;
   static constexpr bool lookup_before_decay = detail::order_of<M>().lookup_before_decay;
   static constexpr int per_token = static_cast<int>(detail::corrections_per_token<M>());
-  static constexpr int most = N * per_token;  // pending writes
+  static constexpr int most = (N + R) * per_token;  // pending writes
+  static constexpr bool undoes = R > 0;
   static constexpr bool last_looks_up =
       M::has_delta_term && detail::products_of<M>() != detail::Products::removal;
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
   template <class C> using Sum = typename detail::SumOf<typename M::template State<C>>::type;
+  static constexpr bool keeps_normaliser = undoes && member_count<Normaliser<Extents>> > 0;
+  template <class C>
+  using Past = std::conditional_t<keeps_normaliser, detail::PastNormalisers<C, N + R>,
+                                  NoNormaliser::State<C, 1>>;
 
  public:
   template <class C> struct State {
+    static constexpr Index undoable = R, writes_per_token = per_token;
     mat<typename detail::CarrierOf<C, Stored>::type, Dv, Dk> W;
     mat<C, Dk, most> keys;
     mat<C, Dv, most> updates;
-    vec<C, by_column ? Dk : most + 1> decays;  ///< P of each column, or P and c_1, c_2, …
+    /// R = 0: P of each column, or P and c_1, c_2, …. R > 0: the decay of every pending write.
+    std::conditional_t<undoes, mat<C, by_column ? Dk : 1, most>, vec<C, by_column ? Dk : most + 1>>
+        decays;
     Sum<C> sum;
     Normaliser<C> normaliser;
+    Past<C> past;  ///< the normaliser before every pending token
     count<C> pending;
     static constexpr auto names =
-        fw::names("W", "keys", "updates", "decays", "sum", "normaliser", "pending");
+        fw::names("W", "keys", "updates", "decays", "sum", "normaliser", "past", "pending");
   };
   using OwnedState = State<Owned<S>>;
 
@@ -138,17 +160,17 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
       else
         return Normaliser<Extents>{};
     }();
-    return {
-        W, {W.width, most}, {W.rows, most}, {by_column ? W.width : most + 1, 1}, sum, normaliser,
-        {}};
+    const MemberExtent decays{by_column ? W.width : undoes ? 1 : most + 1, undoes ? most : 1};
+    return {W,   {W.width, most}, {W.rows, most},           decays,
+            sum, normaliser,      past_extents(normaliser), {}};
   }
   std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
-    return {{{"pending", s.pending, 0, most - 1}}};
+    return {{{"pending", s.pending, 0, undoes ? most : most - 1}}};
   }
   template <class T> auto cast() const {
     auto memory = memory_.template cast<T>();
     using To = std::conditional_t<std::is_same_v<Stored, S>, T, Stored>;
-    return Deferred<decltype(memory), N, To>(std::move(memory));
+    return Deferred<decltype(memory), N, To, R>(std::move(memory));
   }
 
   Violation violation(const WriteToken<Deferred>& t) const requires StabilityCondition<M> {
@@ -169,31 +191,31 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
       token.coefficients.read_scale = memory_.read_scale(s, t);
     const Index count = s.pending;
     const auto w = pending_writes(s, count, count > 0);
-    with_products(s, w, count, t.query.data(), t.query.data(), token,
-                  [&] { detail::deferred_read(detail::stored_matrix(s.W), token, w); });
+    with_products(s, w, count, t.query.data(), t.query.data(), token, [&](const auto& decayed) {
+      detail::deferred_read(detail::stored_matrix(s.W), token, decayed);
+    });
   }
   void scan(OwnedState& s, const WriteSequence<Deferred>& inputs,
             const ReadSequence<Deferred>& queries, OutSequence<Deferred> out) const {
     const Index steps = queries.query.cols();
     Index t = 0;
     if (std::is_same_v<Stored, S> && s.pending % per_token == 0) {
-      const Index lead = std::min(steps, (N - s.pending / per_token) % N),
-                  whole = (steps - lead) / N * N;
+      const Index held = s.pending / per_token;
+      const Index lead = undoes ? 0 : std::min(steps, (N - held) % N);
+      const Index whole = undoes ? std::max<Index>(0, written_by_steps(held + steps) - held)
+                                 : (steps - lead) / N * N;
       step_range(s, inputs, queries, out, 0, lead);
+      if (undoes && whole > 0) flush(s);
       if (whole > 0) scan_blocks(s, inputs, queries, out, lead, whole);
       t = lead + whole;
     }
     step_range(s, inputs, queries, out, t, steps);
   }
-  /// Applies all pending writes to W, as happens every N tokens. Throws std::invalid_argument for a
-  /// state of another memory.
+  /// Applies all pending writes to W, as happens every N tokens; none can be taken back then.
+  /// Throws std::invalid_argument for a state of another memory.
   void flush(OwnedState& s) const {
     check_state(*this, s);
-    const Index count = s.pending;
-    if (count == 0) return;
-    decay_keys(s, count);
-    detail::deferred_flush(detail::stored_matrix(s.W), pending_writes(s, count, true));
-    clear_pending(s);
+    flush_oldest(s, s.pending);
   }
 
  private:
@@ -204,16 +226,23 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
     detail::PendingWrites<S> w{detail::columns_of(s.keys), detail::columns_of(s.updates), count,
                                S(1), nullptr};
     if constexpr (!std::is_const_v<AnyState>) w.errors = detail::rounding_errors_of<S>(s);
+    if constexpr (undoes) return w;  // with_products computes the decays
     if constexpr (by_column)
       w.decays = has_decayed ? s.decays.data() : nullptr;
     else if (has_decayed)
-      w.decay = s.decays[0];
+      w.decay = s.decays(0, 0);
     return w;
   }
 
   // Applies the decay of a token to P and to the `count` pending writes.
   static void apply_decay(OwnedState& s, Index count, const detail::Correction<S>& c) {
-    if constexpr (by_column) {
+    if constexpr (undoes) {
+      if (by_column && c.decays != nullptr)
+        s.decays.col(count) =
+            Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(c.decays, s.keys.rows());
+      else
+        s.decays.col(count).setConstant(by_column ? S(1) : c.coefficients.decay);
+    } else if constexpr (by_column) {
       if (c.decays == nullptr) return;
       const Eigen::Map<const Eigen::Array<S, Dk, 1>> decays(c.decays, s.keys.rows());
       s.decays.array() *= decays;
@@ -230,6 +259,32 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
         s.decays[i + 1] = S(1);
       }
   }
+  // The first `count` pending writes.
+  static void flush_oldest(OwnedState& s, Index count) {
+    if (count == 0) return;
+    auto w = pending_writes(s, count, true);
+    if constexpr (undoes) {
+      scratch<S, by_column ? Dk : 1>(s.decays.rows(), [&](auto& all) {
+        detail::decay_kept_keys(s.keys, s.decays, count, all);
+        if constexpr (by_column)
+          w.decays = all.data();
+        else
+          w.decay = all[0];
+        detail::deferred_flush(detail::stored_matrix(s.W), w);
+      });
+      const Index rest = s.pending - count;
+      detail::move_to_front(s.keys, count, rest);
+      detail::move_to_front(s.updates, count, rest);
+      detail::move_to_front(s.decays, count, rest);
+      if constexpr (keeps_normaliser)
+        detail::move_to_front(s.past.before, count / per_token, rest / per_token);
+      s.pending = rest;
+    } else {
+      decay_keys(s, count);
+      detail::deferred_flush(detail::stored_matrix(s.W), w);
+      clear_pending(s);
+    }
+  }
   static void clear_pending(OwnedState& s) {
     s.keys.setZero();
     s.updates.setZero();
@@ -240,6 +295,10 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
   template <bool Reads>
   void write_token(OwnedState& s, const WriteToken<Deferred>& t, const ReadToken<Deferred>& query,
                    S* output) const {
+    if constexpr (undoes) {
+      if (s.pending + per_token > most) flush_oldest(s, std::min<Index>(N * per_token, s.pending));
+      if constexpr (keeps_normaliser) keep_normaliser(s);
+    }
     detail::with_correction_buffer<M>(s.W, [&](S* buffer) {
       for (Index j = 0; j < per_token; ++j) {
         const auto c = detail::correction_of(memory_, s, t, query, output, j, buffer);
@@ -259,17 +318,17 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
     token.betas = c.betas;
     token.output = c.output;
     const Index count = s.pending;
-    token.flush = count + 1 == most;
-    if (count == 0) s.decays.setOnes();
+    token.flush = !undoes && count + 1 == most;
+    if (!undoes && count == 0) s.decays.setOnes();
     const auto step = [&](const S* lookup, const S* products, S decay) {
       apply_decay(s, count, c);
       s.keys.col(count) = Eigen::Map<const Eigen::Matrix<S, Dk, 1>>(c.key, s.keys.rows());
       const auto w = pending_writes(s, count, true);
-      with_products(s, w, count + 1, c.lookup, c.query, token, [&] {
-        token.lookup_decay = products == nullptr ? w.decay : decay;
+      with_products(s, w, count + 1, c.lookup, c.query, token, [&](const auto& decayed) {
+        token.lookup_decay = products == nullptr ? decayed.decay : decay;
         if (products != nullptr) token.lookup_key = lookup, token.key_products = products;
         if (token.flush) decay_keys(s, count);
-        detail::deferred_step<LooksUp, Reads>(detail::stored_matrix(s.W), token, w);
+        detail::deferred_step<LooksUp, Reads>(detail::stored_matrix(s.W), token, decayed);
       });
     };
     if constexpr (LooksUp && lookup_before_decay)
@@ -287,39 +346,61 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
   static void look_up_before_decay(const OwnedState& s, Index count, const S* lookup, const F& f) {
     detail::DeferredToken<S> token;
     const auto w = pending_writes(s, count, true);
-    with_products(s, w, count, lookup, lookup, token,
-                  [&] { f(token.lookup_key, token.key_products, w.decay); });
+    with_products(s, w, count, lookup, lookup, token, [&](const auto& decayed) {
+      f(token.lookup_key, token.key_products, decayed.decay);
+    });
   }
 
   // Completes the token with the products of key and query with the first `keys` pending keys, and
-  // with the decayed key and query for W. Then calls f.
+  // with the decayed key and query for W. Then calls f(pending writes with their decay).
   template <class F>
-  static void with_products(const OwnedState& s, const detail::PendingWrites<S>& w, Index keys,
+  static void with_products(const OwnedState& s, detail::PendingWrites<S> w, Index keys,
                             const S* key, const S* query, detail::DeferredToken<S>& token,
                             const F& f) {
     // One more than `most`, because products are computed in pairs.
     S key_products[most + 1], query_products[most + 1];
     const Index dk = s.keys.rows();
-    detail::products_of_keys(w.keys, keys, key, query, dk, key_products, query_products);
-    if constexpr (!by_column)
-      for (Index i = 0; i < keys; ++i) {
-        key_products[i] *= s.decays[i + 1];
-        query_products[i] *= s.decays[i + 1];
-      }
     token.key_products = key_products;
     token.query_products = query_products;
     token.lookup_key = key;
     token.query = query;
-    if (w.decays == nullptr) return f();
-    if constexpr (by_column)
-      scratch<S, Dk, 2>(dk, [&](auto& lookup_key, auto& decayed_query) {
-        using Vector = Eigen::Map<const Eigen::Matrix<S, Dk, 1>>;
-        lookup_key = s.decays.cwiseProduct(Vector(key, dk));
-        decayed_query = s.decays.cwiseProduct(Vector(query, dk));
-        token.lookup_key = lookup_key.data();
-        token.query = decayed_query.data();
-        f();
+    if constexpr (undoes && by_column) {
+      return with_copies(key, query, dk, token, [&](auto& k, auto& q) {
+        detail::decayed_products(w.keys, detail::columns_of(s.decays), keys, k, q, key_products,
+                                 query_products);
+        f(w);
       });
+    } else {
+      detail::products_of_keys(w.keys, keys, key, query, dk, key_products, query_products);
+      if constexpr (undoes) {
+        w.decay = detail::decay_products(s.decays.data(), keys, key_products, query_products);
+      } else if constexpr (!by_column) {
+        for (Index i = 0; i < keys; ++i) {
+          key_products[i] *= s.decays[i + 1];
+          query_products[i] *= s.decays[i + 1];
+        }
+      }
+      if (w.decays == nullptr) return f(w);
+      with_copies(key, query, dk, token, [&](auto& k, auto& q) {
+        const Eigen::Map<const Eigen::Matrix<S, Dk, 1>> decays(w.decays, dk);
+        k = decays.cwiseProduct(k);
+        q = decays.cwiseProduct(q);
+        f(w);
+      });
+    }
+  }
+  // Calls f with copies of a token's look-up key and query.
+  template <class F>
+  static void with_copies(const S* key, const S* query, Index dk, detail::DeferredToken<S>& token,
+                          const F& f) {
+    scratch<S, Dk, 2>(dk, [&](auto& k, auto& q) {
+      using Vector = Eigen::Map<const Eigen::Matrix<S, Dk, 1>>;
+      k = Vector(key, dk);
+      q = Vector(query, dk);
+      token.lookup_key = k.data();
+      token.query = q.data();
+      f(k, q);
+    });
   }
 
   void step_range(OwnedState& s, const WriteSequence<Deferred>& inputs,
@@ -331,7 +412,9 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
            detail::token_at<ReadToken<Deferred>>(queries, sizes.read(), t),
            detail::token_at<OutToken<Deferred>>(out, sizes.out(), t));
   }
-  // Scans a multiple of N tokens. There must be no pending writes.
+  // With R > 0: how many of `tokens` tokens steps would have written to W.
+  static Index written_by_steps(Index tokens) { return std::max<Index>(0, tokens - R - 1) / N * N; }
+  // Scans some tokens. There must be no pending writes.
   void scan_blocks([[maybe_unused]] OwnedState& s,
                    [[maybe_unused]] const WriteSequence<Deferred>& inputs,
                    [[maybe_unused]] const ReadSequence<Deferred>& queries,
@@ -343,7 +426,60 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar> class Defe
                              detail::steps(queries, sizes.read(), first, count), outputs);
   }
 
+  // Before a token: its column of `past` gets the numbers of the normaliser.
+  static void keep_normaliser(OwnedState& s) {
+    auto to = s.past.before.col(s.pending / per_token);
+    Index at = 0;
+    for_each_leaf(
+        [&](const auto& leaf) {
+          to.segment(at, leaf.size()) = leaf;
+          at += leaf.size();
+        },
+        s.normaliser);
+  }
+  static Past<Extents> past_extents([[maybe_unused]] Normaliser<Extents> normaliser) {
+    if constexpr (keeps_normaliser) {
+      Index numbers = 0;
+      for_each_leaf([&](const MemberExtent& e) { numbers += e.rows * e.width; }, normaliser);
+      return {{numbers, N + R}};
+    } else {
+      return {};
+    }
+  }
+
   M memory_;
 };
+
+/// Takes back the last `tokens` writes of a Deferred memory with R > 0, as if they had never been,
+/// at most R: the next steps give the same bits, or, if W has been written meanwhile, the same
+/// answers up to rounding. Throws std::invalid_argument, and changes nothing, for more tokens than
+/// R or than have been written since the start, the last flush or the last roll_back allow.
+template <class State>
+requires(State::undoable > 0) void roll_back(State& s, Index tokens) {
+  constexpr Index each = State::writes_per_token;
+  const Index limit = std::min<Index>(State::undoable, s.pending / each);
+  if (tokens < 0 || tokens > limit)
+    detail::throw_invalid(
+        {"roll_back: ", std::to_string(tokens), " tokens, expected 0 to ", std::to_string(limit)});
+  if (tokens == 0) return;
+  s.pending -= tokens * each;
+  const auto clear = [&](auto& columns, Index kept) {
+    columns.rightCols(columns.cols() - kept).setZero();
+  };
+  if constexpr (requires { s.past.before; }) {
+    const Index kept = s.pending / each;
+    Index at = 0;
+    for_each_leaf(
+        [&](auto& leaf) {
+          leaf = s.past.before.col(kept).segment(at, leaf.size());
+          at += leaf.size();
+        },
+        s.normaliser);
+    clear(s.past.before, kept);
+  }
+  clear(s.keys, s.pending);
+  clear(s.updates, s.pending);
+  clear(s.decays, s.pending);
+}
 
 }  // namespace fw
