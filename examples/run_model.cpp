@@ -143,11 +143,13 @@ int check(const Settings& s, const Network& network) {
     Network::Trace trace;
     Eigen::MatrixXf logits(network.outputs(), Index(ids.size()));
     network.forward(state, fw::Symbols(ids), logits, trace);
-    worst = std::max(worst, double((logits - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
-                                   expected.cwiseAbs().maxCoeff()));
+    const double error = (logits - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
+                         expected.cwiseAbs().maxCoeff();
+    if (!(error <= worst)) worst = error;
+    if (std::isnan(worst)) break;
   }
   std::printf("%d prompts, largest error of the logits over the largest logit %.1e\n", i, worst);
-  return i > 0 && worst <= 1e-4 ? 0 : 1;
+  return (i > 0 && worst <= 1e-4) ? 0 : 1;
 }
 
 void save(const std::string& path, Reader& reader) {
@@ -178,7 +180,7 @@ std::vector<int> end_tokens(const fw::models::Config& config) {
   if (config.is_list("eos_token_id"))
     for (const Index id : config.sizes("eos_token_id")) ends.push_back(int(id));
   else
-    ends.push_back(int(config.number("eos_token_id")));
+    ends.push_back(int(config.count("eos_token_id")));
   return ends;
 }
 
@@ -220,6 +222,7 @@ int run_folder(const Settings& s) {
   if (s.random_prompt > 0) {
     fw::Random random(s.sampler.seed);
     read_prompt(reader, random_ids(s.random_prompt, network.outputs(), random));
+    if (!s.save_state.empty()) save(s.save_state, reader);
     generate(s, reader, nullptr, {});
   } else {
     go_on_from_text(s, reader, Tokenizer::read(folder.folder() / "tokenizer.json"),

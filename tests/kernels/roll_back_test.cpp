@@ -6,9 +6,11 @@
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/low_rank_rule.hpp>
 
 #include "support/laws.hpp"
 
@@ -67,7 +69,7 @@ template <class M> void all_rings(const M& plain, bool positive = false) {
   drafts_leave_no_trace<3, 7>(plain, positive);
 }
 
-TEST_CASE("roll back: drafts leave no trace in any rule", "[deferred]") {
+TEST_CASE("roll back: drafts leave no trace in rules of every kind", "[deferred]") {
   using Normaliser = fw::AttentionNormaliser<double>;
   for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 1}, {3, 17}, {17, 3}, {65, 63}}) {
     const fw::Sizes<Dynamic, Dynamic> sizes{dk, dv};
@@ -81,9 +83,39 @@ TEST_CASE("roll back: drafts leave no trace in any rule", "[deferred]") {
     all_rings(fw::GatedLinearAttention<double, Dynamic, Dynamic, fw::KeyValueDecay>(sizes));
     all_rings(fw::Comba<double>(sizes));
     all_rings(fw::GatedDeltaProduct<double, 3>(sizes));
+    all_rings(fw::GatedDeltaRule2<double>(sizes));
+    all_rings(fw::LowRankRule<double>(sizes));
     for (const double decay : {0.97, 0.0, -0.3})
       all_rings(fw::HebbianMemory<double>(sizes, {decay, 0.7}));
   }
+}
+
+template <int Dk, int Dv> void fixed_sizes() {
+  using Normaliser = fw::AttentionNormaliser<double>;
+  all_rings(fw::LinearAttention<double, Dk, Dv, Normaliser>(), true);
+  all_rings(fw::DeltaRule<double, Dk, Dv>());
+  all_rings(fw::GatedDeltaRule<double, Dk, Dv>());
+  all_rings(fw::GatedDeltaRule<double, Dk, Dv, fw::KeyValueBetaVectorDecay>());
+}
+
+TEST_CASE("roll back: drafts leave no trace in fixed sizes", "[deferred]") {
+  fixed_sizes<1, 1>();
+  fixed_sizes<17, 3>();
+}
+
+TEST_CASE("roll back: drafts leave no trace in 16 bits, before W is written", "[deferred]") {
+  using M = fw::GatedDeltaRule<float>;
+  using D = Deferred<M, 4, Eigen::bfloat16, 3>;
+  const D m(M({.key_size = 17}));
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 12, random);
+  auto state = fw::initial_state(m);
+  run_steps(m, state, all, 0, 8);  // W has 4 of these, 4 are pending
+  const auto before = bytes_of<D>(state);
+  run_steps(m, state, all, 8, 11);
+  CHECK(bytes_of<D>(state) != before);
+  fw::roll_back(state, 3);
+  CHECK(bytes_of<D>(state) == before);
 }
 
 TEST_CASE("roll back: the last tokens of a scan can be taken back", "[deferred]") {
@@ -91,11 +123,14 @@ TEST_CASE("roll back: the last tokens of a scan can be taken back", "[deferred]"
   const Deferred<M, 4, double, 5> m(M({9, 8}));
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 40, random);
+  auto rest = fw::testing::random_sequences(m, 32, random);
   auto steps = fw::initial_state(m), scanned = steps;
-  run_steps(m, steps, all, 0, 35);
-  fw::scan(m, scanned, fw::view<fw::WriteSequence<decltype(m)>>(all.inputs),
-           fw::view<fw::ReadSequence<decltype(m)>>(all.queries),
-           fw::view<fw::OutSequence<decltype(m)>>(all.outputs));
+  run_steps(m, steps, all, 0, 40);
+  scanned = steps;
+  run_steps(m, steps, rest, 0, 27);
+  fw::scan(m, scanned, fw::view<fw::WriteSequence<decltype(m)>>(rest.inputs),
+           fw::view<fw::ReadSequence<decltype(m)>>(rest.queries),
+           fw::view<fw::OutSequence<decltype(m)>>(rest.outputs));
   fw::roll_back(scanned, 5);
   m.flush(steps);
   m.flush(scanned);

@@ -64,6 +64,16 @@ TEST_CASE("a builder refuses values that do not go together", "[networks]") {
         memory(fw::GatedLinearAttention<double>({2, 2}), {x, x, p}, {x});
       },
       "is constant, expected one a token");
+  refused(
+      [&] {
+        memory(fw::GatedLinearAttention<double>({2, 2}), {x, x, y}, {x});
+      },
+      "another builder");
+  refused([&] { choose_experts(x, {}, {y}); }, "another builder");
+  refused([&] { module("m", x, [&](const X&) { return y; }); }, "another builder");
+  refused([&] { previous(p, "before"); }, "a constant has no tokens before it");
+  refused([&] { rotate(p, 1, 4, 1e4); }, "a constant has no tokens before it");
+  CHECK(net.path("w") == "w");  // not inside of the module that failed
   CHECK_NOTHROW(net.build(x + sigmoid(p)));
 }
 

@@ -90,6 +90,26 @@ TEST_CASE("slow weights that are learned: gradients and streaming", "[networks]"
   check_operation(3, [](const X& x) { return mesa(x, 4, 2); });  // two heads share one
 }
 
+TEST_CASE("threads share the states, and give the same bits", "[networks]") {
+  const auto layers = [](const X& x) {
+    const X y = delta_rule(x, {1, 2, 2, 6}, 2, 3);  // states that queries share, by copies
+    return attention(y, linear(y, "keys", 4), linear(y, "values", 4), 2, 20);
+  };
+  const Net network = network_of(3, layers);
+  fw::Random random(5);
+  const Matrix<double> x = random_matrix(3, 40, random);
+  const auto outputs = [&](int threads, fw::Pass pass) {
+    Eigen::setNbThreads(threads);
+    State state = network.initial_state(4);
+    Net::Trace trace;
+    const Matrix<double> y = run(network, state, x, trace, pass);
+    Eigen::setNbThreads(0);
+    return y;
+  };
+  for (const fw::Pass pass : {fw::Pass::infer, fw::Pass::train})
+    CHECK(outputs(1, pass) == outputs(3, pass));
+}
+
 X attend(const X& x, Index heads, Index key_heads, Index d, Index context, double scale = 0) {
   return attention(linear(x, "q", heads * d), linear(x, "k", key_heads * d),
                    linear(x, "v", key_heads * d), key_heads, context, scale);

@@ -168,8 +168,9 @@ class Checkpoint {
 
   // In this format or another, such as pytorch_model.bin: the copy has other weights.
   static bool has_weights(const std::string& file) {
-    constexpr std::array endings{".safetensors", ".bin",     ".bin.index.json", ".pt",  ".pth",
-                                 ".h5",          ".msgpack", ".gguf",           ".onnx"};
+    constexpr std::array endings{
+        ".safetensors",   ".bin",     ".bin.index.json",     ".pt",   ".pth",  ".h5",
+        ".h5.index.json", ".msgpack", ".msgpack.index.json", ".gguf", ".onnx", ".onnx_data"};
     return std::any_of(endings.begin(), endings.end(),
                        [&](const char* ending) { return file.ends_with(ending); });
   }

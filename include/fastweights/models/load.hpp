@@ -60,8 +60,8 @@ void load(networks::Weight<S>& weight, const File& file, std::optional<networks:
 
 }  // namespace detail
 
-/// Whether a folder has the weights of all experts of a layer in one tensor: ModelOptions of
-/// Qwen3.5 with experts, whose folders have either.
+/// Whether a folder has the weights of a layer's experts stacked, for
+/// ModelOptions::stacked_experts. Folders of Qwen3.5 have either form.
 template <class File> bool stacks_experts(const File& file) {
   const std::vector<std::string> names = file.names();
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {

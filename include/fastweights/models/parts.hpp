@@ -15,7 +15,7 @@ struct ModelOptions {
   /// Tokens that attention can look back; 0: as many as it was trained on, which may be 262144. A
   /// state has room for all of them from the start.
   Index context = 0;
-  bool stacked_experts = false;  ///< the folder has them as two tensors: see stacks_experts
+  bool stacked_experts = false;  ///< two tensors a layer: see stacks_experts
 };
 
 inline Index context_of(const Config& c, const ModelOptions& options) {

@@ -63,9 +63,8 @@ template <class S> class Builder {
       fw::detail::throw_invalid({path(), ": the network has too many operations"});
     std::size_t constants = 0;
     for (const Value<S>& each : in) {
-      check_own(each);
-      node.in.push_back(each.slice);
       constants += is_constant(each);
+      node.in.push_back(each.slice);
     }
     const bool constant = !in.empty() && constants == in.size();
     if (constants > 0 && !constant && !Op::takes_constants)
@@ -75,6 +74,8 @@ template <class S> class Builder {
     node.weights = std::move(weights);
     node.path = path(state_name);
     node.has_state = node.operation->initial_state(0) != nullptr;  // without its memory
+    if (constant && (node.has_state || Op::sees_position))
+      fw::detail::throw_invalid({node.path, ": a constant has no tokens before it"});
     if (node.has_state && !state_paths_.insert(node.path).second)
       fw::detail::throw_invalid({node.path, ": is the name of two states"});
     plan_.nodes.push_back(std::move(node));
@@ -90,10 +91,16 @@ template <class S> class Builder {
   }
 
   /// Rows of the whole buffer that holds a value.
-  Index buffer_rows(const Value<S>& value) const { return plan_.buffer_rows[value.slice.buffer]; }
+  Index buffer_rows(const Value<S>& value) const {
+    check_own(value);
+    return plan_.buffer_rows[value.slice.buffer];
+  }
 
   /// Whether a value is the same for all tokens: a parameter, or computed from parameters alone.
-  bool is_constant(const Value<S>& value) const { return plan_.is_constant[value.slice.buffer]; }
+  bool is_constant(const Value<S>& value) const {
+    check_own(value);
+    return plan_.is_constant[value.slice.buffer];
+  }
 
   /// Gives the module `with` the weights that the module `of` has so far, under their names. Its
   /// states are its own.
@@ -110,6 +117,8 @@ template <class S> class Builder {
 
   /// Notes that the current scope, or `as`, maps `in` to `out`.
   void note_module(std::string module_path, const Value<S>& in, const Value<S>& out) {
+    check_own(in);
+    check_own(out);
     program_.modules.push_back({std::move(module_path), in.slice, out.slice});
   }
 
@@ -123,7 +132,6 @@ template <class S> class Builder {
 
   /// Ends the building.
   Network<S> build(const Value<S>& out) {
-    check_own(out);
     if (is_constant(out)) fw::detail::throw_invalid({"the output is the same for all tokens"});
     plan_.out = out.slice;
     program_.infer = reuse_buffers(plan_);
@@ -160,12 +168,25 @@ template <class S> class Builder {
   Plan<S> plan_;
 };
 
+/// Puts a name in front of others for its lifetime, also if building throws.
+template <class S> class ModuleScope {
+ public:
+  ModuleScope(Builder<S>& builder, const std::string& name) : builder_(builder) {
+    builder_.enter(name);
+  }
+  ~ModuleScope() { builder_.leave(); }
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  Builder<S>& builder_;
+};
+
 /// Builds f(x) inside a module, whose name is in front of the names of its weights and states.
 template <class S, class F> Value<S> module(const std::string& name, const Value<S>& x, F&& f) {
-  x.builder->enter(name);
+  const ModuleScope<S> scope(*x.builder, name);
   const Value<S> out = f(x);
   x.builder->note_module(x.builder->path(), x, out);
-  x.builder->leave();
   return out;
 }
 

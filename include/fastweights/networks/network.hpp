@@ -31,7 +31,7 @@ template <class S> struct Program {
 ///
 /// forward continues from the state. Shapes: x rows×BT or ids BT for B concatenated sequences, y
 /// rows×BT. Throws std::invalid_argument when a size does not fit or an id is out of range. A pass
-/// with a reused trace and the same number of tokens allocates nothing of its own.
+/// of one token with a reused trace allocates nothing.
 template <class S> struct Network {
   using Scalar = S;
   using State = networks::State;

@@ -84,6 +84,7 @@ template <class S> struct Backward : Forward<S> {
 
 template <class S> struct Operation {
   static constexpr bool is_constant = false;      ///< whether its value is the same for all tokens
+  static constexpr bool sees_position = false;    ///< so that it needs tokens, not a constant
   static constexpr bool takes_constants = false;  ///< among inputs that are not
 
   virtual ~Operation() = default;

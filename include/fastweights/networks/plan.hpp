@@ -23,7 +23,7 @@ template <class S> struct Plan {
   std::vector<bool> before_tail() const {
     std::vector<bool> holds(buffer_rows.size(), false);
     if (in.rows > 0) holds[in.buffer] = true;
-    for (std::size_t i = 0; i < tail(); ++i) holds[nodes[i].out.buffer] = true;
+    for (std::size_t i = 0, end = tail(); i < end; ++i) holds[nodes[i].out.buffer] = true;
     return holds;
   }
 };

@@ -67,8 +67,8 @@ inline bool is_same_type(DType type, const fw::detail::Leaf& leaf) {
          (type == DType::BF16 && leaf.scalar == ScalarKind::bfloat16);
 }
 
-// Copies elements to entries in the same order where no value can be out of range, as fast as
-// memory; false for other types.
+// If the entries can have every value of `type`: copies all in order, fast, and gives true. Else
+// gives false.
 inline bool copy_in_order(std::span<const std::byte> elements, DType type,
                           const fw::detail::Leaf& leaf, std::size_t first) {
   const std::size_t width = width_of(type), count = elements.size() / width;

@@ -34,13 +34,13 @@ void decayed_products(const Columns<S>& keys, const Columns<S>& decays, Index co
   }
 }
 
-/// k_i ← c_i k_i for the first `count` keys, with `rows` decays each: one, or one per key row. P is
-/// written to `all`.
+/// k_i ← c_i k_i for the first `count` keys. A column of `decays` has one number, or one per key
+/// row. P is written to `all`, which is a number at compile time or has an entry per key row.
 template <class Keys, class Decays, class V>
 void decay_kept_keys(Keys& keys, const Decays& decays, Index count, V& all) {
   all.setOnes();
   for (Index i = count; i-- > 0;) {
-    if (all.size() == 1)
+    if constexpr (V::SizeAtCompileTime == 1)
       keys.col(i) *= all[0];
     else
       keys.col(i).array() *= all.array();
@@ -48,7 +48,7 @@ void decay_kept_keys(Keys& keys, const Decays& decays, Index count, V& all) {
   }
 }
 
-/// Moves the columns from `first` on to the front, and sets those behind them to 0.
+/// Moves `count` columns from `first` on to the front, and sets those behind them to 0.
 template <class A> void move_to_front(A& columns, Index first, Index count) {
   for (Index i = 0; i < count; ++i) columns.col(i) = columns.col(first + i);
   columns.rightCols(columns.cols() - count).setZero();

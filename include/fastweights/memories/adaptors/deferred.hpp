@@ -78,14 +78,14 @@ concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_sta
 /// than bfloat16, but no entries beyond 65504. For inference only: it has no backward, train M
 /// instead.
 ///
-/// With R > 0 the last R tokens can be taken back at any time: see fw::roll_back. W is then written
-/// at the start of a token, when N + R are pending, and with the oldest N of them.
+/// With R > 0 the last R tokens can be taken back at any time: see fw::roll_back. When N + R tokens
+/// are pending, the next token first writes the oldest N to W.
 ///
 /// Shapes: those of M; pending writes take n (N + R) (d_v + d_k) numbers for n writes per token,
 /// with R > 0 and one decay per key row d_k more each, and with R > 0 and a normaliser 2 (N + R)
-/// d_k. Cost per token: the flops of M and about 2 n² N (d_v + d_k), with one decay per key row n N
-/// d_k more. `scan` uses M's kernel if W is stored as M's Scalar, else it takes steps. Throws what
-/// M throws.
+/// d_k. Cost per token: the flops of M and about 2 n² (N + 2R) (d_v + d_k), with one decay per key
+/// row n (N + 2R) d_k more. `scan` uses M's kernel if W is stored as M's Scalar, else it takes
+/// steps. Throws what M throws.
 ///
 /// Measured errors, DeltaRule<float> with random unit-norm keys after 10⁵ tokens of d = 64: the
 /// relative error of y in bfloat16 is 1.6e-2 with N = 1, 5.6e-3 with N = 8 and 4.0e-3 with N = 16;
@@ -450,13 +450,16 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
   M memory_;
 };
 
-/// Takes back the last `tokens` writes of a Deferred memory with R > 0, as if they had never been,
-/// at most R: the next steps give the same bits, or, if W has been written meanwhile, the same
-/// answers up to rounding. Throws std::invalid_argument, and changes nothing, for more tokens than
-/// R or than have been written since the start, the last flush or the last roll_back allow.
+/// Takes back the last tokens of a Deferred memory with R > 0, as if they had never been. The next
+/// steps give the same bits, or, if W has been written meanwhile, the same answers up to rounding.
+/// Throws std::invalid_argument, and changes nothing, for more tokens than R, or than are pending:
+/// a flush and an earlier roll back leave fewer.
 template <class State>
 requires(State::undoable > 0) void roll_back(State& s, Index tokens) {
   constexpr Index each = State::writes_per_token;
+  if (s.pending < 0 || s.pending > s.keys.cols())
+    detail::throw_invalid({"roll_back: pending is ", std::to_string(s.pending),
+                           " in the state, expected 0 to ", std::to_string(s.keys.cols())});
   const Index limit = std::min<Index>(State::undoable, s.pending / each);
   if (tokens < 0 || tokens > limit)
     detail::throw_invalid(

@@ -23,7 +23,7 @@ template <class M> struct MemoryHeads {
 
 }  // namespace detail
 
-/// Its chunkwise form also reads with the queries of several heads that share the state.
+/// A memory whose chunkwise form also reads with the queries of several heads that share a state.
 template <class M>
 concept SharedChunk = Chunkable<M> &&
     requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs,
@@ -48,7 +48,7 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
 
   struct OwnTrace final : OperationTrace {
     std::vector<Checkpoints<M>> checkpoints;  // head after head of one sequence, then of the next
-    std::vector<StateOf<M>> copies;           // of states that several queries share
+    std::vector<StateOf<M>> copies;           // of a state that queries share, one a thread
   };
 
   RunMemory(M m, std::vector<Index> counts) : memory(std::move(m)), member_heads(counts) {
@@ -63,8 +63,10 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     return std::make_unique<StateOfPart<detail::MemoryHeads<M>>>(std::move(all));
   }
   void check_state(const Forward<S>& run) const override {
-    fw::detail::check_heads(run.node.path, run.template own_state<detail::MemoryHeads<M>>().heads,
-                            states * run.sequences, memory);
+    const auto& all = run.template own_state<detail::MemoryHeads<M>>().heads;
+    fw::detail::check_heads(run.node.path, all, states * run.sequences, memory);
+    if constexpr (requires { memory.check_capacity(all[0], run.steps()); })
+      for (const StateOf<M>& state : all) memory.check_capacity(state, run.steps());
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -74,15 +76,13 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     auto& state = run.template own_state<detail::MemoryHeads<M>>();
     auto& trace = run.template own_trace<OwnTrace>();
     if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences));
-    trace.copies.resize(needs_copies(run) ? std::size_t(states * run.sequences) : 0);
-    // A single token is too little work for threads.
-    const bool parallel = run.steps() > 1 && Eigen::nbThreads() > 1;
-    for_each_head(states * run.sequences, parallel, [&](Index at) {
-      const Index b = at / states, i = at % states;
-      StateOf<M>& own = state.heads[std::size_t(at)];
-      for_each_slow(run, run.values, own, i,
-                    [](auto weights, const auto& given) { weights = given; });
-      forward(run, own, i, b, trace);
+    const Index count = states * run.sequences;
+    // A single token a sequence is too little work for threads.
+    const Index threads = run.steps() > 1 ? std::min<Index>(Eigen::nbThreads(), count) : 1;
+    trace.copies.resize(needs_copies(run) ? std::size_t(threads) : 0);
+    for_each_head(threads, threads > 1, [&](Index thread) {
+      for (Index i = count * thread / threads; i < count * (thread + 1) / threads; ++i)
+        forward(run, state.heads[std::size_t(i)], i, trace, thread);
     });
   }
 
@@ -147,14 +147,18 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
     return heads > states && !writes_apart(run) && !chunks(run);
   }
 
-  // State i of sequence b, with all of its queries.
-  void forward(const Forward<S>& run, StateOf<M>& own, Index i, Index b, OwnTrace& trace) const {
+  // One state, with all of its queries.
+  void forward(const Forward<S>& run, StateOf<M>& own, Index at, OwnTrace& trace,
+               Index thread) const {
+    const Index b = at / states, i = at % states;
+    for_each_slow(run, run.values, own, i,
+                  [](auto weights, const auto& given) { weights = given; });
     if constexpr (SharedChunk<M>)
       if (chunks(run)) return shared_chunk(run, own, i, b);
     if (heads == states) return scan(run, own, i, b, trace);
     if constexpr (can_read_apart)
       if (writes_apart(run)) return write_and_read(run, own, i, b);
-    scan_copies(run, own, i, b, trace);
+    scan_copies(run, own, trace.copies[std::size_t(thread)], i, b, trace);
   }
 
   void shared_chunk(const Forward<S>& run, StateOf<M>& own, Index i, Index b) const {
@@ -166,16 +170,13 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
       queries.push_back(inputs<ReadSequence<M>, writes>(run, run.values, h, b));
       outs.push_back(output<OutSequence<M>>(run, run.values, h, b));
     }
-    if constexpr (requires { memory.check_capacity(own, run.steps()); })
-      memory.check_capacity(own, run.steps());
     memory.shared_chunk(own, written, queries, outs);
   }
 
   // The last query of a state scans it; those before it scan a copy.
-  void scan_copies(const Forward<S>& run, StateOf<M>& own, Index i, Index b,
+  void scan_copies(const Forward<S>& run, StateOf<M>& own, StateOf<M>& copy, Index i, Index b,
                    OwnTrace& trace) const {
     const Index shared = heads / states, last = (i + 1) * shared - 1;
-    StateOf<M>& copy = trace.copies[std::size_t(b * states + i)];
     for (Index h = i * shared; h < last; ++h) {
       copy = own;  // reuses the storage
       scan(run, copy, h, b, trace);

@@ -124,6 +124,7 @@ Value<S> previous(const Value<S>& x, const std::string& state_name = "previous")
 /// Su et al. 2021, arXiv 2104.09864, eq. 34, with the pairs (i, i + r/2), or (2i, 2i + 1) if
 /// `adjacent`, whose result is in the order of halves.
 template <class S> struct Rotate final : Operation<S> {
+  static constexpr bool sees_position = true;
   Index heads, rotated;
   double theta;
   bool adjacent;
