@@ -93,7 +93,7 @@ TEST_CASE("slow weights that are learned: gradients and streaming", "[networks]"
 TEST_CASE("threads share the states, and give the same bits", "[networks]") {
   const auto layers = [](const X& x) {
     const X y = delta_rule(x, {1, 2, 2, 6}, 2, 3);  // states that queries share, by copies
-    return attention(y, linear(y, "keys", 4), linear(y, "values", 4), 2, 20);
+    return attention(y, linear(y, "keys", 6), linear(y, "values", 6), 3, 20);
   };
   const Net network = network_of(3, layers);
   fw::Random random(5);
