@@ -96,9 +96,8 @@ int run(const Settings& s) {
   make_folder(s.output);
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
-  Network network = published_architectures().build(
-      folder.config(),
-      {.context = s.length, .stacked_experts = fw::models::stacks_experts(folder)});
+  Network network =
+      published_architectures().build(folder.config(), fw::models::model_options(folder, s.length));
   fw::models::load_weights(network, folder,
                            {.is_ignored = published_architectures().is_ignored(folder.config())});
   Windows windows(tokenizer.encode(content_of(s.text)), s);

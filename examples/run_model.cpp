@@ -208,8 +208,8 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
 int run_folder(const Settings& s) {
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto config = fw::models::text_config(folder.config());
-  Network network = published_architectures().build(
-      config, {.context = s.context, .stacked_experts = fw::models::stacks_experts(folder)});
+  Network network =
+      published_architectures().build(config, fw::models::model_options(folder, s.context));
   Progress progress("loading", static_cast<long>(network.weights.size()));
   fw::models::load_weights(
       network, folder,

@@ -75,8 +75,7 @@ TEST_CASE("stacked experts are those of single tensors", "[models_io]") {
   fw::Random random(3);
   fw::initialise(single, random);
   const SafeTensors file = stacked_file(single);
-  REQUIRE(fw::models::stacks_experts(file));
-  Network stacks = fw::models::qwen3_next<float>(config, {.stacked_experts = true});
+  Network stacks = fw::models::qwen3_next<float>(config, fw::models::model_options(file));
   fw::models::load_weights(stacks, file);
   CHECK(logits(stacks) == logits(single));
   check_error<fw::io::SafeTensorsError>([&] { fw::models::load_weights(single, file); },

@@ -57,15 +57,15 @@ inline KimiDelta bailing_delta_options(const Config& c) {
   return options;
 }
 
-/// Latent attention. The queries have a projection of low rank in the publisher's own files only:
-/// transformers' files carry q_lora_rank, but it means nothing there.
+/// Latent attention. The queries have a projection of low rank in the publisher's own files and in
+/// those of transformers from 5.24 on. Older ones carry q_lora_rank, but it means nothing there.
 inline LatentAttention bailing_latent_options(const Config& c, const ModelOptions& options) {
   const std::vector<std::string> classes =
       c.has("architectures") ? c.texts("architectures") : std::vector<std::string>();
   const bool is_own =
       std::find(classes.begin(), classes.end(), "BailingMoeV3ForCausalLM") != classes.end();
   LatentAttention latent = latent_attention_options(c, options);
-  if (!is_own) latent.query_rank = 0;
+  if (!is_own && !options.low_rank_queries) latent.query_rank = 0;
   latent.theta = rope_theta(c, 6e6);
   latent.gate = "g_proj";
   latent.output = "dense";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fastweights/core/finite.hpp>
 #include <fastweights/io/safetensors_reader.hpp>
+#include <fastweights/models/parts.hpp>
 #include <fastweights/networks/network.hpp>
 #include <functional>
 #include <optional>
@@ -60,13 +61,16 @@ void load(networks::Weight<S>& weight, const File& file, std::optional<networks:
 
 }  // namespace detail
 
-/// Whether a folder has the weights of a layer's experts stacked, for
-/// ModelOptions::stacked_experts. Folders of Qwen3.5 have either form.
-template <class File> bool stacks_experts(const File& file) {
+/// The options of a model that the names of a folder's tensors say, and its config.json does not.
+template <class File> ModelOptions model_options(const File& file, Index context = 0) {
   const std::vector<std::string> names = file.names();
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name.ends_with(".experts.gate_up_proj");
-  });
+  const auto has = [&](const char* ending) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return name.ends_with(ending); });
+  };
+  return {.context = context,
+          .stacked_experts = has(".experts.gate_up_proj"),
+          .low_rank_queries = has(".q_a_proj.weight")};
 }
 
 struct LoadOptions {

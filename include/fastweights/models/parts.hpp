@@ -15,7 +15,9 @@ struct ModelOptions {
   /// Tokens that attention can look back; 0: as many as it was trained on, which may be 262144. A
   /// state has room for all of them from the start.
   Index context = 0;
-  bool stacked_experts = false;  ///< two tensors a layer: see stacks_experts
+  // See model_options, which finds these in a folder.
+  bool stacked_experts = false;   ///< of Qwen3.5: two tensors a layer, not three an expert
+  bool low_rank_queries = false;  ///< of Bailing: as q_lora_rank says
 };
 
 inline Index context_of(const Config& c, const ModelOptions& options) {
