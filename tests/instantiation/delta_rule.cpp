@@ -24,5 +24,8 @@ template class DeltaRule<double, Dynamic, Dynamic, NormaliserD, KeyValueVectorBe
 template class Deferred<DeltaRule<float>>;
 template class Deferred<DeltaRule<double, 3, 4>, 1>;
 template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half>;
+template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half, 2>;
+template class Deferred<DeltaRule<float>, 5, float, 2>;
+template class Deferred<DeltaRule<float, -1, -1, AttentionNormaliser<float>>, 5, float, 2>;
 
 }  // namespace fw

@@ -297,7 +297,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
                    S* output) const {
     if constexpr (undoes) {
       if (s.pending + per_token > most) flush_oldest(s, std::min<Index>(N * per_token, s.pending));
-      if constexpr (keeps_normaliser) keep_normaliser(s);
+      keep_normaliser(s);
     }
     detail::with_correction_buffer<M>(s.W, [&](S* buffer) {
       for (Index j = 0; j < per_token; ++j) {
@@ -427,15 +427,17 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
   }
 
   // Before a token: its column of `past` gets the numbers of the normaliser.
-  static void keep_normaliser(OwnedState& s) {
-    auto to = s.past.before.col(s.pending / per_token);
-    Index at = 0;
-    for_each_leaf(
-        [&](const auto& leaf) {
-          to.segment(at, leaf.size()) = leaf;
-          at += leaf.size();
-        },
-        s.normaliser);
+  static void keep_normaliser([[maybe_unused]] OwnedState& s) {
+    if constexpr (keeps_normaliser) {
+      auto to = s.past.before.col(s.pending / per_token);
+      Index at = 0;
+      for_each_leaf(
+          [&](const auto& leaf) {
+            to.segment(at, leaf.size()) = leaf;
+            at += leaf.size();
+          },
+          s.normaliser);
+    }
   }
   static Past<Extents> past_extents([[maybe_unused]] Normaliser<Extents> normaliser) {
     if constexpr (keeps_normaliser) {
