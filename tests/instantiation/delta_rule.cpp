@@ -19,6 +19,7 @@ template class DeltaRule<float, Dynamic, Dynamic, NoNormaliser, KeyValueVectorBe
 template class DeltaRule<double, 3, 4, NoNormaliser, KeyValueVectorBeta>;
 template class DeltaRule<float, 3, 4, NormaliserF, KeyValueVectorBeta>;
 template class DeltaRule<double, Dynamic, Dynamic, NormaliserD, KeyValueVectorBeta>;
+template class Deferred<DeltaRule<float, Dynamic, Dynamic, NormaliserF>, 5, float, 2>;
 #endif
 
 template class Deferred<DeltaRule<float>>;
@@ -26,6 +27,5 @@ template class Deferred<DeltaRule<double, 3, 4>, 1>;
 template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half>;
 template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half, 2>;
 template class Deferred<DeltaRule<float>, 5, float, 2>;
-template class Deferred<DeltaRule<float, -1, -1, AttentionNormaliser<float>>, 5, float, 2>;
 
 }  // namespace fw
