@@ -1,12 +1,13 @@
 #pragma once
 
+#include <fastweights/networks/operations/equal_parts.hpp>
 #include <fastweights/networks/operations/weights.hpp>
 
 /// \file
 /// Norms of values, each of `groups` equal parts by itself, without weights:
 ///
-///     rms(x) = x / √(mean x² + ε)        l2(x) = x / √(Σ x² + ε)        unit(x) = x / max(√(Σ x²),
-///     ε) standardise(x) = (x − mean x) / √(var x + ε)
+///     rms(x)  = x / √(mean x² + ε)          standardise(x) = (x − mean x) / √(var x + ε)
+///     l2(x)   = x / √(Σ x² + ε)             unit(x)        = x / max(√(Σ x²), ε)
 ///
 /// and with weights: rms_norm, layer_norm.
 
@@ -21,44 +22,35 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
   Norm(Index g, double e) : groups(g), epsilon(S(e)) {}
 
   void forward(const Forward<S>& run) const override {
-    const auto x = run.in();
-    auto y = run.out();
-    const Index d = x.rows() / groups;
-    for (Index t = 0; t < x.cols(); ++t)
-      for (Index g = 0; g < groups; ++g) {
-        const auto xg = x.col(t).segment(g * d, d).array();
-        auto yg = y.col(t).segment(g * d, d).array();
-        if constexpr (kind == NormKind::standardise)
-          yg = xg - xg.mean();
-        else
-          yg = xg;
-        yg *= inverse(yg);
-      }
+    for_each_part(
+        groups,
+        [&](const auto& x, auto y) {
+          if constexpr (kind == NormKind::standardise)
+            y = x - x.mean();
+          else
+            y = x;
+          y *= inverse(y);
+        },
+        run.in(), run.out());
   }
 
   // With y = c(x) s for the centred c and s its inverse norm: dc = s (dy − y ⟨dy, y⟩ / n), with n
   // the entries for a mean, 1 for a sum.
   void backward(const Backward<S>& run) const override {
-    const auto x = run.in(), dy = run.dout();
-    const auto y = run.out();
-    auto dx = run.din();
-    const Index d = x.rows() / groups;
-    for (Index t = 0; t < x.cols(); ++t)
-      for (Index g = 0; g < groups; ++g) {
-        const auto xg = x.col(t).segment(g * d, d).array();
-        const auto yg = y.col(t).segment(g * d, d).array();
-        const auto dyg = dy.col(t).segment(g * d, d).array();
-        auto dxg = dx.col(t).segment(g * d, d).array();
-        S along = (dyg * yg).sum() / count(d);
-        if constexpr (kind == NormKind::standardise) {
-          const S s = inverse(xg - xg.mean());
-          dxg += s * (dyg - dyg.mean() - yg * along);
-        } else {
-          const S s = inverse(xg);
-          if (kind == NormKind::unit && s == S(1) / epsilon) along = S(0);
-          dxg += s * (dyg - yg * along);
-        }
-      }
+    for_each_part(
+        groups,
+        [&](const auto& x, const auto& y, const auto& dy, auto dx) {
+          S along = (dy * y).sum() / count(x.size());
+          if constexpr (kind == NormKind::standardise) {
+            const S s = inverse(x - x.mean());
+            dx += s * (dy - dy.mean() - y * along);
+          } else {
+            const S s = inverse(x);
+            if (kind == NormKind::unit && s == S(1) / epsilon) along = S(0);
+            dx += s * (dy - y * along);
+          }
+        },
+        run.in(), run.out(), run.dout(), run.din());
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/networks/operations/elementwise.hpp>
+#include <fastweights/networks/operations/equal_parts.hpp>
 #include <limits>
 
 /// \file
@@ -16,28 +17,18 @@ template <class S> struct Softmax final : Operation<S> {
 
   explicit Softmax(Index g) : groups(g) {}
   void forward(const Forward<S>& run) const override {
-    const auto x = run.in();
-    auto y = run.out();
-    const Index d = x.rows() / groups;
-    for (Index t = 0; t < x.cols(); ++t)
-      for (Index g = 0; g < groups; ++g) {
-        const auto xg = x.col(t).segment(g * d, d).array();
-        auto yg = y.col(t).segment(g * d, d).array();
-        yg = (xg - xg.maxCoeff()).exp();
-        yg /= yg.sum();
-      }
+    for_each_part(
+        groups,
+        [](const auto& x, auto y) {
+          y = (x - x.maxCoeff()).exp();
+          y /= y.sum();
+        },
+        run.in(), run.out());
   }
   void backward(const Backward<S>& run) const override {
-    const auto y = run.out();
-    const auto dy = run.dout();
-    auto dx = run.din();
-    const Index d = dx.rows() / groups;
-    for (Index t = 0; t < dx.cols(); ++t)
-      for (Index g = 0; g < groups; ++g) {
-        const auto yg = y.col(t).segment(g * d, d).array();
-        const auto dyg = dy.col(t).segment(g * d, d).array();
-        dx.col(t).segment(g * d, d).array() += yg * (dyg - (yg * dyg).sum());
-      }
+    for_each_part(
+        groups, [](const auto& y, const auto& dy, auto dx) { dx += y * (dy - (y * dy).sum()); },
+        run.out(), run.dout(), run.din());
   }
 };
 template <class S> Value<S> softmax(const Value<S>& x, Index groups = 1) {
