@@ -48,10 +48,15 @@ void decay_kept_keys(Keys& keys, const Decays& decays, Index count, V& all) {
   }
 }
 
+/// Sets the columns behind the first `count` to 0.
+template <class A> void clear_behind(A& columns, Index count) {
+  columns.rightCols(columns.cols() - count).setZero();
+}
+
 /// Moves `count` columns from `first` on to the front, and sets those behind them to 0.
 template <class A> void move_to_front(A& columns, Index first, Index count) {
   for (Index i = 0; i < count; ++i) columns.col(i) = columns.col(first + i);
-  columns.rightCols(columns.cols() - count).setZero();
+  clear_behind(columns, count);
 }
 
 }  // namespace fw::detail

@@ -39,6 +39,18 @@ template <class C, int Tokens> struct PastNormalisers {
   static constexpr auto names = fw::names("before");
 };
 
+// Calls f(vector of a normaliser, its part of a column of `before`) for all its vectors.
+template <class Normaliser, class Column, class F>
+void with_numbers(Normaliser& normaliser, Column column, const F& f) {
+  Index at = 0;
+  for_each_leaf(
+      [&](auto& numbers) {
+        f(numbers, column.segment(at, numbers.size()));
+        at += numbers.size();
+      },
+      normaliser);
+}
+
 // Whether Deferred has all members of a rule's state.
 template <class M> constexpr bool has_plain_state() {
   for (const std::string_view name : M::template State<Extents>::names)
@@ -428,16 +440,9 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
 
   // Before a token: its column of `past` gets the numbers of the normaliser.
   static void keep_normaliser([[maybe_unused]] OwnedState& s) {
-    if constexpr (keeps_normaliser) {
-      auto to = s.past.before.col(s.pending / per_token);
-      Index at = 0;
-      for_each_leaf(
-          [&](const auto& leaf) {
-            to.segment(at, leaf.size()) = leaf;
-            at += leaf.size();
-          },
-          s.normaliser);
-    }
+    if constexpr (keeps_normaliser)
+      detail::with_numbers(s.normaliser, s.past.before.col(s.pending / per_token),
+                           [](const auto& numbers, auto column) { column = numbers; });
   }
   static Past<Extents> past_extents([[maybe_unused]] Normaliser<Extents> normaliser) {
     if constexpr (keeps_normaliser) {
@@ -468,23 +473,15 @@ requires(State::undoable > 0) void roll_back(State& s, Index tokens) {
         {"roll_back: ", std::to_string(tokens), " tokens, expected 0 to ", std::to_string(limit)});
   if (tokens == 0) return;
   s.pending -= tokens * each;
-  const auto clear = [&](auto& columns, Index kept) {
-    columns.rightCols(columns.cols() - kept).setZero();
-  };
   if constexpr (requires { s.past.before; }) {
     const Index kept = s.pending / each;
-    Index at = 0;
-    for_each_leaf(
-        [&](auto& leaf) {
-          leaf = s.past.before.col(kept).segment(at, leaf.size());
-          at += leaf.size();
-        },
-        s.normaliser);
-    clear(s.past.before, kept);
+    detail::with_numbers(s.normaliser, s.past.before.col(kept),
+                         [](auto& numbers, const auto& column) { numbers = column; });
+    detail::clear_behind(s.past.before, kept);
   }
-  clear(s.keys, s.pending);
-  clear(s.updates, s.pending);
-  clear(s.decays, s.pending);
+  detail::clear_behind(s.keys, s.pending);
+  detail::clear_behind(s.updates, s.pending);
+  detail::clear_behind(s.decays, s.pending);
 }
 
 }  // namespace fw
