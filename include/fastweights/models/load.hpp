@@ -1,9 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <fastweights/core/finite.hpp>
 #include <fastweights/io/safetensors_reader.hpp>
-#include <fastweights/models/parts.hpp>
 #include <fastweights/networks/network.hpp>
 #include <functional>
 #include <optional>
@@ -60,18 +58,6 @@ void load(networks::Weight<S>& weight, const File& file, std::optional<networks:
 }
 
 }  // namespace detail
-
-/// The options of a model that the names of a folder's tensors say, and its config.json does not.
-template <class File> ModelOptions model_options(const File& file, Index context = 0) {
-  const std::vector<std::string> names = file.names();
-  const auto has = [&](const char* ending) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return name.ends_with(ending); });
-  };
-  return {.context = context,
-          .stacked_experts = has(".experts.gate_up_proj"),
-          .low_rank_queries = has(".q_a_proj.weight")};
-}
 
 struct LoadOptions {
   /// Tensors that may be there or not.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/models/config.hpp>
 #include <fastweights/networks/operations.hpp>
 
@@ -19,6 +20,18 @@ struct ModelOptions {
   bool stacked_experts = false;   ///< of Qwen3.5: two tensors a layer, not three an expert
   bool low_rank_queries = false;  ///< of Bailing: as q_lora_rank says
 };
+
+/// The options of a model that the names of a folder's tensors say, and its config.json does not.
+template <class File> ModelOptions model_options(const File& file, Index context = 0) {
+  const std::vector<std::string> names = file.names();
+  const auto has = [&](const char* ending) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return name.ends_with(ending); });
+  };
+  return {.context = context,
+          .stacked_experts = has(".experts.gate_up_proj"),
+          .low_rank_queries = has(".q_a_proj.weight")};
+}
 
 inline Index context_of(const Config& c, const ModelOptions& options) {
   if (options.context > 0) return options.context;
