@@ -5,55 +5,23 @@
 //     build/release/benchmarks/roll_back
 
 #include <cstdio>
-#include <fastweights/core/state.hpp>
-#include <fastweights/memories/adaptors/deferred.hpp>
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <vector>
 
 #include "compare.hpp"
 #include "machine.hpp"
+#include "stream.hpp"
 
 namespace {
 
-using Eigen::Index;
-using Rule = fw::GatedDeltaRule<float>;
+using stream::bytes_of;
+using stream::Index;
+using stream::Rule;
+using stream::Stream;
 constexpr Index heads = 32;
 
-template <class State> Index bytes_of(State& state) {
-  Index bytes = 0;
-  fw::detail::visit_all_leaves(
-      [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath&) {
-        bytes += leaf->size() * Index(leaf->width);
-      },
-      state);
-  return bytes;
-}
-
-// The states of the heads of a stream, and tokens for them.
-template <class M> struct Stream {
-  M m;
-  std::vector<fw::StateOf<M>> states;
-  Eigen::MatrixXf keys, values, outputs;
-
-  explicit Stream(Index d)
-      : m(Rule({.key_size = d})),
-        states(heads, fw::initial_state(m)),
-        keys(Eigen::MatrixXf::Random(d, heads)),
-        values(Eigen::MatrixXf::Random(d, heads)),
-        outputs(d, heads) {
-    keys.colwise().normalize();
-  }
-  void step() {
-    float beta = 0.5f, decay = 0.99f;
-    for (Index h = 0; h < heads; ++h)
-      m.step(states[std::size_t(h)], {keys.col(h), values.col(h), beta, decay}, {keys.col(h)},
-             {outputs.col(h)});
-  }
-};
-
 template <int R> void print(Index d) {
-  Stream<fw::Deferred<Rule, 8>> plain(d), copied(d);
-  Stream<fw::Deferred<Rule, 8, float, R>> kept(d);
+  Stream<fw::Deferred<Rule, 8>> plain(d, heads), copied(d, heads);
+  Stream<fw::Deferred<Rule, 8, float, R>> kept(d, heads);
   std::vector<std::vector<fw::StateOf<fw::Deferred<Rule, 8>>>> snapshots(R, copied.states);
   const auto steps = [&] {
     for (int t = 0; t < R; ++t) plain.step();

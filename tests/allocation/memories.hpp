@@ -34,6 +34,7 @@ template <int D> void check_deferred(Index d) {
   check(fw::Deferred(Delta({.key_size = d})));
   check(fw::Deferred<Delta, 8, float, 4>(Delta({.key_size = d})), "with roll back");
   check(fw::Deferred<Delta, 8, Eigen::bfloat16>(Delta({.key_size = d})), "bfloat16");
+  check(fw::Deferred<Delta, 8, std::int8_t>(Delta({.key_size = d})), "8 bits");
   check(fw::Deferred(Gated({.key_size = d})), "vector decay");
   check(fw::Deferred<Gated, 8, float, 4>(Gated({.key_size = d})), "vector decay, with roll back");
 }

@@ -58,12 +58,20 @@ template <class M, class Use> void load(const M& memory, const SafeTensors& file
 using Vector = Eigen::VectorXf;
 const Vector key = Vector::LinSpaced(3, -0.5f, 0.5f), value = Vector::LinSpaced(2, 1.0f, 2.0f);
 
+template <class Stored> void load_deferred(const SafeTensors& file) {
+  using Rule = fw::DeltaRule<float>;
+  const fw::Deferred<Rule, 3, Stored> m(Rule({.key_size = 3, .value_size = 2}));
+  Vector y(2);
+  const float beta = 0.5f;
+  load(m, file, [&](auto& state) { fw::step(m, state, {key, value, beta}, {key}, {y}); });
+}
+
 void load_one(std::uint8_t memory, const SafeTensors& file) {
   Vector y(2);
-  if (memory % 4 == 0) {
+  if (memory % 5 == 0) {
     const fw::KeyValueCache<float> m({.key_size = 3, .value_size = 2}, {4});
     load(m, file, [&](auto& state) { fw::step(m, state, {key, value}, {key}, {y}); });
-  } else if (memory % 4 == 1) {
+  } else if (memory % 5 == 1) {
     const fw::CompressiveMemory<float> m({3, 1, 2, 4, 2});
     const Eigen::MatrixXf chunk = Eigen::MatrixXf::Ones(3, 5);
     Eigen::MatrixXf out(3, 1);
@@ -71,15 +79,14 @@ void load_one(std::uint8_t memory, const SafeTensors& file) {
       fw::write(m, state, {chunk});
       fw::read(m, state, {key}, {out});
     });
-  } else if (memory % 4 == 2) {
-    using Rule = fw::DeltaRule<float>;
-    const fw::Deferred<Rule, 3, Eigen::half> m(Rule({.key_size = 3, .value_size = 2}));
-    const float beta = 0.5f;
-    load(m, file, [&](auto& state) { fw::step(m, state, {key, value, beta}, {key}, {y}); });
-  } else {
+  } else if (memory % 5 == 2) {
+    load_deferred<Eigen::half>(file);
+  } else if (memory % 5 == 3) {
     using M = fw::LinearAttention<float, 3, 2, fw::AttentionNormaliser<float>>;
     const M m;
     load(m, file, [&](auto& state) { fw::step(m, state, {key, value}, {key}, {y}); });
+  } else {
+    load_deferred<std::int8_t>(file);
   }
 }
 

@@ -27,5 +27,7 @@ template class Deferred<DeltaRule<double, 3, 4>, 1>;
 template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half>;
 template class Deferred<DeltaRule<float, 3, 4>, 5, Eigen::half, 2>;
 template class Deferred<DeltaRule<float>, 5, float, 2>;
+template class Deferred<DeltaRule<float>, 5, std::int8_t>;
+template class Deferred<DeltaRule<double, 3, 4>, 5, std::int8_t, 2>;
 
 }  // namespace fw

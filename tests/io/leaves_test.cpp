@@ -53,6 +53,8 @@ TEST_CASE("leaves: every type of array and number is written and read", "[leaves
   check_round_trip(0.1, 0.0, DType::F64, {});
   check_round_trip(std::int64_t{7}, std::int64_t{0}, DType::I64, {});
   check_round_trip(std::uint8_t{255}, std::uint8_t{0}, DType::I64, {});
+  check_round_trip(std::int8_t{100}, std::int8_t{0}, DType::I8, {});
+  check_round_trip(true, false, DType::I64, {});
   check_round_trip(Eigen::half(0.5f), Eigen::half(0.0f), DType::F16, {});
   check_round_trip(Eigen::bfloat16(0.5f), Eigen::bfloat16(0.0f), DType::BF16, {});
   const Eigen::MatrixXf matrix{{1, 2, 3}, {4, 5, 6}};
@@ -62,6 +64,8 @@ TEST_CASE("leaves: every type of array and number is written and read", "[leaves
                    {3});
   check_round_trip(Eigen::RowVectorXf(matrix.row(0)), Eigen::RowVectorXf(3), DType::F32, {1, 3});
   check_round_trip(Eigen::MatrixXi(-matrix.cast<int>()), Eigen::MatrixXi(2, 3), DType::I64, {2, 3});
+  check_round_trip(Rows<std::int8_t>(-matrix.cast<std::int8_t>()), Rows<std::int8_t>(2, 3),
+                   DType::I8, {2, 3});
   check_round_trip(Eigen::MatrixXf(0, 3), Eigen::MatrixXf(0, 3), DType::F32, {0, 3});
 }
 

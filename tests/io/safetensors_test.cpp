@@ -197,6 +197,7 @@ TEST_CASE("safetensors: every type is written and read without a change, extreme
   writer.add("f32", {3}, floats);
   writer.add("i64", {2, 2}, integers);
   writer.add("u8", {2}, std::array<std::uint8_t, 2>{0, 255});
+  writer.add("i8", {2}, std::array<std::int8_t, 2>{-128, 127});
   writer.add("f16", halves);
   writer.add("bf16", brains);
   const auto file = SafeTensors::parse(writer.bytes());
@@ -209,6 +210,8 @@ TEST_CASE("safetensors: every type is written and read without a change, extreme
   CHECK(file.values<std::int64_t>("i64") == integers);
   CHECK(file.dtype("u8") == DType::I64);
   CHECK(file.values<std::uint8_t>("u8") == std::vector<std::uint8_t>{0, 255});
+  CHECK(file.dtype("i8") == DType::I8);
+  CHECK(file.values<std::int8_t>("i8") == std::vector<std::int8_t>{-128, 127});
   CHECK(file.dtype("f16") == DType::F16);
   CHECK(file.matrix<double>("f16") == counting<Eigen::MatrixXd>(2, 2));
   CHECK(file.dtype("bf16") == DType::BF16);

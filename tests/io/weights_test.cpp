@@ -174,6 +174,7 @@ TEST_CASE("save then load is the identity for the state of every memory", "[weig
   saves_its_state(fw::Deferred<Delta>(delta));
   saves_its_state(fw::Deferred<Delta, 5, Eigen::bfloat16>(delta));
   saves_its_state(fw::Deferred<Delta, 5, Eigen::half>(delta));
+  saves_its_state(fw::Deferred<Delta, 5, std::int8_t>(delta));
 }
 
 struct Numbers {

@@ -82,7 +82,7 @@ TEST_CASE("deferred memories in fixed sizes", "[laws][deferred]") {
                          Any(Vector<Dynamic, Dynamic>({.key_size = 1, .value_size = 17})), false);
 }
 
-TEST_CASE("deferred memories in 16 bits: states are values, scans agree with steps",
+TEST_CASE("deferred memories in 16 and 8 bits: states are values, scans agree with steps",
           "[laws][deferred]") {
   const auto check = [](const auto& m) {
     static_assert(fw::assert_memory<std::remove_cvref_t<decltype(m)>>());
@@ -95,6 +95,8 @@ TEST_CASE("deferred memories in 16 bits: states are values, scans agree with ste
     check(Deferred<fw::DeltaRule<float>, 8, bfloat16>(fw::DeltaRule<float>({.key_size = d})));
     check(Deferred<fw::GatedDeltaRule<float>, 4, half>(fw::GatedDeltaRule<float>({.key_size = d})));
     check(Deferred<fw::DeltaRule<float>, 4, half, 2>(fw::DeltaRule<float>({.key_size = d})));
+    check(Deferred<fw::DeltaRule<float>, 8, std::int8_t>(fw::DeltaRule<float>({.key_size = d})));
+    check(Deferred<fw::DeltaRule<float>, 3, std::int8_t, 2>(fw::DeltaRule<float>({.key_size = d})));
   }
 }
 

@@ -48,6 +48,7 @@ TEST_CASE("a deferred rule refuses more pending writes than it has room for", "[
   using Gated = fw::GatedDeltaRule<float, -1, -1, fw::KeyValueBetaVectorDecay>;
   refuses_hostile_states(fw::Deferred<Delta>(Delta({.key_size = 3})));
   refuses_hostile_states(fw::Deferred<Delta, 5, Eigen::bfloat16>(Delta({.key_size = 3})));
+  refuses_hostile_states(fw::Deferred<Delta, 5, std::int8_t>(Delta({.key_size = 3})));
   refuses_hostile_states(fw::Deferred<Gated, 1>(Gated({.key_size = 3})));
   refuses_hostile_states(fw::Deferred<Gated, 2, float, 3>(Gated({.key_size = 3})));
   const fw::Deferred<Delta, 4> deferred(Delta({.key_size = 3}));

@@ -61,7 +61,7 @@ concept ReadableScalar = std::same_as<S, float> || std::same_as<S, double> ||
      !std::same_as<S, char> && !std::same_as<S, wchar_t> && !std::same_as<S, char8_t> &&
      !std::same_as<S, char16_t> && !std::same_as<S, char32_t>);
 
-/// Scalars that can be written: the same ones. Integers become I64.
+/// Scalars that can be written: the same ones. std::int8_t becomes I8, other integers I64.
 template <class S>
 concept WritableScalar = ReadableScalar<S>;
 
@@ -124,6 +124,7 @@ template <WritableScalar S> constexpr DType dtype_of() {
   if constexpr (std::same_as<S, double>) return DType::F64;
   if constexpr (std::same_as<S, Eigen::half>) return DType::F16;
   if constexpr (std::same_as<S, Eigen::bfloat16>) return DType::BF16;
+  if constexpr (std::same_as<S, std::int8_t>) return DType::I8;
   return DType::I64;
 }
 

@@ -24,8 +24,8 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 /// The bytes depend on the names and values alone, not on the order of the calls. Tensors are
 /// sorted by element width, the widest first, and then by name; this aligns every tensor to its
 /// element. A float is written as F32, a double as F64, Eigen's half and bfloat16 as F16 and BF16,
-/// and every integer as I64. `add` throws, and adds nothing, if the name is taken, reserved or not
-/// valid UTF-8.
+/// std::int8_t as I8 and every other integer as I64. `add` throws, and adds nothing, if the name is
+/// taken, reserved or not valid UTF-8.
 class SafeTensorsWriter {
  public:
   /// Adds a matrix as [rows, cols]. A column-vector type becomes [n].
@@ -41,7 +41,7 @@ class SafeTensorsWriter {
         std::span<const S>(rows.data(), static_cast<std::size_t>(rows.size())));
   }
 
-  /// Adds a type-erased array or number. Integers become I64.
+  /// Adds a type-erased array or number.
   void add(const std::string& name, const fw::detail::Leaf& leaf);
 
   /// Adds a scalar, with shape [].
@@ -108,10 +108,11 @@ class SafeTensorsWriter {
   void insert(const std::string& name, Tensor tensor);
   template <class S>
   static std::vector<std::byte> packed(const std::string& name, std::span<const S> values) {
-    using T = std::conditional_t<std::integral<S>, std::int64_t, S>;
+    constexpr bool widened = std::integral<S> && !std::same_as<S, std::int8_t>;
+    using T = std::conditional_t<widened, std::int64_t, S>;
     std::vector<std::byte> bytes(values.size() * sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if constexpr (std::integral<S>) {
+      if constexpr (widened) {
         if (!std::in_range<T>(values[i])) fail(name, "element beyond the range of I64");
       }
       detail::store_element(static_cast<T>(values[i]), &bytes[i * sizeof(T)]);

@@ -28,19 +28,25 @@ inline Shape shape_of(const fw::detail::Leaf& leaf) {
   return shape;
 }
 
+inline bool is_int8(const fw::detail::Leaf& leaf) {
+  return leaf.scalar == fw::detail::ScalarKind::integer && leaf.width == 1 && leaf.is_signed &&
+         !leaf.is_bool;
+}
+
 inline DType dtype_of(const std::string& name, const fw::detail::Leaf& leaf) {
   using fw::detail::ScalarKind;
   if (leaf.scalar == ScalarKind::float32) return DType::F32;
   if (leaf.scalar == ScalarKind::float64) return DType::F64;
   if (leaf.scalar == ScalarKind::float16) return DType::F16;
   if (leaf.scalar == ScalarKind::bfloat16) return DType::BF16;
+  if (is_int8(leaf)) return DType::I8;
   if (leaf.scalar == ScalarKind::integer) return DType::I64;
   fail_to_add(tensor_label(name), "numbers of this type cannot be written");
 }
 
 inline void store_entry(const std::string& name, const fw::detail::Leaf& leaf, Eigen::Index i,
                         std::byte* to) {
-  if (leaf.scalar == fw::detail::ScalarKind::integer) {
+  if (leaf.scalar == fw::detail::ScalarKind::integer && !is_int8(leaf)) {
     std::int64_t value = 0;
     if (!leaf.load_integer(i, value))
       fail_to_add(tensor_label(name), "element beyond the range of I64");

@@ -14,8 +14,9 @@ template <class S> struct PendingWrites {
   Columns<S> keys, updates;
   Index count;
   S decay;
-  const S* decays;      // one decay per column, or null
-  S* errors = nullptr;  // the rounding errors of a compensated W, with W's stride, or null
+  const S* decays;            // one decay per column, or null
+  S* errors = nullptr;        // the rounding errors of a compensated W, with W's stride, or null
+  const S* scales = nullptr;  // one per row of an 8-bit W, or null
 };
 
 /// A token and its products with the pending writes. Its own write is pending write number `count`.
@@ -26,7 +27,7 @@ template <class S> struct DeferredToken {
   const S *value = nullptr, *betas = nullptr;                  // betas is null if β is one number
   S* output = nullptr;
   TokenCoefficients<S> coefficients = {};
-  bool flush = false;  // apply all pending writes to W, including this token's
+  bool flush = false;  // apply all pending writes to W, including this token's; not in 8 bits
 };
 
 /// a[i] = k_i·k and b[i] = k_i·q of the first `count` keys. a and b need an even number of entries.
@@ -139,8 +140,9 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
       y.scale(t.coefficients.read_scale);
       store_after(y, t.output + first, skipped);
     }
-    if (t.flush)
-      DeferredFlush<Column, S>::run(W + first, stride, columns, w, w.count + 1, first, skipped);
+    if constexpr (!std::is_same_v<T, std::int8_t>)
+      if (t.flush)
+        DeferredFlush<Column, S>::run(W + first, stride, columns, w, w.count + 1, first, skipped);
   }
 
   template <class T>
@@ -181,6 +183,11 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
     for (; j < columns; ++j) visit(Stored<Column>::load(W + j * stride), key[j], query[j], sums);
     sums.key.add(others.key);
     sums.query.add(others.query);
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+      const Column scales = Column::load(w.scales + first);
+      sums.key.scale(scales);
+      sums.query.scale(scales);
+    }
     sums.key.scale(t.lookup_decay);
     sums.query.scale(w.decay);
     // Separately, because a single write may be lost beside a large W.
@@ -263,13 +270,15 @@ void deferred_flush(const StoredMatrix<T>& W, const PendingWrites<S>& w) {
   keyword template void deferred_step<HasDeltaTerm, Reads>(           \
       const StoredMatrix<T>&, const DeferredToken<S>&, const PendingWrites<S>&)
 /// Explicit instances, or with `extern` their declarations.
-#define FASTWEIGHTS_DEFERRED_KERNELS(keyword, T, S)                                             \
+#define FASTWEIGHTS_DEFERRED_STEPS(keyword, T, S)                                               \
   FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, false, false);                                       \
   FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, false, true);                                        \
   FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, true, false);                                        \
   FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, true, true);                                         \
   keyword template void deferred_read<T>(const StoredMatrix<const T>&, const DeferredToken<S>&, \
-                                         const PendingWrites<S>&);                              \
+                                         const PendingWrites<S>&)
+#define FASTWEIGHTS_DEFERRED_KERNELS(keyword, T, S) \
+  FASTWEIGHTS_DEFERRED_STEPS(keyword, T, S);        \
   keyword template void deferred_flush(const StoredMatrix<T>&, const PendingWrites<S>&)
 
 #ifdef FASTWEIGHTS_COMPILED

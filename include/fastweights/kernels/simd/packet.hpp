@@ -115,6 +115,19 @@ template <class S, Index N> struct Rows<S, 1, N> {
   EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
 };
 
+/// x ← min(max(x, low), high). With SSE and AVX, NaN becomes `low`.
+template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void clamp(Rows<S, R, N>& x, S low, S high) {
+  if constexpr (R > 1) {
+    clamp(x.upper, low, high);
+    clamp(x.lower, low, high);
+  } else {
+    using P = decltype(x.packet);
+    x.packet =
+        Eigen::internal::pmin(Eigen::internal::pset1<P>(high),
+                              Eigen::internal::pmax(Eigen::internal::pset1<P>(low), x.packet));
+  }
+}
+
 /// x ← exp(x)
 template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void exponentiate(Rows<S, R, N>& x) {
   if constexpr (R > 1) {

@@ -25,6 +25,10 @@ template <class S> struct OneRow {
   EIGEN_ALWAYS_INLINE void scale(S factor) { x *= factor; }
 };
 
+template <class S> EIGEN_ALWAYS_INLINE void clamp(OneRow<S>& x, S low, S high) {
+  x.x = std::min(high, std::max(low, x.x));
+}
+
 /// Whether Packets<T, S> loads and stores T as packets of S; 8-bit integers it only loads. It does
 /// not where Eigen converts number by number, since compilers vectorise a loop over the lanes
 /// better.

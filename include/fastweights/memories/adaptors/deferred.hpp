@@ -4,7 +4,7 @@
 #include <array>
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/stability.hpp>
-#include <fastweights/kernels/decode/deferred.hpp>
+#include <fastweights/kernels/decode/eight_bits.hpp>
 #include <fastweights/kernels/decode/kept_decays.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -51,6 +51,14 @@ void with_numbers(Normaliser& normaliser, Column column, const F& f) {
       normaliser);
 }
 
+// What belongs to a W in 8 bits: see kernels/decode/eight_bits.hpp.
+template <class C, int Dv, int Dk> struct EightBitParts {
+  vec<C, Dv> scales;
+  mat<typename CarrierOf<C, std::int8_t>::type, Dv, Dk == Dynamic ? Dynamic : (Dk + 1) / 2>
+      remainders;
+  static constexpr auto names = fw::names("scales", "remainders");
+};
+
 // Whether Deferred has all members of a rule's state.
 template <class M> constexpr bool has_plain_state() {
   for (const std::string_view name : M::template State<Extents>::names)
@@ -87,8 +95,9 @@ concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_sta
 /// Equal to M up to rounding; N = 1 writes W at every token. W may be stored as Eigen::bfloat16 or
 /// Eigen::half, in half the memory of float; all other numbers are M's Scalar. W is rounded to
 /// nearest only when it is written, so that a larger N has smaller errors. half has 3 bits more
-/// than bfloat16, but no entries beyond 65504. For inference only: it has no backward, train M
-/// instead.
+/// than bfloat16, but no entries beyond 65504. With std::int8_t, W has 8 bits and one scale per
+/// row, and 4 bits more in `remainders` for what they round off: 3/8 of float's memory. For
+/// inference only: it has no backward, train M instead.
 ///
 /// With R > 0 the last R tokens can be taken back at any time: see fw::roll_back. When N + R tokens
 /// are pending, the next token first writes the oldest N to W.
@@ -111,9 +120,11 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
                                          detail::deferred_name<M>.size()};
   static_assert(N >= 1, "Deferred: W is written every N tokens, N at least 1");
   static_assert(R >= 0, "Deferred: R tokens can be taken back, R at least 0");
-  static_assert(std::is_same_v<Stored, float> || std::is_same_v<Stored, double> ||
-                    std::is_same_v<Stored, Eigen::bfloat16> || std::is_same_v<Stored, Eigen::half>,
-                "Deferred: W is stored as float, double, Eigen::bfloat16 or Eigen::half");
+  static_assert(
+      std::is_same_v<Stored, float> || std::is_same_v<Stored, double> ||
+          std::is_same_v<Stored, Eigen::bfloat16> || std::is_same_v<Stored, Eigen::half> ||
+          std::is_same_v<Stored, std::int8_t>,
+      "Deferred: W is stored as float, double, Eigen::bfloat16, Eigen::half or std::int8_t");
 
  private:
   using S = Scalar;
@@ -124,11 +135,15 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
   static constexpr int per_token = static_cast<int>(detail::corrections_per_token<M>());
   static constexpr int most = (N + R) * per_token;  // pending writes
   static constexpr bool undoes = R > 0;
+  static constexpr bool eight_bits = std::is_same_v<Stored, std::int8_t>;
   static constexpr bool last_looks_up =
       M::has_delta_term && detail::products_of<M>() != detail::Products::removal;
   template <class C>
   using Normaliser = typename detail::NormaliserOf<typename M::template State<C>>::type;
   template <class C> using Sum = typename detail::SumOf<typename M::template State<C>>::type;
+  template <class C>
+  using Parts =
+      std::conditional_t<eight_bits, detail::EightBitParts<C, Dv, Dk>, NoNormaliser::State<C, 1>>;
   static constexpr bool keeps_normaliser = undoes && member_count<Normaliser<Extents>> > 0;
   template <class C>
   using Past = std::conditional_t<keeps_normaliser, detail::PastNormalisers<C, N + R>,
@@ -145,10 +160,11 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
         decays;
     Sum<C> sum;
     Normaliser<C> normaliser;
-    Past<C> past;  ///< the normaliser before every pending token
+    Past<C> past;    ///< the normaliser before every pending token
+    Parts<C> parts;  ///< the scales of a W in 8 bits, and what it rounds off
     count<C> pending;
-    static constexpr auto names =
-        fw::names("W", "keys", "updates", "decays", "sum", "normaliser", "past", "pending");
+    static constexpr auto names = fw::names("W", "keys", "updates", "decays", "sum", "normaliser",
+                                            "past", "parts", "pending");
   };
   using OwnedState = State<Owned<S>>;
 
@@ -173,8 +189,14 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
         return Normaliser<Extents>{};
     }();
     const MemberExtent decays{by_column ? W.width : undoes ? 1 : most + 1, undoes ? most : 1};
-    return {W,   {W.width, most}, {W.rows, most},           decays,
-            sum, normaliser,      past_extents(normaliser), {}};
+    const Parts<Extents> parts = [&] {
+      if constexpr (eight_bits)
+        return Parts<Extents>{{W.rows, 1}, {W.rows, (W.width + 1) / 2}};
+      else
+        return Parts<Extents>{};
+    }();
+    return {W,          {W.width, most},          {W.rows, most}, decays, sum,
+            normaliser, past_extents(normaliser), parts,          {}};
   }
   std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
     return {{{"pending", s.pending, 0, undoes ? most : most - 1}}};
@@ -238,6 +260,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
     detail::PendingWrites<S> w{detail::columns_of(s.keys), detail::columns_of(s.updates), count,
                                S(1), nullptr};
     if constexpr (!std::is_const_v<AnyState>) w.errors = detail::rounding_errors_of<S>(s);
+    if constexpr (eight_bits) w.scales = s.parts.scales.data();
     if constexpr (undoes) return w;  // with_products computes the decays
     if constexpr (by_column)
       w.decays = has_decayed ? s.decays.data() : nullptr;
@@ -271,6 +294,15 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
         s.decays[i + 1] = S(1);
       }
   }
+  // W as a flush takes it.
+  static auto whole_matrix(OwnedState& s) {
+    if constexpr (eight_bits)
+      return detail::EightBitMatrix<S>{
+          s.W.data(), s.parts.remainders.data(), s.parts.scales.data(), s.W.colStride(), s.W.rows(),
+          s.W.cols()};
+    else
+      return detail::stored_matrix(s.W);
+  }
   // The first `count` pending writes.
   static void flush_oldest(OwnedState& s, Index count) {
     if (count == 0) return;
@@ -282,7 +314,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
           w.decays = all.data();
         else
           w.decay = all[0];
-        detail::deferred_flush(detail::stored_matrix(s.W), w);
+        detail::deferred_flush(whole_matrix(s), w);
       });
       const Index rest = s.pending - count;
       detail::move_to_front(s.keys, count, rest);
@@ -293,7 +325,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
       s.pending = rest;
     } else {
       decay_keys(s, count);
-      detail::deferred_flush(detail::stored_matrix(s.W), w);
+      detail::deferred_flush(whole_matrix(s), w);
       clear_pending(s);
     }
   }
@@ -330,7 +362,8 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
     token.betas = c.betas;
     token.output = c.output;
     const Index count = s.pending;
-    token.flush = !undoes && count + 1 == most;
+    const bool full = !undoes && count + 1 == most;
+    token.flush = full && !eight_bits;
     if (!undoes && count == 0) s.decays.setOnes();
     const auto step = [&](const S* lookup, const S* products, S decay) {
       apply_decay(s, count, c);
@@ -347,10 +380,11 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
       look_up_before_decay(s, count, c.lookup, step);
     else
       step(nullptr, nullptr, S(1));
+    s.pending = count + 1;
     if (token.flush)
       clear_pending(s);
-    else
-      s.pending = count + 1;
+    else if (full)
+      flush_oldest(s, most);
   }
 
   // Calls f(look-up key for W, products with the pending keys, decay of W), before a token's decay.
