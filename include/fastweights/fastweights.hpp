@@ -37,6 +37,7 @@
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/algorithms/step.hpp>
+#include <fastweights/algorithms/streams.hpp>
 
 // Continuous signals: bases, densities, ridge regression, attention over coefficients.
 #include <fastweights/continuous/attend.hpp>
@@ -134,6 +135,7 @@
 #include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/layers/projections/dropout.hpp>
 #include <fastweights/layers/projections/embedding.hpp>
 #include <fastweights/layers/projections/feed_forward.hpp>
 #include <fastweights/layers/projections/gelu.hpp>
@@ -149,3 +151,4 @@
 #include <fastweights/training/adamw.hpp>
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/schedule.hpp>
+#include <fastweights/training/trainer.hpp>

@@ -7,6 +7,7 @@
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <limits>
 
 #include "support/laws.hpp"
@@ -71,20 +72,13 @@ template <int N, int R = 0, class M> void rounds_to_12_bits(const M& plain, bool
     auto exact = with_matrix<fw::StateOf<Wide>>(state, decoded(state, 12));
     m.flush(flushed);
     wide.flush(exact);
-    MatrixXd W = decoded(flushed, 12);
-    MatrixXd wanted = exact.W.template cast<double>();
-    if constexpr (requires { exact.sum.errors; }) {  // W has been written and left these
-      W += flushed.sum.errors.template cast<double>();
-      wanted += exact.sum.errors.template cast<double>();
-    }
+    const MatrixXd W = decoded(flushed, 12);
+    const MatrixXd wanted = exact.W.template cast<double>();
     for (Index i = 0; i < W.rows(); ++i) {
       const double largest = exact.W.row(i).template cast<double>().cwiseAbs().maxCoeff();
       const double scale = double(flushed.parts.scales[i]);
-      const bool keeps_all = requires { exact.sum.errors; };
       if (largest > 0)
-        keep_worst(
-            flushes,
-            (largest_entry(W.row(i) - wanted.row(i)) - (keeps_all ? 0 : scale / 32)) / largest);
+        keep_worst(flushes, (largest_entry(W.row(i) - wanted.row(i)) - scale / 32) / largest);
       keep_worst(scales, std::abs(scale * 2039 / 16 - largest) / std::max(largest, 1e-30));
     }
   }
@@ -96,9 +90,10 @@ template <int N, int R = 0, class M> void rounds_to_12_bits(const M& plain, bool
 }
 
 template <class S> void rules_round(Index dk, Index dv) {
-  using Normaliser = fw::AttentionNormaliser<S>;
   const fw::Sizes<Dynamic, Dynamic> sizes{dk, dv};
-  rounds_to_12_bits<4>(fw::LinearAttention<S, Dynamic, Dynamic, Normaliser>(sizes), true);
+  rounds_to_12_bits<4>(
+      fw::LinearAttention<S, Dynamic, Dynamic, fw::NoNormaliser, fw::PlainSum>(sizes));
+  rounds_to_12_bits<3>(fw::NormalisedGatedAttention<S>(sizes), true);
   rounds_to_12_bits<1>(fw::DeltaRule<S>(sizes));
   rounds_to_12_bits<5>(fw::GatedDeltaRule<S>(sizes));
   rounds_to_12_bits<4>(fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>(sizes));

@@ -40,10 +40,10 @@ struct SumNormalise : detail::ColumnwiseMap<SumNormalise> {
 ///
 ///     φ(x) = x / √(Σ_j x_j²)
 ///
-/// Shapes: d → d. Throws nothing. Accurate for entries of any size whose length is finite: they are
-/// divided by the largest entry before they are squared. Degenerate: a zero column stays 0, with
-/// gradient 0. For complex x the sum is that of the squares, not of the absolute squares, which
-/// keeps the map analytic.
+/// Shapes: d → d. Throws nothing. Accurate for entries of any size whose length is finite: if their
+/// squares would leave the range, they are divided by the largest entry first. Degenerate: a zero
+/// column stays 0, with gradient 0. For complex x the sum is that of the squares, not of the
+/// absolute squares, which keeps the map analytic.
 struct L2Normalise : detail::ColumnwiseMap<L2Normalise> {
   static constexpr std::string_view name = "L2Normalise";
 
@@ -64,10 +64,17 @@ struct L2Normalise : detail::ColumnwiseMap<L2Normalise> {
   }
 
  private:
-  // √(Σ x²), whose squares stay in range; NaN stays NaN.
+  // √(Σ x²); NaN stays NaN.
   template <class X> static typename X::Scalar length(const X& x) {
     using std::sqrt;
     using S = typename X::Scalar;
+    if constexpr (std::is_same_v<S, float> || std::is_same_v<S, double>) {
+      // Within these bounds no square that counts has left the range of S.
+      const S squares = x.squaredNorm();
+      constexpr bool is_float = std::is_same_v<S, float>;
+      if (squares > S(is_float ? 1e-24 : 1e-270) && squares < S(is_float ? 1e37 : 1e300))
+        return std::sqrt(squares);
+    }
     const S largest(x.real().cwiseAbs().template maxCoeff<Eigen::PropagateNaN>());
     if (detail::real_part(largest) == 0) return S(0);
     return largest * S(sqrt(S((x.array() / largest).square().sum())));

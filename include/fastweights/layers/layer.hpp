@@ -8,9 +8,10 @@
 /// \file
 /// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). A layer is a record:
 /// its Eigen members and nested records are its parameters, its arithmetic members are
-/// hyperparameters. A batch is a loop over sequences; several threads may use one const layer. Rnn,
-/// Lstm, FastWeightsRnn, FastWeightLayer and CausalConv also take B concatenated sequences at once
-/// (D×BT, with initial_state(B)): one product then applies the slow weights to all sequences.
+/// hyperparameters. Several threads may use one const layer. A batch is B concatenated sequences of
+/// T tokens (D×BT) and fw::initial_state(layer, B): one product then applies the slow weights to
+/// all sequences, also in a streaming step of B streams (T = 1). RelativeAttention,
+/// JoinedAttention, LongTermLayer and SelfReferentialLayer take one sequence only.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;
@@ -60,6 +61,26 @@ concept Layer = Record<L> && std::copyable<L> && std::copyable<typename L::State
   { layer.initial_state() } -> std::same_as<typename L::State>;
   layer.forward(state, in, out, trace, pass);
   layer.backward(in, trace, in, out, grad);
+};
+
+/// The initial state of B = `sequences` concatenated sequences. Throws std::invalid_argument for a
+/// layer that takes one sequence only.
+template <Layer L> typename L::State initial_state(const L& layer, Index sequences) {
+  detail::check_size<Dynamic>(L::name, "sequences", sequences);
+  if constexpr (requires { layer.initial_state(sequences); }) {
+    return layer.initial_state(sequences);
+  } else {
+    if (sequences > 1 && !std::is_same_v<typename L::State, Nothing>)
+      detail::throw_invalid(
+          {L::name, ": ", std::to_string(sequences), " sequences, this layer takes one at a time"});
+    return layer.initial_state();
+  }
+}
+
+/// A layer that knows how many sequences a state is for.
+template <class L>
+concept CountsSequences = requires(const L& layer, const typename L::State& state) {
+  { layer.sequences(state) } -> std::same_as<Index>;
 };
 
 namespace detail {

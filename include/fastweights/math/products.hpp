@@ -4,17 +4,25 @@
 #include <algorithm>
 #include <complex>
 #include <fastweights/core/abi.hpp>
+#include <fastweights/kernels/simd/packed_product.hpp>
 #include <limits>
 #include <type_traits>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 // A matrix in memory or its transpose. One type stands for blocks, maps and transposes, so that
-// Eigen's product kernels are compiled once per scalar and not for every pair of these.
+// the product kernels are compiled once per scalar and not for every pair of these.
 template <class S, bool Transposed> struct InMemory {
+  using Scalar = std::remove_const_t<S>;
+  static constexpr bool is_transposed = Transposed;
   S* data;
   Eigen::Index stride;  // from one contiguous run of entries to the next
 
+  InMemory<S, !Transposed> transposed() const { return {data, stride}; }
   auto block(Eigen::Index i, Eigen::Index j, Eigen::Index rows, Eigen::Index cols) const {
     using Plain = Eigen::Matrix<std::remove_const_t<S>, Eigen::Dynamic, Eigen::Dynamic>;
     using Matrix = std::conditional_t<std::is_const_v<S>, const Plain, Plain>;
@@ -26,6 +34,13 @@ template <class S, bool Transposed> struct InMemory {
   }
 };
 
+template <class S> Factor<std::remove_const_t<S>> factor_of(const InMemory<S, false>& m) {
+  return {m.data, 1, m.stride};
+}
+template <class S> Factor<std::remove_const_t<S>> factor_of(const InMemory<S, true>& m) {
+  return {m.data, m.stride, 1};
+}
+
 // A single row is a matrix of columns of size 1, however Eigen stores it.
 template <class S, class X> auto in_memory(X& x) {
   if constexpr (std::remove_const_t<X>::IsRowMajor && X::RowsAtCompileTime != 1)
@@ -34,7 +49,8 @@ template <class S, class X> auto in_memory(X& x) {
     return InMemory<S, false>{x.data(), x.colStride()};
 }
 
-/// The largest block of a product: a rows×depth block times a depth×cols block.
+/// Products in other scalars than float and double, or by a BLAS behind Eigen (EIGEN_USE_BLAS), are
+/// cut into blocks: the largest is a rows×depth block times a depth×cols block.
 struct ProductBlocks {
   Eigen::Index rows, depth, cols;
 };
@@ -42,23 +58,69 @@ struct ProductBlocks {
 /// Eigen packs copies of both factors. For blocks of 128 and scalars of up to 8 bytes these copies
 /// are on the stack.
 inline constexpr ProductBlocks without_heap{128, 128, 128};
-/// Eigen may use the heap and, with OpenMP, its threads. It cuts a long sum at a depth that depends
+/// With OpenMP, Eigen::nbThreads() threads share a large product of several columns. Eigen may use
+/// the heap. It cuts a long sum at a depth that depends
 /// on the number of threads, of at least 100 entries; sums of 96 have the same bits for any number.
 inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(), 96,
                                            std::numeric_limits<Eigen::Index>::max()};
 
-// Not inline: a program that links fastweights::compiled does not compile Eigen's product kernels
-// again.
+// Whether products use the library's kernel.
+#ifdef EIGEN_USE_BLAS
+template <class S> inline constexpr bool has_packed_product = false;
+#else
+template <class S>
+inline constexpr bool has_packed_product = std::is_same_v<S, float> || std::is_same_v<S, double>;
+#endif
+
+// Calls f(first row, number of rows) for parts of the rows, in as many threads as Eigen would take.
+template <class F>
+void for_row_parts(Eigen::Index rows, [[maybe_unused]] Eigen::Index work, const F& f) {
+#ifdef _OPENMP
+  constexpr Eigen::Index height = 64, least = 1 << 20;
+  const int threads =
+      static_cast<int>(std::min<Eigen::Index>({omp_in_parallel() != 0 ? 1 : Eigen::nbThreads(),
+                                               work / least, (rows + height - 1) / height}));
+  if (threads > 1) {
+    const Eigen::Index panels = (rows + height - 1) / height;
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < threads; ++i) {
+      const Eigen::Index first = panels * i / threads * height;
+      f(first, std::min(rows, panels * (i + 1) / threads * height) - first);
+    }
+    return;
+  }
+#endif
+  f(Eigen::Index(0), rows);
+}
+
+/// The sizes of a product of a rows×depth and a depth×cols matrix. `adds`: C += A B, else C = A B.
+struct ProductSizes {
+  Eigen::Index rows, depth, cols;
+  bool adds;
+};
+
 template <class To, class A, class B>
-EIGEN_DONT_INLINE void add_product_by_blocks(To to, A a, B b, Eigen::Index rows, Eigen::Index depth,
-                                             Eigen::Index cols, const ProductBlocks& block) {
+void multiply_by_panels(To to, A a, B b, const ProductSizes& n, bool parallel) {
+  if constexpr (To::is_transposed)
+    return multiply_by_panels(to.transposed(), b.transposed(), a.transposed(),
+                              {n.cols, n.depth, n.rows, n.adds}, parallel);
+  else
+    for_row_parts(n.rows, parallel && n.cols > 1 ? n.rows * n.depth * n.cols : 0,
+                  [&](Eigen::Index first, Eigen::Index count) {
+                    multiply(factor_of(a).from(first, 0), factor_of(b), count, n.depth, n.cols,
+                             Target<typename To::Scalar>{to.data + first, to.stride, n.adds});
+                  });
+}
+
+template <class To, class A, class B>
+void add_product_by_blocks(To to, A a, B b, const ProductSizes& n, const ProductBlocks& block) {
   using Eigen::Index;
-  for (Index j = 0; j < cols;) {
-    const Index width = std::min(block.cols, cols - j);
-    for (Index k = 0; k < depth;) {
-      const Index inner = std::min(block.depth, depth - k);
-      for (Index i = 0; i < rows;) {
-        const Index height = std::min(block.rows, rows - i);
+  for (Index j = 0; j < n.cols;) {
+    const Index width = std::min(block.cols, n.cols - j);
+    for (Index k = 0; k < n.depth;) {
+      const Index inner = std::min(block.depth, n.depth - k);
+      for (Index i = 0; i < n.rows;) {
+        const Index height = std::min(block.rows, n.rows - i);
         to.block(i, j, height, width).noalias() +=
             a.block(i, k, height, inner) * b.block(k, j, inner, width);
         i += height;
@@ -69,26 +131,40 @@ EIGEN_DONT_INLINE void add_product_by_blocks(To to, A a, B b, Eigen::Index rows,
   }
 }
 
+// Not inline: a program that links fastweights::compiled does not compile the product kernels
+// again.
+template <class To, class A, class B>
+EIGEN_DONT_INLINE void multiply_in_memory(To to, A a, B b, const ProductSizes& n,
+                                          const ProductBlocks& block) {
+  if constexpr (has_packed_product<typename B::Scalar>)
+    // Eigen multiplies a transposed matrix by one column without a copy.
+    if (n.depth > 0 && (n.cols > 1 || factor_of(a).row == 1))
+      return multiply_by_panels(to, a, b, n, block.cols > without_heap.cols);
+  if (!n.adds) to.block(0, 0, n.rows, n.cols).setZero();
+  add_product_by_blocks(to, a, b, n, block);
+}
+
 /// to += a·b for matrices, maps and blocks with contiguous columns, or transposes of these. Does
 /// not allocate with the default `block`.
 template <class To, class A, class B>
 void add_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
   using S = typename A::Scalar;
-  add_product_by_blocks(in_memory<S>(to), in_memory<const S>(a), in_memory<const S>(b), a.rows(),
-                        a.cols(), b.cols(), block);
+  multiply_in_memory(in_memory<S>(to), in_memory<const S>(a), in_memory<const S>(b),
+                     {a.rows(), a.cols(), b.cols(), true}, block);
 }
 
 /// to = a·b, as add_product.
 template <class To, class A, class B>
 void set_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
-  to.setZero();
-  add_product(to, a, b, block);
+  using S = typename A::Scalar;
+  multiply_in_memory(in_memory<S>(to), in_memory<const S>(a), in_memory<const S>(b),
+                     {a.rows(), a.cols(), b.cols(), false}, block);
 }
 
-#define FASTWEIGHTS_PRODUCT(keyword, S, TransposedA, TransposedB)                                 \
-  keyword template void add_product_by_blocks(InMemory<S, false>, InMemory<const S, TransposedA>, \
-                                              InMemory<const S, TransposedB>, Eigen::Index,       \
-                                              Eigen::Index, Eigen::Index, const ProductBlocks&)
+#define FASTWEIGHTS_PRODUCT(keyword, S, TransposedA, TransposedB)                               \
+  keyword template void multiply_in_memory(InMemory<S, false>, InMemory<const S, TransposedA>,  \
+                                           InMemory<const S, TransposedB>, const ProductSizes&, \
+                                           const ProductBlocks&)
 /// Explicit instances, or with `extern` their declarations.
 #define FASTWEIGHTS_PRODUCTS(keyword, S)         \
   FASTWEIGHTS_PRODUCT(keyword, S, false, false); \

@@ -145,7 +145,7 @@ template <class S> class CompactMatrix {
     }
   }
 
-  // Many columns: the panel as a matrix of S, for Eigen's product.
+  // Many columns: the panel as a matrix of S.
   template <class T, class X, class Y>
   void multiply_converted(const Panel<T>& panel, const X& x, Y& y) const {
     const Index count = panel.end - panel.begin, row = panel.row + panel.begin;

@@ -3,10 +3,19 @@
 #include <cmath>
 #include <fastweights/core/finite.hpp>
 #include <fastweights/layers/parameters.hpp>
+#include <functional>
+#include <string_view>
+#include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// All are finite numbers.
+/// How AdamW treats a parameter. Without weight_decay it has none, whatever the options say.
+struct ParameterGroup {
+  double rate = 1;          ///< factor of the learning rate, at least 0; 0: the parameter stays
+  double weight_decay = 0;  ///< at least 0
+};
+
+/// All numbers are finite.
 struct AdamWOptions {
   double beta1 = 0.9;          ///< in [0, 1)
   double beta2 = 0.999;        ///< in [0, 1)
@@ -14,6 +23,10 @@ struct AdamWOptions {
   double weight_decay = 0.01;  ///< at least 0
   double clip = 0;             ///< upper limit for the norm of the whole gradient; 0: no clipping
   bool accept_zero_model = false;  ///< train a model whose weight matrices are all 0
+  /// The group of a parameter, by its path, such as "blocks.0.norm1.weight", and by what it is: a
+  /// vector (a bias, the weight of a norm) or a matrix. It replaces weight_decay. Without it all
+  /// matrices have weight_decay, and vectors none.
+  std::function<ParameterGroup(std::string_view path, bool is_vector)> group = {};
 };
 
 namespace detail {
@@ -54,6 +67,9 @@ template <class S> constexpr AdamWRange adamw_range() {
   return {static_cast<double>(Limits::min()), static_cast<double>(Limits::max())};
 }
 
+// The group of every parameter, or none without AdamWOptions::group. Throws for one out of range.
+std::vector<ParameterGroup> adamw_groups(const AdamWOptions& o, const Object& model, double rate,
+                                         const AdamWRange& range);
 void check_adamw_step(const AdamWOptions& o, long long steps, double rate, const AdamWRange& range);
 // Throws std::runtime_error, which names a parameter, unless the norm of `grad` is finite.
 void check_adamw_norm(double norm, const Object& grad, long long step);
@@ -80,6 +96,7 @@ double adamw_step(const AdamWModels& m, const AdamWOptions& o, long long& steps,
   check_same_shapes("AdamW", m.first, "model", m.model);
   check_same_shapes("AdamW", m.first, "grad", m.grad);
   if (steps == 0 && !o.accept_zero_model) check_initialised(m.model);
+  const std::vector<ParameterGroup> groups = adamw_groups(o, m.model, rate, adamw_range<S>());
   const double norm = gradient_norm<S>(m.grad);
   check_adamw_norm(norm, m.grad, steps + 1);
   const auto t = static_cast<double>(++steps);
@@ -87,14 +104,20 @@ double adamw_step(const AdamWModels& m, const AdamWOptions& o, long long& steps,
   const AdamWScale clipped = adamw_scale<S>(norm, o.clip);
   const S before = S(clipped.before);
   const double scale = clipped.within;
+  std::size_t at = 0;
   visit_parameters<S>(std::array{m.model, m.grad, m.first, m.second}, [&](const Leaf* leaves) {
+    const ParameterGroup group = groups.empty()
+                                     ? ParameterGroup{1, leaves[0].is_vector() ? 0 : o.weight_decay}
+                                     : groups[at++];
     auto p = leaves[0].entries<S>();
     const auto g = leaves[1].entries<S>() * before * before;
     auto first = leaves[2].entries<S>(), second = leaves[3].entries<S>();
     first = S(o.beta1) * first + S((1 - o.beta1) * scale) * g;
     second = S(o.beta2) * second + S((1 - o.beta2) * scale * scale) * g.square();
-    if (!leaves[0].is_vector()) p *= S(1 - rate * o.weight_decay);
-    p -= S(rate / bias1) * first / ((second * S(1 / bias2)).sqrt() + S(o.epsilon));
+    const double own_rate = rate * group.rate;
+    if (group.weight_decay > 0) p *= S(1 - own_rate * group.weight_decay);
+    if (own_rate > 0)
+      p -= S(own_rate / bias1) * first / ((second * S(1 / bias2)).sqrt() + S(o.epsilon));
   });
   return norm;
 }
@@ -112,10 +135,10 @@ template <Record Model> double gradient_norm(const Model& grad) {
 ///     m = β₁ m + (1 − β₁) g        v = β₂ v + (1 − β₂) g²
 ///     p ← p − r λ p − r (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)
 ///
-/// For vectors (biases, the weights of norms) λ is 0. A gradient whose squares would overflow is
+/// For vectors (biases, the weights of norms) λ is 0, unless AdamWOptions::group says otherwise; it
+/// also gives parameters learning rates of their own. A gradient whose squares would overflow is
 /// clipped to the norm √(largest number) / 2, which is 9e18 for float. The two moments are models
-/// themselves. To
-/// resume training, save `first`, `second` and the step count, as examples/char_lm.cpp does.
+/// themselves. To resume training, save and load both with io/training.hpp.
 /// Loshchilov, Hutter 2017, arXiv 1711.05101, algorithm 2 with λ scaled by the learning rate, as
 /// PyTorch does; clipping: Pascanu, Mikolov, Bengio 2012, arXiv 1211.5063, algorithm 1.
 template <Record Model> struct AdamW {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <fastweights/core/scratch.hpp>
 #include <fastweights/kernels/backward/chunk.hpp>
-#include <fastweights/kernels/backward/chunk_products.hpp>
+#include <fastweights/kernels/scan/matrix_pass.hpp>
 #include <fastweights/kernels/scan/panels.hpp>
+#include <fastweights/kernels/simd/register_products.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fastweights/kernels/backward/chunk_products.hpp>
+#include <fastweights/core/scratch.hpp>
+#include <fastweights/kernels/scan/matrix_pass.hpp>
+#include <fastweights/kernels/simd/register_products.hpp>
 
 /// \file
 /// The vectors of a chunk of tokens, in two layouts: one after another (ChunkRows), and transposed,

@@ -62,7 +62,6 @@ template <class Column, class S> class EightBitFlush {
       const Index j = from + Index(k);
       c[k] = before(j);
       c[k].scale(w_.decays == nullptr ? w_.decay : w_.decays[j]);
-      if (w_.errors != nullptr) c[k].add(Column::load(errors(j)));
     }
     for (Index i = 0; i < w_.count; ++i) {
       const Column u = Column::load(w_.updates(i) + first_);
@@ -118,7 +117,6 @@ template <class Column, class S> class EightBitFlush {
         halves[i] = static_cast<std::int8_t>(halves[i] | (all[i] & 15) << 4 * k);
       }
       put(numbers, W_.numbers + first_ + j * W_.stride);
-      if (w_.errors != nullptr) store_errors(columns[k], all, j);
     }
     put(halves, remainders(from));
   }
@@ -132,24 +130,14 @@ template <class Column, class S> class EightBitFlush {
   EIGEN_ALWAYS_INLINE Integers rounded(Column c) const {
     Numbers x;
     c.scale(inverses_);
-    clamp(c, S(-2040), S(2039));  // for NaN, which is no integer
+    clamp(c, S(-2040), S(2039));  // infinity
     c.store(x.data());
     Integers all;
-    for (std::size_t i = 0; i < x.size(); ++i) all[i] = static_cast<int>(x[i] + S(2048.5)) - 2048;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      all[i] = static_cast<int>((x[i] == x[i] ? x[i] : S(0)) + S(2048.5)) - 2048;
     return all;
   }
-  // What the 12 bits round off.
-  EIGEN_ALWAYS_INLINE void store_errors(Column c, const Integers& stored, Index j) const {
-    Numbers x;
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = S(stored[i]) / 16;
-    Column kept = Column::load(x.data());
-    kept.scale(scales_);
-    c.subtract(kept);
-    store_after(c, errors(j), skipped_);
-  }
-
   std::int8_t* remainders(Index j) const { return W_.remainders + first_ + j / 2 * W_.stride; }
-  S* errors(Index j) const { return w_.errors + first_ + j * W_.stride; }
 
   const EightBitMatrix<S>& W_;
   const PendingWrites<S>& w_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/simd/packet.hpp>
+#include <fastweights/kernels/simd/register_products.hpp>
 
 /// \file
 /// One pass over a panel, which is some rows of a matrix W. It applies the pending rank-1 updates
@@ -9,11 +9,6 @@
 /// are broadcast: no product with W is summed across lanes.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
-
-/// N objects, a power of 2, as a binary tree. Compilers keep it in registers more reliably than an
-/// array.
-template <class T, int N> struct Group { Group<T, N / 2> first, second; };
-template <class T> struct Group<T, 1> { T only; };
 
 /// Vectors with an entry for every column.
 template <class S, int N> using Vectors = Group<const S*, N>;

@@ -115,7 +115,7 @@ template <class S, Index N> struct Rows<S, 1, N> {
   EIGEN_ALWAYS_INLINE S sum() const { return Eigen::internal::predux(packet); }
 };
 
-/// x ← min(max(x, low), high). With SSE and AVX, NaN becomes `low`.
+/// x ← min(max(x, low), high). NaN may become any of these or stay.
 template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void clamp(Rows<S, R, N>& x, S low, S high) {
   if constexpr (R > 1) {
     clamp(x.upper, low, high);

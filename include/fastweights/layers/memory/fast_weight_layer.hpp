@@ -112,6 +112,10 @@ struct FastWeightLayer {
   void check_state(const State& state) const {
     detail::check_heads(name, state.heads, heads * sequences(state), memory);
   }
+  /// B of a state.
+  Index sequences(const State& state) const {
+    return detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
+  }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
@@ -195,10 +199,6 @@ struct FastWeightLayer {
   // The rows of a key before the feature map.
   static Index key_size(const FastWeightOptions& o, const M& m) {
     return o.d_key != 0 ? o.d_key : key_rows(m);
-  }
-
-  Index sequences(const State& state) const {
-    return detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
   }
 
   MemberExtent out_size() const {

@@ -28,12 +28,13 @@ struct SummedHeadsOptions {
 /// form all writes precede all reads. Other inputs of a memory (β, α) are computed as in
 /// FastWeightLayer, which has an output projection for each head.
 ///
-/// Shapes: x, y d_model×T, W_P d_model×d_v. Cost per token: 2 d_model times the rows of all
-/// projections, plus H steps of the memory; the full form reads twice. In the full form a call must
-/// contain the whole sequence: a split changes the result. Throws std::invalid_argument when a size
-/// does not fit, for the full form of a memory without write_vjp and read_vjp, or for a delta rule
-/// whose keys nothing normalises, unless `allow_unstable` is set.
-/// Katharopoulos et al. 2020, arXiv 2006.16236, eq. 5–8 with φ = id, without the denominator.
+/// Shapes: x, y d_model×T, or d_model×BT for B concatenated sequences, W_P d_model×d_v. Cost per
+/// token: 2 d_model times the rows of all projections, plus H steps of the memory; the full form
+/// reads twice. In the full form a call must contain the whole sequence: a split changes the
+/// result. Throws std::invalid_argument when a size does not fit, for the full form of a memory
+/// without write_vjp and read_vjp, or for a delta rule whose keys nothing normalises, unless
+/// `allow_unstable` is set. Katharopoulos et al. 2020, arXiv 2006.16236, eq. 5–8 with φ = id,
+/// without the denominator.
 template <Memory M> struct SummedHeads {
   using Scalar = typename M::Scalar;
   using Signature = typename M::Signature;
@@ -61,15 +62,16 @@ template <Memory M> struct SummedHeads {
       fw::names("write", "read", "output", "memory", "heads", "causal", "parallel");
 
   struct State {
-    std::vector<StateOf<M>> heads;
+    std::vector<StateOf<M>> heads;  ///< one per head of the first sequence, then of the second, …
     static constexpr auto names = fw::names("heads");
   };
   struct Trace {
     Writes write;
     Reads read;
     Matrix out, sum;                          ///< the heads' outputs and their sum
-    std::vector<Checkpoints<M>> checkpoints;  ///< one per head
+    std::vector<Checkpoints<M>> checkpoints;  ///< in the order of the states
     std::vector<StateOf<M>> final_states;     ///< the states that the full form reads
+    Index sequences = 1;                      ///< B of the last pass
     Index trained = 0;   ///< tokens of the last pass if it was a train pass, else 0
     Matrix dsum, zeros;  ///< backward's buffers
     std::vector<StateOf<M>> dstate;
@@ -80,24 +82,35 @@ template <Memory M> struct SummedHeads {
 
   Index inputs() const { return output.outputs(); }
   Index outputs() const { return output.outputs(); }
-  State initial_state() const {
-    return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads), fw::initial_state(memory))};
+  /// The state of `sequences` concatenated sequences.
+  State initial_state(Index sequences = 1) const {
+    detail::check_size<Dynamic>(name, "sequences", sequences);
+    return {std::vector<StateOf<M>>(static_cast<std::size_t>(heads * sequences),
+                                    fw::initial_state(memory))};
   }
   void check_state(const State& state) const {
-    detail::check_heads(name, state.heads, heads, memory);
+    detail::check_heads(name, state.heads, heads * sequences(state), memory);
+  }
+  /// B of a state.
+  Index sequences(const State& state) const {
+    return detail::sequence_count(static_cast<Index>(state.heads.size()), heads);
   }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     check_state(state);
+    const Index sequences = detail::check_sequences(name, this->sequences(state), x.cols());
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, key_rows(), IdentityMap{}, x);
     trace.read.forward(read, signature.read(), heads, key_rows(), IdentityMap{}, x);
     trace.out.resize(heads * value_rows(), x.cols());
     trace.trained = 0;
-    trace.checkpoints.resize(static_cast<std::size_t>(heads));
-    for_each_head(heads, parallel, [&](Index h) { run_head(state, trace, h, pass); });
+    trace.sequences = sequences;
+    trace.checkpoints.resize(state.heads.size());
+    for_each_state(sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
+      run_head(state.heads[i], trace, slice, i, pass);
+    });
     trace.sum = trace.out.topRows(value_rows());
     for (Index h = 1; h < heads; ++h)
       trace.sum += trace.out.middleRows(h * value_rows(), value_rows());
@@ -120,11 +133,11 @@ template <Memory M> struct SummedHeads {
     // A copy of a state sets the size and reuses the storage.
     trace.dstate.assign(states, trace.checkpoints[0].states[0]);
     if (!causal) trace.zeros.setZero(value_rows(), x.cols());
-    for_each_head(heads, parallel, [&](Index h) {
-      auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? h : 0)];
+    for_each_state(trace.sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
+      auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? slice.head : 0)];
       set_zero(dstate);
-      if (!causal) read_backward(trace, h, dstate);
-      head_backward(trace, h, causal ? trace.dsum : trace.zeros, dstate);
+      if (!causal) read_backward(trace, slice, i, dstate);
+      head_backward(trace, slice, i, causal ? trace.dsum : trace.zeros, dstate);
     });
     dx.setZero();
     const auto signature = memory.signature();
@@ -169,53 +182,59 @@ template <Memory M> struct SummedHeads {
   Index key_rows() const { return rows(memory.signature().read()); }
   Index value_rows() const { return rows(memory.signature().out()); }
 
-  OutSequence<M> head_output(Trace& trace, Index h) const {
-    return {member_t<OutSequence<M>, 0>(trace.out.data() + h * value_rows(), value_rows(),
-                                        trace.out.cols(), trace.out.rows())};
-  }
-  static OutGradSequence<M> gradient_view(const Matrix& dout) {
-    return {member_t<OutGradSequence<M>, 0>(dout)};
+  // Calls f(head of a sequence, index of its state), with the sequences of a head in order.
+  template <class F> void for_each_state(Index sequences, const F& f) const {
+    for_each_head(heads, parallel, [&](Index h) {
+      for (Index b = 0; b < sequences; ++b)
+        f(detail::HeadSlice{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
+    });
   }
 
-  void run_head(State& state, Trace& trace, Index h, Pass pass) const {
-    const auto i = static_cast<std::size_t>(h);
+  // The gradient of the heads' outputs in one sequence, the same for all heads.
+  OutGradSequence<M> gradient_of(const Matrix& dout, const detail::HeadSlice& slice) const {
+    return {detail::slice_of<member_t<OutGradSequence<M>, 0>>(
+        dout, value_rows(), {0, slice.sequence, slice.sequences})};
+  }
+
+  void run_head(StateOf<M>& state, Trace& trace, const detail::HeadSlice& slice, std::size_t i,
+                Pass pass) const {
     const auto signature = memory.signature();
-    const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), {h});
-    const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), {h});
-    const auto out = head_output(trace, h);
+    const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), slice);
+    const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), slice);
+    const OutSequence<M> out{
+        detail::slice_of<member_t<OutSequence<M>, 0>>(trace.out, value_rows(), slice)};
     if constexpr (Differentiable<M>)
-      if (pass == Pass::train)
-        fw::scan(memory, state.heads[i], inputs, queries, out, trace.checkpoints[i]);
-    if (pass == Pass::infer || !Differentiable<M>)
-      fw::scan(memory, state.heads[i], inputs, queries, out);
+      if (pass == Pass::train) fw::scan(memory, state, inputs, queries, out, trace.checkpoints[i]);
+    if (pass == Pass::infer || !Differentiable<M>) fw::scan(memory, state, inputs, queries, out);
     if constexpr (has_full_form)
       for (Index t = 0; !causal && t < detail::steps_of(queries, signature.read()); ++t)
-        memory.read(std::as_const(state.heads[i]),
+        memory.read(std::as_const(state),
                     detail::token_at<ReadToken<M>>(queries, signature.read(), t),
                     detail::token_at<OutToken<M>>(out, signature.out(), t));
   }
 
-  void head_backward(Trace& trace, Index h, const Matrix& dout, StateOf<M>& dstate) const {
+  void head_backward(Trace& trace, const detail::HeadSlice& slice, std::size_t i,
+                     const Matrix& dout, StateOf<M>& dstate) const {
     const auto signature = memory.signature();
-    fw::backward(memory, trace.checkpoints[static_cast<std::size_t>(h)],
-                 trace.write.template sequence<WriteSequence<M>>(signature.write(), {h}),
-                 trace.read.template sequence<ReadSequence<M>>(signature.read(), {h}),
-                 gradient_view(dout), dstate,
-                 trace.write.template gradient<WriteGradSequence<M>>(signature.write(), {h}),
-                 trace.read.template gradient<ReadGradSequence<M>>(signature.read(), {h}));
+    fw::backward(memory, trace.checkpoints[i],
+                 trace.write.template sequence<WriteSequence<M>>(signature.write(), slice),
+                 trace.read.template sequence<ReadSequence<M>>(signature.read(), slice),
+                 gradient_of(dout, slice), dstate,
+                 trace.write.template gradient<WriteGradSequence<M>>(signature.write(), slice),
+                 trace.read.template gradient<ReadGradSequence<M>>(signature.read(), slice));
   }
 
   // The backward pass of the reads in the full form, all of the final state.
-  void read_backward(Trace& trace, Index h, StateOf<M>& dstate) const {
+  void read_backward(Trace& trace, const detail::HeadSlice& slice, std::size_t i,
+                     StateOf<M>& dstate) const {
     if constexpr (has_full_form) {
       const auto sizes = memory.signature().read();
       const auto out = memory.signature().out();
-      const auto queries = trace.read.template sequence<ReadSequence<M>>(sizes, {h});
-      const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(sizes, {h});
+      const auto queries = trace.read.template sequence<ReadSequence<M>>(sizes, slice);
+      const auto dqueries = trace.read.template gradient<ReadGradSequence<M>>(sizes, slice);
       for (Index t = 0; t < detail::steps_of(queries, sizes); ++t)
-        memory.read_vjp(trace.final_states[static_cast<std::size_t>(h)],
-                        detail::token_at<ReadToken<M>>(queries, sizes, t),
-                        detail::token_at<OutGradToken<M>>(gradient_view(trace.dsum), out, t),
+        memory.read_vjp(trace.final_states[i], detail::token_at<ReadToken<M>>(queries, sizes, t),
+                        detail::token_at<OutGradToken<M>>(gradient_of(trace.dsum, slice), out, t),
                         dstate, detail::token_at<ReadGradToken<M>>(dqueries, sizes, t));
     }
   }

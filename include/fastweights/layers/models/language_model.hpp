@@ -11,9 +11,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     x₀ = embedding(ids)     x_l = block_l(x_{l−1})     logits = head(norm(x_L))
 ///
-/// Shapes: ids T, logits symbols×T. forward on one token continues from the state, in constant
-/// memory if the states of the blocks have constant size. Throws std::invalid_argument when a size
-/// does not fit or a symbol is out of range.
+/// Shapes: ids T, logits symbols×T, or BT for B concatenated sequences. forward on one token of
+/// each continues from the state, in constant memory if the states of the blocks have constant
+/// size. Throws std::invalid_argument when a size does not fit or a symbol is out of range.
 template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   using Scalar = typename Block::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
@@ -47,16 +47,25 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
         head(block.outputs(), symbols) {}
 
   Index symbols() const { return embedding.symbols(); }
-  State initial_state() const {
-    State state{{}, norm.initial_state()};
-    for (const Block& block : blocks) state.blocks.push_back(block.initial_state());
+  /// The state of `sequences` concatenated sequences.
+  State initial_state(Index sequences = 1) const {
+    State state{{}, fw::initial_state(norm, sequences)};
+    for (const Block& block : blocks) state.blocks.push_back(fw::initial_state(block, sequences));
     return state;
   }
   void check_state(const State& state) const {
     if (state.blocks.size() != blocks.size())
       detail::throw_mismatch(name, "the state", static_cast<Index>(state.blocks.size()), "blocks",
                              static_cast<Index>(blocks.size()), "the model");
-    for (std::size_t i = 0; i < blocks.size(); ++i) fw::check_state(blocks[i], state.blocks[i]);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      fw::check_state(blocks[i], state.blocks[i]);
+      if constexpr (CountsSequences<Block>)
+        if (const Index given = blocks[i].sequences(state.blocks[i]),
+            first = blocks[0].sequences(state.blocks[0]);
+            given != first)
+          detail::throw_mismatch(name, "block " + std::to_string(i) + " of the state", given,
+                                 "sequences", first, "block 0");
+    }
     fw::check_state(norm, state.norm);
   }
 

@@ -8,8 +8,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     h = x + mixer(norm1(x))        y = h + ffn(norm2(h))
 ///
-/// for any layers of the same width. Only the mixer combines tokens. Throws
-/// std::invalid_argument when a size does not fit. Xiong et al. 2020, arXiv 2002.04745, table 1.
+/// for any layers of the same width. Only the mixer combines tokens. Shapes: x, y d×T, or d×BT for
+/// B concatenated sequences. Throws std::invalid_argument when a size does not fit. Xiong et al.
+/// 2020, arXiv 2002.04745, table 1.
 template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   using Norm = NormLayer;
   using Scalar = typename Mixer::Scalar;
@@ -56,15 +57,23 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
 
   Index inputs() const { return mixer.inputs(); }
   Index outputs() const { return mixer.inputs(); }
-  State initial_state() const {
-    return {norm1.initial_state(), mixer.initial_state(), norm2.initial_state(),
-            ffn.initial_state()};
+  /// The state of `sequences` concatenated sequences.
+  State initial_state(Index sequences = 1) const {
+    return {fw::initial_state(norm1, sequences), fw::initial_state(mixer, sequences),
+            fw::initial_state(norm2, sequences), fw::initial_state(ffn, sequences)};
   }
   void check_state(const State& state) const {
     fw::check_state(norm1, state.norm1);
     fw::check_state(mixer, state.mixer);
     fw::check_state(norm2, state.norm2);
     fw::check_state(ffn, state.ffn);
+  }
+  /// B of a state.
+  Index sequences(const State& state) const requires CountsSequences<Mixer> {
+    if constexpr (CountsSequences<Mixer>)  // clang 14 instantiates it for any mixer
+      return mixer.sequences(state.mixer);
+    else
+      return 1;
   }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,

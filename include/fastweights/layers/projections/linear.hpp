@@ -43,28 +43,30 @@ template <class S> struct Linear {
 
   void forward(State&, Input<S> x, Output<S> y, Trace&, Pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
-    if (bias.size() > 0)
-      y.colwise() = bias;  // the product adds to y, which saves one pass
-    else
-      y.setZero();
-    // Partial sums of 32 products have smaller rounding errors than one long sum, and give the same
-    // bits for one token as for many.
-    detail::ProductBlocks sums = detail::all_at_once;
-    sums.depth = 32;
-    detail::add_product(y, weight, x, sums);
+    if (bias.size() > 0) {
+      y.colwise() = bias;
+      detail::add_product(y, weight, x, detail::all_at_once);
+    } else {
+      detail::set_product(y, weight, x, detail::all_at_once);
+    }
   }
 
   void backward(Input<S> x, Trace&, Input<S> dy, Output<S> dx, Linear& grad) const {
     detail::check_backward(*this, x, x.cols(), dy, dx, grad);
-    dx.setZero();
-    add_backward(x, dy, dx, grad);
+    add_gradient(x, dy, grad);
+    detail::set_product(dx, weight.transpose(), dy, detail::all_at_once);
   }
 
   /// As backward, but adds to dx, for several projections of the same x.
   void add_backward(const Input<S>& x, const Input<S>& dy, Output<S>& dx, Linear& grad) const {
+    add_gradient(x, dy, grad);
+    detail::add_product(dx, weight.transpose(), dy, detail::all_at_once);
+  }
+
+ private:
+  void add_gradient(const Input<S>& x, const Input<S>& dy, Linear& grad) const {
     detail::add_product(grad.weight, dy, x.transpose(), detail::all_at_once);
     if (bias.size() > 0) grad.bias += dy.rowwise().sum();
-    detail::add_product(dx, weight.transpose(), dy, detail::all_at_once);
   }
 };
 

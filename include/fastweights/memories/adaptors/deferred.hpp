@@ -96,7 +96,8 @@ concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_sta
 /// Eigen::half, in half the memory of float; all other numbers are M's Scalar. W is rounded to
 /// nearest only when it is written, so that a larger N has smaller errors. half has 3 bits more
 /// than bfloat16, but no entries beyond 65504. With std::int8_t, W has 8 bits and one scale per
-/// row, and 4 bits more in `remainders` for what they round off: 3/8 of float's memory. For
+/// row, and 4 bits more in `remainders` for what they round off: 3/8 of float's memory. This is not
+/// for rules with a CompensatedSum, whose rounding errors alone are a matrix in float. For
 /// inference only: it has no backward, train M instead.
 ///
 /// With R > 0 the last R tokens can be taken back at any time: see fw::roll_back. When N + R tokens
@@ -125,6 +126,10 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
           std::is_same_v<Stored, Eigen::bfloat16> || std::is_same_v<Stored, Eigen::half> ||
           std::is_same_v<Stored, std::int8_t>,
       "Deferred: W is stored as float, double, Eigen::bfloat16, Eigen::half or std::int8_t");
+  static_assert(
+      !std::is_same_v<Stored, std::int8_t> ||
+          member_count<typename detail::SumOf<typename M::template State<Extents>>::type> == 0,
+      "Deferred: std::int8_t is for rules without compensated sums; give the rule PlainSum");
 
  private:
   using S = Scalar;

@@ -71,11 +71,7 @@ template <class S> struct Product final : Operation<S> {
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     if (const auto* compact = run.compact_weight()) return compact->multiply(run.in(), y);
-    y.setZero();
-    // In blocks of sums that stay in the cache.
-    fw::detail::ProductBlocks sums = fw::detail::all_at_once;
-    sums.depth = 256;
-    fw::detail::add_product(y, run.weight(), run.in(), sums);
+    fw::detail::set_product(y, run.weight(), run.in(), fw::detail::all_at_once);
   }
   void backward(const Backward<S>& run) const override {
     auto dx = run.din();

@@ -38,6 +38,26 @@ FASTWEIGHTS_INLINE void check_adamw_step(const AdamWOptions& o, long long steps,
     throw_invalid({"AdamW: steps is ", std::to_string(steps), ", expected at least 0"});
 }
 
+FASTWEIGHTS_INLINE std::vector<ParameterGroup> adamw_groups(const AdamWOptions& o,
+                                                            const Object& model, double rate,
+                                                            const AdamWRange& range) {
+  std::vector<ParameterGroup> groups;
+  if (!o.group) return groups;
+  constexpr const char* from_0 = "a finite number of at least 0";
+  visit_leaves(&model, 1, [&](const Leaf* leaf, const LeafPath& path) {
+    if (!leaf->is_array) return;
+    const ParameterGroup group = o.group(path.text(), leaf->is_vector());
+    const std::string which = "the group of " + path.text() + ": ";
+    const double own_rate = rate * group.rate;
+    check_adamw((which + "rate").c_str(), group.rate,
+                group.rate >= 0 && own_rate / (1 - o.beta1) <= range.largest, from_0);
+    check_adamw((which + "weight_decay").c_str(), group.weight_decay,
+                group.weight_decay >= 0 && own_rate * group.weight_decay <= range.largest, from_0);
+    groups.push_back(group);
+  });
+  return groups;
+}
+
 FASTWEIGHTS_INLINE void check_adamw_norm(double norm, const Object& grad, long long step) {
   if (is_finite(norm)) return;
   std::string reason = "it overflows";

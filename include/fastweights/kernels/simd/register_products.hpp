@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/scratch.hpp>
-#include <fastweights/kernels/scan/matrix_pass.hpp>
+#include <fastweights/kernels/simd/packet.hpp>
 #include <type_traits>
 
 /// \file
@@ -9,6 +9,13 @@
 /// N>; a Column is some rows of one column.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// N objects as a binary tree. Compilers keep it in registers more reliably than an array.
+template <class T, int N> struct Group {
+  Group<T, N / 2> first;
+  Group<T, N - N / 2> second;
+};
+template <class T> struct Group<T, 1> { T only; };
 
 /// Calls f(part, i) for the N parts of a group.
 template <class Column, int N, class F>
@@ -23,14 +30,16 @@ EIGEN_ALWAYS_INLINE void for_parts(Group<Column, N>& x, const F& f, Index i = 0)
 
 template <class Column, class S, int N>
 EIGEN_ALWAYS_INLINE void load(Group<Column, N>& x, const S* from, Index stride) {
-  for_parts(x, [=](Column& part, Index i) { part = Column::load(from + i * stride); });
+  for_parts(x, [=](Column& part, Index i)
+                   FASTWEIGHTS_INLINE_LAMBDA { part = Column::load(from + i * stride); });
 }
 template <class Column, class S, int N>
 EIGEN_ALWAYS_INLINE void store(Group<Column, N>& x, S* to, Index stride) {
-  for_parts(x, [=](const Column& part, Index i) { part.store(to + i * stride); });
+  for_parts(x, [=](const Column& part, Index i)
+                   FASTWEIGHTS_INLINE_LAMBDA { part.store(to + i * stride); });
 }
 template <class S, class Column, int N> EIGEN_ALWAYS_INLINE void set_zero(Group<Column, N>& x) {
-  for_parts(x, [](Column& part, Index) { part = Column::all(S(0)); });
+  for_parts(x, [](Column& part, Index) FASTWEIGHTS_INLINE_LAMBDA { part = Column::all(S(0)); });
 }
 
 /// Keeps x in registers. Otherwise GCC loads it from memory for every use, and loads are the
@@ -68,7 +77,8 @@ EIGEN_ALWAYS_INLINE void add_product(Group<Column, N>& sums, LeftFactor<S> a, Ri
   for (Index i = 0; i < depth; ++i, a.data += a.stride, b.data += b.row) {
     Column column = Column::load(a.data);
     keep_in_registers(column);
-    for_parts(sums, [=](Column& sum, Index j) { sum.add(column, b.data[j * b.column]); });
+    for_parts(sums, [=](Column& sum, Index j)
+                        FASTWEIGHTS_INLINE_LAMBDA { sum.add(column, b.data[j * b.column]); });
   }
 }
 
