@@ -85,6 +85,19 @@ concept CountsSequences = requires(const L& layer, const typename L::State& stat
 
 namespace detail {
 
+// B of a part's state. A function of its own, because clang 14 instantiates the members of a layer
+// around a part that does not count sequences.
+template <Layer L> Index sequences_of(const L& layer, const typename L::State& state) {
+  if constexpr (CountsSequences<L>)
+    return layer.sequences(state);
+  else
+    return 1;
+}
+
+}  // namespace detail
+
+namespace detail {
+
 template <class View>
 void check_extent(std::string_view layer, std::string_view argument, const View& view, Index rows,
                   Index columns) {

@@ -3,14 +3,11 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <complex>
+#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/abi.hpp>
 #include <fastweights/kernels/simd/packed_product.hpp>
 #include <limits>
 #include <type_traits>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -73,24 +70,15 @@ inline constexpr bool has_packed_product = std::is_same_v<S, float> || std::is_s
 #endif
 
 // Calls f(first row, number of rows) for parts of the rows, in as many threads as Eigen would take.
-template <class F>
-void for_row_parts(Eigen::Index rows, [[maybe_unused]] Eigen::Index work, const F& f) {
-#ifdef _OPENMP
+template <class F> void for_row_parts(Eigen::Index rows, Eigen::Index work, const F& f) {
   constexpr Eigen::Index height = 64, least = 1 << 20;
-  const int threads =
-      static_cast<int>(std::min<Eigen::Index>({omp_in_parallel() != 0 ? 1 : Eigen::nbThreads(),
-                                               work / least, (rows + height - 1) / height}));
-  if (threads > 1) {
-    const Eigen::Index panels = (rows + height - 1) / height;
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < threads; ++i) {
-      const Eigen::Index first = panels * i / threads * height;
-      f(first, std::min(rows, panels * (i + 1) / threads * height) - first);
-    }
-    return;
-  }
-#endif
-  f(Eigen::Index(0), rows);
+  const Eigen::Index panels = (rows + height - 1) / height;
+  const Eigen::Index threads = std::min<Eigen::Index>({Eigen::nbThreads(), work / least, panels});
+  if (threads <= 1) return f(Eigen::Index(0), rows);
+  for_each_head(threads, true, [&](Eigen::Index i) {
+    const Eigen::Index first = panels * i / threads * height;
+    f(first, std::min(rows, panels * (i + 1) / threads * height) - first);
+  });
 }
 
 /// The sizes of a product of a rows×depth and a depth×cols matrix. `adds`: C += A B, else C = A B.

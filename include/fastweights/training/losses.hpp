@@ -34,8 +34,8 @@ auto token_cross_entropy(const Logits& logits, Index target, Softmax&& softmax) 
 /// Which tokens count in a loss, and how much.
 struct LossOptions {
   std::optional<int> ignore_index = {};  ///< tokens with this target do not count
-  std::span<const double> weights =
-      {};  ///< one per token, at least 0, such as a mask; empty: all 1
+  /// One per token, at least 0, such as a mask. Empty: all 1.
+  std::span<const double> weights = {};
   /// What the sum is divided by, above 0; 0: the sum of the weights that count. For a part of a
   /// batch: that sum over the whole batch.
   double divisor = 0;
@@ -68,9 +68,7 @@ inline double check_cross_entropy(Symbols targets, Index symbols, const LossOpti
       throw_invalid({"cross_entropy: weight ", std::to_string(t), " is ", number(weight),
                      ", expected a finite number of at least 0"});
     if (o.ignore_index == targets[t]) continue;
-    if (targets[t] < 0 || targets[t] >= symbols)
-      throw_invalid({"cross_entropy: token ", std::to_string(t), " is ", std::to_string(targets[t]),
-                     ", expected 0 to ", std::to_string(symbols - 1)});
+    check_symbol("cross_entropy", t, targets[t], symbols);
     sum += weight;
     most = std::max(most, weight);
   }

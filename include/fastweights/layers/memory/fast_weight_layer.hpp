@@ -211,31 +211,26 @@ struct FastWeightLayer {
     return {detail::slice_of<member_t<SequenceRecord, 0>>(stack, out_size().rows, slice)};
   }
 
-  // Calls f(head of a sequence, index of its state), with the sequences of a head in order.
-  template <class F> void for_each_state(Index sequences, const F& f) const {
-    for_each_head(heads, parallel, [&](Index h) {
-      for (Index b = 0; b < sequences; ++b)
-        f(detail::HeadSlice{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
-    });
-  }
-
   void scan_heads(State& state, Trace& trace, Pass pass) const {
     const auto signature = memory.signature();
     trace.checkpoints.resize(state.heads.size());
-    for_each_state(trace.sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
-      const auto inputs = trace.write.template sequence<WriteSequence<M>>(signature.write(), slice);
-      const auto queries = trace.read.template sequence<ReadSequence<M>>(signature.read(), slice);
-      const auto out = outputs_of<OutSequence<M>>(trace.out, slice);
-      if constexpr (KeepsSlowWeights<M>)
-        state.heads[i].slow = slow[static_cast<std::size_t>(slice.head)];
-      if constexpr (Differentiable<M>) {
-        if (pass == Pass::train) {
-          fw::scan(memory, state.heads[i], inputs, queries, out, trace.checkpoints[i]);
-          return;
-        }
-      }
-      fw::scan(memory, state.heads[i], inputs, queries, out);
-    });
+    detail::for_each_slice(
+        heads, trace.sequences, parallel, [&](const detail::HeadSlice& slice, std::size_t i) {
+          const auto inputs =
+              trace.write.template sequence<WriteSequence<M>>(signature.write(), slice);
+          const auto queries =
+              trace.read.template sequence<ReadSequence<M>>(signature.read(), slice);
+          const auto out = outputs_of<OutSequence<M>>(trace.out, slice);
+          if constexpr (KeepsSlowWeights<M>)
+            state.heads[i].slow = slow[static_cast<std::size_t>(slice.head)];
+          if constexpr (Differentiable<M>) {
+            if (pass == Pass::train) {
+              fw::scan(memory, state.heads[i], inputs, queries, out, trace.checkpoints[i]);
+              return;
+            }
+          }
+          fw::scan(memory, state.heads[i], inputs, queries, out);
+        });
   }
 
   void heads_backward(Trace& trace, [[maybe_unused]] FastWeightLayer& grad) const {
@@ -245,18 +240,20 @@ struct FastWeightLayer {
     const auto states = static_cast<std::size_t>(parallel ? heads : 1);
     // A copy of a state sets the size and reuses the storage.
     trace.dstate.assign(states, trace.checkpoints[0].states[0]);
-    for_each_state(trace.sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
-      const auto h = static_cast<std::size_t>(slice.head);
-      auto& dstate = trace.dstate[parallel ? h : 0];
-      set_zero(dstate);
-      fw::backward(memory, trace.checkpoints[i],
-                   trace.write.template sequence<WriteSequence<M>>(signature.write(), slice),
-                   trace.read.template sequence<ReadSequence<M>>(signature.read(), slice),
-                   outputs_of<OutGradSequence<M>>(trace.dout, slice), dstate,
-                   trace.write.template gradient<WriteGradSequence<M>>(signature.write(), slice),
-                   trace.read.template gradient<ReadGradSequence<M>>(signature.read(), slice));
-      if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[h], dstate.slow);
-    });
+    detail::for_each_slice(
+        heads, trace.sequences, parallel, [&](const detail::HeadSlice& slice, std::size_t i) {
+          const auto h = static_cast<std::size_t>(slice.head);
+          auto& dstate = trace.dstate[parallel ? h : 0];
+          set_zero(dstate);
+          fw::backward(
+              memory, trace.checkpoints[i],
+              trace.write.template sequence<WriteSequence<M>>(signature.write(), slice),
+              trace.read.template sequence<ReadSequence<M>>(signature.read(), slice),
+              outputs_of<OutGradSequence<M>>(trace.dout, slice), dstate,
+              trace.write.template gradient<WriteGradSequence<M>>(signature.write(), slice),
+              trace.read.template gradient<ReadGradSequence<M>>(signature.read(), slice));
+          if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[h], dstate.slow);
+        });
   }
 
   // The norm treats every head of every token as one token.

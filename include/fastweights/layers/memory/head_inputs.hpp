@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
@@ -63,6 +64,15 @@ struct HeadSlice {
   Index sequence = 0;
   Index sequences = 1;
 };
+/// Calls f(slice, index of its state) for every head of every sequence, with the sequences of a
+/// head in order and heads in parallel if `parallel` is set. States are in the order of the
+/// sequences.
+template <class F> void for_each_slice(Index heads, Index sequences, bool parallel, const F& f) {
+  for_each_head(heads, parallel, [&](Index h) {
+    for (Index b = 0; b < sequences; ++b)
+      f(HeadSlice{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
+  });
+}
 /// The slice's block of `stacked`, in which each head has `rows` rows.
 template <class View, class Storage>
 View slice_of(Storage& stacked, Index rows, const HeadSlice& slice) {

@@ -108,9 +108,10 @@ template <Memory M> struct SummedHeads {
     trace.trained = 0;
     trace.sequences = sequences;
     trace.checkpoints.resize(state.heads.size());
-    for_each_state(sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
-      run_head(state.heads[i], trace, slice, i, pass);
-    });
+    detail::for_each_slice(heads, sequences, parallel,
+                           [&](const detail::HeadSlice& slice, std::size_t i) {
+                             run_head(state.heads[i], trace, slice, i, pass);
+                           });
     trace.sum = trace.out.topRows(value_rows());
     for (Index h = 1; h < heads; ++h)
       trace.sum += trace.out.middleRows(h * value_rows(), value_rows());
@@ -133,12 +134,13 @@ template <Memory M> struct SummedHeads {
     // A copy of a state sets the size and reuses the storage.
     trace.dstate.assign(states, trace.checkpoints[0].states[0]);
     if (!causal) trace.zeros.setZero(value_rows(), x.cols());
-    for_each_state(trace.sequences, [&](const detail::HeadSlice& slice, std::size_t i) {
-      auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? slice.head : 0)];
-      set_zero(dstate);
-      if (!causal) read_backward(trace, slice, i, dstate);
-      head_backward(trace, slice, i, causal ? trace.dsum : trace.zeros, dstate);
-    });
+    detail::for_each_slice(
+        heads, trace.sequences, parallel, [&](const detail::HeadSlice& slice, std::size_t i) {
+          auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? slice.head : 0)];
+          set_zero(dstate);
+          if (!causal) read_backward(trace, slice, i, dstate);
+          head_backward(trace, slice, i, causal ? trace.dsum : trace.zeros, dstate);
+        });
     dx.setZero();
     const auto signature = memory.signature();
     trace.write.backward(write, signature.write(), key_rows(), IdentityMap{}, x, dx, grad.write);
@@ -181,14 +183,6 @@ template <Memory M> struct SummedHeads {
   }
   Index key_rows() const { return rows(memory.signature().read()); }
   Index value_rows() const { return rows(memory.signature().out()); }
-
-  // Calls f(head of a sequence, index of its state), with the sequences of a head in order.
-  template <class F> void for_each_state(Index sequences, const F& f) const {
-    for_each_head(heads, parallel, [&](Index h) {
-      for (Index b = 0; b < sequences; ++b)
-        f(detail::HeadSlice{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
-    });
-  }
 
   // The gradient of the heads' outputs in one sequence, the same for all heads.
   OutGradSequence<M> gradient_of(const Matrix& dout, const detail::HeadSlice& slice) const {

@@ -70,10 +70,7 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   }
   /// B of a state.
   Index sequences(const State& state) const requires CountsSequences<Mixer> {
-    if constexpr (CountsSequences<Mixer>)  // clang 14 instantiates it for any mixer
-      return mixer.sequences(state.mixer);
-    else
-      return 1;
+    return detail::sequences_of(mixer, state.mixer);
   }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,

@@ -56,10 +56,7 @@ template <Layer L> struct Dropout {
   }
   /// B of a state.
   Index sequences(const State& state) const requires CountsSequences<L> {
-    if constexpr (CountsSequences<L>)  // clang 14 instantiates it for any layer
-      return layer.sequences(state.layer);
-    else
-      return 1;
+    return detail::sequences_of(layer, state.layer);
   }
 
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,

@@ -11,11 +11,13 @@ using Symbols = std::span<const int>;
 
 namespace detail {
 
+inline void check_symbol(std::string_view name, std::size_t t, int id, Index symbols) {
+  if (id < 0 || id >= symbols)
+    throw_invalid({name, ": token ", std::to_string(t), " is ", std::to_string(id),
+                   ", expected 0 to ", std::to_string(symbols - 1)});
+}
 inline void check_symbols(std::string_view name, Symbols ids, Index symbols) {
-  for (std::size_t t = 0; t < ids.size(); ++t)
-    if (ids[t] < 0 || ids[t] >= symbols)
-      throw_invalid({name, ": token ", std::to_string(t), " is ", std::to_string(ids[t]),
-                     ", expected 0 to ", std::to_string(symbols - 1)});
+  for (std::size_t t = 0; t < ids.size(); ++t) check_symbol(name, t, ids[t], symbols);
 }
 
 }  // namespace detail
