@@ -7,7 +7,6 @@
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
 
-#include <chrono>
 #include <cstdio>
 #include <fastweights/training/schedule.hpp>
 #include <filesystem>
@@ -86,35 +85,27 @@ std::string run_of(const Settings& s, const Text& text) {
 }
 
 void save_checkpoint(const Settings& s, const std::string& run, const CheckpointInfo& info,
-                     const Result& result, TrainedModel& model, const AdamW& optimiser) {
-  fw::io::SafeTensorsWriter writer;
-  describe(writer, info);
-  writer.metadata("run", run);
-  writer.metadata("curve", to_csv(result.curve));
-  writer.metadata("seconds", std::to_string(result.seconds));
-  add_parameters(writer, model, "model");
-  add_parameters(writer, *optimiser.first, "first");
-  add_parameters(writer, *optimiser.second, "second");
-  write_checkpoint(writer, checkpoint_path(s, info.kind));
+                     const Result& result, SequenceTrainer& trainer) {
+  fw::io::Metadata notes = describe(info);
+  notes["run"] = run;
+  notes["curve"] = to_csv(result.curve);
+  notes["seconds"] = std::to_string(result.seconds);
+  fw::io::save_training(trainer.model(), trainer.optimiser(), checkpoint_path(s, info.kind), notes);
 }
 
 // Continues from a checkpoint of the same run, and refuses one of another.
 void load_checkpoint(const Settings& s, const std::string& run, const std::string& alphabet,
-                     Result& result, TrainedModel& model, AdamW& optimiser) {
+                     Result& result, SequenceTrainer& trainer) {
   const auto path = checkpoint_path(s, result.kind);
   if (!s.resume || !std::filesystem::exists(path)) return;
   const auto file = fw::io::SafeTensors::read(path);
-  const CheckpointInfo info = checkpoint_info(file);
-  if (noted(file, "run") != run || info.alphabet != alphabet)
+  if (noted(file, "run") != run || checkpoint_info(file).alphabet != alphabet)
     throw std::invalid_argument(path.string() + " is of another run or text: " +
                                 noted(file, "run") + "; this one is " + run);
-  load_parameters(model, file, "model");
-  load_parameters(*optimiser.first, file, "first");
-  load_parameters(*optimiser.second, file, "second");
-  optimiser.steps = info.step;
+  fw::io::load_training(trainer.model(), trainer.optimiser(), path);
   result.curve = from_csv(noted(file, "curve"));
   result.seconds = std::stod(noted(file, "seconds"));
-  std::cout << path.string() << ": goes on from step " << optimiser.steps << "\n";
+  std::cout << path.string() << ": goes on from step " << trainer.optimiser().steps << "\n";
 }
 
 std::string write_sample(const Settings& s, const Text& text, const LanguageModel<float>& model) {
@@ -130,12 +121,19 @@ std::string write_sample(const Settings& s, const Text& text, const LanguageMode
   return written;
 }
 
-// The windows at these starts. Both must outlive the result.
-auto windows_at(std::span<const int> symbols, const std::vector<std::size_t>& starts, long length) {
-  return [symbols, &starts, length](long i) {
+// The windows at these starts. The symbols must outlive the result.
+SequenceTrainer::Draw windows_at(std::span<const int> symbols, std::vector<std::size_t> starts,
+                                 long length) {
+  return [symbols, starts = std::move(starts), length](long i) {
     return text_window(symbols, starts[static_cast<std::size_t>(i)],
                        static_cast<std::size_t>(length));
   };
+}
+
+// The batch of a step. It depends on the step alone, so that a resumed run draws the same windows.
+SequenceTrainer::Draw batch_of(const Settings& s, const Text& text, long step) {
+  fw::Random random(s.seed * 1000003 + static_cast<std::uint64_t>(step));
+  return windows_at(text.training(), draw_starts(text, s.batch, s.length, random), s.length);
 }
 
 // The mean loss in bits over consecutive windows of the validation text.
@@ -151,7 +149,6 @@ double validation_bits(const Settings& s, const Text& text, SequenceTrainer& tra
 
 Result train(const Settings& s, const Text& text, const std::string& kind,
              const ModelOptions& options) {
-  using Clock = std::chrono::steady_clock;
   const auto model = make_char_model(kind, options);
   fw::Random random(s.seed);
   model->initialise(random);
@@ -159,30 +156,24 @@ Result train(const Settings& s, const Text& text, const std::string& kind,
       .peak = s.rate, .warmup = s.steps / 20, .total = s.steps, .floor = s.rate / 100};
   check_text_length(text, s.length);
   SequenceTrainer trainer(*model, {.clip = s.clip});
-  AdamW& optimiser = trainer.optimiser();
   Result result{.kind = kind, .parameters = parameter_count(*model), .curve = {}, .sample = {}};
   const std::string run = run_of(s, text);
-  load_checkpoint(s, run, text.alphabet, result, *model, optimiser);
+  load_checkpoint(s, run, text.alphabet, result, trainer);
   Progress progress(kind, s.steps);
-  for (long step = optimiser.steps; step < s.steps; ++step) {
-    const auto start = Clock::now();
-    // The seed is that of the step, so that a resumed run draws the same windows.
-    fw::Random draws(s.seed * 1000003 + static_cast<std::uint64_t>(step));
-    const auto starts = draw_starts(text, s.batch, s.length, draws);
-    const double loss =
-        trainer.compute_gradient(s.batch, windows_at(text.training(), starts, s.length)).loss /
-        nats_per_bit;
-    trainer.step(rate(step));
-    result.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    const long done = step + 1;
+  const auto after = [&](const SequenceTrainer::Step& step, const Score& score) {
+    const double bits = score.loss / nats_per_bit;
+    const auto done = static_cast<long>(step.step);
+    result.seconds += step.seconds;
     if (done % s.evaluate_every == 0 || done == s.steps)
-      result.curve.push_back({done, loss, validation_bits(s, text, trainer, 64)});
+      result.curve.push_back({done, bits, validation_bits(s, text, trainer, 64)});
     if (done % s.checkpoint_every == 0 || done == s.steps)
-      save_checkpoint(s, run, {kind, text.alphabet, options, done}, result, *model, optimiser);
+      save_checkpoint(s, run, {kind, text.alphabet, options}, result, trainer);
     char note[64];
-    std::snprintf(note, sizeof note, "%.2f bits", loss);
+    std::snprintf(note, sizeof note, "%.2f bits", bits);
     progress.show(done, note);
-  }
+  };
+  trainer.train(
+      s.steps, s.batch, rate, [&](long step) { return batch_of(s, text, step); }, after);
   result.validation = validation_bits(s, text, trainer);
   result.sample = write_sample(s, text, *model);
   return result;

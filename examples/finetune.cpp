@@ -8,9 +8,9 @@
 #include <fastweights/models/load.hpp>
 #include <fastweights/models/save.hpp>
 #include <fastweights/models/tokenizer.hpp>
-#include <fastweights/training/adamw.hpp>
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/schedule.hpp>
+#include <fastweights/training/trainer.hpp>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -72,22 +72,26 @@ class Windows {
 
 // Prints the loss in nats a token; returns that of the last step.
 double train(Network& network, Windows& windows, const Settings& s) {
-  fw::AdamW<Network> optimiser(network, {.weight_decay = 0, .clip = s.clip});
+  fw::Trainer trainer(
+      network, {.optimiser = {.weight_decay = 0, .clip = s.clip}, .shards = 1});  // one gradient
   Progress progress("training", s.steps);
   Network::Trace trace;
   Eigen::MatrixXf logits(network.outputs(), s.batch * s.length);
-  const fw::WarmupCosine rate{.peak = s.rate, .warmup = s.steps / 10, .total = s.steps};
   double loss = 0;
-  for (long step = 0; step < s.steps; ++step) {
-    windows.draw();
-    fw::networks::State state = network.initial_state(s.batch);
-    network.forward(state, fw::Symbols(windows.inputs), logits, trace, fw::Pass::train);
-    loss = fw::cross_entropy(logits, windows.targets, logits);
-    Network gradient = fw::zero_gradient(network);
-    network.backward(trace, logits, gradient);
-    optimiser.step(network, gradient, rate(step));
-    progress.show(step + 1, "loss " + std::to_string(loss));
-  }
+  trainer.train(
+      s.steps, fw::WarmupCosine{.peak = s.rate, .warmup = s.steps / 10, .total = s.steps},
+      [&](long long, Index, Network& gradient) {
+        windows.draw();
+        fw::networks::State state = network.initial_state(s.batch);
+        network.forward(state, fw::Symbols(windows.inputs), logits, trace, fw::Pass::train);
+        const float mean = fw::cross_entropy(logits, windows.targets, logits);
+        network.backward(trace, logits, gradient);
+        return double{mean};
+      },
+      [&](const fw::TrainingStep& step) {
+        loss = step.loss;
+        progress.show(static_cast<long>(step.step), "loss " + std::to_string(loss));
+      });
   std::printf("loss after %ld steps: %.4f nats a token\n", s.steps, loss);
   return loss;
 }

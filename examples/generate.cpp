@@ -99,7 +99,7 @@ int main(int argc, char** argv) try {
   const auto checkpoint = fw::io::SafeTensors::read(s.checkpoint);
   const CheckpointInfo info = checkpoint_info(checkpoint);
   const auto model = make_char_model(info.kind, info.options);
-  load_parameters(*model, checkpoint, "model");
+  fw::io::load_parameters(model->network, checkpoint, "model");
   return run(s, info.kind, info.alphabet, *model);
 } catch (const std::exception& error) {
   std::cerr << "generate: " << error.what() << "\n";

@@ -13,7 +13,6 @@
 //
 //   build/release/examples/sorting [--quick] [--seed 2]
 
-#include <chrono>
 #include <cstdio>
 #include <fastweights/training/schedule.hpp>
 #include <iostream>
@@ -59,7 +58,6 @@ auto drawn(std::uint64_t seed, long first, long length) {
 // Trains on from the current parameters of the model.
 Result train(const Settings& s, const std::string& kind, SortingModel& model, long length,
              bool first) {
-  using Clock = std::chrono::steady_clock;
   const long steps = first ? s.steps : s.more;
   model.reading = {.tail = s.sizes.window, .reach = kind == "cache" ? long{s.sizes.reach()} : 0};
   SequenceTrainer trainer(model, {.beta2 = 0.98, .weight_decay = 0, .clip = s.clip});
@@ -67,18 +65,17 @@ Result train(const Settings& s, const std::string& kind, SortingModel& model, lo
                               .warmup = std::min(s.warmup, steps / 4),
                               .total = steps};
   Progress progress(kind + " " + std::to_string(length), steps);
-  const auto start = Clock::now();
-  for (long step = 0; step < steps; ++step) {
-    const Score score = trainer.compute_gradient(
-        s.batch,
-        drawn(s.seed * 65537 + static_cast<std::uint64_t>(length), step * s.batch, length));
-    trainer.step(rate(step));
-    char note[64];
-    std::snprintf(note, sizeof note, "loss %.2f  accuracy %.0f %%", score.loss,
-                  100 * score.accuracy());
-    progress.show(step + 1, note);
-  }
-  const std::chrono::duration<double> spent = Clock::now() - start;
+  double seconds = 0;
+  const std::uint64_t seed = s.seed * 65537 + static_cast<std::uint64_t>(length);
+  trainer.train(
+      steps, s.batch, rate, [&](long step) { return drawn(seed, step * s.batch, length); },
+      [&](const SequenceTrainer::Step& step, const Score& score) {
+        seconds += step.seconds;
+        char note[64];
+        std::snprintf(note, sizeof note, "loss %.2f  accuracy %.0f %%", score.loss,
+                      100 * score.accuracy());
+        progress.show(static_cast<long>(step.step), note);
+      });
   const Score score = trainer.evaluate(s.test, drawn(test_seed + s.seed, 0, length));
   return {kind,
           parameter_count(model),
@@ -86,7 +83,7 @@ Result train(const Settings& s, const std::string& kind, SortingModel& model, lo
           steps,
           score.accuracy(),
           score.loss,
-          spent.count() / static_cast<double>(steps)};
+          seconds / static_cast<double>(steps)};
 }
 
 std::vector<Result> train_all(const Settings& s, const std::string& kind) {

@@ -58,8 +58,9 @@ void check_rule(std::unique_ptr<RecallRule<double>> rule, bool repeats) {
   for (int i = 0; i < 4; ++i) batch.push_back(task.training(random));
   batch.push_back(task.evaluation(random));  // with many queries
   trainer.loss(batch, true);
-  const auto gradient = trainer.gradient().clone();
-  check_gradient(trainer.model(), *gradient, [&] { return trainer.loss(batch, false); });
+  CapacityNet<double> gradient = trainer.gradient();
+  check_gradient(fw::detail::object(trainer.model()), fw::detail::object(gradient),
+                 [&] { return trainer.loss(batch, false); });
 }
 
 template <class M> std::unique_ptr<RecallRule<double>> memory_rule(AnyMap<double> map) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <fastweights/math/random.hpp>
 #include <string>
+#include <training/any_model.hpp>
 
 #include "support/catch.hpp"
 
@@ -34,13 +35,22 @@ void check_parameter(const std::string& path, const fw::detail::Leaf* leaves, fw
 
 }  // namespace
 
-void check_gradient(TrainedModel& model, TrainedModel& gradient,
+void check_gradient(const fw::detail::Object& model, const fw::detail::Object& gradient,
                     const std::function<double()>& loss) {
   fw::Random random(9);
-  const std::array objects{model.parameters(), gradient.parameters()};
+  const std::array objects{model, gradient};
   fw::detail::visit_leaves(objects.data(), objects.size(),
                            [&](const fw::detail::Leaf* leaves, const fw::detail::LeafPath& path) {
                              if (leaves->is_array && leaves->size() > 0)
                                check_parameter(path.text(), leaves, random, loss);
                            });
+}
+
+void check_sequence_gradient(SequenceModel& model, std::span<const TaskSequence> sequences) {
+  const auto batch = static_cast<long>(sequences.size());
+  auto gradient = fw::zero_gradient(AnyModel<double>(model));
+  std::any buffers;
+  model.run(sequences, batch, buffers, &gradient.model());
+  check_gradient(model.parameters(), gradient.model().parameters(),
+                 [&] { return model.run(sequences, batch, buffers).loss; });
 }

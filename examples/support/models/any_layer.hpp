@@ -82,7 +82,12 @@ template <class S> class AnyLayer {
     fw::Index inputs() const override { return layer.inputs(); }
     fw::Index outputs() const override { return layer.outputs(); }
     void initialise(fw::Random& random) override { fw::initialise(layer, random); }
-    bool reads_several() const override { return several; }
+    bool reads_several() const override {
+      if constexpr (requires { layer.reads_several(); })
+        return layer.reads_several();
+      else
+        return several;
+    }
     State initial_state([[maybe_unused]] fw::Index sequences) const override {
       if constexpr (several)
         return layer.initial_state(sequences);

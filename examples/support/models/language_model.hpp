@@ -28,33 +28,25 @@ class LanguageModel final
   LanguageModel(fw::Index symbols, fw::Index layers, AnyLayer<S> mixer, fw::Index hidden)
       : Base(Network(symbols, layers, block(std::move(mixer), hidden))) {}
 
-  Score run(const TaskSequence& sequence, long batch, fw::Pass pass, std::any& buffers,
-            TrainedModel& gradient) const override {
+  Score run(std::span<const TaskSequence> sequences, long batch, std::any& buffers,
+            TrainedModel* gradient = nullptr) const override {
     if (!buffers.has_value()) buffers.emplace<Buffers>();
     auto& b = std::any_cast<Buffers&>(buffers);
-    b.logits.resize(network.symbols(), static_cast<fw::Index>(sequence.input.size()));
-    auto state = network.initial_state();
-    network.forward(state, sequence.input, b.logits, b.trace, pass);
-    gather(b, sequence);
     Score score;
-    score.answers = static_cast<long>(b.targets.size());
-    score.right = count_right(b.answers, b.targets);
-    score.complete = score.right == score.answers;
-    score.loss = static_cast<double>(fw::cross_entropy(b.answers, b.targets, b.answers));
-    if (pass == fw::Pass::infer) return score;
-    b.logits.setZero();
-    for (std::size_t i = 0; i < b.columns.size(); ++i)
-      b.logits.col(b.columns[i]) = b.answers.col(static_cast<fw::Index>(i)) / static_cast<S>(batch);
-    network.backward(sequence.input, b.trace, b.logits,
-                     static_cast<LanguageModel&>(gradient).network);
+    while (!sequences.empty()) {
+      const std::size_t together = count_together(sequences);
+      score += run_together(sequences.first(together), batch, b, gradient);
+      sequences = sequences.subspan(together);
+    }
     return score;
   }
 
  private:
   struct Buffers {
     typename Network::Trace trace;
-    Matrix logits, answers;
-    std::vector<int> targets, columns;  // of the answers
+    Matrix logits;
+    std::vector<int> input, targets;
+    std::vector<double> weights;  // of the tokens' losses
   };
 
   static AnyBlock<S> block(AnyLayer<S> mixer, fw::Index hidden) {
@@ -62,18 +54,54 @@ class LanguageModel final
     return {std::move(mixer), fw::FeedForward<S>(width, hidden)};
   }
 
-  // Copies the logits of the tokens with an answer.
-  static void gather(Buffers& b, const TaskSequence& sequence) {
+  // How many of the first sequences go through the network at once: equally long ones, if the
+  // mixers read several.
+  std::size_t count_together(std::span<const TaskSequence> sequences) const {
+    const std::size_t length = sequences[0].input.size();
+    std::size_t count = 1;
+    for (const auto& block : network.blocks)
+      if (!block.mixer.reads_several()) return 1;
+    while (count < sequences.size() && sequences[count].input.size() == length) ++count;
+    return count;
+  }
+
+  // Joins the sequences. Tokens without an answer have weight 0.
+  static Score join(Buffers& b, std::span<const TaskSequence> sequences) {
+    Score score;
+    b.input.clear();
     b.targets.clear();
-    b.columns.clear();
-    for (std::size_t t = 0; t < sequence.targets.size(); ++t)
-      if (sequence.targets[t] != no_answer) {
-        b.targets.push_back(sequence.targets[t]);
-        b.columns.push_back(static_cast<int>(t));
-      }
-    b.answers.resize(b.logits.rows(), static_cast<fw::Index>(b.columns.size()));
-    for (std::size_t i = 0; i < b.columns.size(); ++i)
-      b.answers.col(static_cast<fw::Index>(i)) = b.logits.col(b.columns[i]);
+    b.weights.clear();
+    for (const TaskSequence& s : sequences) {
+      const long answers = count_answers(s);
+      score.answers += answers;
+      b.input.insert(b.input.end(), s.input.begin(), s.input.end());
+      b.targets.insert(b.targets.end(), s.targets.begin(), s.targets.end());
+      b.weights.insert(b.weights.end(), s.targets.size(), 1 / static_cast<double>(answers));
+    }
+    score.examples = static_cast<long>(sequences.size());
+    return score;
+  }
+
+  Score run_together(std::span<const TaskSequence> sequences, long batch, Buffers& b,
+                     TrainedModel* gradient) const {
+    Score score = join(b, sequences);
+    const auto length = static_cast<fw::Index>(sequences[0].input.size());
+    b.logits.resize(network.symbols(), static_cast<fw::Index>(b.input.size()));
+    auto state = network.initial_state(static_cast<fw::Index>(sequences.size()));
+    network.forward(state, b.input, b.logits, b.trace,
+                    gradient ? fw::Pass::train : fw::Pass::infer);
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      const auto logits = b.logits.middleCols(static_cast<fw::Index>(i) * length, length);
+      const long right = count_right(logits, sequences[i].targets);
+      score.right += right;
+      score.complete += right == count_answers(sequences[i]);
+    }
+    score.loss = static_cast<double>(fw::cross_entropy(
+        b.logits, b.targets, b.logits,
+        {.ignore_index = no_answer, .weights = b.weights, .divisor = static_cast<double>(batch)}));
+    if (gradient)
+      network.backward(b.input, b.trace, b.logits, static_cast<LanguageModel&>(*gradient).network);
+    return score;
   }
 };
 

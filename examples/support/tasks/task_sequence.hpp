@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <fastweights/math/random.hpp>
 #include <string_view>
@@ -21,6 +22,11 @@ struct TaskSequence {
     targets.push_back(target);
   }
 };
+
+/// How many answers a sequence expects.
+inline long count_answers(const TaskSequence& sequence) {
+  return std::ssize(sequence.targets) - std::ranges::count(sequence.targets, no_answer);
+}
 
 /// The generator of sequence `index` of a seed, so that a batch may be drawn in parallel.
 inline fw::Random task_random(std::uint64_t seed, std::uint64_t index) {

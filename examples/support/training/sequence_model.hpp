@@ -1,17 +1,19 @@
 #pragma once
 
 #include <any>
-#include <fastweights/layers/layer.hpp>
+#include <span>
 
 #include "tasks/task_sequence.hpp"
-#include "training/trainer.hpp"
+#include "training/score.hpp"
+#include "training/trained_model.hpp"
 
 /// A model that reads tokens and answers at some of them.
 class SequenceModel : public TrainedModel {
  public:
-  /// The mean loss over the answers of one sequence in nats, and how many of them are right. A
-  /// train pass adds the gradient of loss / `batch` to `gradient`, a model of the same type.
-  /// `buffers` is empty in the first call, and is used again in the next ones.
-  virtual Score run(const TaskSequence& sequence, long batch, fw::Pass pass, std::any& buffers,
-                    TrainedModel& gradient) const = 0;
+  /// Runs some sequences of a batch of `batch`. The loss of a sequence is the mean over its
+  /// answers, and that of the batch the mean over its sequences. With a gradient, a model of the
+  /// same type, adds these sequences' part of it. `buffers` is empty in the first call, and is used
+  /// again in the next ones.
+  virtual Score run(std::span<const TaskSequence> sequences, long batch, std::any& buffers,
+                    TrainedModel* gradient = nullptr) const = 0;
 };

@@ -1,40 +1,45 @@
 #pragma once
 
+#include <fastweights/training/trainer.hpp>
 #include <functional>
-#include <stdexcept>
 
+#include "training/any_model.hpp"
 #include "training/sequence_model.hpp"
 
-/// Trains a model on sequences, each computed by itself.
+/// Trains a model on batches of sequences with fw::Trainer. A shard takes sequences s, s + shards,
+/// … of a batch.
 class SequenceTrainer {
  public:
   /// Sequence i of a batch. Is called from several threads.
   using Draw = std::function<TaskSequence(long i)>;
+  using Step = fw::TrainingStep;
 
   explicit SequenceTrainer(SequenceModel& model, const fw::AdamWOptions& options = {},
-                           int shards = 4)
-      : model_(model), trainer_(model, options, shards) {}
+                           fw::Index shards = 4);
+
+  /// Steps until the optimiser has done `steps`, by rate(step) and batches of draw(step), which is
+  /// called from several threads. Then calls after(step, its score).
+  void train(long steps, long batch, const std::function<double(long long)>& rate,
+             const std::function<Draw(long step)>& draw,
+             const std::function<void(const Step&, const Score&)>& after);
 
   /// The gradient of the mean loss; stays until the next call.
-  Score compute_gradient(long batch, const Draw& draw) {
-    return trainer_.run_with_gradient(batch, job(batch, draw, fw::Pass::train));
-  }
-  TrainedModel& gradient() { return trainer_.gradient(); }
-  void step(double learning_rate) { trainer_.step(learning_rate); }
+  Score compute_gradient(long batch, const Draw& draw);
+  TrainedModel& gradient() { return trainer_.gradient().model(); }
 
-  Score evaluate(long count, const Draw& draw) {
-    return trainer_.run(count, job(count, draw, fw::Pass::infer));
-  }
+  Score evaluate(long count, const Draw& draw);
 
-  AdamW& optimiser() { return trainer_.optimiser(); }
+  /// As fw::io::save_training and load_training take them.
+  AnyModel<float>& model() { return model_; }
+  fw::AdamW<AnyModel<float>>& optimiser() { return trainer_.optimiser(); }
 
  private:
-  Trainer::Job job(long batch, const Draw& draw, fw::Pass pass) const {
-    return [this, batch, &draw, pass](Trainer::Shard& shard, long i) {
-      return model_.run(draw(i), batch, pass, shard.buffers, *shard.gradient);
-    };
-  }
+  Score run(fw::Index shard, long batch, const Draw& draw, TrainedModel* gradient);
+  Score total() const;
 
-  SequenceModel& model_;
-  Trainer trainer_;
+  const SequenceModel& network_;
+  AnyModel<float> model_;  // refers to it
+  fw::Trainer<AnyModel<float>> trainer_;
+  std::vector<std::any> buffers_;  // one a shard
+  std::vector<Score> scores_;      // of the last batch, one a shard
 };

@@ -5,8 +5,7 @@
 #include <fastweights/math/random.hpp>
 #include <memory>
 
-/// A model as its trainer sees it: parameters, whatever its type is. A gradient and a moment of
-/// AdamW are models too.
+/// A model as its trainer sees it: parameters, whatever its type is. A gradient is a model too.
 class TrainedModel {
  public:
   virtual ~TrainedModel() = default;
@@ -38,9 +37,6 @@ template <class Self, class Interface, class Network> class RecordModel : public
 };
 
 /// How many numbers a model learns.
-long parameter_count(TrainedModel& model);
-/// √Σg² over all parameters of a gradient.
-double gradient_norm(TrainedModel& gradient);
-void set_zero(TrainedModel& model);
-/// into += from, parameter by parameter.
-void add(TrainedModel& into, TrainedModel& from);
+inline long parameter_count(TrainedModel& model) {
+  return fw::detail::parameter_count(model.parameters());
+}

@@ -9,6 +9,18 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 /// Texts that are saved with a checkpoint, such as the settings of a run.
 using Metadata = std::map<std::string, std::string>;
 
+namespace detail {
+
+template <class S> bool has_negative(const fw::detail::Object& model) {
+  bool found = false;
+  fw::detail::visit_parameters<S>(std::array{model}, [&](const fw::detail::Leaf* leaf) {
+    found = found || (leaf->entries<S>() < S(0)).any();
+  });
+  return found;
+}
+
+}  // namespace detail
+
 /// Writes a checkpoint of training to one file: the parameters as "model.…", the moments of the
 /// optimiser as "first.…" and "second.…", its number of steps as "steps". On disk when this
 /// returns; before, `path` is the old file (see SafeTensorsWriter::write). Training that resumes
@@ -45,11 +57,8 @@ Metadata load_training(Model& model, AdamW<Model>& optimiser, const std::filesys
     refuse("tensor \"steps\": expected one count of at least 0");
   if (!all_finite(resumed.first) || !all_finite(resumed.second))
     refuse("the moments of the optimiser are not finite");
-  bool is_negative = false;
-  for_each_parameter([&](const std::string&,
-                         const auto& v) { is_negative = is_negative || (v.array() < 0).any(); },
-                     resumed.second);
-  if (is_negative) refuse("the second moment of the optimiser is negative");
+  if (detail::has_negative<fw::detail::ParameterScalar<Model>>(fw::detail::object(resumed.second)))
+    refuse("the second moment of the optimiser is negative");
   resumed.steps = steps[0];
   Metadata metadata(file.metadata().begin(), file.metadata().end());
   model = std::move(loaded);

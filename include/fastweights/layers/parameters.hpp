@@ -41,6 +41,8 @@ template <class T, std::size_t I = 0> constexpr auto parameter_scalar() {
     return parameter_scalar<typename T::value_type>();
   } else if constexpr (!Record<T>) {
     return std::type_identity<void>{};
+  } else if constexpr (DynamicRecord<T>) {
+    return std::type_identity<typename T::Scalar>{};
   } else if constexpr (I == member_count<T>) {
     return std::type_identity<void>{};
   } else {

@@ -1,3 +1,5 @@
+#include <fastweights/io/training.hpp>
+#include <filesystem>
 #include <models/algorithmic/task_model.hpp>
 #include <tasks/code_execution_task.hpp>
 #include <training/sequence_trainer.hpp>
@@ -28,11 +30,9 @@ TEST_CASE("Tasks: the gradient of every model", "[examples]") {
     const auto model = make_task_model<double>(kind.key, convolved);
     fw::Random random(2);
     model->initialise(random);
-    SequenceTrainer trainer(*model);
-    const auto loss = [&] { return trainer.compute_gradient(5, programs(1, 0)).loss; };
-    loss();
-    const auto gradient = trainer.gradient().clone();
-    check_gradient(*model, *gradient, loss);
+    std::vector<TaskSequence> sequences;
+    for (long i = 0; i < 5; ++i) sequences.push_back(programs(1, 0)(i));
+    check_sequence_gradient(*model, sequences);
   }
 }
 
@@ -62,4 +62,36 @@ TEST_CASE("Tasks: shards add up, and evaluation scores what training does", "[ex
   odd.heads = 3;
   CHECK_THROWS_WITH(make_task_model("sum", odd),
                     "the width is 8, expected a multiple of the 3 heads");
+}
+
+TEST_CASE("Tasks: training goes on from a checkpoint to the same bits", "[examples]") {
+  const auto file = std::filesystem::temp_directory_path() / "fastweights_task.safetensors";
+  const auto train = [](SequenceTrainer& trainer, long steps) {
+    trainer.train(
+        steps, 6, [](long long) { return 1e-2; }, [](long step) { return programs(1, 6 * step); },
+        [](const SequenceTrainer::Step&, const Score&) {});
+  };
+  const auto initialised = [] {
+    auto model = make_task_model("delta", tiny);
+    fw::Random random(2);
+    model->initialise(random);
+    return model;
+  };
+  const auto whole = initialised(), part = initialised(), resumed = make_task_model("delta", tiny);
+  SequenceTrainer of_whole(*whole), of_part(*part), of_resumed(*resumed);
+  train(of_whole, 5);
+  train(of_part, 2);
+  fw::io::save_training(of_part.model(), of_part.optimiser(), file, {{"seed", "1"}});
+  CHECK(fw::io::load_training(of_resumed.model(), of_resumed.optimiser(), file).at("seed") == "1");
+  CHECK(of_resumed.optimiser().steps == 2);
+  train(of_resumed, 5);
+  const std::array models{whole->parameters(), resumed->parameters()};
+  fw::detail::visit_leaves(
+      models.data(), models.size(),
+      [](const fw::detail::Leaf* leaves, const fw::detail::LeafPath& path) {
+        INFO(path.text());
+        if (leaves->is_array)
+          CHECK((leaves[0].entries<float>() == leaves[1].entries<float>()).all());
+      });
+  std::filesystem::remove(file);
 }

@@ -36,8 +36,10 @@ template <fw::Layer Mixer> struct Convolved {
   fw::Index inputs() const { return mixer.inputs(); }
   fw::Index outputs() const { return mixer.outputs(); }
   bool convolves() const { return conv.weight.size() > 0; }
-  State initial_state() const {
-    return {convolves() ? conv.initial_state() : typename Conv::State(), mixer.initial_state()};
+  bool reads_several() const { return mixer.reads_several(); }
+  State initial_state(fw::Index sequences = 1) const {
+    return {convolves() ? conv.initial_state(sequences) : typename Conv::State(),
+            mixer.initial_state(sequences)};
   }
 
   void forward(State& state, fw::Input<Scalar> x, fw::Output<Scalar> y, Trace& trace,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/layers/layer.hpp>
 #include <memory>
 #include <string>
 

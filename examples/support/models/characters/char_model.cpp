@@ -1,7 +1,6 @@
 #include "models/characters/char_model.hpp"
 
 #include <fastweights/fastweights.hpp>
-#include <fastweights/io/weights.hpp>
 #include <sstream>
 #include <stdexcept>
 
@@ -36,15 +35,14 @@ std::unique_ptr<LanguageModel<float>> make_char_model(const std::string& kind,
                                                 4 * o.heads * head_size);
 }
 
-void describe(fw::io::SafeTensorsWriter& writer, const CheckpointInfo& info) {
+fw::io::Metadata describe(const CheckpointInfo& info) {
   std::string bytes;  // as numbers: metadata is UTF-8, and a text may have other bytes
   for (const char c : info.alphabet) bytes += std::to_string(static_cast<unsigned char>(c)) + " ";
-  writer.metadata("model", info.kind);
-  writer.metadata("alphabet", bytes);
-  writer.metadata("layers", std::to_string(info.options.layers));
-  writer.metadata("heads", std::to_string(info.options.heads));
-  writer.metadata("window", std::to_string(info.options.window));
-  writer.metadata("step", std::to_string(info.step));
+  return {{"model", info.kind},
+          {"alphabet", bytes},
+          {"layers", std::to_string(info.options.layers)},
+          {"heads", std::to_string(info.options.heads)},
+          {"window", std::to_string(info.options.window)}};
 }
 
 const std::string& noted(const fw::io::SafeTensors& file, const std::string& key) {
@@ -64,20 +62,5 @@ CheckpointInfo checkpoint_info(const fw::io::SafeTensors& file) {
                   .layers = std::stol(at("layers")),
                   .heads = std::stol(at("heads")),
                   .window = std::stol(at("window"))};
-  info.step = std::stol(at("step"));
   return info;
-}
-
-void add_parameters(fw::io::SafeTensorsWriter& writer, TrainedModel& model,
-                    const std::string& prefix) {
-  fw::io::detail::add(writer, model.parameters(), fw::io::detail::Scope::parameters, prefix);
-}
-
-void write_checkpoint(const fw::io::SafeTensorsWriter& writer, const std::filesystem::path& path) {
-  writer.write(path);
-}
-
-void load_parameters(TrainedModel& model, const fw::io::SafeTensors& file,
-                     const std::string& prefix) {
-  fw::io::detail::load(model.parameters(), fw::io::detail::Scope::parameters, file, prefix);
 }

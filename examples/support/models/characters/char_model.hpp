@@ -1,7 +1,6 @@
 #pragma once
 
-#include <fastweights/io/safetensors.hpp>
-#include <filesystem>
+#include <fastweights/io/training.hpp>
 #include <memory>
 #include <string>
 
@@ -35,20 +34,10 @@ std::unique_ptr<LanguageModel<float>> make_char_model(const std::string& kind,
 struct CheckpointInfo {
   std::string kind, alphabet;
   ModelOptions options;
-  long step = 0;
 };
 
-void describe(fw::io::SafeTensorsWriter& writer, const CheckpointInfo& info);
+fw::io::Metadata describe(const CheckpointInfo& info);
 CheckpointInfo checkpoint_info(const fw::io::SafeTensors& file);
 
 /// What char_lm wrote under a key. Throws std::invalid_argument for a file of another program.
 const std::string& noted(const fw::io::SafeTensors& file, const std::string& key);
-
-/// Adds the parameters of a model, or of a moment of AdamW, to a file to be written.
-void add_parameters(fw::io::SafeTensorsWriter& writer, TrainedModel& model,
-                    const std::string& prefix);
-/// Writes the file.
-void write_checkpoint(const fw::io::SafeTensorsWriter& writer, const std::filesystem::path& path);
-/// Sets them from a file. Throws fw::io::SafeTensorsError where names or shapes differ.
-void load_parameters(TrainedModel& model, const fw::io::SafeTensors& file,
-                     const std::string& prefix);

@@ -199,18 +199,18 @@ class TrainedClassifier final
   using Base = RecordModel<TrainedClassifier, ClassifierModel, Network>;
   using Base::Base, Base::network;
 
-  Score run(const SequenceBatch& batch, std::span<const int> targets, fw::Pass pass,
-            std::any& buffers, TrainedModel& gradient) const override {
+  Score run(const SequenceBatch& batch, std::span<const int> targets, std::any& buffers,
+            TrainedModel* gradient = nullptr) const override {
     if (!buffers.has_value()) buffers.emplace<Buffers>();
     auto& [trace, logits] = std::any_cast<Buffers&>(buffers);
     const auto count = static_cast<fw::Index>(targets.size());
-    network.forward(batch, count, logits, trace, pass);
-    Score score;
-    score.answers = static_cast<long>(count);
+    network.forward(batch, count, logits, trace, gradient ? fw::Pass::train : fw::Pass::infer);
+    const auto answers = static_cast<long>(count);
+    Score score{.examples = answers, .answers = answers};
     score.right = count_right(logits, targets);
     score.loss = static_cast<double>(fw::cross_entropy(logits, targets, logits));
-    if (pass == fw::Pass::train)
-      network.backward(batch, logits, trace, static_cast<TrainedClassifier&>(gradient).network);
+    if (gradient)
+      network.backward(batch, logits, trace, static_cast<TrainedClassifier&>(*gradient).network);
     return score;
   }
 

@@ -117,26 +117,12 @@ class TrainedSorting final
   using Base = RecordModel<TrainedSorting, SortingModel, Network>;
   using Base::Base, Base::network, Base::reading;
 
-  Score run(const TaskSequence& sequence, long batch, fw::Pass pass, std::any& buffers,
-            TrainedModel& gradient) const override {
+  Score run(std::span<const TaskSequence> sequences, long batch, std::any& buffers,
+            TrainedModel* gradient = nullptr) const override {
     if (!buffers.has_value()) buffers.emplace<Buffers>();
-    auto& [before, answering, logits] = std::any_cast<Buffers&>(buffers);
-    const fw::Symbols all =
-        reading.reach > 0 ? last(sequence.input, reading.reach) : fw::Symbols(sequence.input);
-    const fw::Symbols tail = last(all, reading.tail);
-    const fw::Symbols head = all.first(all.size() - tail.size());
-    auto state = network.initial_state();
-    for (std::size_t i = 0; i < head.size(); i += segment)
-      network.read(state, head.subspan(i, std::min(segment, head.size() - i)), before);
-    network.answer(state, tail, logits, answering, pass);
-    const fw::Symbols targets = fw::Symbols(sequence.targets).last(sort_symbols);
+    auto& b = std::any_cast<Buffers&>(buffers);
     Score score;
-    score.answers = long{sort_symbols};
-    score.right = count_right(logits, targets);
-    score.loss = static_cast<double>(fw::cross_entropy(logits, targets, logits));
-    if (pass == fw::Pass::infer) return score;
-    logits /= static_cast<S>(batch);
-    network.backward(tail, logits, answering, static_cast<TrainedSorting&>(gradient).network);
+    for (const TaskSequence& each : sequences) score += run(each, batch, b, gradient);
     return score;
   }
 
@@ -146,6 +132,27 @@ class TrainedSorting final
     typename Network::Matrix logits;
   };
   static constexpr std::size_t segment = 512;
+
+  Score run(const TaskSequence& sequence, long batch, Buffers& b, TrainedModel* gradient) const {
+    const fw::Symbols all =
+        reading.reach > 0 ? last(sequence.input, reading.reach) : fw::Symbols(sequence.input);
+    const fw::Symbols tail = last(all, reading.tail);
+    const fw::Symbols head = all.first(all.size() - tail.size());
+    auto state = network.initial_state();
+    for (std::size_t i = 0; i < head.size(); i += segment)
+      network.read(state, head.subspan(i, std::min(segment, head.size() - i)), b.before);
+    network.answer(state, tail, b.logits, b.answering,
+                   gradient ? fw::Pass::train : fw::Pass::infer);
+    const fw::Symbols targets = fw::Symbols(sequence.targets).last(sort_symbols);
+    Score score{.examples = 1, .answers = long{sort_symbols}};
+    score.right = count_right(b.logits, targets);
+    score.loss = static_cast<double>(fw::cross_entropy(
+        b.logits, targets, b.logits, {.divisor = static_cast<double>(batch * sort_symbols)}));
+    if (gradient)
+      network.backward(tail, b.logits, b.answering,
+                       static_cast<TrainedSorting&>(*gradient).network);
+    return score;
+  }
 
   // The last tokens before the separator, and everything after them.
   static fw::Symbols last(fw::Symbols ids, long tokens) {

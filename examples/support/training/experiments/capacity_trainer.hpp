@@ -2,12 +2,12 @@
 
 #include <cmath>
 #include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/training/trainer.hpp>
 #include <functional>
 #include <limits>
 
 #include "models/capacity/recall.hpp"
 #include "tasks/capacity_task.hpp"
-#include "training/trainer.hpp"
 
 /// The slow weights of the capacity tasks: k = W_K [onehot(v); e(k)] + b, q = W_Q e(q) + b and
 /// β = σ(w [onehot(v); e(k)] + b), with learned embeddings e of the keys. The width of an embedding
@@ -47,12 +47,6 @@ template <class S> struct CapacityNet {
   }
 };
 
-/// A CapacityNet as its trainer sees it. The constructor of the net draws its parameters.
-template <class S>
-struct TrainedCapacityNet final : RecordModel<TrainedCapacityNet<S>, TrainedModel, CapacityNet<S>> {
-  using RecordModel<TrainedCapacityNet, TrainedModel, CapacityNet<S>>::RecordModel;
-};
-
 struct CapacityOptions {
   int symbols = 20;
   bool repeats = false;  // setting 2
@@ -80,15 +74,15 @@ template <class S> class CapacityTrainer {
         task_(options.symbols, options.repeats),
         rule_(std::move(rule)),
         model_(Net(options.symbols, options.d_key, options.seed, options.fan)),
-        trainer_(model_, {.weight_decay = 0}, 1),
+        trainer_(model_, {.optimiser = {.weight_decay = 0}, .shards = 1}),
         random_(options.seed * 7919 + static_cast<std::uint64_t>(options.symbols)) {
     for (Eigen::MatrixX<S>* one : {&keys_, &dkeys_}) one->resize(o_.d_key, o_.symbols);
     for (Eigen::RowVectorX<S>* one : {&logits_, &dlogits_}) one->resize(o_.symbols);
     recall_.answers.resize(o_.symbols, 1);
   }
 
-  TrainedModel& model() { return model_; }
-  TrainedModel& gradient() { return trainer_.gradient(); }
+  Net& model() { return model_; }
+  Net& gradient() { return trainer_.gradient(); }
 
   CapacityResult train() {
     CapacityResult result;
@@ -99,7 +93,7 @@ template <class S> class CapacityTrainer {
       for (auto& each : batch) each = task_.training(random_);
       loss(batch, /*with_gradient=*/true);
       result.last = step;
-      result.diverged = !std::isfinite(gradient_norm(gradient()));
+      result.diverged = !std::isfinite(fw::gradient_norm(gradient()));
       if (result.diverged) return result;
       trainer_.step(o_.rate);
       if (step % o_.every != 0) continue;
@@ -121,12 +115,11 @@ template <class S> class CapacityTrainer {
 
   /// The mean of ½‖v* − v̂‖² over all queries; leaves its gradient in gradient().
   double loss(const std::vector<RecallSequence>& sequences, bool with_gradient) {
-    const auto job = [&](Trainer::Shard& shard, long) {
-      auto& gradient = static_cast<TrainedCapacityNet<S>&>(*shard.gradient).network;
-      return Score{.loss = run(sequences, with_gradient ? &gradient : nullptr)};
-    };
-    // The whole batch as one example: projections are shared by all of its sequences.
-    return with_gradient ? trainer_.run_with_gradient(1, job).loss : trainer_.run(1, job).loss;
+    if (!with_gradient) return run(sequences, nullptr);
+    trainer_.clear_gradient();
+    // The whole batch in one shard: its sequences share projections.
+    return trainer_.add_gradient(
+        [&](fw::Index, Net& gradient) { return run(sequences, &gradient); });
   }
 
  private:
@@ -157,16 +150,16 @@ template <class S> class CapacityTrainer {
   // The part of keys and strengths that depends on the key alone, once for all sequences of a
   // batch.
   void project() {
-    keys_.noalias() = model_.network.key * model_.network.embedding;
-    keys_.colwise() += model_.network.key_bias;
-    logits_.noalias() = model_.network.strength * model_.network.embedding;
-    logits_.array() += model_.network.strength_bias[0];
+    keys_.noalias() = model_.key * model_.embedding;
+    keys_.colwise() += model_.key_bias;
+    logits_.noalias() = model_.strength * model_.embedding;
+    logits_.array() += model_.strength_bias[0];
   }
   void project_backward(Net& gradient) {
-    gradient.key.noalias() += dkeys_ * model_.network.embedding.transpose();
-    gradient.strength.noalias() += dlogits_ * model_.network.embedding.transpose();
-    gradient.embedding.noalias() += model_.network.key.transpose() * dkeys_;
-    gradient.embedding.noalias() += model_.network.strength.transpose() * dlogits_;
+    gradient.key.noalias() += dkeys_ * model_.embedding.transpose();
+    gradient.strength.noalias() += dlogits_ * model_.embedding.transpose();
+    gradient.embedding.noalias() += model_.key.transpose() * dkeys_;
+    gradient.embedding.noalias() += model_.strength.transpose() * dlogits_;
     gradient.key_bias += dkeys_.rowwise().sum();
     gradient.strength_bias[0] += dlogits_.sum();
   }
@@ -180,15 +173,15 @@ template <class S> class CapacityTrainer {
     for (fw::Index t = 0; t < length; ++t) {
       const int key = s.keys[static_cast<std::size_t>(t)];
       const int value = s.values[static_cast<std::size_t>(t)];
-      recall_.keys.col(t) = keys_.col(key) + model_.network.key_of_value.col(value);
-      recall_.beta[t] = logits_[key] + model_.network.strength_of_value(0, value);
+      recall_.keys.col(t) = keys_.col(key) + model_.key_of_value.col(value);
+      recall_.beta[t] = logits_[key] + model_.strength_of_value(0, value);
     }
     recall_.beta = (1 + (-recall_.beta.array()).exp()).inverse();
-    queried_.resize(model_.network.embedding.rows(), queries);
+    queried_.resize(model_.embedding.rows(), queries);
     for (fw::Index i = 0; i < queries; ++i)
-      queried_.col(i) = model_.network.embedding.col(s.queries[static_cast<std::size_t>(i)]);
-    recall_.queries.noalias() = model_.network.query * queried_;
-    recall_.queries.colwise() += model_.network.query_bias;
+      queried_.col(i) = model_.embedding.col(s.queries[static_cast<std::size_t>(i)]);
+    recall_.queries.noalias() = model_.query * queried_;
+    recall_.queries.colwise() += model_.query_bias;
   }
   void recall_backward(const RecallSequence& s, Net& gradient) {
     for (std::size_t i = 0; i < s.keys.size(); ++i) {
@@ -201,7 +194,7 @@ template <class S> class CapacityTrainer {
     }
     gradient.query.noalias() += recall_.dqueries * queried_.transpose();
     gradient.query_bias += recall_.dqueries.rowwise().sum();
-    queried_.noalias() = model_.network.query.transpose() * recall_.dqueries;
+    queried_.noalias() = model_.query.transpose() * recall_.dqueries;
     for (std::size_t i = 0; i < s.queries.size(); ++i)
       gradient.embedding.col(s.queries[i]) += queried_.col(static_cast<fw::Index>(i));
   }
@@ -209,8 +202,8 @@ template <class S> class CapacityTrainer {
   CapacityOptions o_;
   RecallTask task_;
   std::unique_ptr<RecallRule<S>> rule_;
-  TrainedCapacityNet<S> model_;
-  Trainer trainer_;
+  Net model_;
+  fw::Trainer<Net> trainer_;
   fw::Random random_;
   Recall<S> recall_;
   Eigen::MatrixX<S> keys_, dkeys_, queried_;

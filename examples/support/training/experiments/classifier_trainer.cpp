@@ -3,10 +3,12 @@
 #include <chrono>
 #include <cmath>
 #include <fastweights/training/schedule.hpp>
+#include <fastweights/training/trainer.hpp>
 #include <numeric>
 #include <optional>
 
 #include "tasks/shuffle.hpp"
+#include "training/any_model.hpp"
 
 namespace {
 
@@ -37,7 +39,8 @@ class ClassifierTrainer {
       : data_(data),
         plan_(plan),
         model_(model),
-        trainer_(model, {.weight_decay = 0, .clip = plan.clip}, 1),
+        record_(model),
+        trainer_(record_, {.optimiser = {.weight_decay = 0, .clip = plan.clip}, .shards = 1}),
         order_(data.train.size(), plan.seed) {}
 
   TrainingResult train(const std::function<void()>& report) {
@@ -76,12 +79,8 @@ class ClassifierTrainer {
       chosen_.resize(static_cast<std::size_t>(std::min(128, total - first)));
       std::iota(chosen_.begin(), chosen_.end(), first);
       gather(data);
-      trainer_.run(1, [&](Trainer::Shard& shard, long) {
-        const Score score =
-            model.run(batch_, targets_, fw::Pass::infer, shard.buffers, *shard.gradient);
-        wrong += score.answers - score.right;
-        return score;
-      });
+      const Score score = model.run(batch_, targets_, buffers_);
+      wrong += score.answers - score.right;
     }
     return static_cast<double>(wrong) / static_cast<double>(total);
   }
@@ -100,19 +99,21 @@ class ClassifierTrainer {
     chosen_.resize(static_cast<std::size_t>(plan_.batch));
     for (int& i : chosen_) i = order_.draw();
     gather(data_.train);
-    const Score score = trainer_.run_with_gradient(1, [&](Trainer::Shard& shard, long) {
-      return model_.run(batch_, targets_, fw::Pass::train, shard.buffers, *shard.gradient);
+    const double loss = trainer_.add_gradient([&](fw::Index, AnyModel<float>& gradient) {
+      return model_.run(batch_, targets_, buffers_, &gradient.model()).loss;
     });
-    if (!std::isfinite(gradient_norm(trainer_.gradient()))) return {};
+    if (!std::isfinite(fw::gradient_norm(trainer_.gradient()))) return {};
     trainer_.step(rate);
     seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    return score.loss;
+    return loss;
   }
 
   const Splits<ClassifiedSequences>& data_;
   TrainingPlan plan_;
   ClassifierModel& model_;
-  Trainer trainer_;  // of one shard: a batch goes through every product as a whole
+  AnyModel<float> record_;                // refers to the model
+  fw::Trainer<AnyModel<float>> trainer_;  // of one shard: a batch goes through a product as a whole
+  std::any buffers_;
   Shuffled order_;
   SequenceBatch batch_;
   std::vector<int> chosen_, targets_;

@@ -1,6 +1,5 @@
 #include "training/experiments/task_run.hpp"
 
-#include <chrono>
 #include <cstdio>
 #include <fastweights/training/schedule.hpp>
 
@@ -12,7 +11,6 @@ namespace {
 
 TaskResult train_task(const TaskSettings& s, const std::string& kind, const TaskDraw& draw,
                       std::ofstream& curves) {
-  using Clock = std::chrono::steady_clock;
   const auto model = make_task_model(kind, s.sizes);
   fw::Random random(s.seed);
   model->initialise(random);
@@ -24,30 +22,29 @@ TaskResult train_task(const TaskSettings& s, const std::string& kind, const Task
   const fw::WarmupCosine rate{
       .peak = s.rate, .warmup = std::min(s.warmup, s.steps / 4), .total = s.steps};
   Progress progress(kind, s.steps);
-  std::chrono::duration<double> spent{};
-  for (long step = 0; step < s.steps; ++step) {
-    const auto start = Clock::now();
-    const Score score = trainer.compute_gradient(s.batch, drawn(s.seed, step * s.batch));
-    trainer.step(rate(step));
-    spent += Clock::now() - start;
-    if ((step + 1) % s.every == 0 || step + 1 == s.steps) {
+  double seconds = 0;
+  const auto after = [&](const SequenceTrainer::Step& step, const Score& score) {
+    seconds += step.seconds;
+    if (step.step % s.every == 0 || step.step == s.steps) {
       const Score held_out = trainer.evaluate(s.validation, drawn(validation_seed, 0));
-      curves << kind << "," << step + 1 << "," << held_out.accuracy() << ","
+      curves << kind << "," << step.step << "," << held_out.accuracy() << ","
              << held_out.complete_share() << "," << held_out.loss << "\n"
              << std::flush;
     }
     char note[64];
     std::snprintf(note, sizeof note, "loss %.3f  right %.0f %%", score.loss,
                   100 * score.accuracy());
-    progress.show(step + 1, note);
-  }
+    progress.show(static_cast<long>(step.step), note);
+  };
+  trainer.train(
+      s.steps, s.batch, rate, [&](long step) { return drawn(s.seed, step * s.batch); }, after);
   const Score score = trainer.evaluate(s.test, drawn(test_seed, 0));
   return {.kind = kind,
           .parameters = parameter_count(*model),
           .answers = score.accuracy(),
           .complete = score.complete_share(),
           .loss = score.loss,
-          .seconds = spent.count() / static_cast<double>(s.steps)};
+          .seconds = seconds / static_cast<double>(s.steps)};
 }
 
 }  // namespace
