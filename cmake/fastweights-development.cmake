@@ -15,6 +15,10 @@ endif()
 
 find_package(nlohmann_json REQUIRED)  # settings of reference vectors, results of benchmarks
 find_package(OpenMP)
+# Optional. Not for sanitizers, which report what MPI keeps until the end.
+if(NOT FASTWEIGHTS_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  find_package(MPI QUIET COMPONENTS CXX)
+endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 

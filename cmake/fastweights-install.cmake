@@ -21,6 +21,8 @@ install(TARGETS fastweights_io EXPORT fastweights-io-targets FILE_SET HEADERS
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS fastweights_models EXPORT fastweights-models-targets FILE_SET HEADERS
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(export fastweights-targets fastweights-io-targets fastweights-models-targets)
+install(TARGETS fastweights_mpi EXPORT fastweights-mpi-targets FILE_SET HEADERS
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(export fastweights-mpi-targets fastweights-targets fastweights-io-targets fastweights-models-targets)
   install(EXPORT ${export} NAMESPACE fastweights:: DESTINATION ${package_dir})
 endforeach()

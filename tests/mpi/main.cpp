@@ -1,0 +1,119 @@
+// Sequences over the ranks of MPI against one process that works through the same parts.
+//
+//     mpirun -n 3 build/release/tests/fastweights_mpi_tests
+//
+// Every rank draws all tokens and computes all of it by itself, so that it can compare its part.
+// Prints a line a memory: the largest differences, which are 0 for the same parts, and that to a
+// scan and backward pass without parts. Ranks have 0 to 8 tokens.
+
+#include <fastweights/memories/rules/delta_rule.hpp>
+
+#include "mpi/memories.hpp"
+#include "mpi/parts.hpp"
+
+namespace {
+
+long long sent = 0;  // bytes of all messages of this rank
+
+}  // namespace
+
+// MPI calls the functions of the program if it has them; theirs begin with P.
+extern "C" int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag,
+                        MPI_Comm comm) {
+  int size = 0;
+  MPI_Type_size(type, &size);
+  sent += static_cast<long long>(size) * count;
+  return PMPI_Send(buffer, count, type, to, tag, comm);
+}
+
+namespace mpi_test {
+namespace {
+
+int failures = 0;
+
+template <class F> std::string message_of(const F& f) {
+  try {
+    f();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A wrong argument of one rank ends the call on all of them.
+void check_errors(const fw::mpi::Ranks& ranks) {
+  const fw::DeltaRule<float> m({.key_size = 4});
+  const Eigen::MatrixXf k = Eigen::MatrixXf::Ones(4, 6);
+  const Eigen::RowVectorXf beta = Eigen::RowVectorXf::Ones(6),
+                           short_beta = Eigen::RowVectorXf::Ones(5);
+  Eigen::MatrixXf y(4, 6);
+  std::vector states(2, fw::initial_state(m));
+  const auto scan = [&](std::size_t heads, const Eigen::RowVectorXf& strengths) {
+    return message_of([&] {
+      fw::mpi::scan(m, std::span(states).first(heads), {k, k, strengths}, {k}, {y}, MPI_COMM_WORLD);
+    });
+  };
+  const std::string message = scan(2, ranks.is_last() ? short_beta : beta);
+  expect(message == (ranks.is_last() ? "DeltaRule: beta has 5 columns, the sequence expects 6"
+                                     : "mpi::scan: the arguments of another rank are not valid"),
+         "the error of the wrong argument on its rank");
+  expect(states[0].W.isZero(0), "an error leaves the states unchanged");
+  expect(!scan(0, beta).empty(), "no states are refused");
+  if (ranks.size() > 1)
+    expect(scan(ranks.is_first() ? 2 : 1, beta).find("the number of bytes of all states is") == 11,
+           "different numbers of states are refused");
+  expect(scan(2, beta).empty(), "a valid call after errors");
+}
+
+// A rank sends the states of all heads forward, and their gradients backward: nothing else.
+void check_bytes(const fw::mpi::Ranks& ranks) {
+  constexpr Index d = 128, heads = 16;
+  const fw::DeltaRule<float> m({.key_size = d});
+  using M = std::remove_const_t<decltype(m)>;
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Zero(d, heads);
+  const Eigen::RowVectorXf beta = Eigen::RowVectorXf::Zero(heads);
+  Eigen::MatrixXf y = x, dk = x, dv = x, dq = x;
+  Eigen::RowVectorXf dbeta = beta;
+  std::vector states(heads, fw::initial_state(m));
+  std::vector<fw::Checkpoints<M>> checkpoints(heads);
+  sent = 0;
+  fw::mpi::scan(m, std::span(states), {x, x, beta}, {x}, {y}, std::span(checkpoints),
+                MPI_COMM_WORLD);
+  const long long forward = sent;
+  fw::mpi::backward(m, std::span(checkpoints), {x, x, beta}, {x}, {y}, std::span(states),
+                    {dk, dv, dbeta}, {dq}, MPI_COMM_WORLD);
+  constexpr long long all = heads * d * d * Index{sizeof(float)};
+  expect(forward == (ranks.is_last() ? 0 : all), "the bytes of a scan");
+  expect(sent - forward == (ranks.is_first() ? 0 : all), "the bytes of a backward pass");
+  if (ranks.is_first())
+    std::printf("mpi bytes of a rank, d = 128, 16 heads, float: %lld forward, %lld backward\n",
+                ranks.size() > 1 ? all : 0, ranks.size() > 1 ? all : 0);
+}
+
+}  // namespace
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  ++failures;
+  std::printf("failed: %s\n", what);
+}
+
+double largest(double mine) {
+  MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return mine;
+}
+
+}  // namespace mpi_test
+
+int main(int argc, char** argv) {
+  using namespace mpi_test;
+  MPI_Init(&argc, &argv);
+  check_sums();
+  check_delta_rules();
+  check_low_rank_rules();
+  check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
+  check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
+  MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return failures == 0 ? 0 : 1;
+}

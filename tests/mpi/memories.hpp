@@ -1,0 +1,9 @@
+#pragma once
+
+namespace mpi_test {
+
+void check_sums();
+void check_delta_rules();
+void check_low_rank_rules();
+
+}  // namespace mpi_test
