@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
   check_sums();
   check_delta_rules();
   check_low_rank_rules();
+  check_training();
   check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
   check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -42,6 +42,7 @@ class Ranks {
     detail::check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
   }
 
+  MPI_Comm comm() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_first() const { return rank_ == 0; }

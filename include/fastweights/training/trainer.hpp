@@ -5,6 +5,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <fastweights/training/schedule.hpp>
+#include <functional>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -80,9 +81,14 @@ template <Record Model> class Trainer {
     for (Model& gradient : gradients_) set_zero_parameters(gradient);
   }
 
+  /// If set, step() calls it with the gradient first, for example to sum it over processes.
+  std::function<void(Model&)> before_step = {};
+
   /// One step of AdamW along the gradient, which is 0 afterwards. Gives its norm before clipping.
   double step(double learning_rate) {
-    const double norm = optimiser_.step(model_, gradient(), learning_rate);
+    Model& whole = gradient();
+    if (before_step) before_step(whole);
+    const double norm = optimiser_.step(model_, whole, learning_rate);
     set_zero_parameters(gradients_[0]);
     return norm;
   }
