@@ -6,6 +6,8 @@
 //
 //   script/text build/text/kjv.txt               # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
+//
+// `mpirun -n 2 build/release/examples/char_lm …` shares every batch between two processes.
 
 #include <cstdio>
 #include <fastweights/training/schedule.hpp>
@@ -148,17 +150,18 @@ double validation_bits(const Settings& s, const Text& text, SequenceTrainer& tra
 }
 
 Result train(const Settings& s, const Text& text, const std::string& kind,
-             const ModelOptions& options) {
+             const ModelOptions& options, const Processes& processes) {
   const auto model = make_char_model(kind, options);
   fw::Random random(s.seed);
   model->initialise(random);
   const fw::WarmupCosine rate{
       .peak = s.rate, .warmup = s.steps / 20, .total = s.steps, .floor = s.rate / 100};
   check_text_length(text, s.length);
-  SequenceTrainer trainer(*model, {.clip = s.clip});
+  SequenceTrainer trainer(*model, {.clip = s.clip}, std::max(1, 4 / processes.count()));
   Result result{.kind = kind, .parameters = parameter_count(*model), .curve = {}, .sample = {}};
   const std::string run = run_of(s, text);
   load_checkpoint(s, run, text.alphabet, result, trainer);
+  trainer.join(processes);
   Progress progress(kind, s.steps);
   const auto after = [&](const SequenceTrainer::Step& step, const Score& score) {
     const double bits = score.loss / nats_per_bit;
@@ -166,6 +169,7 @@ Result train(const Settings& s, const Text& text, const std::string& kind,
     result.seconds += step.seconds;
     if (done % s.evaluate_every == 0 || done == s.steps)
       result.curve.push_back({done, bits, validation_bits(s, text, trainer, 64)});
+    if (!processes.is_first()) return;
     if (done % s.checkpoint_every == 0 || done == s.steps)
       save_checkpoint(s, run, {kind, text.alphabet, options}, result, trainer);
     char note[64];
@@ -237,6 +241,7 @@ Settings parse(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  const Processes processes;
   const Settings s = parse(argc, argv);
   Eigen::setNbThreads(1);  // the shards run in parallel
   const Text text = read_text(s.text);
@@ -247,11 +252,12 @@ int main(int argc, char** argv) try {
   const ModelOptions options{
       .symbols = text.size(), .layers = s.layers, .heads = s.heads, .window = s.length};
   std::vector<Result> results;
-  for (const std::string& kind : s.models) results.push_back(train(s, text, kind, options));
+  for (const std::string& kind : s.models)
+    results.push_back(train(s, text, kind, options, processes));
   for (const Result& r : results)
     std::printf("\n%s writes:\n%s\n", r.kind.c_str(), r.sample.c_str());
   print_table(s, text, results);
-  write_curves(s, text, results);
+  if (processes.is_first()) write_curves(s, text, results);
 } catch (const std::exception& error) {
   std::cerr << "char_lm: " << error.what() << "\n";
   return 1;

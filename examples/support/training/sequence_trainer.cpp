@@ -18,6 +18,11 @@ SequenceTrainer::SequenceTrainer(SequenceModel& model, const fw::AdamWOptions& o
       buffers_(static_cast<std::size_t>(shards)),
       scores_(buffers_.size()) {}
 
+void SequenceTrainer::join(const Processes& processes) {
+  processes_ = &processes;
+  processes.join(trainer_);
+}
+
 void SequenceTrainer::train(long steps, long batch, const std::function<double(long long)>& rate,
                             const std::function<Draw(long step)>& draw,
                             const std::function<void(const Step&, const Score&)>& after) {
@@ -45,11 +50,16 @@ Score SequenceTrainer::evaluate(long count, const Draw& draw) {
 
 Score SequenceTrainer::run(fw::Index shard, long batch, const Draw& draw, TrainedModel* gradient) {
   const auto s = static_cast<std::size_t>(shard);
+  auto first = static_cast<long>(shard), stride = static_cast<long>(trainer_.shards());
+  if (processes_ != nullptr) {
+    first += processes_->rank() * stride;
+    stride *= processes_->count();
+  }
   Score& score = scores_[s] = {};
   std::vector<TaskSequence> sequences;
-  for (auto i = static_cast<long>(shard); i < batch; i += static_cast<long>(trainer_.shards())) {
+  for (long i = first; i < batch; i += stride) {
     sequences.push_back(draw(i));
-    if (sequences.size() < group && i + static_cast<long>(trainer_.shards()) < batch) continue;
+    if (sequences.size() < group && i + stride < batch) continue;
     score += network_.run(sequences, batch, buffers_[s], gradient);
     sequences.clear();
   }
@@ -59,5 +69,5 @@ Score SequenceTrainer::run(fw::Index shard, long batch, const Draw& draw, Traine
 Score SequenceTrainer::total() const {
   Score sum;
   for (const Score& score : scores_) sum += score;
-  return sum;
+  return processes_ == nullptr ? sum : processes_->sum(sum);
 }

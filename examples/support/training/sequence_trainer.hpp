@@ -4,10 +4,11 @@
 #include <functional>
 
 #include "training/any_model.hpp"
+#include "training/processes.hpp"
 #include "training/sequence_model.hpp"
 
-/// Trains a model on batches of sequences with fw::Trainer. A shard takes sequences s, s + shards,
-/// … of a batch.
+/// Trains a model on batches of sequences with fw::Trainer. Shard s of all shards takes sequences
+/// s, s + shards, … of a batch. With several processes each has some of the shards.
 class SequenceTrainer {
  public:
   /// Sequence i of a batch. Is called from several threads.
@@ -16,6 +17,9 @@ class SequenceTrainer {
 
   explicit SequenceTrainer(SequenceModel& model, const fw::AdamWOptions& options = {},
                            fw::Index shards = 4);
+  /// Shares the shards with the other processes, which call this together. `processes` must outlive
+  /// the trainer.
+  void join(const Processes& processes);
 
   /// Steps until the optimiser has done `steps`, by rate(step) and batches of draw(step), which is
   /// called from several threads. Then calls after(step, its score).
@@ -42,4 +46,5 @@ class SequenceTrainer {
   fw::Trainer<AnyModel<float>> trainer_;
   std::vector<std::any> buffers_;  // one a shard
   std::vector<Score> scores_;      // of the last batch, one a shard
+  const Processes* processes_ = nullptr;
 };
