@@ -238,11 +238,7 @@ Settings parse(int argc, char** argv) {
   return s;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  const Processes processes;
-  const Settings s = parse(argc, argv);
+void run(const Settings& s, const Processes& processes) {
   Eigen::setNbThreads(1);  // the shards run in parallel
   const Text text = read_text(s.text);
   make_folder(s.output);
@@ -258,6 +254,20 @@ int main(int argc, char** argv) try {
     std::printf("\n%s writes:\n%s\n", r.kind.c_str(), r.sample.c_str());
   print_table(s, text, results);
   if (processes.is_first()) write_curves(s, text, results);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Settings s = parse(argc, argv);
+  const Processes processes;
+  try {
+    run(s, processes);
+  } catch (const std::exception& error) {
+    std::cerr << "char_lm: " << error.what() << "\n";
+    processes.abort();
+    return 1;
+  }
 } catch (const std::exception& error) {
   std::cerr << "char_lm: " << error.what() << "\n";
   return 1;

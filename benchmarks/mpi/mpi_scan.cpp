@@ -3,9 +3,9 @@
 //     mpirun -n 2 build/release/benchmarks/mpi_scan D HEADS TOKENS ROUNDS [scan]
 //
 // The delta rule in float, forward by each method, and with backward unless the last argument says
-// scan. Every rank holds TOKENS / P
-// tokens; alone, the first rank works through its own part P times while the others sleep. The
-// table has medians; "model" is H P over the time that fw::mpi::Method gives.
+// scan. Every rank holds TOKENS / P tokens; alone, the first rank works through its own part P
+// times while the others sleep. The table has medians; "model" is H P over the time that
+// fw::mpi::Method gives.
 
 #include <unistd.h>
 
@@ -81,7 +81,8 @@ class Benchmark {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int given = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
   const fw::mpi::Ranks ranks(MPI_COMM_WORLD);
   const auto argument = [&](int i, long otherwise) {
     return argc > i ? std::atol(argv[i]) : otherwise;

@@ -3,8 +3,8 @@
 //     mpirun -n 3 build/release/tests/fastweights_mpi_tests
 //
 // Every rank draws all tokens and computes all of it by itself, so that it can compare its part.
-// Prints a line a memory: the largest differences, which are 0 for the same parts, and that to a
-// scan and backward pass without parts. Ranks have 0 to 8 tokens.
+// Prints a line a memory: the largest differences to the same parts, which are 0, and to a scan and
+// a backward pass without parts. Ranks have 0 to 8 tokens.
 
 #include <fastweights/memories/rules/delta_rule.hpp>
 
@@ -62,6 +62,12 @@ void check_errors(const fw::mpi::Ranks& ranks) {
   if (ranks.size() > 1)
     expect(scan(ranks.is_first() ? 2 : 1, beta).find("the number of bytes of all states is") == 11,
            "different numbers of states are refused");
+  std::vector<fw::Checkpoints<fw::DeltaRule<float>>> checkpoints(ranks.is_last() ? 1 : 2);
+  const std::string too_few = message_of([&] {
+    fw::mpi::scan(m, std::span(states), {k, k, beta}, {k}, {y}, std::span(checkpoints),
+                  MPI_COMM_WORLD);
+  });
+  expect(!too_few.empty(), "too few checkpoints are refused");
   expect(scan(2, beta).empty(), "a valid call after errors");
 }
 
@@ -107,7 +113,8 @@ double largest(double mine) {
 
 int main(int argc, char** argv) {
   using namespace mpi_test;
-  MPI_Init(&argc, &argv);
+  int given = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
   check_sums();
   check_delta_rules();
   check_low_rank_rules();

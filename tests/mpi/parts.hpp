@@ -18,7 +18,12 @@ template <class R> double difference(const R& a, const R& b) {
   double largest = 0, apart = 0;
   const std::array objects{fw::detail::object(a), fw::detail::object(b)};
   fw::detail::visit_leaves(objects.data(), 2, [&](const fw::detail::Leaf* leaves, const auto&) {
-    if (!leaves->is_array) return;
+    if (!leaves->is_array) {
+      std::int64_t i = 0, j = 0;
+      if (leaves[0].load_integer(0, i) && leaves[1].load_integer(0, j) && i != j)
+        apart = std::numeric_limits<double>::infinity();
+      return;
+    }
     const auto x = leaves[0].template entries<double>(), y = leaves[1].template entries<double>();
     for (Index i = 0; i < x.size(); ++i) {
       largest = std::max(largest, std::abs(y[i]));
@@ -74,17 +79,17 @@ template <class M> class Parts {
   }
 
   /// The same for gradients.
-  double backward_difference() {
+  double backward_difference(Method method) {
     auto states = of_rank(0, initial_), ds = of_rank(ranks_.size() - 1, dfinal_);
     Sequences mine = joined(tokens_), gradients = joined(gradients_);
     std::vector<fw::Checkpoints<M>> checkpoints(at(heads));
     fw::mpi::scan(m_, std::span(states), inputs(mine), queries(mine), outputs(mine),
-                  std::span(checkpoints), comm_, Method::chain);
+                  std::span(checkpoints), comm_, method);
     fw::mpi::backward(m_, std::span(checkpoints), inputs(mine), queries(mine), dy(gradients),
                       std::span(ds), dinputs(gradients), dqueries(gradients), comm_);
     double worst = 0;
     for (Index h = 0; h < heads; ++h) {
-      auto expected = backward_parts(h);
+      auto expected = backward_parts(h, method);
       worst = std::max({worst, difference(ds[at(h)], expected.state),
                         difference(head_of(gradients, h), expected.part)});
     }
@@ -102,7 +107,7 @@ template <class M> class Parts {
       fw::scan(m_, state, inputs(all), queries(all), outputs(all), checkpoints);
       fw::backward(m_, checkpoints, inputs(all), queries(all), dy(gradients), ds,
                    dinputs(gradients), dqueries(gradients));
-      const auto parts = backward_parts(h);
+      const auto parts = backward_parts(h, Method::chain);
       worst = std::max({worst, difference(part_of(gradients, ranks_.rank()), parts.part)});
       if (ranks_.is_first()) worst = std::max(worst, difference(parts.state, ds));
       for (const Method method : methods()) {
@@ -134,11 +139,15 @@ template <class M> class Parts {
 
   // The given states on one rank; on the others states that must not matter.
   std::vector<State> of_rank(int rank, const std::vector<State>& states) const {
-    auto own = states;
-    if (ranks_.rank() != rank)
-      for (State& state : own)
-        fw::for_each_leaf([](auto& array) { array.setConstant(std::nan("")); }, state);
-    return own;
+    if (ranks_.rank() == rank) return states;
+    std::vector<State> others(states.size(), fw::initial_state(m_));
+    for (State& state : others)
+      fw::for_each_leaf(
+          []<class T>(T& leaf) {
+            if constexpr (fw::detail::is_array<T>) leaf.setConstant(std::nan(""));
+          },
+          state);
+    return others;
   }
 
   // Calls f(array, tokens' columns, same array of each of the others) for all arrays.
@@ -208,12 +217,14 @@ template <class M> class Parts {
     return before;
   }
 
-  Expected backward_parts(Index h) const {
+  Expected backward_parts(Index h, Method method) const {
     std::vector<fw::Checkpoints<M>> checkpoints(at(ranks_.size()));
-    State state = initial_[at(h)], ds = dfinal_[at(h)];
+    State before = initial_[at(h)], ds = dfinal_[at(h)];
     for (Index r = 0; r < ranks_.size(); ++r) {
       Sequences part = part_of(tokens_[at(h)], r);
-      fw::scan(m_, state, inputs(part), queries(part), outputs(part), checkpoints[at(r)]);
+      State after = before;
+      fw::scan(m_, after, inputs(part), queries(part), outputs(part), checkpoints[at(r)]);
+      before = method == Method::segments && r > 0 ? applied(part, before) : after;
     }
     Expected mine;
     for (Index r = ranks_.size() - 1; r >= ranks_.rank(); --r) {
@@ -242,10 +253,11 @@ double largest(double mine);
 /// Prints a line for a memory.
 template <class M> void check_memory(const M& m, bool positive = false) {
   Parts<M> parts(m, positive, MPI_COMM_WORLD);
-  double scan = 0;
-  for (const auto method : parts.methods())
+  double scan = 0, backward = 0;
+  for (const auto method : parts.methods()) {
     scan = std::max(scan, largest(parts.scan_difference(method)));
-  const double backward = largest(parts.backward_difference());
+    backward = std::max(backward, largest(parts.backward_difference(method)));
+  }
   const double whole = largest(parts.difference_without_parts());
   if (parts.ranks().is_first())
     std::printf("mpi %-24s %d ranks: scan %g, backward %g; without parts %.1e\n",

@@ -1,3 +1,4 @@
+#include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
@@ -13,5 +14,7 @@ void mpi_test::check_sums() {
   check_memory(fw::HebbianMemory<double>(sizes, {.decay = 0.9, .rate = 0.5}));
   check_memory(fw::GatedLinearAttention<double>(sizes));
   check_memory(fw::Hgrn<double>(5));
-  check_memory(fw::FastWeightMemory<double>(sizes));  // not mergeable
+  // These are not mergeable. The state of the last one has counters.
+  check_memory(fw::FastWeightMemory<double>(sizes));
+  check_memory(fw::KeyValueCache<double>(sizes, {.capacity = 6}));
 }

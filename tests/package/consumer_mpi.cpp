@@ -5,7 +5,8 @@
 #include <fastweights/mpi/scan.hpp>
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int given = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
   const fw::DeltaRule<float> memory({.key_size = 4});
   std::vector states(2, fw::initial_state(memory));
   const Eigen::MatrixXf x = Eigen::MatrixXf::Identity(4, 4).replicate(1, 2);

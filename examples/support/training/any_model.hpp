@@ -18,6 +18,7 @@ template <class S> class AnyModel {
   explicit AnyModel(TrainedModel& model) : model_(&model) {}
   AnyModel(const AnyModel& other) : copy_(other.model_->clone()), model_(copy_.get()) {}
   AnyModel& operator=(const AnyModel& other) {
+    fw::detail::check_same_shapes("AnyModel", object(), "the other model", other.object());
     fw::detail::visit_parameters<S>(
         std::array{object(), other.object()},
         [](const fw::detail::Leaf* leaves) { leaves[0].entries<S>() = leaves[1].entries<S>(); });

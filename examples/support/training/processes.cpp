@@ -9,16 +9,18 @@
 
 namespace {
 
-// The variables by which Open MPI and MPICH tell a process that mpirun started it.
+// The variables by which Open MPI, MPICH and Slurm tell a process that they started it.
 bool is_started_by_mpirun() {
-  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr ||
+         std::getenv("PMIX_RANK") != nullptr;
 }
 
 }  // namespace
 
 Processes::Processes() {
   if (!is_started_by_mpirun()) return;
-  MPI_Init(nullptr, nullptr);
+  int given = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &count_);
   if (!is_first() && std::freopen("/dev/null", "w", stdout) == nullptr)
@@ -27,6 +29,10 @@ Processes::Processes() {
 
 Processes::~Processes() {
   if (is_started_by_mpirun()) MPI_Finalize();
+}
+
+void Processes::abort() const {
+  if (count_ > 1) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 void Processes::join(fw::Trainer<AnyModel<float>>& trainer) const {
@@ -46,6 +52,7 @@ Score Processes::sum(const Score& mine) const {
 
 Processes::Processes() = default;
 Processes::~Processes() = default;
+void Processes::abort() const {}
 void Processes::join(fw::Trainer<AnyModel<float>>&) const {}
 Score Processes::sum(const Score& mine) const { return mine; }
 

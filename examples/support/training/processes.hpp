@@ -19,6 +19,9 @@ class Processes {
   int count() const { return count_; }
   bool is_first() const { return rank_ == 0; }
 
+  /// Ends all processes after an error of this one: the others wait for it.
+  void abort() const;
+
   /// All take the model and optimiser of the first, and from now on sum their gradients.
   void join(fw::Trainer<AnyModel<float>>& trainer) const;
   /// The sum over all.

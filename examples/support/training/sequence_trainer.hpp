@@ -27,7 +27,10 @@ class SequenceTrainer {
              const std::function<Draw(long step)>& draw,
              const std::function<void(const Step&, const Score&)>& after);
 
-  /// The gradient of the mean loss; stays until the next call.
+  SequenceTrainer(const SequenceTrainer&) = delete;
+  SequenceTrainer& operator=(const SequenceTrainer&) = delete;
+
+  /// The gradient of the mean loss, of this process's part; stays until the next call.
   Score compute_gradient(long batch, const Draw& draw);
   TrainedModel& gradient() { return trainer_.gradient().model(); }
 

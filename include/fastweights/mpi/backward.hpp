@@ -28,17 +28,23 @@ void backward(const M& m, std::span<Checkpoints<M>> checkpoints, WriteSequence<M
     if (std::ssize(checkpoints) != heads)
       fw::detail::throw_mismatch(M::name, "mpi::backward", std::ssize(checkpoints), "checkpoints",
                                  heads, "the gradients of states");
-    for (const auto& each : checkpoints)
+    for (const auto& each : checkpoints) {
       if (each.states.empty() || each.steps * heads != total)
         fw::detail::throw_mismatch(M::name, "the sequence", total / heads, "steps",
                                    std::max<Index>(0, each.steps),
                                    "the forward pass of these checkpoints");
+      fw::check_state(m, each.states[0]);
+    }
     for (const auto& each : ds) fw::detail::check_state(M::name, each, m.state_extents());
     fw::detail::check_sequence(M::name, inputs, signature.write(), total);
     fw::detail::check_sequence(M::name, queries, signature.read(), total);
     fw::detail::check_outputs(m, queries, dy, total);
     fw::detail::check_sequence(M::name, dinputs, signature.write(), total);
     fw::detail::check_sequence(M::name, dqueries, signature.read(), total);
+    fw::detail::check_chunks(M::name, dinputs, signature.write(),
+                             fw::detail::check_chunks(M::name, inputs, signature.write()));
+    fw::detail::check_chunks(M::name, dqueries, signature.read(),
+                             fw::detail::check_chunks(M::name, queries, signature.read()));
   };
   ranks.agree("mpi::backward", "the number of bytes of all gradients of states",
               ds.empty() ? 0 : heads * detail::bytes_of(ds[0]), check);

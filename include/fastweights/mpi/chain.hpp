@@ -21,7 +21,7 @@ namespace fw::inline FASTWEIGHTS_ABI::mpi::detail {
 
 inline int threads() {
 #ifdef _OPENMP
-  return omp_get_max_threads();
+  return omp_in_parallel() ? 1 : omp_get_max_threads();
 #else
   return 1;
 #endif
@@ -41,35 +41,38 @@ template <class State> Index bytes_of(const State& state) {
   return sum;
 }
 
+// A message per state: ranks may differ in how many they have at hand.
 template <class State>
 void send_states(const Ranks& ranks, std::span<const State> states, int to,
                  std::vector<std::byte>& buffer) {
-  if (to == MPI_PROC_NULL || states.empty()) return;
-  buffer.clear();
-  for (const State& state : states)
+  if (to == MPI_PROC_NULL) return;
+  for (const State& state : states) {
+    buffer.clear();
     for_each_block(state, [&](const std::byte* from, Index bytes) {
       buffer.insert(buffer.end(), from, from + bytes);
     });
-  ranks.send(buffer.data(), static_cast<Index>(buffer.size()), to);
+    ranks.send(buffer.data(), static_cast<Index>(buffer.size()), to);
+  }
 }
 
 template <class State>
 void receive_states(const Ranks& ranks, std::span<State> states, int from,
                     std::vector<std::byte>& buffer) {
-  if (from == MPI_PROC_NULL || states.empty()) return;
-  buffer.resize(states.size() * static_cast<std::size_t>(bytes_of(states[0])));
-  ranks.receive(buffer.data(), static_cast<Index>(buffer.size()), from);
-  const std::byte* next = buffer.data();
-  for (State& state : states)
+  if (from == MPI_PROC_NULL) return;
+  for (State& state : states) {
+    buffer.resize(static_cast<std::size_t>(bytes_of(state)));
+    ranks.receive(buffer.data(), static_cast<Index>(buffer.size()), from);
+    const std::byte* next = buffer.data();
     for_each_block(state, [&](std::byte* to, Index bytes) {
       std::memcpy(to, next, static_cast<std::size_t>(bytes));
       next += bytes;
     });
+  }
 }
 
 /// Receives the state of every head from a rank, calls work(head), and sends the state on; `from`
-/// and `to` may be MPI_PROC_NULL. As many heads at a time as there are threads. The sends wait for
-/// the receiver: MPI moves large messages only while both ranks are in a call.
+/// and `to` may be MPI_PROC_NULL. As many heads at a time as there are threads. A large message
+/// waits for its receiver: MPI moves it only while both ranks are in a call.
 template <class State, class Work>
 void chain(const Ranks& ranks, std::span<State> states, int from, int to, const Work& work) {
   const auto group = static_cast<std::size_t>(threads());

@@ -9,10 +9,11 @@
 #endif
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <exception>
 #include <fastweights/core/errors.hpp>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -31,6 +32,38 @@ inline void check(int code, const char* what) {
     fw::detail::raise<std::runtime_error>(std::string(what) + ": MPI error " +
                                           std::to_string(code));
 }
+
+// MPI counts in int: calls f(first byte, bytes) for pieces of at most 1 GiB.
+template <class F> void for_each_piece(Index bytes, const F& f) {
+  constexpr Index most = Index(1) << 30;
+  for (Index first = 0; first < bytes; first += most)
+    f(first, static_cast<int>(std::min(most, bytes - first)));
+}
+
+// Runs a check and keeps its error. Without exceptions an error ends the program.
+class KeptError {
+ public:
+#if FASTWEIGHTS_EXCEPTIONS
+  template <class Check> explicit KeptError(const Check& check) {
+    try {
+      check();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+  explicit operator bool() const { return error_ != nullptr; }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::exception_ptr error_;
+#else
+  template <class Check> explicit KeptError(const Check& check) { check(); }
+  explicit operator bool() const { return false; }
+  void rethrow() const {}
+#endif
+};
 
 }  // namespace detail
 
@@ -51,29 +84,32 @@ class Ranks {
   int before() const { return is_first() ? MPI_PROC_NULL : rank_ - 1; }
   int after() const { return is_last() ? MPI_PROC_NULL : rank_ + 1; }
 
-  /// Sends `bytes`; returns when `to` takes them, if they are many.
-  void send(const void* from, Index bytes, int to) const {
-    detail::check(MPI_Send(from, count(bytes), MPI_BYTE, to, tag, comm_), "MPI_Send");
+  void send(const std::byte* from, Index bytes, int to) const {
+    detail::for_each_piece(bytes, [&](Index first, int count) {
+      detail::check(MPI_Send(from + first, count, MPI_BYTE, to, tag, comm_), "MPI_Send");
+    });
   }
-  void receive(void* into, Index bytes, int from) const {
-    detail::check(MPI_Recv(into, count(bytes), MPI_BYTE, from, tag, comm_, MPI_STATUS_IGNORE),
-                  "MPI_Recv");
+  void receive(std::byte* into, Index bytes, int from) const {
+    detail::for_each_piece(bytes, [&](Index first, int count) {
+      detail::check(MPI_Recv(into + first, count, MPI_BYTE, from, tag, comm_, MPI_STATUS_IGNORE),
+                    "MPI_Recv");
+    });
+  }
+  void broadcast(std::byte* data, Index bytes, int root) const {
+    detail::for_each_piece(bytes, [&](Index first, int count) {
+      detail::check(MPI_Bcast(data + first, count, MPI_BYTE, root, comm_), "MPI_Bcast");
+    });
   }
 
   /// Calls check() on every rank, and throws on every rank if one of them throws, or if `given`,
   /// which `what` names, is not the same on all of them. All ranks call this together.
   template <class Check>
   void agree(std::string_view who, std::string_view what, Index given, const Check& check) const {
-    std::exception_ptr error;
-    try {
-      check();
-    } catch (...) {
-      error = std::current_exception();
-    }
+    const detail::KeptError error(check);
     std::array<long long, 3> least{error ? 0 : 1, given, -static_cast<long long>(given)};
     detail::check(MPI_Allreduce(MPI_IN_PLACE, least.data(), 3, MPI_LONG_LONG, MPI_MIN, comm_),
                   "MPI_Allreduce");
-    if (error) std::rethrow_exception(error);
+    error.rethrow();
     if (least[0] == 0)
       fw::detail::throw_invalid({who, ": the arguments of another rank are not valid"});
     if (least[1] != -least[2])
@@ -83,13 +119,6 @@ class Ranks {
   }
 
  private:
-  static int count(Index bytes) {
-    if (bytes > std::numeric_limits<int>::max())
-      fw::detail::throw_invalid(
-          {"a message of ", std::to_string(bytes), " bytes, MPI takes less than 2^31"});
-    return static_cast<int>(bytes);
-  }
-
   MPI_Comm comm_;
   int rank_ = 0, size_ = 1;
 };

@@ -14,7 +14,7 @@
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
 /// How the ranks work at the same time. Times are in units of a scan of one head on one rank, for H
-/// heads and P ranks with equally many tokens; one rank alone would take H P.
+/// heads and P ranks with equally many tokens and one thread each; one rank alone would take H P.
 enum class Method {
   automatic,  ///< the faster one by these times
   chain,      ///< head after head along the ranks, for any memory: H + P − 1
@@ -30,11 +30,11 @@ template <class R, class E> R part_of(const R& sequences, const E& extents, Inde
   return fw::detail::steps(sequences, extents, h * steps, steps);
 }
 
-// Gives the number of tokens of a head.
-template <Memory M>
+// Gives the number of tokens of a head. `others` are further checks.
+template <Memory M, class Others>
 Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
                  const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
-                 const OutSequence<M>& outputs) {
+                 const OutSequence<M>& outputs, const Others& others) {
   const auto heads = static_cast<Index>(states.size());
   const Index total = fw::detail::steps_of(inputs, m.signature().write());
   const auto check = [&] {
@@ -47,6 +47,7 @@ Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
     fw::detail::check_sequence(M::name, queries, m.signature().read(), total);
     fw::detail::check_chunks(M::name, inputs, m.signature().write());
     fw::detail::check_outputs(m, queries, outputs, total);
+    others();
   };
   ranks.agree("mpi::scan", "the number of bytes of all states",
               states.empty() ? 0 : heads * bytes_of(states[0]), check);
@@ -105,9 +106,10 @@ void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
 ///
 /// All ranks of `comm` call this together, with the same memory, H and method. A rank sends the
 /// bytes of H states to the next one. By Method::chain the results are those of one scan after
-/// another in one process, to the bits, and by Method::segments those of Segments that are applied
-/// there. They do not depend on the MPI library or on the number of threads. With OpenMP the heads
-/// of a rank run in parallel; MPI is called by the calling thread alone.
+/// another in one process, to the bits; by Method::segments those of one process that applies a
+/// Segment per rank, as fw::parallel_scan does. They do not depend on the MPI library or on the
+/// number of threads. With OpenMP the heads of a rank run in parallel, and only the calling thread
+/// calls MPI: MPI_Init_thread with MPI_THREAD_FUNNELED is enough.
 ///
 /// Throws std::invalid_argument on every rank if an argument of any rank does not fit; no state is
 /// changed then. A rank that ends later, by a full memory with WhenFull::refuse say, has to end the
@@ -117,7 +119,7 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, MPI_Comm comm,
           Method method = Method::automatic) {
   const Ranks ranks(comm);
-  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs);
+  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, [] {});
   const auto signature = m.signature();
   detail::scan_together(ranks, m, states, inputs, steps, method, [&](Index h) {
     fw::detail::run_scan(m, states[static_cast<std::size_t>(h)],
@@ -133,7 +135,11 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, std::span<Checkpoints<M>> checkpoints,
           MPI_Comm comm, Method method = Method::automatic) {
   const Ranks ranks(comm);
-  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs);
+  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, [&] {
+    if (checkpoints.size() != states.size())
+      fw::detail::throw_mismatch(M::name, "mpi::scan", std::ssize(checkpoints), "checkpoints",
+                                 std::ssize(states), "the states");
+  });
   const auto signature = m.signature();
   detail::scan_together(ranks, m, states, inputs, steps, method, [&](Index h) {
     const auto i = static_cast<std::size_t>(h);

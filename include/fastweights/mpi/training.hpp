@@ -3,6 +3,7 @@
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/mpi/chain.hpp>
 #include <fastweights/training/trainer.hpp>
+#include <limits>
 
 /// \file
 /// One model over the ranks of MPI, each with its share of every batch. All ranks have the same
@@ -13,8 +14,10 @@
 ///     trainer.train(steps, rate, job, after_step);   // job(step, shard, gradient): this rank's
 ///                                                    // share, over the divisor of the whole batch
 ///
-/// Checkpoints are those of one process: one rank writes them, all ranks read them, or one that
-/// calls join() again. Any number of ranks goes on from them.
+/// Checkpoints are those of one process: the first rank writes and reads them, and join() gives the
+/// others what it read. Any number of ranks goes on from them. The options of the optimiser must be
+/// the same on all ranks. A rank whose job throws has to end the program, by MPI_Abort: the others
+/// wait for its gradient.
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
@@ -79,13 +82,8 @@ template <Record Model> void sum_parameters(Model& model, MPI_Comm comm) {
 template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {
   const Ranks ranks(comm);
   ranks.agree("mpi::broadcast", "the number of bytes", detail::bytes_of(record), [] {});
-  detail::for_each_block(record, [&](std::byte* data, Index bytes) {
-    constexpr Index most = 1 << 30;
-    for (Index i = 0; i < bytes; i += most)
-      detail::check(
-          MPI_Bcast(data + i, static_cast<int>(std::min(most, bytes - i)), MPI_BYTE, root, comm),
-          "MPI_Bcast");
-  });
+  detail::for_each_block(record,
+                         [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
 }
 
 /// Gives all ranks the weights and the optimiser of the first one, and lets `trainer` sum gradients
