@@ -147,7 +147,7 @@ class TrainedSorting final
     Score score{.examples = 1, .answers = long{sort_symbols}};
     score.right = count_right(b.logits, targets);
     score.loss = static_cast<double>(fw::cross_entropy(
-        b.logits, targets, b.logits, {.divisor = static_cast<double>(batch * sort_symbols)}));
+        b.logits, targets, b.logits, {.divisor = static_cast<double>(batch) * sort_symbols}));
     if (gradient)
       network.backward(tail, b.logits, b.answering,
                        static_cast<TrainedSorting&>(*gradient).network);
