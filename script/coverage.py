@@ -19,22 +19,7 @@ def is_code(file, number):
     return text_of(file)[number - 1].strip() not in ("}", "};", "});")
 
 
-def conditions(found):
-    """The directions of conditions: without calls, which gcov lists as a return and a throw."""
-    kept = []
-    for branch in found:
-        if branch["throw"]:
-            kept.pop()
-        else:
-            kept.append(branch["count"])
-    return kept
-
-
-# file -> (line, number of the branch) -> times taken. A branch of a template is taken if an instance
-# takes it: conditions that are constants of an instance go one way there. Instances that do not run
-# do not count.
-branches = collections.defaultdict(dict)
-not_run = collections.defaultdict(collections.Counter)  # file -> line -> conditions
+branches = collections.defaultdict(dict)  # file -> (line, number of the branch) -> times taken
 lines = collections.defaultdict(dict)  # file -> line -> times run
 for report in sys.stdin:
     for file in json.loads(report)["files"]:
@@ -46,20 +31,14 @@ for report in sys.stdin:
             number = line["line_number"]
             if is_code(file["file"], number):
                 lines[name][number] = lines[name].get(number, 0) + line["count"]
-            kept = conditions(line["branches"])
-            if line["count"] == 0:
-                not_run[name][number] = max(not_run[name][number], len(kept))
-                continue
-            for i, count in enumerate(kept):
-                key = (number, i)
-                branches[name][key] = branches[name].get(key, 0) + count
+            kept = [b for b in line["branches"] if not b["throw"]]
+            for i, branch in enumerate(kept):
+                key = (number, len(kept), i)
+                branches[name][key] = branches[name].get(key, 0) + branch["count"]
 
 all_branches = taken = all_lines = run = 0
 for name in sorted(lines):
-    for line, count in not_run[name].items():
-        if lines[name].get(line, 0) == 0:
-            branches[name] |= {(line, i): 0 for i in range(count)}
-    missed = sorted({line for (line, _), count in branches[name].items() if count == 0})
+    missed = sorted({line for (line, _, _), count in branches[name].items() if count == 0})
     unrun = [line for line, count in sorted(lines[name].items()) if count == 0]
     all_branches += len(branches[name])
     taken += sum(count > 0 for count in branches[name].values())
