@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <ctime>
+#include <iterator>
+#include <vector>
 
 /// \file
 /// The machine's peak rates, measured in the same process as the benchmarks.
@@ -30,6 +32,12 @@ template <class F> double best_seconds(const F& f) {
     best = std::min(best, processor_clock() - start);
   }
   return best;
+}
+
+inline double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + std::ssize(numbers) / 2;
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
 }
 
 /// Sets the number of OpenMP threads. Without OpenMP there is one.

@@ -23,6 +23,7 @@ install(TARGETS fastweights_models EXPORT fastweights-models-targets FILE_SET HE
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS fastweights_mpi EXPORT fastweights-mpi-targets FILE_SET HEADERS
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(export fastweights-mpi-targets fastweights-targets fastweights-io-targets fastweights-models-targets)
+foreach(export fastweights-targets fastweights-io-targets fastweights-models-targets
+        fastweights-mpi-targets)
   install(EXPORT ${export} NAMESPACE fastweights:: DESTINATION ${package_dir})
 endforeach()

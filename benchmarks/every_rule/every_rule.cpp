@@ -88,12 +88,6 @@ Index length_of(const Rule& rule, const Options& o) {
   return length;
 }
 
-double median(std::vector<double> numbers) {
-  const auto middle = numbers.begin() + std::ssize(numbers) / 2;
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
-}
-
 struct Measured {
   std::vector<double> nanoseconds, of_peak;  ///< per round
   std::vector<double> backward_nanoseconds, over_scan;
@@ -117,8 +111,9 @@ void print_backward(const Rules& rules, const std::vector<Measured>& measured) {
   std::printf("|---|---:|---:|---:|\n");
   for (std::size_t i = 0; i < rules.size(); ++i)
     std::printf("| %s | %.0f | %.0f | %.2f |\n", rules[i].name.c_str(),
-                median(measured[i].nanoseconds), median(measured[i].backward_nanoseconds),
-                median(measured[i].over_scan));
+                machine::median(measured[i].nanoseconds),
+                machine::median(measured[i].backward_nanoseconds),
+                machine::median(measured[i].over_scan));
 }
 
 void print(const Rules& rules, const std::vector<Measured>& measured, const Options& o) {
@@ -128,7 +123,7 @@ void print(const Rules& rules, const std::vector<Measured>& measured, const Opti
   for (std::size_t i = 0; i < rules.size(); ++i)
     std::printf("| %s | %s | %td | %.0f | %.2f |\n", rules[i].name.c_str(),
                 rules[i].flops.text().c_str(), length_of(rules[i], o),
-                median(measured[i].nanoseconds), median(measured[i].of_peak));
+                machine::median(measured[i].nanoseconds), machine::median(measured[i].of_peak));
 }
 
 void run(const Options& o) {
@@ -148,7 +143,7 @@ void run(const Options& o) {
       "\n%s of %td heads with d = %td, float, one thread; fewer than %td tokens of rules "
       "with many flops. Medians of %d rounds. The FMA peak is %.1f GFLOP/s.\n",
       o.backward ? "Scans and backward passes" : "Scans", o.heads, o.d, o.length, o.rounds,
-      median(peaks) / 1e9);
+      machine::median(peaks) / 1e9);
 }
 
 }  // namespace

@@ -1,21 +1,20 @@
 // One sequence over the ranks of MPI against one of them alone, in turns.
 //
-//     mpirun -n 2 build/release/benchmarks/mpi_scan D HEADS TOKENS ROUNDS [scan]
+//     mpirun -n 2 build/release/benchmarks/mpi_scan D HEADS TOKENS ROUNDS
 //
-// The delta rule in float, forward by each method, and with backward unless the last argument says
-// scan. Every rank holds TOKENS / P tokens; alone, the first rank works through its own part P
-// times while the others sleep. The table has medians; "model" is H P over the time that
-// fw::mpi::Method gives.
+// The delta rule in float, forward by each method, and with backward. Every rank holds TOKENS / P
+// tokens; alone, the first rank works through its own part P times while the others sleep. The
+// table has medians; "model" is H P over the time that fw::mpi::Method gives.
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fastweights/math/random.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/mpi/backward.hpp>
+
+#include "machine.hpp"
 
 namespace {
 
@@ -33,15 +32,10 @@ void wait_for_all() {
 
 template <class F> double seconds_of(const F& f) {
   wait_for_all();
-  const auto start = std::chrono::steady_clock::now();
+  const double start = machine::wall_clock();
   f();
   wait_for_all();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> x) {
-  std::nth_element(x.begin(), x.begin() + std::ssize(x) / 2, x.end());
-  return x[x.size() / 2];
+  return machine::wall_clock() - start;
 }
 
 class Benchmark {
@@ -99,11 +93,11 @@ int main(int argc, char** argv) {
       }));
       together.push_back(seconds_of([&] { run(MPI_COMM_WORLD, method); }));
     }
-    const double ratio = median(alone) / median(together);
+    const double ratio = machine::median(alone) / machine::median(together);
     if (ranks.is_first())
       std::printf("| %s | %s | %.3f | %.3f | %.2f | %.2f | %.2f |\n", pass,
-                  method == Method::chain ? "chain" : "segments", median(alone), median(together),
-                  ratio, model, ratio / model);
+                  method == Method::chain ? "chain" : "segments", machine::median(alone),
+                  machine::median(together), ratio, model, ratio / model);
   };
   if (ranks.is_first())
     std::printf(
@@ -118,6 +112,6 @@ int main(int argc, char** argv) {
   measure("scan", scan, Method::chain, chain);
   measure("scan", scan, Method::segments,
           all / ((size > 2 ? 2.5 : 2) * static_cast<double>(heads)));
-  if (argc <= 5) measure("scan and backward", both, Method::chain, chain);
+  measure("scan and backward", both, Method::chain, chain);
   MPI_Finalize();
 }

@@ -5,7 +5,6 @@
 // Prints seconds a step, the median of as many as fit into SECONDS. script/bench_training compares
 // with PyTorch.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -63,8 +62,6 @@ int main(int argc, char** argv) {
           total += s.seconds;
           seconds.push_back(s.seconds);
         });
-  std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2),
-                   seconds.end());
-  std::printf("%.5f seconds a step, %td parameters\n", seconds[seconds.size() / 2],
+  std::printf("%.5f seconds a step, %td parameters\n", machine::median(seconds),
               fw::parameter_count(model));
 }

@@ -65,7 +65,7 @@ class LanguageModel final
     return count;
   }
 
-  // Joins the sequences. Tokens without an answer have weight 0.
+  // Joins the sequences, which weigh the same however many answers they have.
   static Score join(Buffers& b, std::span<const TaskSequence> sequences) {
     Score score;
     b.input.clear();

@@ -81,14 +81,21 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
   for_each_head(heads, true, scan_head);
 }
 
-template <Memory M, class ScanHead>
+// Calls scan_part(head, inputs, queries, outputs) for every head once its state is known.
+template <Memory M, class ScanPart>
 void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
-                   const WriteSequence<M>& inputs, Index steps, Method method,
-                   const ScanHead& scan_head) {
-  const auto heads = static_cast<Index>(states.size());
+                   const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                   const OutSequence<M>& outputs, Index steps, Method method,
+                   const ScanPart& scan_part) {
+  const auto signature = m.signature();
+  const auto scan_head = [&](Index h) {
+    scan_part(static_cast<std::size_t>(h), part_of(inputs, signature.write(), h, steps),
+              part_of(queries, signature.read(), h, steps),
+              part_of(outputs, signature.out(), h, steps));
+  };
   if (method == Method::automatic)
-    method =
-        Mergeable<M> && prefers_segments(heads, ranks.size()) ? Method::segments : Method::chain;
+    method = Mergeable<M> && prefers_segments(std::ssize(states), ranks.size()) ? Method::segments
+                                                                                : Method::chain;
   if (method == Method::chain)
     return chain(ranks, states, ranks.before(), ranks.after(), scan_head);
   if constexpr (Mergeable<M>)
@@ -120,13 +127,10 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           Method method = Method::automatic) {
   const Ranks ranks(comm);
   const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, [] {});
-  const auto signature = m.signature();
-  detail::scan_together(ranks, m, states, inputs, steps, method, [&](Index h) {
-    fw::detail::run_scan(m, states[static_cast<std::size_t>(h)],
-                         detail::part_of(inputs, signature.write(), h, steps),
-                         detail::part_of(queries, signature.read(), h, steps),
-                         detail::part_of(outputs, signature.out(), h, steps), steps);
-  });
+  detail::scan_together(ranks, m, states, inputs, queries, outputs, steps, method,
+                        [&](std::size_t h, const auto& in, const auto& q, const auto& out) {
+                          fw::detail::run_scan(m, states[h], in, q, out, steps);
+                        });
 }
 
 /// The same, and stores in checkpoints[h] what mpi::backward needs.
@@ -140,13 +144,10 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
       fw::detail::throw_mismatch(M::name, "mpi::scan", std::ssize(checkpoints), "checkpoints",
                                  std::ssize(states), "the states");
   });
-  const auto signature = m.signature();
-  detail::scan_together(ranks, m, states, inputs, steps, method, [&](Index h) {
-    const auto i = static_cast<std::size_t>(h);
-    fw::scan(m, states[i], detail::part_of(inputs, signature.write(), h, steps),
-             detail::part_of(queries, signature.read(), h, steps),
-             detail::part_of(outputs, signature.out(), h, steps), checkpoints[i]);
-  });
+  detail::scan_together(ranks, m, states, inputs, queries, outputs, steps, method,
+                        [&](std::size_t h, const auto& in, const auto& q, const auto& out) {
+                          fw::scan(m, states[h], in, q, out, checkpoints[h]);
+                        });
 }
 
 }  // namespace fw::mpi
