@@ -261,13 +261,10 @@ void run(const Settings& s, const Processes& processes) {
 int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const Processes processes;
-  try {
+  return processes.run("char_lm", [&] {
     run(s, processes);
-  } catch (const std::exception& error) {
-    std::cerr << "char_lm: " << error.what() << "\n";
-    processes.abort();
-    return 1;
-  }
+    return 0;
+  });
 } catch (const std::exception& error) {
   std::cerr << "char_lm: " << error.what() << "\n";
   return 1;

@@ -2,6 +2,8 @@
 // from, which transformers and run_model can read.
 //
 //   build/release/examples/finetune FOLDER --text build/text/kjv.txt --output build/finetuned
+//
+// `mpirun -n 2 build/release/examples/finetune …` shares every batch between two processes.
 
 #include <cstdio>
 #include <fastweights/models/checkpoint.hpp>
@@ -20,6 +22,7 @@
 #include "report/command_line.hpp"
 #include "report/files.hpp"
 #include "training/denormals.hpp"
+#include "training/processes.hpp"
 #include "training/progress.hpp"
 
 namespace {
@@ -41,11 +44,20 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Windows of a text at random places, one behind the other.
+// Windows of a text at random places, one behind the other: those of a batch that are this
+// process's.
 class Windows {
  public:
-  Windows(std::vector<int> ids, const Settings& s)
-      : ids_(std::move(ids)), batch_(s.batch), length_(s.length), random_(s.seed) {
+  Windows(std::vector<int> ids, const Settings& s, const Processes& processes)
+      : ids_(std::move(ids)),
+        batch_(s.batch),
+        length_(s.length),
+        random_(s.seed),
+        processes_(processes) {
+    if (batch_ < processes_.count())
+      throw std::invalid_argument("--batch is " + std::to_string(batch_) +
+                                  ", expected at least one window for each of " +
+                                  std::to_string(processes_.count()) + " processes");
     if (static_cast<long>(ids_.size()) <= length_)
       throw std::invalid_argument("the text has " + std::to_string(ids_.size()) +
                                   " tokens, expected more than --length");
@@ -57,10 +69,13 @@ class Windows {
     for (long b = 0; b < batch_; ++b) {
       const auto places = ids_.size() - static_cast<std::size_t>(length_);
       const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(random_.below(places));
+      if (processes_.owner_of(b) != processes_.rank()) continue;
       inputs.insert(inputs.end(), first, first + length_);
       targets.insert(targets.end(), first + 1, first + 1 + length_);
     }
   }
+
+  Index count() const { return static_cast<Index>(inputs.size()) / length_; }
 
   std::vector<int> inputs, targets;
 
@@ -68,35 +83,40 @@ class Windows {
   std::vector<int> ids_;
   long batch_, length_;
   fw::Random random_;
+  const Processes& processes_;
 };
 
 // Prints the loss in nats a token; returns that of the last step.
-double train(Network& network, Windows& windows, const Settings& s) {
+double train(Network& network, Windows& windows, const Settings& s, Processes& processes) {
   fw::Trainer trainer(
       network, {.optimiser = {.weight_decay = 0, .clip = s.clip}, .shards = 1});  // one gradient
+  const fw::GradientReady ready = processes.join(trainer);
   Progress progress("training", s.steps);
   Network::Trace trace;
-  Eigen::MatrixXf logits(network.outputs(), s.batch * s.length);
+  Eigen::MatrixXf logits;
   double loss = 0;
   trainer.train(
       s.steps, fw::WarmupCosine{.peak = s.rate, .warmup = s.steps / 10, .total = s.steps},
       [&](long long, Index, Network& gradient) {
         windows.draw();
-        fw::networks::State state = network.initial_state(s.batch);
+        fw::networks::State state = network.initial_state(windows.count());
+        logits.resize(network.outputs(), windows.count() * s.length);
         network.forward(state, fw::Symbols(windows.inputs), logits, trace, fw::Pass::train);
-        const float mean = fw::cross_entropy(logits, windows.targets, logits);
-        network.backward(trace, logits, gradient);
+        const float mean = fw::cross_entropy(logits, windows.targets, logits,
+                                             {.divisor = static_cast<double>(s.batch * s.length)});
+        network.backward(trace, logits, gradient, ready);
         return double{mean};
       },
       [&](const fw::TrainingStep& step) {
-        loss = step.loss;
-        progress.show(static_cast<long>(step.step), "loss " + std::to_string(loss));
+        loss = processes.sum(step.loss);
+        if (processes.is_first())
+          progress.show(static_cast<long>(step.step), "loss " + std::to_string(loss));
       });
   std::printf("loss after %ld steps: %.4f nats a token\n", s.steps, loss);
   return loss;
 }
 
-int run(const Settings& s) {
+int run(const Settings& s, Processes& processes) {
   make_folder(s.output);
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
@@ -104,15 +124,15 @@ int run(const Settings& s) {
       published_architectures().build(folder.config(), fw::models::model_options(folder, s.length));
   fw::models::load_weights(network, folder,
                            {.is_ignored = published_architectures().is_ignored(folder.config())});
-  Windows windows(tokenizer.encode(content_of(s.text)), s);
-  train(network, windows, s);
-  fw::models::save_folder(network, folder, s.output);
+  Windows windows(tokenizer.encode(content_of(s.text)), s, processes);
+  train(network, windows, s, processes);
+  if (processes.is_first()) fw::models::save_folder(network, folder, s.output);
   std::printf("written to %s\n", s.output.c_str());
   return 0;
 }
 
 // A tiny model learns a sequence of two symbols by heart.
-int smoke(Settings s) {
+int smoke(Settings s, Processes& processes) {
   Network network = published_architectures().build(published_shape("tiny"), {.context = s.length});
   fw::Random random(s.seed);
   network.initialise(random);
@@ -121,8 +141,8 @@ int smoke(Settings s) {
   s.steps = 100;
   s.length = 16;
   s.rate = 3e-3;
-  Windows windows(std::move(ids), s);
-  return train(network, windows, s) < 0.5 ? 0 : 1;
+  Windows windows(std::move(ids), s, processes);
+  return train(network, windows, s, processes) < 0.5 ? 0 : 1;
 }
 
 }  // namespace
@@ -143,10 +163,13 @@ int main(int argc, char** argv) try {
   app.add_option("--seed", s.seed, "of the windows").show_default();
   const Option is_smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
   app.parse(argc, argv);
-  if (is_smoke.given()) return smoke(s);
-  if (folder.given()) return run(s);
-  std::cerr << "finetune: name a folder\n";
-  return 1;
+  if (!is_smoke.given() && !folder.given()) {
+    std::cerr << "finetune: name a folder\n";
+    return 1;
+  }
+  Processes processes;
+  return processes.run("finetune",
+                       [&] { return is_smoke.given() ? smoke(s, processes) : run(s, processes); });
 } catch (const std::exception& error) {
   std::cerr << "finetune: " << error.what() << "\n";
   return 1;

@@ -3,6 +3,9 @@
 //
 //   build/release/examples/run_model FOLDER --prompt "In the beginning"
 //   build/release/examples/run_model --random qwen3.5-0.8b    # random weights, for timing
+//
+// `mpirun -n 2 build/release/examples/run_model …` reads the prompt with two processes, in pieces
+// that go round.
 
 #include <chrono>
 #include <cstdio>
@@ -16,6 +19,7 @@
 #include "published/architectures.hpp"
 #include "published/shapes.hpp"
 #include "report/command_line.hpp"
+#include "training/processes.hpp"
 #include "training/progress.hpp"
 
 namespace {
@@ -46,14 +50,28 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 // A model with the state of one text.
 class Reader {
  public:
-  Reader(const Network& network, State state)
-      : network_(network), state_(std::move(state)), logits_(network.outputs()) {}
+  Reader(const Network& network, State state, const Processes& processes)
+      : network_(network),
+        state_(std::move(state)),
+        logits_(network.outputs()),
+        processes_(processes) {}
 
   void read_prompt(const std::vector<int>& ids) {
-    if (!ids.empty()) network_.forward_last(state_, ids, logits_, trace_);
+    if (ids.empty()) return;
+    constexpr long piece = 256;
+    const auto count = static_cast<long>(ids.size()), parts = (count + piece - 1) / piece;
+    processes_.share_parts(parts, [&](long part, fw::Relay& relay) {
+      const auto first = static_cast<std::size_t>(part * piece),
+                 size = static_cast<std::size_t>(std::min(piece, count - part * piece));
+      network_.forward_last(state_, fw::Symbols(ids).subspan(first, size), logits_, trace_, piece,
+                            fw::Pass::infer.over(relay));
+    });
+    processes_.broadcast(fw::detail::object(state_), processes_.owner_of(parts - 1));
+    processes_.broadcast(fw::detail::object(logits_), processes_.owner_of(parts - 1));
   }
   void read(int id) { network_.forward(state_, fw::Symbols(&id, 1), logits_, trace_); }
 
+  bool is_first() const { return processes_.is_first(); }
   const Eigen::VectorXf& logits() const { return logits_; }
   void set_logits(const Eigen::VectorXf& logits) { logits_ = logits; }
   State& state() { return state_; }
@@ -63,6 +81,7 @@ class Reader {
   State state_;
   Network::Trace trace_;
   Eigen::VectorXf logits_;
+  const Processes& processes_;
 };
 
 struct Bytes {
@@ -152,7 +171,9 @@ int check(const Settings& s, const Network& network) {
   return (i > 0 && worst <= 1e-4) ? 0 : 1;
 }
 
+// By the first process.
 void save(const std::string& path, Reader& reader) {
+  if (!reader.is_first()) return;
   fw::io::SafeTensorsWriter file;
   fw::io::add_state(file, reader.state(), "state");
   file.add("logits", reader.logits());
@@ -205,7 +226,7 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
   generate(s, reader, &tokenizer, ends);
 }
 
-int run_folder(const Settings& s) {
+int run_folder(const Settings& s, const Processes& processes) {
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto config = fw::models::text_config(folder.config());
   Network network =
@@ -217,7 +238,7 @@ int run_folder(const Settings& s) {
        .progress = [&](std::size_t i, std::size_t) { progress.show(long(i) + 1, ""); },
        .storage = storage(s.weights)});
   if (!s.check.empty()) return check(s, network);
-  Reader reader(network, network.initial_state());
+  Reader reader(network, network.initial_state(), processes);
   if (!s.load_state.empty()) load(s.load_state, reader);
   if (s.random_prompt > 0) {
     fw::Random random(s.sampler.seed);
@@ -232,13 +253,13 @@ int run_folder(const Settings& s) {
   return 0;
 }
 
-int run_random(const Settings& s) {
+int run_random(const Settings& s, const Processes& processes) {
   const fw::models::Config config = published_shape(s.random);
   Network network = published_architectures().build(config, {.context = s.context});
   fw::Random random(s.sampler.seed);
   network.initialise(random);
   network.compress(storage(s.weights));
-  Reader reader(network, network.initial_state());
+  Reader reader(network, network.initial_state(), processes);
   read_prompt(reader,
               random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
@@ -277,12 +298,14 @@ int main(int argc, char** argv) try {
     s.random = "tiny";
     s.random_prompt = 100;
   }
-  if (!s.random.empty()) return run_random(s);
-  if (!folder.given()) {
+  if (s.random.empty() && !folder.given()) {
     std::cerr << "run_model: name a folder, or --random qwen3.5-0.8b\n";
     return 1;
   }
-  return run_folder(s);
+  const Processes processes;
+  return processes.run("run_model", [&] {
+    return s.random.empty() ? run_folder(s, processes) : run_random(s, processes);
+  });
 } catch (const std::exception& error) {
   std::cerr << "run_model: " << error.what() << "\n";
   return 1;

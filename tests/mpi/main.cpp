@@ -4,7 +4,8 @@
 //
 // Every rank draws all tokens and computes all of it by itself, so that it can compare its part.
 // Prints a line a memory: the largest differences to the same parts, which are 0, and to a scan and
-// a backward pass without parts. Ranks have 0 to 8 tokens.
+// a backward pass without parts. Ranks have 0 to 8 tokens. With --die FILE a rank dies in training;
+// with --go-on FILE any number of ranks goes on from the checkpoint.
 
 #include <fastweights/memories/rules/delta_rule.hpp>
 
@@ -115,12 +116,20 @@ int main(int argc, char** argv) {
   using namespace mpi_test;
   int given = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
-  check_sums();
-  check_delta_rules();
-  check_low_rank_rules();
-  check_training();
-  check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
-  check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
+  const std::string mode = argc > 2 ? argv[1] : "";
+  if (mode == "--die") {
+    train_and_die(argv[2]);
+  } else if (mode == "--go-on") {
+    go_on_training(argv[2]);
+  } else {
+    check_sums();
+    check_delta_rules();
+    check_low_rank_rules();
+    check_training();
+    check_layers();
+    check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
+    check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
+  }
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
   return failures == 0 ? 0 : 1;

@@ -1,10 +1,18 @@
 #pragma once
 
+#include <string>
+
 namespace mpi_test {
 
 void check_sums();
 void check_delta_rules();
 void check_low_rank_rules();
 void check_training();
+void check_layers();
+
+/// Ends by the death of a rank, after a checkpoint.
+void train_and_die(const std::string& path);
+/// Goes on from the checkpoint.
+void go_on_training(const std::string& path);
 
 }  // namespace mpi_test

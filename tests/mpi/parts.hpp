@@ -63,6 +63,12 @@ template <class M> class Parts {
     if (fw::Mergeable<M>) return {Method::chain, Method::segments};
     return {Method::chain};
   }
+  /// For scans without checkpoints.
+  static std::vector<Method> scan_methods() {
+    auto all = methods();
+    all.push_back(Method::heads);
+    return all;
+  }
 
   /// Between mpi::scan and the parts in one process, of outputs and states of this rank.
   double scan_difference(Method method) {
@@ -254,10 +260,10 @@ double largest(double mine);
 template <class M> void check_memory(const M& m, bool positive = false) {
   Parts<M> parts(m, positive, MPI_COMM_WORLD);
   double scan = 0, backward = 0;
-  for (const auto method : parts.methods()) {
+  for (const auto method : parts.scan_methods())
     scan = std::max(scan, largest(parts.scan_difference(method)));
+  for (const auto method : parts.methods())
     backward = std::max(backward, largest(parts.backward_difference(method)));
-  }
   const double whole = largest(parts.difference_without_parts());
   if (parts.ranks().is_first())
     std::printf("mpi %-24s %d ranks: scan %g, backward %g; without parts %.1e\n",

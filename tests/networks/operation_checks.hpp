@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
+#include "support/queue_relay.hpp"
 
 /// \file
 /// The checks that every operation passes, alone in a small network: gradients that are those of
@@ -124,6 +125,24 @@ inline Matrix<double> tokens(const Matrix<double>& x, Index sequences, Index fir
   return some;
 }
 
+/// Every piece in a process of its own.
+inline void check_relayed(const Net& network, Index sequences, const Matrix<double>& x,
+                          const Matrix<double>& whole, Index piece) {
+  const Index steps = x.cols() / sequences;
+  QueueRelay relay(static_cast<std::size_t>((steps + piece - 1) / piece));
+  for (Index t = 0; t < steps; t += piece) {
+    const Index count = std::min(piece, steps - t);
+    relay.go_to(static_cast<std::size_t>(t / piece));
+    Net::Trace trace;
+    State state = network.initial_state(sequences);  // is received, but for the first piece
+    check_equal(
+        run(network, state, tokens(x, sequences, t, count), trace, fw::Pass::infer.over(relay)),
+        tokens(whole, sequences, t, count), 1e-13);
+    CHECK(state.position == t + count);
+  }
+  CHECK(relay.is_empty());
+}
+
 /// A sequence in pieces gives what it gives at once, and two sequences what each gives alone.
 inline void check_streaming(const Net& network) {
   constexpr Index sequences = 2, steps = 7;
@@ -141,6 +160,7 @@ inline void check_streaming(const Net& network) {
                   tokens(whole, sequences, t, count), 1e-13);
     }
     CHECK(in_pieces.position == steps);
+    check_relayed(network, sequences, x, whole, piece);
   }
   for (Index b = 0; b < sequences; ++b) {
     State alone = network.initial_state();

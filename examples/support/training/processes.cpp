@@ -1,11 +1,23 @@
 #include "training/processes.hpp"
 
+#include <iostream>
+
+int Processes::run(const char* program, const std::function<int()>& work) const try {
+  return work();
+} catch (const std::exception& error) {
+  std::cerr << program << ": " << error.what() << "\n";
+  abort();
+  return 1;
+}
+
 #ifdef FASTWEIGHTS_EXAMPLES_MPI
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fastweights/mpi/relay.hpp>
 #include <fastweights/mpi/training.hpp>
+#include <numeric>
 
 namespace {
 
@@ -16,6 +28,10 @@ bool is_started_by_mpirun() {
 }
 
 }  // namespace
+
+struct Processes::Sums {
+  fw::mpi::GradientSum gradients{MPI_COMM_WORLD};
+};
 
 Processes::Processes() {
   if (!is_started_by_mpirun()) return;
@@ -28,6 +44,7 @@ Processes::Processes() {
 }
 
 Processes::~Processes() {
+  sums_.reset();  // before MPI ends
   if (is_started_by_mpirun()) MPI_Finalize();
 }
 
@@ -37,6 +54,44 @@ void Processes::abort() const {
 
 void Processes::join(fw::Trainer<AnyModel<float>>& trainer) const {
   if (count_ > 1) fw::mpi::join(trainer, MPI_COMM_WORLD);
+}
+
+fw::GradientReady Processes::join(fw::Trainer<fw::networks::Network<float>>& trainer) {
+  if (count_ == 1) return {};
+  sums_ = std::make_shared<Sums>();
+  fw::mpi::join(trainer, MPI_COMM_WORLD, sums_->gradients);
+  return sums_->gradients.adder();
+}
+
+double Processes::sum(double mine) const {
+  return count_ == 1 ? mine : fw::mpi::sum(mine, MPI_COMM_WORLD);
+}
+
+double Processes::largest(double mine) const {
+  if (count_ > 1) MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return mine;
+}
+
+std::vector<float> Processes::join(const std::vector<float>& mine) const {
+  if (count_ == 1) return mine;
+  const int size = static_cast<int>(mine.size());
+  std::vector<int> sizes(static_cast<std::size_t>(count_)), places(sizes);
+  MPI_Gather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  std::exclusive_scan(sizes.begin(), sizes.end(), places.begin(), 0);
+  std::vector<float> all(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), 0)));
+  MPI_Gatherv(mine.data(), size, MPI_FLOAT, all.data(), sizes.data(), places.data(), MPI_FLOAT, 0,
+              MPI_COMM_WORLD);
+  return all;
+}
+
+void Processes::broadcast(const fw::detail::Object& record, int root) const {
+  if (count_ > 1) fw::mpi::broadcast(record, MPI_COMM_WORLD, root);
+}
+
+void Processes::share_parts(long parts, const std::function<void(long, fw::Relay&)>& run) const {
+  if (count_ > 1) return fw::mpi::share_parts(MPI_COMM_WORLD, parts, run);
+  Whole whole;
+  for (long part = 0; part < parts; ++part) run(part, whole);
 }
 
 Score Processes::sum(const Score& mine) const {
@@ -50,10 +105,21 @@ Score Processes::sum(const Score& mine) const {
 
 #else
 
+struct Processes::Sums {};
+
 Processes::Processes() = default;
 Processes::~Processes() = default;
 void Processes::abort() const {}
 void Processes::join(fw::Trainer<AnyModel<float>>&) const {}
+fw::GradientReady Processes::join(fw::Trainer<fw::networks::Network<float>>&) { return {}; }
 Score Processes::sum(const Score& mine) const { return mine; }
+double Processes::sum(double mine) const { return mine; }
+double Processes::largest(double mine) const { return mine; }
+std::vector<float> Processes::join(const std::vector<float>& mine) const { return mine; }
+void Processes::broadcast(const fw::detail::Object&, int) const {}
+void Processes::share_parts(long parts, const std::function<void(long, fw::Relay&)>& run) const {
+  Whole whole;
+  for (long part = 0; part < parts; ++part) run(part, whole);
+}
 
 #endif

@@ -5,6 +5,10 @@
 #include <fastweights/core/errors.hpp>
 #include <utility>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 namespace fw::inline FASTWEIGHTS_ABI {
 
 #ifdef _OPENMP
@@ -60,5 +64,17 @@ template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool 
 #endif
   for (Eigen::Index h = 0; h < count; ++h) f(h);
 }
+
+namespace detail {
+
+/// How many calls of for_each_head can run at the same time.
+inline Eigen::Index heads_at_once([[maybe_unused]] bool parallel) {
+#ifdef _OPENMP
+  if (parallel && !omp_in_parallel()) return omp_get_max_threads();
+#endif
+  return 1;
+}
+
+}  // namespace detail
 
 }  // namespace fw

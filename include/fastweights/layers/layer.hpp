@@ -4,6 +4,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/layers/parameters.hpp>
+#include <fastweights/layers/relay.hpp>
 
 /// \file
 /// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). A layer is a record:
@@ -29,6 +30,9 @@
 ///   products.)
 /// - backward belongs to the last train pass of its trace and treats the initial state as a
 ///   constant. y must not overlap x; dx must overlap neither x nor dy.
+/// - Pass::over(relay) cuts one sequence over several processes: see Relay. FastWeightLayer, causal
+///   SummedHeads, CausalConv, layers without a state, and the blocks and models around them can do
+///   so; the others throw std::invalid_argument.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
 /// does not fit, a counter of the state is none that its writes can give, or the trace is not from
@@ -37,9 +41,6 @@
 /// checks its part of a trace.)
 
 namespace fw::inline FASTWEIGHTS_ABI {
-
-/// Whether a forward pass stores what backward needs.
-enum class Pass { infer, train };
 
 /// The views of D×T matrices that a layer reads and writes.
 template <class S> using Input = SequenceView<const S, Dynamic>;
@@ -109,6 +110,12 @@ void check_extent(std::string_view layer, std::string_view argument, const View&
 inline void check_not_empty(std::string_view layer, std::string_view argument, Index steps) {
   if (steps < 1)
     throw_invalid({layer, ": ", argument, " has no tokens, the layer expects at least 1"});
+}
+
+// Throws if other processes hold parts of the sequence, for layers that take none.
+inline void check_whole(std::string_view layer, Pass pass) {
+  if (pass.relay() != nullptr)
+    throw_invalid({layer, ": a part of a sequence, this layer takes whole sequences"});
 }
 
 // The number of sequences in a state of `total` elements with `per_sequence` elements each. An

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/leaves.hpp>
+#include <functional>
 
 /// \file
 /// The parameters of a layer or model: the Eigen members of a record, at any depth. A gradient, or
@@ -100,6 +101,10 @@ void for_each_parameter(F&& f, First& first, Rest&... rest) {
       },
       std::string(), first, rest...);
 }
+
+/// What a backward pass calls for every part of a gradient that it has completed, for example to
+/// sum it over processes while it goes on.
+using GradientReady = std::function<void(const detail::Object& part)>;
 
 /// The number of scalars that a model learns.
 template <Record Model> Eigen::Index parameter_count(const Model& model) {

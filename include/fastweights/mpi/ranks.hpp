@@ -16,6 +16,7 @@
 #include <fastweights/core/errors.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
@@ -38,6 +39,17 @@ template <class F> void for_each_piece(Index bytes, const F& f) {
   constexpr Index most = Index(1) << 30;
   for (Index first = 0; first < bytes; first += most)
     f(first, static_cast<int>(std::min(most, bytes - first)));
+}
+
+// Whether requests have ended; with `wait`, once they have.
+inline bool ended(std::vector<MPI_Request>& requests, bool wait) {
+  const auto count = static_cast<int>(requests.size());
+  int all = 1;
+  if (wait)
+    check(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  else
+    check(MPI_Testall(count, requests.data(), &all, MPI_STATUSES_IGNORE), "MPI_Testall");
+  return all != 0;
 }
 
 // Runs a check and keeps its error. Without exceptions an error ends the program.
@@ -88,6 +100,16 @@ class Ranks {
     detail::for_each_piece(bytes, [&](Index first, int count) {
       detail::check(MPI_Send(from + first, count, MPI_BYTE, to, tag, comm_), "MPI_Send");
     });
+  }
+  /// The bytes must stay until detail::ended(requests).
+  std::vector<MPI_Request> begin_to_send(const std::byte* from, Index bytes, int to) const {
+    std::vector<MPI_Request> requests;
+    detail::for_each_piece(bytes, [&](Index first, int count) {
+      detail::check(MPI_Isend(from + first, count, MPI_BYTE, to, tag, comm_,
+                              &requests.emplace_back(MPI_REQUEST_NULL)),
+                    "MPI_Isend");
+    });
+    return requests;
   }
   void receive(std::byte* into, Index bytes, int from) const {
     detail::for_each_piece(bytes, [&](Index first, int count) {

@@ -3,6 +3,8 @@
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/mpi/chain.hpp>
+#include <fastweights/mpi/cost.hpp>
+#include <fastweights/mpi/exchange.hpp>
 
 /// \file
 /// One sequence over the processes (ranks) of MPI. Every rank holds some consecutive tokens of it,
@@ -13,17 +15,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
-/// How the ranks work at the same time. Times are in units of a scan of one head on one rank, for H
-/// heads and P ranks with equally many tokens and one thread each; one rank alone would take H P.
-enum class Method {
-  automatic,  ///< the faster one by these times
-  chain,      ///< head after head along the ranks, for any memory: H + P − 1
-  segments    ///< ranks compose their writes, then scan, for mergeable memories: 5/2 H
-};
-
 namespace detail {
-
-constexpr bool prefers_segments(Index heads, Index ranks) { return 3 * heads < 2 * (ranks - 1); }
 
 // The tokens of head h.
 template <class R, class E> R part_of(const R& sequences, const E& extents, Index h, Index steps) {
@@ -81,6 +73,63 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
   for_each_head(heads, true, scan_head);
 }
 
+template <class Extents> Index numbers_of_token(Extents extents) {
+  Index sum = 0;
+  for_each_member([&](std::string_view, const MemberExtent& e) { sum += e.rows * e.width; },
+                  extents);
+  return sum;
+}
+template <class Extents> bool has_chunks(Extents extents) {
+  bool found = false;
+  for_each_member([&](std::string_view, const MemberExtent& e) { found = found || e.chunks; },
+                  extents);
+  return found;
+}
+
+template <Memory M> void check_method(const M& m, Method method) {
+  if (method == Method::segments && !Mergeable<M>)
+    fw::detail::throw_invalid({M::name, ": mpi::scan by segments, the memory is not mergeable"});
+  if (method == Method::heads && has_chunks(m.signature().write()))
+    fw::detail::throw_invalid({M::name, ": mpi::scan by heads, the memory takes chunks"});
+}
+
+template <Memory M>
+void scan_by_heads(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
+                   const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                   const OutSequence<M>& outputs, Index steps) {
+  const auto signature = m.signature();
+  HeadExchange<M>(ranks, m, states, steps)
+      .scan(
+          [&](Index h) {
+            return std::pair(part_of(inputs, signature.write(), h, steps),
+                             part_of(queries, signature.read(), h, steps));
+          },
+          [&](Index h) { return part_of(outputs, signature.out(), h, steps); });
+}
+
+// The same on all ranks. A token takes six flops for every number of the state.
+template <Memory M>
+Method choose(const Ranks& ranks, const M& m, std::span<const StateOf<M>> states, Index steps,
+              const Machine& machine, bool may_exchange) {
+  const auto signature = m.signature();
+  if (ranks.size() == 1) return Method::chain;
+  long long longest = steps;
+  check(MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_LONG_LONG, MPI_MAX, ranks.comm()),
+        "MPI_Allreduce");
+  using S = typename M::Scalar;
+  const auto state = static_cast<double>(bytes_of(states[0]));
+  const Work work{.heads = static_cast<double>(states.size()),
+                  .ranks = static_cast<double>(ranks.size()),
+                  .tokens = static_cast<double>(longest),
+                  .token_flops = 6 * state / sizeof(S),
+                  .token_bytes = static_cast<double>(sizeof(S)) *
+                                 static_cast<double>(numbers_of_token(signature.write()) +
+                                                     numbers_of_token(signature.read()) +
+                                                     numbers_of_token(signature.out())),
+                  .state_bytes = state};
+  return fastest(work, machine, Mergeable<M>, may_exchange && !has_chunks(signature.write()));
+}
+
 // Calls scan_part(head, inputs, queries, outputs) for every head once its state is known.
 template <Memory M, class ScanPart>
 void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
@@ -93,15 +142,9 @@ void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
               part_of(queries, signature.read(), h, steps),
               part_of(outputs, signature.out(), h, steps));
   };
-  if (method == Method::automatic)
-    method = Mergeable<M> && prefers_segments(std::ssize(states), ranks.size()) ? Method::segments
-                                                                                : Method::chain;
   if (method == Method::chain)
     return chain(ranks, states, ranks.before(), ranks.after(), scan_head);
-  if constexpr (Mergeable<M>)
-    scan_by_segments(ranks, m, states, inputs, steps, scan_head);
-  else
-    fw::detail::throw_invalid({M::name, ": mpi::scan by segments, the memory is not mergeable"});
+  if constexpr (Mergeable<M>) scan_by_segments(ranks, m, states, inputs, steps, scan_head);
 }
 
 }  // namespace detail
@@ -111,39 +154,52 @@ void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
 /// In: the state of every head before the first token, on the first rank; those of others are only
 /// buffers. Out: the states after the tokens of this rank, so the last rank has the final ones.
 ///
-/// All ranks of `comm` call this together, with the same memory, H and method. A rank sends the
-/// bytes of H states to the next one. By Method::chain the results are those of one scan after
-/// another in one process, to the bits; by Method::segments those of one process that applies a
-/// Segment per rank, as fw::parallel_scan does. They do not depend on the MPI library or on the
-/// number of threads. With OpenMP the heads of a rank run in parallel, and only the calling thread
-/// calls MPI: MPI_Init_thread with MPI_THREAD_FUNNELED is enough.
+/// All ranks of `comm` call this together, with the same memory, H and method. Method::automatic is
+/// the fastest one for `machine` by mpi::seconds. A rank sends the bytes of H states to the next
+/// one; by Method::heads its tokens of the heads of others, and their outputs come back. By
+/// Method::chain and Method::heads the results are those of one scan after another in one process,
+/// to the bits; by Method::segments those of one process that applies a Segment per rank, as
+/// fw::parallel_scan does. They do not depend on the MPI library or on the number of threads. With
+/// OpenMP the heads of a rank run in parallel, and only the calling thread calls MPI:
+/// MPI_Init_thread with MPI_THREAD_FUNNELED is enough.
 ///
-/// Throws std::invalid_argument on every rank if an argument of any rank does not fit; no state is
-/// changed then. A rank that ends later, by a full memory with WhenFull::refuse say, has to end the
-/// program: others wait for its states.
+/// Throws std::invalid_argument on every rank if an argument of any rank does not fit, or the
+/// method is not for this memory; no state is changed then. A rank that ends later, by a full
+/// memory with WhenFull::refuse say, has to end the program: others wait for its states.
 template <Memory M>
 void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, MPI_Comm comm,
-          Method method = Method::automatic) {
+          Method method = Method::automatic, const Machine& machine = {}) {
   const Ranks ranks(comm);
-  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, [] {});
+  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs,
+                                         [&] { detail::check_method(m, method); });
+  if (method == Method::automatic)
+    method = detail::choose<M>(ranks, m, states, steps, machine, true);
+  if (method == Method::heads)
+    return detail::scan_by_heads(ranks, m, states, inputs, queries, outputs, steps);
   detail::scan_together(ranks, m, states, inputs, queries, outputs, steps, method,
                         [&](std::size_t h, const auto& in, const auto& q, const auto& out) {
                           fw::detail::run_scan(m, states[h], in, q, out, steps);
                         });
 }
 
-/// The same, and stores in checkpoints[h] what mpi::backward needs.
+/// The same, and stores in checkpoints[h] what mpi::backward needs, for all methods but
+/// Method::heads.
 template <Differentiable M>
 void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, std::span<Checkpoints<M>> checkpoints,
-          MPI_Comm comm, Method method = Method::automatic) {
+          MPI_Comm comm, Method method = Method::automatic, const Machine& machine = {}) {
   const Ranks ranks(comm);
   const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, [&] {
+    detail::check_method(m, method);
+    if (method == Method::heads)
+      fw::detail::throw_invalid({M::name, ": mpi::scan by heads, which keeps no checkpoints"});
     if (checkpoints.size() != states.size())
       fw::detail::throw_mismatch(M::name, "mpi::scan", std::ssize(checkpoints), "checkpoints",
                                  std::ssize(states), "the states");
   });
+  if (method == Method::automatic)
+    method = detail::choose<M>(ranks, m, states, steps, machine, false);
   detail::scan_together(ranks, m, states, inputs, queries, outputs, steps, method,
                         [&](std::size_t h, const auto& in, const auto& q, const auto& out) {
                           fw::scan(m, states[h], in, q, out, checkpoints[h]);

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <fastweights/layers/parameters.hpp>
-#include <fastweights/mpi/chain.hpp>
+#include <fastweights/mpi/gradient_sum.hpp>
 #include <fastweights/training/trainer.hpp>
-#include <limits>
 
 /// \file
 /// One model over the ranks of MPI, each with its share of every batch. All ranks have the same
@@ -21,69 +20,39 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
-namespace detail {
-
-template <class S> MPI_Datatype type_of() {
-  static_assert(std::is_same_v<S, float> || std::is_same_v<S, double>);
-  return std::is_same_v<S, float> ? MPI_FLOAT : MPI_DOUBLE;
-}
-
-// The sum over all ranks, in their order. Every rank sums a slice of the numbers.
-template <class S> void sum_in_order(const Ranks& ranks, std::vector<S>& numbers) {
-  const auto size = static_cast<std::size_t>(ranks.size());
-  const std::size_t slice = (numbers.size() + size - 1) / size, count = numbers.size();
-  if (slice > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    fw::detail::throw_invalid({"mpi: ", std::to_string(count), " parameters are too many"});
-  numbers.resize(slice * size);
-  std::vector<S> slices(numbers.size());
-  check(MPI_Alltoall(numbers.data(), static_cast<int>(slice), type_of<S>(), slices.data(),
-                     static_cast<int>(slice), type_of<S>(), ranks.comm()),
-        "MPI_Alltoall");
-  using Array = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
-  const auto part = [&](std::size_t i) {
-    return Array(slices.data() + i * slice, static_cast<Index>(slice));
-  };
-  for (std::size_t i = 1; i < size; ++i) part(0) += part(i);
-  check(MPI_Allgather(slices.data(), static_cast<int>(slice), type_of<S>(), numbers.data(),
-                      static_cast<int>(slice), type_of<S>(), ranks.comm()),
-        "MPI_Allgather");
-  numbers.resize(count);
-}
-
-}  // namespace detail
-
 /// Every parameter becomes its sum over the ranks, for example that of a gradient. Ranks are added
 /// in their order, so the bits depend neither on the MPI library nor on the network. With N bytes
 /// of parameters a rank sends 2 N (P − 1) / P. Throws std::invalid_argument on every rank if the
 /// numbers of parameters differ.
 template <Record Model> void sum_parameters(Model& model, MPI_Comm comm) {
-  using S = fw::detail::ParameterScalar<Model>;
   const Ranks ranks(comm);
   ranks.agree("mpi::sum_parameters", "the number of parameters", parameter_count(model), [] {});
-  std::vector<S> numbers;
-  const auto visit = [&](const auto& f) {
-    fw::detail::visit_parameters<S>(std::array{fw::detail::object(model)}, f);
-  };
-  visit([&](const fw::detail::Leaf* leaf) {
-    const auto entries = leaf->entries<S>();
-    numbers.insert(numbers.end(), entries.data(), entries.data() + entries.size());
-  });
-  detail::sum_in_order(ranks, numbers);
-  const S* next = numbers.data();
-  visit([&](const fw::detail::Leaf* leaf) {
-    auto entries = leaf->entries<S>();
-    std::copy_n(next, entries.size(), entries.data());
-    next += entries.size();
-  });
+  GradientSum sum(comm);
+  sum.add(model);
+  sum.finish();
+}
+
+/// The sum over the ranks, in their order: of losses, for example.
+inline double sum(double mine, MPI_Comm comm) {
+  const Ranks ranks(comm);
+  std::vector<double> all(static_cast<std::size_t>(ranks.size()));
+  detail::check(MPI_Allgather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, comm),
+                "MPI_Allgather");
+  double whole = 0;
+  for (const double each : all) whole += each;
+  return whole;
 }
 
 /// All numbers of a model, a state or an optimiser become those of rank `root`. Throws
 /// std::invalid_argument on every rank if the sizes differ.
-template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {
+inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root = 0) {
   const Ranks ranks(comm);
   ranks.agree("mpi::broadcast", "the number of bytes", detail::bytes_of(record), [] {});
   detail::for_each_block(record,
                          [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
+}
+template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {
+  broadcast(fw::detail::object(record), comm, root);
 }
 
 /// Gives all ranks the weights and the optimiser of the first one, and lets `trainer` sum gradients
@@ -93,6 +62,16 @@ template <Record Model> void join(Trainer<Model>& trainer, MPI_Comm comm) {
   broadcast(trainer.model(), comm);
   broadcast(trainer.optimiser(), comm);
   trainer.before_step = [comm](Model& gradient) { sum_parameters(gradient, comm); };
+}
+
+/// The same for a job that adds its gradient to `sum` while its backward pass goes on. The trainer
+/// must have one shard, and the job runs one backward pass. Throws std::invalid_argument otherwise.
+template <Record Model> void join(Trainer<Model>& trainer, MPI_Comm comm, GradientSum& sum) {
+  if (trainer.shards() != 1)
+    fw::detail::throw_mismatch("mpi::join", "the trainer", trainer.shards(), "shards", 1,
+                               "a sum that goes on during backward");
+  join(trainer, comm);
+  trainer.before_step = [&sum](Model&) { sum.finish(); };
 }
 
 }  // namespace fw::mpi

@@ -29,7 +29,9 @@ template <class S> struct Program {
 ///     auto grad = fw::zero_gradient(network);
 ///     network.backward(trace, dlogits, grad);
 ///
-/// forward continues from the state. Shapes: x rows×BT or ids BT for B concatenated sequences, y
+/// forward continues from the state. An infer pass can be one over a part of a sequence, with a
+/// Relay: the state of every operation is then received before the operation and sent on behind it.
+/// Shapes: x rows×BT or ids BT for B concatenated sequences, y
 /// rows×BT. Throws std::invalid_argument when a size does not fit or an id is out of range. A pass
 /// of one token with a reused trace allocates nothing.
 template <class S> struct Network {
@@ -97,6 +99,7 @@ template <class S> struct Network {
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     check(!program->takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
+    pass_position(state, x.cols(), pass);
     prepare(state, trace, x.cols(), {}, pass);
     Forward<S>::template view<S>(trace.values, plan(pass).in) = x;
     run(state, y, trace, pass);
@@ -108,13 +111,17 @@ template <class S> struct Network {
     fw::detail::check_not_empty(name, "ids", steps);
     fw::detail::check_symbols(name, ids, program->symbols);
     fw::detail::check_extent(name, "y", y, outputs(), steps);
+    pass_position(state, steps, pass);
     prepare(state, trace, steps, ids, pass);
     run(state, y, trace, pass);
   }
 
   /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
-  /// generating needs it of a prompt. `piece` tokens a sequence are in memory at a time.
-  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256) const {
+  /// generating needs it of a prompt. `piece` tokens a sequence are in memory at a time; a pass
+  /// over a Relay takes one piece.
+  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
+                    Pass pass = Pass::infer) const {
+    check(!pass.trains(), "a train pass", "an infer pass here");
     check(program->takes_symbols, "the symbols", "vectors");
     const Index tokens = static_cast<Index>(ids.size()), b = state.sequences;
     fw::detail::check_not_empty(name, "ids", tokens);
@@ -122,6 +129,9 @@ template <class S> struct Network {
     fw::detail::check_size<Dynamic>(name, "piece", piece);
     const Index steps = fw::detail::check_sequences(name, b, tokens) > 0 ? tokens / b : 0;
     fw::detail::check_extent(name, "y", y, outputs(), b);
+    if (pass.relay() != nullptr && steps > piece)
+      fw::detail::throw_mismatch(name, "the part", steps, "tokens", piece, "at most, a piece");
+    pass_position(state, tokens, pass);
     const std::vector<bool> needs_all_tokens = program->infer.before_tail();
     std::vector<int> some;
     for (Index t = 0; t < steps; t += piece) {
@@ -129,21 +139,22 @@ template <class S> struct Network {
       some.clear();
       for (Index i = 0; i < b; ++i)
         some.insert(some.end(), ids.begin() + i * steps + t, ids.begin() + i * steps + t + count);
-      prepare(state, trace, b * count, some, Pass::infer, needs_all_tokens);
-      run(state, trace, 0, program->infer.tail(), Pass::infer);
+      prepare(state, trace, b * count, some, pass, needs_all_tokens);
+      run(state, trace, 0, program->infer.tail(), pass);
       if (t + count == steps) run_tail(state, y, trace, count);
       state.position += count;
     }
   }
 
-  /// Gradients for the last train pass; dx is overwritten, grad accumulates.
+  /// Gradients for the last train pass; dx is overwritten, grad accumulates. Calls ready(weight)
+  /// for every weight of grad that is complete.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad) const {
     check_trained(trace);
     fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     backward(trace, dy, grad);
     dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
   }
-  void backward(Trace& trace, Input<S> dy, Network& grad) const {
+  void backward(Trace& trace, Input<S> dy, Network& grad, const GradientReady& ready = {}) const {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
     fw::detail::check_same_shapes(name, *this, "grad", grad);
@@ -152,12 +163,16 @@ template <class S> struct Network {
       trace.gradients[i].setZero(trace.values[i].rows(), trace.values[i].cols());
     const Plan<S>& plan = program->train;
     Forward<S>::template view<S>(trace.gradients, plan.out) = dy;
-    for (std::size_t i = plan.nodes.size(); i-- > 0;)
+    const std::vector<std::size_t> first = ready ? first_uses() : std::vector<std::size_t>();
+    for (std::size_t i = plan.nodes.size(); i-- > 0;) {
       plan.nodes[i].operation->backward(
           Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
                        trace.ids, trace.sequences, trace.position, true},
                       trace.gradients,
                       grad.weights});
+      for (std::size_t w = 0; w < first.size(); ++w)
+        if (first[w] == i) ready(grad.part(w));
+    }
   }
 
   /// Calls f(path, input, output) for every module, with the values of the trace's last pass, which
@@ -189,6 +204,15 @@ template <class S> struct Network {
       fw::detail::throw_invalid({name, ": given ", given, ", the network takes ", expected});
   }
 
+  // The first node that uses each weight. A weight that no node uses belongs to the first one.
+  std::vector<std::size_t> first_uses() const {
+    std::vector<std::size_t> first(weights.size(), 0);
+    const auto& nodes = program->train.nodes;
+    for (std::size_t i = nodes.size(); i-- > 0;)
+      for (const std::size_t w : nodes[i].weights) first[w] = i;
+    return first;
+  }
+
   void check_trained(const Trace& trace) const {
     if (trace.trained == 0 || trace.program != program)
       fw::detail::throw_invalid({name, ": the trace needs a train pass of the network before"});
@@ -203,10 +227,20 @@ template <class S> struct Network {
                                        : " is not set; load the weights or call fw::initialise"});
   }
 
+  // In a pass over parts: the tokens before this part, and those before the next one.
+  void pass_position(State& state, Index columns, Pass pass) const {
+    if (pass.relay() == nullptr) return;
+    if (pass.trains()) fw::detail::check_whole(name, pass);
+    const Index steps = columns / fw::detail::check_sequences(name, state.sequences, columns);
+    pass.relay()->receive_state(fw::detail::object(state.position));
+    const Index after = state.position + steps;
+    pass.relay()->send_state(fw::detail::object(after));
+  }
+
   // With `wanted`, the other buffers stay without columns.
   void prepare(State& state, Trace& trace, Index columns, Symbols ids, Pass pass,
                const std::vector<bool>& wanted = {}) const {
-    check_weights(pass == Pass::train);
+    check_weights(pass.trains());
     trace.trained = 0;
     trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
     if (state.position < 0 || state.position > max_count)
@@ -243,14 +277,18 @@ template <class S> struct Network {
   }
 
   Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass) const {
-    return {plan(pass).nodes[i],       weights,   trace.values,    state,
-            trace.operations[i].get(), trace.ids, trace.sequences, trace.position,
-            pass == Pass::train};
+    return {plan(pass).nodes[i],
+            weights,
+            trace.values,
+            state,
+            trace.operations[i].get(),
+            trace.ids,
+            trace.sequences,
+            trace.position,
+            pass.trains()};
   }
 
-  const Plan<S>& plan(Pass pass) const {
-    return pass == Pass::train ? program->train : program->infer;
-  }
+  const Plan<S>& plan(Pass pass) const { return pass.trains() ? program->train : program->infer; }
   static void resize(std::vector<Matrix<S>>& buffers, const Plan<S>& plan, Index columns,
                      const std::vector<bool>& wanted = {}) {
     buffers.resize(plan.buffer_rows.size());
@@ -264,7 +302,7 @@ template <class S> struct Network {
     run(state, trace, 0, plan(pass).nodes.size(), pass);
     state.position += y.cols() / trace.sequences;
     y = Forward<S>::template view<const S>(trace.values, plan(pass).out);
-    if (pass == Pass::train) trace.trained = y.cols();
+    if (pass.trains()) trace.trained = y.cols();
   }
   void run(State& state, Trace& trace, std::size_t begin, std::size_t end, Pass pass) const {
     std::size_t part = 0;
@@ -272,7 +310,10 @@ template <class S> struct Network {
       const Node<S>& node = plan(pass).nodes[i];
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
+      Relay* const relay = own == nullptr ? nullptr : pass.relay();
+      if (relay != nullptr) relay->receive_state(own->object());
       node.operation->forward(forward_of(i, own, trace, pass));
+      if (relay != nullptr) relay->send_state(own->object());
     }
   }
 

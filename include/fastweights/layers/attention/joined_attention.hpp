@@ -127,6 +127,7 @@ template <Layer Short, class Long> struct JoinedAttention {
   void forward(State& state, Input<Scalar> x, Output<Scalar> y, Trace& trace,
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    detail::check_whole(name, pass);
     check_state(state);
     trace.trained = 0;
     trace.queries.resize(inputs(), x.cols());
@@ -139,7 +140,7 @@ template <Layer Short, class Long> struct JoinedAttention {
     const auto [short_weight, long_weight] = output_weights();
     y = short_weight * trace.short_out + long_weight * trace.long_out;
     store_recent(state, x);
-    if (pass == Pass::train) trace.trained = x.cols();
+    if (pass.trains()) trace.trained = x.cols();
   }
 
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,

@@ -107,12 +107,12 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     trace.gated.resize(x.rows(), length(x.cols()));
     gate.forward(x, trace.gated, trace.gate);
     trace.written = 0;
-    if (pass == Pass::train) {
+    if (pass.trains()) {
       trace.draws = write_draws;
       trace.before_write.assign(1, state);
     }
     fw::write(memory, state, write_token<WriteToken<M>>(trace.gated, write_draws));
-    if (pass == Pass::train) trace.written = x.cols();
+    if (pass.trains()) trace.written = x.cols();
   }
 
   /// Reads the memory with queries.
@@ -136,7 +136,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     trace.divergence /= static_cast<double>(heads * queries.cols());
     Nothing none;
     output.forward(none, trace.context, out, none);
-    if (pass == Pass::train) {
+    if (pass.trains()) {
       trace.at_read.assign(1, state);
       trace.read = queries.cols();
     }

@@ -96,11 +96,12 @@ template <class S> struct RelativeAttention {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    detail::check_whole(name, pass);
     check_state(state);
     trace.trained = 0;
     resize_buffers(trace, x.cols(), pass);
     project_queries(x, trace);
-    if (x.cols() == 1 && pass == Pass::infer) {
+    if (x.cols() == 1 && !pass.trains()) {
       store_recent(state, x);
       step(state, trace);
     } else {
@@ -110,7 +111,7 @@ template <class S> struct RelativeAttention {
     }
     Nothing none;
     output.forward(none, trace.head_outputs, y, none);
-    if (pass == Pass::train) trace.trained = x.cols();
+    if (pass.trains()) trace.trained = x.cols();
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx,
@@ -164,7 +165,7 @@ template <class S> struct RelativeAttention {
     trace.content_queries.resize(inputs(), steps);
     trace.head_outputs.resize(inputs(), steps);
     trace.position_scores.resize(window(), longest);
-    trace.weights.resize(window() - 1 + longest, pass == Pass::train ? heads * steps : longest);
+    trace.weights.resize(window() - 1 + longest, pass.trains() ? heads * steps : longest);
   }
 
   void project_queries(const Input<S>& x, Trace& trace) const {
@@ -221,7 +222,7 @@ template <class S> struct RelativeAttention {
     for (Index h = 0; h < heads; ++h)
       for (Index t = 0; t < steps; t += block)
         f(detail::RelativeBand{h * d, d, window(), trace.padding, t, std::min(block, steps - t),
-                               pass == Pass::train ? h * steps + t : 0});
+                               pass.trains() ? h * steps + t : 0});
   }
 
   // A streaming step attends to the ring buffer without projecting it: with tokens x,

@@ -89,8 +89,9 @@ struct FastWeightLayer {
     typename OutputNorm::Trace norm;
     std::vector<Checkpoints<M>> checkpoints;  ///< in the order of the states
     Index sequences = 1;                      ///< B of the last pass
-    Index trained = 0;     ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dout, dnormed;  ///< backward's buffers
+    Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
+    Relay* relay = nullptr;  ///< that of the last pass
+    Matrix dout, dnormed;    ///< backward's buffers
     std::vector<StateOf<M>> dstate;
   };
 
@@ -128,11 +129,12 @@ struct FastWeightLayer {
     trace.out.resize(heads * out_size().rows, out_size().width * x.cols());
     trace.trained = 0;
     trace.sequences = sequences;
+    trace.relay = pass.relay();
     scan_heads(state, trace, pass);
     if (scale != 1) trace.out *= Scalar(scale);
     Nothing none;
     output.forward(none, detail::with_rows(normalise(trace, pass), output.inputs()), y, none);
-    if (pass == Pass::train) trace.trained = x.cols();
+    if (pass.trains()) trace.trained = x.cols();
   }
 
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,
@@ -215,7 +217,8 @@ struct FastWeightLayer {
     const auto signature = memory.signature();
     trace.checkpoints.resize(state.heads.size());
     detail::for_each_slice(
-        heads, trace.sequences, parallel, [&](const detail::HeadSlice& slice, std::size_t i) {
+        heads, trace.sequences, parallel, pass.relay(), state.heads,
+        [&](const detail::HeadSlice& slice, std::size_t i) {
           const auto inputs =
               trace.write.template sequence<WriteSequence<M>>(signature.write(), slice);
           const auto queries =
@@ -224,7 +227,7 @@ struct FastWeightLayer {
           if constexpr (KeepsSlowWeights<M>)
             state.heads[i].slow = slow[static_cast<std::size_t>(slice.head)];
           if constexpr (Differentiable<M>) {
-            if (pass == Pass::train) {
+            if (pass.trains()) {
               fw::scan(memory, state.heads[i], inputs, queries, out, trace.checkpoints[i]);
               return;
             }
@@ -237,14 +240,11 @@ struct FastWeightLayer {
     const auto signature = memory.signature();
     trace.write.clear_gradient();
     trace.read.clear_gradient();
-    const auto states = static_cast<std::size_t>(parallel ? heads : 1);
-    // A copy of a state sets the size and reuses the storage.
-    trace.dstate.assign(states, trace.checkpoints[0].states[0]);
-    detail::for_each_slice(
-        heads, trace.sequences, parallel, [&](const detail::HeadSlice& slice, std::size_t i) {
-          const auto h = static_cast<std::size_t>(slice.head);
-          auto& dstate = trace.dstate[parallel ? h : 0];
-          set_zero(dstate);
+    detail::for_each_slice_backward(
+        heads, trace, parallel,
+        [&](const detail::HeadSlice& slice, std::size_t i, StateOf<M>& dstate) {
+          // Those of later parts belong to the process that has them.
+          if constexpr (KeepsSlowWeights<M>) set_zero(dstate.slow);
           fw::backward(
               memory, trace.checkpoints[i],
               trace.write.template sequence<WriteSequence<M>>(signature.write(), slice),
@@ -252,7 +252,8 @@ struct FastWeightLayer {
               outputs_of<OutGradSequence<M>>(trace.dout, slice), dstate,
               trace.write.template gradient<WriteGradSequence<M>>(signature.write(), slice),
               trace.read.template gradient<ReadGradSequence<M>>(signature.read(), slice));
-          if constexpr (KeepsSlowWeights<M>) add_parameters(grad.slow[h], dstate.slow);
+          if constexpr (KeepsSlowWeights<M>)
+            add_parameters(grad.slow[static_cast<std::size_t>(slice.head)], dstate.slow);
         });
   }
 

@@ -73,6 +73,59 @@ template <class F> void for_each_slice(Index heads, Index sequences, bool parall
       f(HeadSlice{h, b, sequences}, static_cast<std::size_t>(b * heads + h));
   });
 }
+/// The same, where receive(i) comes before and send(i) after the work on state i. The calling
+/// thread calls both, in an order that does not depend on the number of threads.
+template <class Receive, class F, class Send>
+void for_each_slice(Index heads, Index sequences, bool parallel, const Receive& receive, const F& f,
+                    const Send& send) {
+  const Index group = heads_at_once(parallel);
+  for (Index first = 0; first < heads; first += group) {
+    const Index count = std::min(group, heads - first);
+    const auto in_order = [&](const auto& g) {
+      for (Index h = first; h < first + count; ++h)
+        for (Index b = 0; b < sequences; ++b) g(static_cast<std::size_t>(b * heads + h));
+    };
+    in_order(receive);
+    for_each_head(count, parallel, [&](Index h) {
+      for (Index b = 0; b < sequences; ++b)
+        f(HeadSlice{first + h, b, sequences}, static_cast<std::size_t>(b * heads + first + h));
+    });
+    in_order(send);
+  }
+}
+/// The forward pass of states: a relay, if there is one, brings them and takes them on.
+template <class States, class F>
+void for_each_slice(Index heads, Index sequences, bool parallel, Relay* relay, States& states,
+                    const F& f) {
+  if (relay == nullptr) return for_each_slice(heads, sequences, parallel, f);
+  for_each_slice(
+      heads, sequences, parallel, [&](std::size_t i) { relay->receive_state(object(states[i])); },
+      f, [&](std::size_t i) { relay->send_state(object(states[i])); });
+}
+/// The backward pass of the last forward pass of `trace`: calls f(slice, i, dstate) with the
+/// gradient of the state after the slice, which becomes that of the state before it.
+template <class Trace, class F>
+void for_each_slice_backward(Index heads, Trace& trace, bool parallel, const F& f) {
+  // A copy of a state sets the size and reuses the storage.
+  auto& dstate = trace.dstate;
+  const Index count = trace.relay != nullptr ? heads * trace.sequences : parallel ? heads : 1;
+  dstate.assign(static_cast<std::size_t>(count), trace.checkpoints[0].states[0]);
+  if (trace.relay == nullptr)
+    return for_each_slice(heads, trace.sequences, parallel,
+                          [&](const HeadSlice& slice, std::size_t i) {
+                            auto& own = dstate[static_cast<std::size_t>(parallel ? slice.head : 0)];
+                            set_zero(own);
+                            f(slice, i, own);
+                          });
+  for_each_slice(
+      heads, trace.sequences, parallel,
+      [&](std::size_t i) {
+        set_zero(dstate[i]);
+        trace.relay->receive_gradient(object(dstate[i]));
+      },
+      [&](const HeadSlice& slice, std::size_t i) { f(slice, i, dstate[i]); },
+      [&](std::size_t i) { trace.relay->send_gradient(object(dstate[i])); });
+}
 /// The slice's block of `stacked`, in which each head has `rows` rows.
 template <class View, class Storage>
 View slice_of(Storage& stacked, Index rows, const HeadSlice& slice) {

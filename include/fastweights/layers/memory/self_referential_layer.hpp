@@ -83,6 +83,7 @@ template <class S> struct SelfReferentialLayer {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    detail::check_whole(name, pass);
     check_state(state);
     trace.trained = 0;
     trace.from_start = state.tokens == 0;
@@ -94,7 +95,7 @@ template <class S> struct SelfReferentialLayer {
     scan_heads(state, trace, pass);
     Nothing none;
     output.forward(none, trace.out, y, none);
-    if (pass == Pass::train) trace.trained = x.cols();
+    if (pass.trains()) trace.trained = x.cols();
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx,
@@ -132,7 +133,7 @@ template <class S> struct SelfReferentialLayer {
     trace.checkpoints.resize(initial.size());
     for (std::size_t h = 0; h < initial.size(); ++h) {
       auto in = head(trace.input, h), out = head(trace.out, h);
-      if (pass == Pass::train)
+      if (pass.trains())
         fw::scan(memory, state.heads[h], {in}, {in}, {out}, trace.checkpoints[h]);
       else
         fw::scan(memory, state.heads[h], {in}, {in}, {out});

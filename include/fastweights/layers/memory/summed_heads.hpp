@@ -72,8 +72,9 @@ template <Memory M> struct SummedHeads {
     std::vector<Checkpoints<M>> checkpoints;  ///< in the order of the states
     std::vector<StateOf<M>> final_states;     ///< the states that the full form reads
     Index sequences = 1;                      ///< B of the last pass
-    Index trained = 0;   ///< tokens of the last pass if it was a train pass, else 0
-    Matrix dsum, zeros;  ///< backward's buffers
+    Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
+    Relay* relay = nullptr;  ///< that of the last pass
+    Matrix dsum, zeros;      ///< backward's buffers
     std::vector<StateOf<M>> dstate;
   };
 
@@ -100,6 +101,7 @@ template <Memory M> struct SummedHeads {
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     check_state(state);
+    if (!causal) detail::check_whole(name, pass);
     const Index sequences = detail::check_sequences(name, this->sequences(state), x.cols());
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, key_rows(), IdentityMap{}, x);
@@ -107,8 +109,9 @@ template <Memory M> struct SummedHeads {
     trace.out.resize(heads * value_rows(), x.cols());
     trace.trained = 0;
     trace.sequences = sequences;
+    trace.relay = pass.relay();
     trace.checkpoints.resize(state.heads.size());
-    detail::for_each_slice(heads, sequences, parallel,
+    detail::for_each_slice(heads, sequences, parallel, pass.relay(), state.heads,
                            [&](const detail::HeadSlice& slice, std::size_t i) {
                              run_head(state.heads[i], trace, slice, i, pass);
                            });
@@ -117,7 +120,7 @@ template <Memory M> struct SummedHeads {
       trace.sum += trace.out.middleRows(h * value_rows(), value_rows());
     Nothing none;
     output.forward(none, trace.sum, y, none);
-    if (pass == Pass::infer) return;
+    if (!pass.trains()) return;
     if (!causal) trace.final_states = state.heads;
     trace.trained = x.cols();
   }
@@ -130,14 +133,10 @@ template <Memory M> struct SummedHeads {
     output.backward(trace.sum, none, dy, trace.dsum, grad.output);
     trace.write.clear_gradient();
     trace.read.clear_gradient();
-    const auto states = static_cast<std::size_t>(parallel ? heads : 1);
-    // A copy of a state sets the size and reuses the storage.
-    trace.dstate.assign(states, trace.checkpoints[0].states[0]);
     if (!causal) trace.zeros.setZero(value_rows(), x.cols());
-    detail::for_each_slice(
-        heads, trace.sequences, parallel, [&](const detail::HeadSlice& slice, std::size_t i) {
-          auto& dstate = trace.dstate[static_cast<std::size_t>(parallel ? slice.head : 0)];
-          set_zero(dstate);
+    detail::for_each_slice_backward(
+        heads, trace, parallel,
+        [&](const detail::HeadSlice& slice, std::size_t i, StateOf<M>& dstate) {
           if (!causal) read_backward(trace, slice, i, dstate);
           head_backward(trace, slice, i, causal ? trace.dsum : trace.zeros, dstate);
         });
@@ -198,8 +197,8 @@ template <Memory M> struct SummedHeads {
     const OutSequence<M> out{
         detail::slice_of<member_t<OutSequence<M>, 0>>(trace.out, value_rows(), slice)};
     if constexpr (Differentiable<M>)
-      if (pass == Pass::train) fw::scan(memory, state, inputs, queries, out, trace.checkpoints[i]);
-    if (pass == Pass::infer || !Differentiable<M>) fw::scan(memory, state, inputs, queries, out);
+      if (pass.trains()) fw::scan(memory, state, inputs, queries, out, trace.checkpoints[i]);
+    if (!pass.trains() || !Differentiable<M>) fw::scan(memory, state, inputs, queries, out);
     if constexpr (has_full_form)
       for (Index t = 0; !causal && t < detail::steps_of(queries, signature.read()); ++t)
         memory.read(std::as_const(state),

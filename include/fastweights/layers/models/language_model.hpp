@@ -85,11 +85,13 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     norm.forward(state.norm, trace.x.back(), trace.normed, trace.norm, pass);
     Nothing none;
     head.forward(none, trace.normed, logits, none);
-    if (pass == Pass::train) trace.trained = steps;
+    if (pass.trains()) trace.trained = steps;
   }
 
-  /// Gradients for the last train pass; grad accumulates.
-  void backward(Symbols ids, Trace& trace, Input<Scalar> dlogits, LanguageModel& grad) const {
+  /// Gradients for the last train pass; grad accumulates. Calls ready(part) for every part of grad
+  /// that is complete, from the head to the embedding.
+  void backward(Symbols ids, Trace& trace, Input<Scalar> dlogits, LanguageModel& grad,
+                const GradientReady& ready = {}) const {
     check(ids, "dlogits", dlogits);
     if (trace.trained != dlogits.cols())
       detail::throw_mismatch(name, "ids", dlogits.cols(), "tokens", trace.trained,
@@ -98,13 +100,20 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
     for (Matrix* buffer : {&trace.dnormed, &trace.dx, &trace.dy})
       buffer->resize(embedding.outputs(), dlogits.cols());
     Nothing none;
+    const auto report = [&ready](auto& part) {
+      if (ready) ready(detail::object(part));
+    };
     head.backward(trace.normed, none, dlogits, trace.dnormed, grad.head);
+    report(grad.head);
     norm.backward(trace.x.back(), trace.norm, trace.dnormed, trace.dx, grad.norm);
+    report(grad.norm);
     for (std::size_t i = blocks.size(); i-- > 0;) {
       trace.dy.swap(trace.dx);
       blocks[i].backward(trace.x[i], trace.blocks[i], trace.dy, trace.dx, grad.blocks[i]);
+      report(grad.blocks[i]);
     }
     embedding.backward(ids, trace.dx, grad.embedding);
+    report(grad.embedding);
   }
 
  private:

@@ -86,7 +86,7 @@ template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
     norm2.forward(state.norm2, trace.residual, trace.normed2, trace.norm2, pass);
     ffn.forward(state.ffn, trace.normed2, y, trace.ffn, pass);
     y += trace.residual;
-    if (pass == Pass::train) trace.trained = x.cols();
+    if (pass.trains()) trace.trained = x.cols();
   }
 
   void backward(Input<Scalar> x, Trace& trace, Input<Scalar> dy, Output<Scalar> dx,

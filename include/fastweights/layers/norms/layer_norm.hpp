@@ -45,7 +45,7 @@ template <class S> struct LayerNorm {
     trace.inverse.resize(x.cols());
     for (Index t = 0; t < x.cols(); ++t)
       normalise(x.col(t), y.col(t), trace.mean[t], trace.inverse[t]);
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
   }
 
   /// With x̂ = (x − μ)/√(σ² + ε) and g = w ⊙ dy: dx = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + ε).

@@ -45,7 +45,7 @@ template <class S> struct RmsNorm {
       y.col(t).array() = x.col(t).array() * inverse * weight.array();
       trace.inverse[t] = inverse;
     }
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
   }
 
   /// With x̂ = x/√(mean(x²) + ε) and g = w ⊙ dy: dx = (g − x̂ mean(g ⊙ x̂)) / √(mean(x²) + ε).

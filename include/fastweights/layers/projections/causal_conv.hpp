@@ -29,9 +29,11 @@ template <class S> struct CausalConv {
     static constexpr auto names = fw::names("recent");
   };
   struct Trace {
-    Matrix padded;        ///< for each sequence the K − 1 tokens before x, then x
-    Index sequences = 1;  ///< B of the last pass
-    Index trained = 0;    ///< tokens of the last pass if it was a train pass, else 0
+    Matrix padded;           ///< for each sequence the K − 1 tokens before x, then x
+    Index sequences = 1;     ///< B of the last pass
+    Index trained = 0;       ///< tokens of the last pass if it was a train pass, else 0
+    Relay* relay = nullptr;  ///< that of the last pass
+    Matrix dpadded;          ///< backward's buffer
   };
 
   /// Zero until initialised or loaded.
@@ -62,32 +64,39 @@ template <class S> struct CausalConv {
     const Index n = check_state(state, x.cols());
     const Index padding = kernel() - 1, steps = x.cols() / n;
     trace.sequences = n;
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
+    trace.relay = pass.relay();
+    const bool sends_early = trace.relay != nullptr && steps >= padding;
+    if (sends_early) send_last(*trace.relay, x, n);
+    if (trace.relay != nullptr) trace.relay->receive_state(detail::object(state));
     trace.padded.resize(inputs(), n * padding + x.cols());
     for (Index b = 0; b < n; ++b) {
-      auto recent = state.recent.middleCols(b * padding, padding);
-      auto padded = trace.padded.middleCols(b * (padding + steps), padding + steps);
-      padded.leftCols(padding) = recent;
+      auto padded = sequence(trace.padded, b, n);
+      padded.leftCols(padding) = state.recent.middleCols(b * padding, padding);
       padded.rightCols(steps) = x.middleCols(b * steps, steps);
-      recent = padded.rightCols(padding);
-      for (Index t = 0; t < steps; ++t)
-        convolve(padded.middleCols(t, kernel()), y.col(b * steps + t));
+      state.recent.middleCols(b * padding, padding) = padded.rightCols(padding);
     }
+    if (trace.relay != nullptr && !sends_early) trace.relay->send_state(detail::object(state));
+    for (Index b = 0; b < n; ++b)
+      for (Index t = 0; t < steps; ++t)
+        convolve(sequence(trace.padded, b, n).middleCols(t, kernel()), y.col(b * steps + t));
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, CausalConv& grad) const {
     detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    const Index padding = kernel() - 1, steps = x.cols() / trace.sequences;
-    dx.setZero();
+    const Index padding = kernel() - 1, n = trace.sequences, steps = x.cols() / n;
+    trace.dpadded.setZero(trace.padded.rows(), trace.padded.cols());
     for (Index t = 0; t < x.cols(); ++t) {
-      const Index b = t / steps;
+      const Index first = t + t / steps * padding;
       for (Index j = 0; j < kernel(); ++j) {
-        grad.weight.col(j) += dy.col(t).cwiseProduct(trace.padded.col(t + b * padding + j));
-        const Index from = t + j - padding;
-        if (from >= b * steps) dx.col(from) += weight.col(j).cwiseProduct(dy.col(t));
+        grad.weight.col(j) += dy.col(t).cwiseProduct(trace.padded.col(first + j));
+        trace.dpadded.col(first + j) += weight.col(j).cwiseProduct(dy.col(t));
       }
       if (bias.size() > 0) grad.bias += dy.col(t);
     }
+    exchange_gradients(trace, steps);
+    for (Index b = 0; b < n; ++b)
+      dx.middleCols(b * steps, steps) = sequence(trace.dpadded, b, n).rightCols(steps);
   }
 
  private:
@@ -98,6 +107,46 @@ template <class S> struct CausalConv {
     const Index n = detail::sequence_count(state.recent.cols(), padding);
     detail::check_extent(name, "state", state.recent, inputs(), n * padding);
     return detail::check_sequences(name, n, columns);
+  }
+
+  // The columns of sequence b of n.
+  static auto sequence(Matrix& padded, Index b, Index n) {
+    return padded.middleCols(b * (padded.cols() / n), padded.cols() / n);
+  }
+
+  // The next part waits for the last K − 1 tokens, but not for those that this part waits for.
+  void send_last(Relay& relay, const Input<S>& x, Index n) const {
+    const Index padding = kernel() - 1, steps = x.cols() / n;
+    State last = initial_state(n);
+    for (Index b = 0; b < n; ++b)
+      last.recent.middleCols(b * padding, padding) =
+          x.middleCols((b + 1) * steps - padding, padding);
+    relay.send_state(detail::object(last));
+  }
+  // In the same way in the other direction.
+  void exchange_gradients(Trace& trace, Index steps) const {
+    if (trace.relay == nullptr) return;
+    const bool sends_early = steps >= kernel() - 1;
+    if (sends_early) send_gradient(trace);
+    receive_gradient(trace);
+    if (!sends_early) send_gradient(trace);
+  }
+  // The gradient of the last K − 1 tokens from the part behind.
+  void receive_gradient(Trace& trace) const {
+    const Index padding = kernel() - 1, n = trace.sequences;
+    State last = initial_state(n);
+    trace.relay->receive_gradient(detail::object(last));
+    for (Index b = 0; b < n; ++b)
+      sequence(trace.dpadded, b, n).rightCols(padding) +=
+          last.recent.middleCols(b * padding, padding);
+  }
+  void send_gradient(Trace& trace) const {
+    const Index padding = kernel() - 1, n = trace.sequences;
+    State first = initial_state(n);
+    for (Index b = 0; b < n; ++b)
+      first.recent.middleCols(b * padding, padding) =
+          sequence(trace.dpadded, b, n).leftCols(padding);
+    trace.relay->send_gradient(detail::object(first));
   }
 
   template <class Window, class Y> void convolve(const Window& window, Y&& y) const {

@@ -63,14 +63,14 @@ template <Layer L> struct Dropout {
                Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
     check_state(state);
-    const bool draws = pass == Pass::train && rate > 0;
+    const bool draws = pass.trains() && rate > 0;
     if (draws && state.dropout_seed == 0)
       detail::throw_invalid({name,
                              ": a train pass without a seed; call fw::seed_dropout(state, "
                              "seed) for every batch"});
     trace.trained = 0;
     layer.forward(state.layer, x, y, trace.layer, pass);
-    if (pass != Pass::train) return;
+    if (!pass.trains()) return;
     trace.factors.resize(outputs(), x.cols());
     if (draws)
       draw(state, trace.factors);

@@ -42,7 +42,7 @@ template <class S, class Activation = Gelu> struct FeedForward {
     up.forward(state, x, trace.preactivation, state);
     Activation::value(trace.preactivation, trace.hidden);
     down.forward(state, trace.hidden, y, state);
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FeedForward& grad) const {

@@ -46,7 +46,7 @@ template <class S> struct SwiGlu {
     Silu::value(trace.gate, trace.activated);
     trace.hidden = trace.activated.cwiseProduct(trace.up);
     down.forward(state, trace.hidden, y, state);
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, SwiGlu& grad) const {

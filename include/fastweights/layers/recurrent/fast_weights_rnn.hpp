@@ -143,6 +143,7 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    detail::check_whole(name, pass);
     check_state(state);
     const Index sequences = detail::check_sequences(name, state.h.cols(), x.cols());
     trace.trained = 0;
@@ -150,10 +151,10 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     resize_buffers(trace, x.cols());
     Nothing none;
     input.forward(none, x, trace.preactivation, none);
-    trace.attention_form = prefers_attention(x.cols() / sequences, state.A, pass == Pass::train);
-    with_form(trace, [&](auto& memories) { scan(memories, state, trace, pass == Pass::train); });
+    trace.attention_form = prefers_attention(x.cols() / sequences, state.A, pass.trains());
+    with_form(trace, [&](auto& memories) { scan(memories, state, trace, pass.trains()); });
     y = trace.hidden;
-    if (pass == Pass::train) trace.trained = x.cols();
+    if (pass.trains()) trace.trained = x.cols();
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, FastWeightsRnn& grad) const {

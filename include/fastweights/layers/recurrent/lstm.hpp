@@ -50,6 +50,7 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    detail::check_whole(name, pass);
     const Index n = detail::check_sequences(name, state.hidden.cols(), x.cols());
     detail::check_extent(name, "hidden in the state", state.hidden, outputs(), n);
     detail::check_extent(name, "cell in the state", state.cell, outputs(), n);
@@ -61,7 +62,7 @@ template <class S> struct Lstm : detail::RecurrentWeights<S> {
       step(state, trace, t);
       detail::token_of_each(y, t, n) = state.hidden;
     }
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
   }
 
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Lstm& grad) const {

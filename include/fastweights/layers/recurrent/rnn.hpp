@@ -55,6 +55,7 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     detail::check_forward(*this, x, y);
+    detail::check_whole(name, pass);
     const Index n = detail::check_sequences(name, state.hidden.cols(), x.cols());
     detail::check_extent(name, "hidden in the state", state.hidden, outputs(), n);
     trace.sequences = n;
@@ -67,7 +68,7 @@ template <class S, class Activation = Tanh> struct Rnn : detail::RecurrentWeight
       state.hidden.array() = detail::activated(Activation{}, preactivation.array());
       detail::token_of_each(y, t, n) = state.hidden;
     }
-    trace.trained = pass == Pass::train ? x.cols() : 0;
+    trace.trained = pass.trains() ? x.cols() : 0;
   }
 
   /// With g_t the gradient of the preactivation: g_t = f' ⊙ (dy_t + W_hhᵀ g_{t+1}).

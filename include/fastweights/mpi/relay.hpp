@@ -1,0 +1,89 @@
+#pragma once
+
+#include <fastweights/layers/relay.hpp>
+#include <fastweights/mpi/states.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::mpi {
+
+/// Layers and models on one sequence that is cut over the ranks of a communicator. Every rank runs
+/// the same layers on its own tokens, the first rank on the first ones:
+///
+///     fw::mpi::Relay relay(comm);
+///     auto state = model.initial_state();
+///     model.forward(state, ids, logits, trace, fw::Pass::train.over(relay));
+///     loss = fw::cross_entropy(logits, targets, logits, {.divisor = tokens_of_all_ranks});
+///     model.backward(ids, trace, logits, gradient);
+///     fw::mpi::sum_parameters(gradient, comm);    // fw::mpi::join does it for a Trainer
+///
+/// A rank that works on a head of a layer waits for the rank before it only at the first layer: for
+/// L layers with H heads the ranks take as long as L H + P − 1 heads, and as long backward. A rank
+/// sends the states of all layers once, and their gradients once. Results are those of one process
+/// that runs the parts one after another. In: the state before the first token, on the first rank.
+/// Out: the states after the tokens of each rank.
+///
+/// All ranks have the same model and at least one token each. An error on one rank has to end all
+/// of them, by MPI_Abort: the others wait.
+class Relay final : public fw::Relay {
+ public:
+  /// The ranks of `comm` in order. A rank that sends waits until the next one receives, so that a
+  /// state that is large is not copied.
+  explicit Relay(MPI_Comm comm)
+      : ranks_(comm), from_(ranks_.before()), to_(ranks_.after()), outbox_(ranks_) {}
+  /// One part of a sequence that goes round: its states come from rank `from` and go to rank `to`;
+  /// MPI_PROC_NULL at the ends of the sequence. Sending does not wait: what is sent is copied. All
+  /// parts of a rank use one relay.
+  Relay(MPI_Comm comm, int from, int to)
+      : ranks_(comm), from_(from), to_(to), waits_(false), outbox_(ranks_) {}
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  /// The next part.
+  void go_on(int from, int to) {
+    from_ = from;
+    to_ = to;
+  }
+  /// Waits until all that was sent is received.
+  void finish() { outbox_.wait(); }
+
+  void receive_state(const fw::detail::Object& state) override { receive(state, from_); }
+  void send_state(const fw::detail::Object& state) override { send(state, to_); }
+  void receive_gradient(const fw::detail::Object& state) override { receive(state, to_); }
+  void send_gradient(const fw::detail::Object& state) override { send(state, from_); }
+
+ private:
+  void receive(const fw::detail::Object& state, int from) {
+    detail::receive(ranks_, state, from, buffer_);
+    outbox_.progress();
+  }
+  void send(const fw::detail::Object& state, int to) {
+    if (to == MPI_PROC_NULL) return;
+    if (waits_) return detail::send(ranks_, state, to, buffer_);
+    outbox_.send(state, to);
+    outbox_.progress();
+  }
+
+  Ranks ranks_;
+  int from_, to_;
+  bool waits_ = true;
+  std::vector<std::byte> buffer_;
+  detail::Outbox outbox_;
+};
+
+/// A sequence in `parts` parts that go round the ranks, part i on rank i mod P: calls run(i, relay)
+/// for the parts of this rank in their order. While a rank works on the first layers of its part,
+/// others work on later layers of the parts before. For a sequence that is too long to be in
+/// memory, or that is still arriving. At the end the last part's rank, (parts − 1) mod P, has the
+/// state.
+template <class Run> void share_parts(MPI_Comm comm, long parts, const Run& run) {
+  const Ranks ranks(comm);
+  const int before = (ranks.rank() + ranks.size() - 1) % ranks.size(),
+            after = (ranks.rank() + 1) % ranks.size();
+  Relay relay(comm, MPI_PROC_NULL, MPI_PROC_NULL);
+  for (long i = ranks.rank(); i < parts; i += ranks.size()) {
+    relay.go_on(i == 0 ? MPI_PROC_NULL : before, i + 1 == parts ? MPI_PROC_NULL : after);
+    run(i, relay);
+  }
+  relay.finish();
+}
+
+}  // namespace fw::mpi

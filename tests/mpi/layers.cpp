@@ -1,0 +1,157 @@
+// A model on one sequence that is cut over the ranks, against one process: with the same parts one
+// after another, and with the whole sequence.
+
+#include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/models/language_model.hpp>
+#include <fastweights/layers/models/pre_norm_block.hpp>
+#include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/layers/projections/causal_conv.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/mpi/relay.hpp>
+#include <fastweights/mpi/training.hpp>
+#include <fastweights/training/losses.hpp>
+#include <numeric>
+
+#include "mpi/memories.hpp"
+#include "mpi/parts.hpp"
+#include "support/queue_relay.hpp"
+
+namespace {
+
+using fw::Index;
+using Mixer = fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise>;
+using Model =
+    fw::LanguageModel<fw::PreNormBlock<fw::RmsNorm<double>, Mixer, fw::CausalConv<double>>>;
+
+constexpr int symbols = 7;
+
+// The sequence in parts of 1 to 8 tokens.
+class Task {
+ public:
+  explicit Task(int parts) : random_(9) {
+    starts_ = {0};
+    for (int p = 0; p < parts; ++p)
+      starts_.push_back(starts_.back() + 1 + static_cast<Index>(random_.below(8)));
+    for (Index t = 0; t <= starts_.back(); ++t)
+      ids_.push_back(static_cast<int>(random_.below(symbols)));
+  }
+  Index tokens() const { return starts_.back(); }
+
+  /// The parts first … last − 1 of the sequence.
+  struct Part {
+    fw::Symbols inputs, targets;
+  };
+  Part parts(int first, int last) const {
+    const auto begin = static_cast<std::size_t>(starts_[static_cast<std::size_t>(first)]),
+               end = static_cast<std::size_t>(starts_[static_cast<std::size_t>(last)]);
+    const fw::Symbols ids(ids_);
+    return {ids.subspan(begin, end - begin), ids.subspan(begin + 1, end - begin)};
+  }
+
+ private:
+  fw::Random random_;
+  std::vector<Index> starts_;
+  std::vector<int> ids_;
+};
+
+Model drawn() {
+  Model model(symbols, 2,
+              {Mixer({.d_model = 8, .heads = 2}, fw::DeltaRule<double>({.key_size = 4})),
+               fw::CausalConv<double>(8, 4)});
+  fw::Random random(1);
+  fw::initialise(model, random);
+  return model;
+}
+
+// A forward and backward pass of some parts.
+struct Run {
+  Model::Trace trace;
+  Eigen::MatrixXd logits, dlogits;
+  double loss = 0;
+
+  void forward(const Model& model, const Task& task, const Task::Part& part, fw::Pass pass) {
+    logits.resize(symbols, static_cast<Index>(part.inputs.size()));
+    auto state = model.initial_state();
+    model.forward(state, part.inputs, logits, trace, pass);
+    dlogits = logits;
+    loss = fw::cross_entropy(logits, part.targets, dlogits,
+                             {.divisor = static_cast<double>(task.tokens())});
+  }
+  void backward(const Model& model, const Task::Part& part, Model& gradient) {
+    model.backward(part.inputs, trace, dlogits, gradient);
+  }
+};
+
+// The gradients of the parts one after another, that of part p in element p.
+std::vector<Model> gradients_in_one_process(const Model& model, const Task& task, int parts) {
+  const auto count = static_cast<std::size_t>(parts);
+  QueueRelay relay(count);
+  std::vector<Run> runs(count);
+  std::vector<Model> gradients(count, fw::zero_gradient(model));
+  for (int p = 0; p < parts; ++p) {
+    relay.go_to(static_cast<std::size_t>(p));
+    runs[static_cast<std::size_t>(p)].forward(model, task, task.parts(p, p + 1),
+                                              fw::Pass::train.over(relay));
+  }
+  for (int p = parts; p-- > 0;) {
+    const auto i = static_cast<std::size_t>(p);
+    relay.go_to(i);
+    runs[i].backward(model, task.parts(p, p + 1), gradients[i]);
+  }
+  return gradients;
+}
+
+template <class Job> void train(fw::Trainer<Model>& trainer, const Job& job) {
+  trainer.train(
+      4, [](long long) { return 1e-2; }, job, [](const fw::TrainingStep&) {});
+}
+
+}  // namespace
+
+void mpi_test::check_layers() {
+  const fw::mpi::Ranks ranks(MPI_COMM_WORLD);
+  const Model model = drawn();
+  const Task task(ranks.size());
+  const auto mine = task.parts(ranks.rank(), ranks.rank() + 1);
+  fw::mpi::Relay relay(MPI_COMM_WORLD);
+
+  Run own, whole;
+  Model gradient = fw::zero_gradient(model), of_whole = gradient;
+  own.forward(model, task, mine, fw::Pass::train.over(relay));
+  own.backward(model, mine, gradient);
+  const auto one_by_one = gradients_in_one_process(model, task, ranks.size());
+  const double parts =
+      largest(difference(gradient, one_by_one[static_cast<std::size_t>(ranks.rank())]));
+
+  const auto all = task.parts(0, ranks.size());
+  whole.forward(model, task, all, fw::Pass::train);
+  whole.backward(model, all, of_whole);
+  fw::mpi::sum_parameters(gradient, MPI_COMM_WORLD);
+  const double gradients = largest(difference(gradient, of_whole));
+  const double losses = largest(std::abs(fw::mpi::sum(own.loss, MPI_COMM_WORLD) / whole.loss - 1));
+
+  Model together = model, alone = model;
+  fw::Trainer<Model> of_all(together, {.shards = 1}), one(alone, {.shards = 1});
+  fw::mpi::join(of_all, MPI_COMM_WORLD);
+  train(of_all, [&](long long, Index, Model& g) {
+    own.forward(together, task, mine, fw::Pass::train.over(relay));
+    own.backward(together, mine, g);
+    return fw::mpi::sum(own.loss, MPI_COMM_WORLD);
+  });
+  train(one, [&](long long, Index, Model& g) {
+    whole.forward(alone, task, all, fw::Pass::train);
+    whole.backward(alone, all, g);
+    return whole.loss;
+  });
+  const double trained = largest(difference(together, alone));
+  if (ranks.is_first())
+    std::printf(
+        "mpi model on one sequence of %td tokens, %d ranks: gradients %g from the parts one by "
+        "one, "
+        "%.1e from the whole; loss %.1e; four steps of training %.1e\n",
+        task.tokens(), ranks.size(), parts, gradients, losses, trained);
+  expect(parts == 0, "the same bits as the parts in one process");
+  expect(gradients <= 1e-12 && losses <= 1e-12, "the same as the whole sequence");
+  expect(trained <= 1e-10, "training on one sequence over ranks");
+}

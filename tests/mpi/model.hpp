@@ -1,0 +1,55 @@
+#pragma once
+
+#include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/models/language_model.hpp>
+#include <fastweights/layers/models/pre_norm_block.hpp>
+#include <fastweights/layers/norms/layer_norm.hpp>
+#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/training/losses.hpp>
+#include <fastweights/training/trainer.hpp>
+
+/// A small language model and its batches, for training over ranks.
+namespace mpi_test {
+
+using Mixer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
+using Model =
+    fw::LanguageModel<fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>>;
+
+inline constexpr int symbols = 7, length = 12;
+
+inline Model drawn_model(std::uint64_t seed) {
+  Model model(symbols, 2,
+              {Mixer({.d_model = 8, .heads = 2}, fw::DeltaRule<float>({.key_size = 4})),
+               fw::FeedForward<float>(8, 16)});
+  fw::Random random(seed);
+  fw::initialise(model, random);
+  return model;
+}
+
+/// Adds the gradient of a sequence of a batch of `batch` that is drawn from its step and place.
+inline double run(const Model& model, long long step, Eigen::Index place, int batch,
+                  Model& gradient, const fw::GradientReady& ready = {}) {
+  fw::Random random(static_cast<std::uint64_t>(1000 * step + place));
+  std::vector<int> ids;
+  for (int t = 0; t <= length; ++t) ids.push_back(static_cast<int>(random.below(symbols)));
+  const fw::Symbols inputs = fw::Symbols(ids).first(length),
+                    targets = fw::Symbols(ids).last(length);
+  Model::Trace trace;
+  Eigen::MatrixXf logits(symbols, length);
+  auto state = model.initial_state();
+  model.forward(state, inputs, logits, trace, fw::Pass::train);
+  const float loss =
+      fw::cross_entropy(logits, targets, logits, {.divisor = double(batch) * length});
+  model.backward(inputs, trace, logits, gradient, ready);
+  return double{loss};
+}
+
+/// Trains until the optimiser has done `steps`.
+template <class Job> void train(fw::Trainer<Model>& trainer, long long steps, const Job& job) {
+  trainer.train(
+      steps, [](long long) { return 1e-2; }, job, [](const fw::TrainingStep&) {});
+}
+
+}  // namespace mpi_test
