@@ -1,76 +1,35 @@
 // One sequence over the ranks of MPI against one of them alone, in turns.
 //
-//     mpirun -n 2 build/release/benchmarks/mpi_scan D HEADS TOKENS ROUNDS
+//     mpirun -n 2 build/release/benchmarks/mpi_scan D HEADS TOKENS ROUNDS [chain]
 //
-// The delta rule in float, forward by each method, and with backward. Every rank holds TOKENS / P
-// tokens; alone, the first rank works through its own part P times while the others sleep. The
-// table has medians; "model" is H P over the time that fw::mpi::Method gives.
-
-#include <unistd.h>
+// The delta rule in float, forward by each method, and with backward; with "chain" only forward by
+// that method, which takes the least memory. Every rank holds TOKENS / P tokens; alone, the first
+// rank works through its own part P times while the others sleep. The table has medians; "model" is
+// the ratio by fw::mpi::seconds for messages that take no time.
 
 #include <cstdio>
 #include <cstdlib>
-#include <fastweights/math/random.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/mpi/backward.hpp>
+#include <string>
 
-#include "machine.hpp"
+#include "mpi/scan_run.hpp"
 
 namespace {
 
 using fw::Index;
 using fw::mpi::Method;
-using Memory = fw::DeltaRule<float>;
-using State = fw::StateOf<Memory>;
 
-// Unlike MPI_Barrier it leaves the processor to the others.
-void wait_for_all() {
-  MPI_Request request;
-  MPI_Ibarrier(MPI_COMM_WORLD, &request);
-  for (int done = 0; !done; usleep(100)) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+// How many times as fast as one rank.
+double model_ratio(Method method, Index heads, Index ranks) {
+  const fw::mpi::Machine machine{.latency = 0, .bytes_per_second = 1e30};
+  const fw::mpi::Work work{.heads = static_cast<double>(heads),
+                           .ranks = static_cast<double>(ranks),
+                           .tokens = 1,
+                           .token_flops = 1,
+                           .token_bytes = 0,
+                           .state_bytes = 0};
+  return work.heads * work.ranks / machine.flops_per_second /
+         fw::mpi::seconds(method, work, machine);
 }
-
-template <class F> double seconds_of(const F& f) {
-  wait_for_all();
-  const double start = machine::wall_clock();
-  f();
-  wait_for_all();
-  return machine::wall_clock() - start;
-}
-
-class Benchmark {
- public:
-  Benchmark(Index d, Index heads, Index steps)
-      : m_({.key_size = d}), states_(static_cast<std::size_t>(heads), fw::initial_state(m_)) {
-    fw::Random random(1);
-    const Index columns = heads * steps;
-    for (auto* each : {&k_, &v_, &q_, &y_}) each->resize(d, columns);
-    for (auto* each : {&k_, &v_, &q_}) random.fill(*each);
-    k_.colwise().normalize();
-    beta_.setConstant(columns, 0.5f);
-  }
-
-  void scan(MPI_Comm comm, Method method) {
-    fw::mpi::scan(m_, std::span(states_), {k_, v_, beta_}, {q_}, {y_}, comm, method);
-  }
-  // The outputs are their own gradients.
-  void backward(MPI_Comm comm, Method method) {
-    checkpoints_.resize(states_.size());
-    for (auto* each : {&dk_, &dv_, &dq_}) each->setZero(k_.rows(), k_.cols());
-    dbeta_.setZero(k_.cols());
-    fw::mpi::scan(m_, std::span(states_), {k_, v_, beta_}, {q_}, {y_}, std::span(checkpoints_),
-                  comm, method);
-    fw::mpi::backward(m_, std::span(checkpoints_), {k_, v_, beta_}, {q_}, {y_}, std::span(states_),
-                      {dk_, dv_, dbeta_}, {dq_}, comm);
-  }
-
- private:
-  Memory m_;
-  std::vector<State> states_;
-  std::vector<fw::Checkpoints<Memory>> checkpoints_;
-  Eigen::MatrixXf k_, v_, q_, y_, dk_, dv_, dq_;
-  Eigen::RowVectorXf beta_, dbeta_;
-};
 
 }  // namespace
 
@@ -83,35 +42,34 @@ int main(int argc, char** argv) {
   };
   const Index d = argument(1, 128), heads = argument(2, 8), tokens = argument(3, 1 << 16);
   const Index size = ranks.size();
-  Benchmark benchmark(d, heads, tokens / size);
-  const auto measure = [&](const char* pass, auto run, Method method, double model) {
+  ScanRun run(d, heads, tokens / size);
+  const auto measure = [&](const char* pass, auto work, Method method) {
     std::vector<double> alone, together;
     for (long round = 0; round < argument(4, 5); ++round) {
       alone.push_back(seconds_of([&] {
         if (ranks.is_first())
-          for (Index i = 0; i < size; ++i) run(MPI_COMM_SELF, Method::chain);
+          for (Index i = 0; i < size; ++i) work(MPI_COMM_SELF, Method::chain);
       }));
-      together.push_back(seconds_of([&] { run(MPI_COMM_WORLD, method); }));
+      together.push_back(seconds_of([&] { work(MPI_COMM_WORLD, method); }));
     }
-    const double ratio = machine::median(alone) / machine::median(together);
+    const double ratio = machine::median(alone) / machine::median(together),
+                 model = model_ratio(method, heads, size);
     if (ranks.is_first())
-      std::printf("| %s | %s | %.3f | %.3f | %.2f | %.2f | %.2f |\n", pass,
-                  method == Method::chain ? "chain" : "segments", machine::median(alone),
-                  machine::median(together), ratio, model, ratio / model);
+      std::printf("| %s | %s | %.3f | %.3f | %.2f | %.2f | %.2f |\n", pass, name_of(method),
+                  machine::median(alone), machine::median(together), ratio, model, ratio / model);
   };
   if (ranks.is_first())
     std::printf(
-        "delta rule, d = %td, %td heads, %td tokens, %td ranks\n\n| pass | method | alone, "
-        "s | together, s | ratio | model | of the model |\n|---|---|---:|---:|---:|---:|---:|"
-        "\n",
+        "delta rule, d = %td, %td heads, %td tokens, %td ranks\n\n| pass | method | alone, s | "
+        "together, s | ratio | model | of the model |\n|---|---|---:|---:|---:|---:|---:|\n",
         d, heads, tokens, size);
-  const auto scan = [&](MPI_Comm comm, Method method) { benchmark.scan(comm, method); };
-  const auto both = [&](MPI_Comm comm, Method method) { benchmark.backward(comm, method); };
-  const double all = static_cast<double>(heads * size);
-  const double chain = all / static_cast<double>(heads + size - 1);
-  measure("scan", scan, Method::chain, chain);
-  measure("scan", scan, Method::segments,
-          all / ((size > 2 ? 2.5 : 2) * static_cast<double>(heads)));
-  measure("scan and backward", both, Method::chain, chain);
+  const auto scan = [&](MPI_Comm comm, Method method) { run.scan(comm, method); };
+  const auto both = [&](MPI_Comm comm, Method method) { run.backward(comm, method); };
+  measure("scan", scan, Method::chain);
+  if (argc <= 5 || std::string(argv[5]) != "chain") {
+    measure("scan", scan, Method::heads);
+    measure("scan", scan, Method::segments);
+    measure("scan and backward", both, Method::chain);
+  }
   MPI_Finalize();
 }

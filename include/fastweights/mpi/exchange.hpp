@@ -2,8 +2,9 @@
 
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
-#include <fastweights/core/owned.hpp>
 #include <fastweights/mpi/states.hpp>
+#include <functional>
+#include <list>
 
 /// \file
 /// A scan by heads: every rank gets all tokens of its heads, scans them, and sends the outputs
@@ -11,117 +12,240 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi::detail {
 
-// The tokens of a head on one rank.
-template <Memory M> struct HeadPart {
-  OwnedWrites<M> inputs;
-  OwnedReads<M> queries;
-  static constexpr auto names = fw::names("inputs", "queries");
+// Messages that are under way, and what to do with those that have come.
+class Messages {
+ public:
+  explicit Messages(const Ranks& ranks) : ranks_(ranks) {}
+  ~Messages() { ended(requests_, true); }
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
 
-  HeadPart(const M& m, Index steps)
-      : inputs(owned_sequence<OwnedWrites<M>>(m.signature().write(), steps, typename M::Scalar(0))),
-        queries(owned_sequence<OwnedReads<M>>(m.signature().read(), steps, typename M::Scalar(0))) {
+  // The bytes must stay until wait().
+  void send(const std::byte* from, Index bytes, int to) {
+    add(ranks_.begin_to_send(from, bytes, to));
   }
-};
-// What comes back.
-template <Memory M> struct HeadResult {
-  OwnedOuts<M> outputs;
-  StateOf<M> state;
-  static constexpr auto names = fw::names("outputs", "state");
+  void receive(std::byte* into, Index bytes, int from) {
+    add(ranks_.begin_to_receive(into, bytes, from));
+  }
+  // Bytes that stay until this ends.
+  std::byte* buffer(Index bytes) {
+    return buffers_.emplace_back(static_cast<std::size_t>(bytes)).data();
+  }
+  template <class F> void then(F f) { then_.push_back(std::move(f)); }
 
-  HeadResult(const M& m, Index steps)
-      : outputs(owned_sequence<OwnedOuts<M>>(m.signature().out(), steps, typename M::Scalar(0))),
-        state(fw::initial_state(m)) {}
+  void wait() {
+    ended(requests_, true);
+    requests_.clear();
+    for (const auto& f : then_) f();
+    then_.clear();
+  }
+
+ private:
+  void add(const std::vector<MPI_Request>& begun) {
+    requests_.insert(requests_.end(), begun.begin(), begun.end());
+  }
+
+  const Ranks& ranks_;
+  std::vector<MPI_Request> requests_;
+  std::list<std::vector<std::byte>> buffers_;
+  std::vector<std::function<void()>> then_;
 };
 
-// Copies the members of one record to those of another, views or matrices.
-template <class From, class To> void copy_members(const From& from, To& to) {
-  const auto copy = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((std::get<I>(members(to)) = std::get<I>(members(from))), ...);
-  };
-  copy(std::make_index_sequence<member_count<From>>{});
+template <class View> Index view_bytes(const View& view) {
+  return view.size() * static_cast<Index>(sizeof(typename View::Scalar));
+}
+template <class View> bool is_contiguous(const View& view) {
+  return view.outerStride() == view.rows() || view.cols() <= 1;
+}
+
+// The members of a record of views, from the caller's memory if it is contiguous.
+template <class R> void send_views(Messages& messages, const R& views, int to) {
+  for_each_member(
+      [&]<class View>(std::string_view, const View& view) {
+        using S = std::remove_const_t<typename View::Scalar>;
+        const Index bytes = view_bytes(view);
+        if (is_contiguous(view))
+          return messages.send(reinterpret_cast<const std::byte*>(view.data()), bytes, to);
+        std::byte* copy = messages.buffer(bytes);
+        Eigen::Map<Eigen::MatrixX<S>>(reinterpret_cast<S*>(copy), view.rows(), view.cols()) = view;
+        messages.send(copy, bytes, to);
+      },
+      views);
+}
+template <class R> void receive_views(Messages& messages, const R& views, int from) {
+  for_each_member(
+      [&]<class View>(std::string_view, const View& given) {
+        using S = typename View::Scalar;
+        View view = given;
+        const Index bytes = view_bytes(view);
+        if (is_contiguous(view))
+          return messages.receive(reinterpret_cast<std::byte*>(view.data()), bytes, from);
+        std::byte* copy = messages.buffer(bytes);
+        messages.receive(copy, bytes, from);
+        messages.then([view, copy]() mutable {
+          view = Eigen::Map<const Eigen::MatrixX<S>>(reinterpret_cast<const S*>(copy), view.rows(),
+                                                     view.cols());
+        });
+      },
+      views);
+}
+template <class State> void send_state(Messages& messages, const State& state, int to) {
+  const Object object = fw::detail::object(state);
+  const Index bytes = bytes_of(object);
+  std::byte* next = messages.buffer(bytes);
+  messages.send(next, bytes, to);
+  for_each_block(object, [&](const std::byte* from, Index count) {
+    std::memcpy(next, from, static_cast<std::size_t>(count));
+    next += count;
+  });
+}
+template <class State> void receive_state(Messages& messages, State& state, int from) {
+  const Object object = fw::detail::object(state);
+  const Index bytes = bytes_of(object);
+  std::byte* const copy = messages.buffer(bytes);
+  messages.receive(copy, bytes, from);
+  messages.then([object, copy] { load(object, copy); });
+}
+
+template <class Extents> Index numbers_of_token(Extents extents) {
+  Index sum = 0;
+  for_each_member([&](std::string_view, const MemberExtent& e) { sum += e.rows * e.width; },
+                  extents);
+  return sum;
+}
+
+// Views of contiguous numbers, which `data` then points behind.
+template <class R, class S, class E> R views_of(S*& data, const E& extents, Index steps) {
+  return make_record<R>(extents, [&]<class View>(const MemberExtent& e) {
+    const View view(data, e.rows, e.width * steps, e.rows);
+    data += view.size();
+    return view;
+  });
 }
 
 template <Memory M> class HeadExchange {
  public:
   HeadExchange(const Ranks& ranks, const M& m, std::span<StateOf<M>> states, Index steps)
-      : ranks_(ranks), m_(m), states_(states), outbox_(ranks), steps_(at(ranks.size())) {
+      : ranks_(ranks), m_(m), states_(states), steps_(at(ranks.size())), sent_(ranks), got_(ranks) {
     const long long mine = steps;
     check(MPI_Allgather(&mine, 1, MPI_LONG_LONG, steps_.data(), 1, MPI_LONG_LONG, ranks.comm()),
           "MPI_Allgather");
   }
 
-  // part(h): the inputs and queries of this rank's tokens of head h; outputs(h): where theirs go.
-  template <class Part, class Outputs> void scan(const Part& part, const Outputs& outputs) {
-    send_parts(part);
-    const auto first = first_head(ranks_.rank()), last = first_head(ranks_.rank() + 1);
-    std::vector<std::vector<HeadPart<M>>> parts;
-    for (Index h = first; h < last; ++h) parts.push_back(receive_parts(h));
-    std::vector<std::vector<HeadResult<M>>> results(parts.size());
-    for_each_head(last - first, true,
-                  [&](Index i) { results[at(i)] = scan_head(first + i, parts[at(i)]); });
-    for (auto& of_head : results)
-      for (int r = 0; r < ranks_.size(); ++r) outbox_.send(fw::detail::object(of_head[at(r)]), r);
-    HeadResult<M> result(m_, steps_[at(ranks_.rank())]);
-    for (Index h = 0; h < std::ssize(states_); ++h) {
-      receive(ranks_, fw::detail::object(result), owner(h), buffer_);
-      states_[at(h)] = result.state;
-      auto to = outputs(h);
-      copy_members(result.outputs, to);
+  // inputs(h), queries(h), outputs(h): views of this rank's tokens of head h.
+  template <class Inputs, class Queries, class Outputs>
+  void scan(const Inputs& inputs, const Queries& queries, const Outputs& outputs) {
+    // Receives first: MPI moves what is expected fastest.
+    for (Index h = first_head(ranks_.rank()); h < first_head(ranks_.rank() + 1); ++h)
+      expect_head(h, inputs(h), queries(h), outputs(h));
+    for (Index h = 0; h < heads(); ++h)
+      if (owner(h) != ranks_.rank()) expect_results(h, outputs(h));
+    for (Index h = 0; h < heads(); ++h) send_part(h, inputs(h), queries(h));
+    const Index group = fw::detail::heads_at_once(true);
+    for (auto first = heads_.begin(); first != heads_.end();) {
+      std::vector<Head*> some;
+      for (; first != heads_.end() && std::ssize(some) < group; ++first) some.push_back(&*first);
+      for (Head* head : some) head->messages.wait();
+      for_each_head(std::ssize(some), true, [&](Index i) { scan_head(*some[at(i)]); });
+      for (Head* head : some) send_back(*head);
     }
-    outbox_.wait();
+    got_.wait();
+    sent_.wait();
   }
 
  private:
+  using S = typename M::Scalar;
+  using Array = Eigen::Array<S, Eigen::Dynamic, 1>;
+
+  // The tokens of a head on one rank, and the state after them.
+  struct Part {
+    WriteSequence<M> inputs;
+    ReadSequence<M> queries;
+    OutSequence<M> outputs;
+    Index steps;
+    StateOf<M> after;
+  };
+  struct Head {
+    Index index;
+    StateOf<M> state;
+    std::vector<Part> parts;     // of the ranks in order
+    std::vector<Array> numbers;  // of other ranks' tokens
+    Messages messages;
+
+    Head(const Ranks& ranks, Index h, const StateOf<M>& initial)
+        : index(h), state(initial), messages(ranks) {}
+  };
+
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+  Index heads() const { return std::ssize(states_); }
   // Heads are shared in order, as evenly as they can be.
-  Index first_head(int rank) const { return rank * std::ssize(states_) / ranks_.size(); }
+  Index first_head(int rank) const { return rank * heads() / ranks_.size(); }
   int owner(Index head) const {
     int rank = 0;
     while (first_head(rank + 1) <= head) ++rank;
     return rank;
   }
 
-  template <class Part> void send_parts(const Part& part) {
-    HeadPart<M> mine(m_, steps_[at(ranks_.rank())]);
-    for (Index h = 0; h < std::ssize(states_); ++h) {
-      if (ranks_.is_first()) outbox_.send(fw::detail::object(states_[at(h)]), owner(h));
-      const auto [inputs, queries] = part(h);
-      copy_members(inputs, mine.inputs);
-      copy_members(queries, mine.queries);
-      outbox_.send(fw::detail::object(mine), owner(h));
-      outbox_.progress();
+  void expect_head(Index h, const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                   const OutSequence<M>& outputs) {
+    const auto signature = m_.signature();
+    Head& head = heads_.emplace_back(ranks_, h, states_[at(h)]);
+    if (!ranks_.is_first()) receive_state(head.messages, head.state, 0);
+    for (int r = 0; r < ranks_.size(); ++r) {
+      const auto steps = static_cast<Index>(steps_[at(r)]);
+      if (r == ranks_.rank()) {
+        head.parts.push_back({inputs, queries, outputs, steps, head.state});
+        continue;
+      }
+      S* next = head.numbers
+                    .emplace_back(steps * (numbers_of_token(signature.write()) +
+                                           numbers_of_token(signature.read()) +
+                                           numbers_of_token(signature.out())))
+                    .data();
+      const auto writes = views_of<WriteGradSequence<M>>(next, signature.write(), steps);
+      const auto reads = views_of<ReadGradSequence<M>>(next, signature.read(), steps);
+      receive_views(head.messages, writes, r);
+      receive_views(head.messages, reads, r);
+      head.parts.push_back({view<WriteSequence<M>>(writes), view<ReadSequence<M>>(reads),
+                            views_of<OutSequence<M>>(next, signature.out(), steps), steps,
+                            head.state});
     }
   }
-  std::vector<HeadPart<M>> receive_parts(Index h) {
-    std::vector<HeadPart<M>> parts;
-    for (int r = 0; r < ranks_.size(); ++r) {
-      if (r == 0) receive(ranks_, fw::detail::object(states_[at(h)]), 0, buffer_);
-      parts.emplace_back(m_, steps_[at(r)]);
-      receive(ranks_, fw::detail::object(parts.back()), r, buffer_);
-      outbox_.progress();
-    }
-    return parts;
+  void expect_results(Index h, const OutSequence<M>& outputs) {
+    receive_views(got_, outputs, owner(h));
+    receive_state(got_, states_[at(h)], owner(h));
+  }
+  void send_part(Index h, const WriteSequence<M>& inputs, const ReadSequence<M>& queries) {
+    if (owner(h) == ranks_.rank()) return;
+    if (ranks_.is_first()) send_state(sent_, states_[at(h)], owner(h));
+    send_views(sent_, inputs, owner(h));
+    send_views(sent_, queries, owner(h));
   }
   // The parts one after another.
-  std::vector<HeadResult<M>> scan_head(Index h, std::vector<HeadPart<M>>& parts) {
-    std::vector<HeadResult<M>> results;
-    StateOf<M>& state = states_[at(h)];
-    for (std::size_t r = 0; r < parts.size(); ++r) {
-      HeadResult<M>& result = results.emplace_back(m_, steps_[r]);
-      fw::detail::run_scan(m_, state, view<WriteSequence<M>>(parts[r].inputs),
-                           view<ReadSequence<M>>(parts[r].queries),
-                           view<OutSequence<M>>(result.outputs), Index(steps_[r]));
-      result.state = state;
+  void scan_head(Head& head) const {
+    for (Part& part : head.parts) {
+      fw::detail::run_scan(m_, head.state, part.inputs, part.queries, part.outputs, part.steps);
+      part.after = head.state;
     }
-    return results;
+  }
+  void send_back(const Head& head) {
+    for (int r = 0; r < ranks_.size(); ++r) {
+      const Part& part = head.parts[at(r)];
+      if (r == ranks_.rank()) {
+        states_[at(head.index)] = part.after;
+        continue;
+      }
+      send_views(sent_, part.outputs, r);
+      send_state(sent_, part.after, r);
+    }
   }
 
   const Ranks& ranks_;
   const M& m_;
   std::span<StateOf<M>> states_;
-  Outbox outbox_;
   std::vector<long long> steps_;  // of every rank
-  std::vector<std::byte> buffer_;
+  std::list<Head> heads_;         // of this rank
+  Messages sent_, got_;
 };
 
 }  // namespace fw::mpi::detail

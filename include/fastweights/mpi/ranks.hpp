@@ -111,6 +111,15 @@ class Ranks {
     });
     return requests;
   }
+  std::vector<MPI_Request> begin_to_receive(std::byte* into, Index bytes, int from) const {
+    std::vector<MPI_Request> requests;
+    detail::for_each_piece(bytes, [&](Index first, int count) {
+      detail::check(MPI_Irecv(into + first, count, MPI_BYTE, from, tag, comm_,
+                              &requests.emplace_back(MPI_REQUEST_NULL)),
+                    "MPI_Irecv");
+    });
+    return requests;
+  }
   void receive(std::byte* into, Index bytes, int from) const {
     detail::for_each_piece(bytes, [&](Index first, int count) {
       detail::check(MPI_Recv(into + first, count, MPI_BYTE, from, tag, comm_, MPI_STATUS_IGNORE),

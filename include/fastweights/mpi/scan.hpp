@@ -73,12 +73,6 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
   for_each_head(heads, true, scan_head);
 }
 
-template <class Extents> Index numbers_of_token(Extents extents) {
-  Index sum = 0;
-  for_each_member([&](std::string_view, const MemberExtent& e) { sum += e.rows * e.width; },
-                  extents);
-  return sum;
-}
 template <class Extents> bool has_chunks(Extents extents) {
   bool found = false;
   for_each_member([&](std::string_view, const MemberExtent& e) { found = found || e.chunks; },
@@ -99,12 +93,9 @@ void scan_by_heads(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
                    const OutSequence<M>& outputs, Index steps) {
   const auto signature = m.signature();
   HeadExchange<M>(ranks, m, states, steps)
-      .scan(
-          [&](Index h) {
-            return std::pair(part_of(inputs, signature.write(), h, steps),
-                             part_of(queries, signature.read(), h, steps));
-          },
-          [&](Index h) { return part_of(outputs, signature.out(), h, steps); });
+      .scan([&](Index h) { return part_of(inputs, signature.write(), h, steps); },
+            [&](Index h) { return part_of(queries, signature.read(), h, steps); },
+            [&](Index h) { return part_of(outputs, signature.out(), h, steps); });
 }
 
 // The same on all ranks. A token takes six flops for every number of the state.

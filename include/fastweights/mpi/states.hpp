@@ -41,16 +41,19 @@ inline void send(const Ranks& ranks, const Object& record, int to, std::vector<s
   ranks.send(buffer.data(), std::ssize(buffer), to);
 }
 
+inline void load(const Object& record, const std::byte* from) {
+  for_each_block(record, [&](std::byte* to, Index bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    from += bytes;
+  });
+}
+
 inline void receive(const Ranks& ranks, const Object& record, int from,
                     std::vector<std::byte>& buffer) {
   if (from == MPI_PROC_NULL) return;
   buffer.resize(static_cast<std::size_t>(bytes_of(record)));
   ranks.receive(buffer.data(), std::ssize(buffer), from);
-  const std::byte* next = buffer.data();
-  for_each_block(record, [&](std::byte* to, Index bytes) {
-    std::memcpy(to, next, static_cast<std::size_t>(bytes));
-    next += bytes;
-  });
+  load(record, buffer.data());
 }
 
 // Sends what it copies; the copies live until wait().

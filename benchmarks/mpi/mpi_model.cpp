@@ -1,0 +1,188 @@
+// Whether fw::mpi::seconds, by which mpi::scan chooses its method, says how long a scan takes.
+//
+//     mpirun -n 2 build/release/benchmarks/mpi_model [LATENCY]
+//
+// Fits latency and bandwidth to messages between two ranks, and the rate of scans to a scan by one
+// rank. Then compares its predictions with scans over all ranks, to which nothing was fitted. With
+// LATENCY every message takes so many seconds more. More ranks than processors cannot scan at the
+// same time: their tokens sleep instead, so that only the order of messages and waits is checked.
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "mpi/scan_run.hpp"
+
+namespace {
+
+using fw::Index;
+using fw::mpi::Machine;
+using fw::mpi::Method;
+using fw::mpi::Work;
+
+double added_latency = 0;
+
+void wait(double seconds) {
+  const double end = machine::wall_clock() + seconds;
+  while (machine::wall_clock() < end) std::this_thread::yield();
+}
+
+}  // namespace
+
+// MPI calls the functions of the program if it has them; theirs begin with P.
+extern "C" int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag,
+                        MPI_Comm comm, MPI_Status* status) {
+  const int code = PMPI_Recv(buffer, count, type, from, tag, comm, status);
+  if (added_latency > 0) wait(added_latency);
+  return code;
+}
+
+namespace {
+
+// A memory whose writes sleep for β seconds.
+struct Sleeper {
+  using Scalar = float;
+  using Signature = fw::KeyValueBeta<fw::Dynamic, fw::Dynamic>;
+  static constexpr std::string_view name = "Sleeper";
+  template <class C> struct State {
+    fw::mat<C, fw::Dynamic, fw::Dynamic> W;
+    static constexpr auto names = fw::names("W");
+  };
+  using OwnedState = State<fw::Owned<float>>;
+
+  Index d;
+  Signature signature() const { return {{.dk = d, .dv = d}}; }
+  State<fw::Extents> state_extents() const { return {{d, d}}; }
+  void write(OwnedState&, const fw::WriteToken<Sleeper>& t) const {
+    usleep(static_cast<unsigned>(1e6 * double{t.beta}));
+  }
+  void read(const OwnedState&, const fw::ReadToken<Sleeper>&, fw::OutToken<Sleeper> y) const {
+    y.output.setZero();
+  }
+};
+
+template <class F> double median_seconds(const F& f) {
+  std::vector<double> all;
+  for (int round = 0; round < 5; ++round) all.push_back(seconds_of(f));
+  return machine::median(all);
+}
+
+// Of a message that two ranks send to each other at the same time.
+double message_seconds(const fw::mpi::Ranks& ranks, Index bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  std::vector<std::byte> to(size);
+  const int other = 1 - ranks.rank(), count = static_cast<int>(bytes);
+  std::vector<double> all;
+  for (int round = 0; round < 15 && ranks.rank() < 2; ++round) {
+    const double start = machine::wall_clock();
+    const auto from = std::make_unique_for_overwrite<std::byte[]>(size);  // new, as in a scan
+    MPI_Request request;
+    MPI_Isend(to.data(), count, MPI_BYTE, other, 0, MPI_COMM_WORLD, &request);
+    MPI_Recv(from.get(), count, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    all.push_back(machine::wall_clock() - start);
+  }
+  return all.empty() ? 1 : machine::median(all);
+}
+
+// The latency is that of a short message. The bandwidth has the least squares of the relative
+// errors of long ones: the first bytes of a message can be faster than the network.
+Machine fit(const fw::mpi::Ranks& ranks) {
+  Machine found;
+  found.latency = message_seconds(ranks, 64);
+  double ones = 0, squares = 0;
+  for (Index bytes = Index(1) << 18; bytes <= Index(1) << 24; bytes *= 2) {
+    const double each = static_cast<double>(bytes) / message_seconds(ranks, bytes);
+    ones += each;
+    squares += each * each;
+  }
+  found.bytes_per_second = squares / ones;
+  MPI_Bcast(&found, sizeof(found), MPI_BYTE, 0, MPI_COMM_WORLD);
+  return found;
+}
+
+Work work_of(Index d, Index heads, Index ranks, Index tokens) {
+  const auto size = static_cast<double>(d);
+  return {.heads = static_cast<double>(heads),
+          .ranks = static_cast<double>(ranks),
+          .tokens = static_cast<double>(tokens),
+          .token_flops = 6 * size * size,
+          .token_bytes = 4 * (4 * size + 1),
+          .state_bytes = 4 * size * size};
+}
+
+double worst = 1;
+void report(const fw::mpi::Ranks& ranks, const char* what, Index d, Index heads, Index tokens,
+            double predicted, double measured) {
+  const double ratio = measured / predicted;
+  worst = std::max({worst, ratio, 1 / ratio});
+  if (ranks.is_first())
+    std::printf("| %s | %td | %td | %td | %.2f | %.2f | %.2f |\n", what, d, heads, tokens,
+                1e3 * predicted, 1e3 * measured, ratio);
+}
+
+void compare_scans(const fw::mpi::Ranks& ranks, Machine machine) {
+  struct Case {
+    Index d, heads, tokens;
+  };
+  for (const Case& c : {Case{64, 4, 32768}, Case{64, 16, 8192}, Case{128, 2, 16384},
+                        Case{128, 8, 8192}, Case{256, 4, 4096}}) {
+    ScanRun run(c.d, c.heads, c.tokens);
+    const double alone = median_seconds([&] {
+      if (ranks.is_first()) run.scan(MPI_COMM_SELF, Method::chain);
+    });
+    const Work work = work_of(c.d, c.heads, ranks.size(), c.tokens);
+    machine.flops_per_second = work.heads * work.tokens * work.token_flops / alone;
+    for (const Method method : {Method::chain, Method::heads, Method::segments})
+      report(ranks, name_of(method), c.d, c.heads, c.tokens,
+             fw::mpi::seconds(method, work, machine),
+             median_seconds([&] { run.scan(MPI_COMM_WORLD, method); }));
+  }
+}
+
+void compare_schedules(const fw::mpi::Ranks& ranks, const Machine& machine) {
+  struct Case {
+    Index d, heads;
+    float seconds;  // of a token
+  };
+  for (const Case& c :
+       {Case{64, 4, 0.004f}, Case{128, 8, 0.004f}, Case{128, 32, 0.002f}, Case{256, 8, 0.008f}}) {
+    const Sleeper memory{c.d};
+    const Eigen::MatrixXf x = Eigen::MatrixXf::Zero(c.d, c.heads);
+    const Eigen::RowVectorXf beta = Eigen::RowVectorXf::Constant(c.heads, c.seconds);
+    Eigen::MatrixXf y = x;
+    std::vector states(static_cast<std::size_t>(c.heads), fw::initial_state(memory));
+    Work work = work_of(c.d, c.heads, ranks.size(), 1);
+    work.token_flops = double{c.seconds} * machine.flops_per_second;
+    report(ranks, "chain, sleeping", c.d, c.heads, 1,
+           fw::mpi::seconds(Method::chain, work, machine), median_seconds([&] {
+             fw::mpi::scan(memory, std::span(states), {x, x, beta}, {x}, {y}, MPI_COMM_WORLD,
+                           Method::chain);
+           }));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int given = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
+  const fw::mpi::Ranks ranks(MPI_COMM_WORLD);
+  if (argc > 1) added_latency = std::atof(argv[1]);
+  if (ranks.size() > 1) {
+    const Machine machine = fit(ranks);
+    if (ranks.is_first())
+      std::printf(
+          "\n%d ranks: latency %.0f us, %.2f Gb/s\n\n| method | d | heads | tokens of a rank | "
+          "model, "
+          "ms | measured, ms | ratio |\n|---|---:|---:|---:|---:|---:|---:|\n",
+          ranks.size(), 1e6 * machine.latency, 8e-9 * machine.bytes_per_second);
+    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+    if (ranks.size() <= cores) compare_scans(ranks, machine);
+    compare_schedules(ranks, machine);
+    if (ranks.is_first()) std::printf("\nlargest error: a factor of %.2f\n", worst);
+  }
+  MPI_Finalize();
+}
