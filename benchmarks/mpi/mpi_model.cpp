@@ -87,6 +87,20 @@ double message_seconds(const fw::mpi::Ranks& ranks, Index bytes) {
   return all.empty() ? 1 : machine::median(all);
 }
 
+// Bytes a second of memory that is used for the first time.
+double new_memory_rate() {
+  constexpr std::size_t bytes = std::size_t(1) << 26;  // more than malloc keeps
+  std::vector<double> all;
+  for (int round = 0; round < 5; ++round) {
+    const double start = machine::wall_clock();
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    for (std::size_t i = 0; i < bytes; i += 512)
+      static_cast<volatile std::byte*>(memory.get())[i] = {};
+    all.push_back(machine::wall_clock() - start);
+  }
+  return static_cast<double>(bytes) / machine::median(all);
+}
+
 // The latency is that of a short message. The bandwidth has the least squares of the relative
 // errors of long ones: the first bytes of a message can be faster than the network.
 Machine fit(const fw::mpi::Ranks& ranks) {
@@ -99,6 +113,7 @@ Machine fit(const fw::mpi::Ranks& ranks) {
     squares += each * each;
   }
   found.bytes_per_second = squares / ones;
+  found.new_bytes_per_second = new_memory_rate();
   MPI_Bcast(&found, sizeof(found), MPI_BYTE, 0, MPI_COMM_WORLD);
   return found;
 }
@@ -175,10 +190,12 @@ int main(int argc, char** argv) {
     const Machine machine = fit(ranks);
     if (ranks.is_first())
       std::printf(
-          "\n%d ranks: latency %.0f us, %.2f Gb/s\n\n| method | d | heads | tokens of a rank | "
+          "\n%d ranks: latency %.0f us, %.2f Gb/s, %.1f GB/s of new memory\n\n| method | d | heads "
+          "| tokens of a rank | "
           "model, "
           "ms | measured, ms | ratio |\n|---|---:|---:|---:|---:|---:|---:|\n",
-          ranks.size(), 1e6 * machine.latency, 8e-9 * machine.bytes_per_second);
+          ranks.size(), 1e6 * machine.latency, 8e-9 * machine.bytes_per_second,
+          1e-9 * machine.new_bytes_per_second);
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     if (ranks.size() <= cores) compare_scans(ranks, machine);
     compare_schedules(ranks, machine);

@@ -19,9 +19,10 @@ enum class Method {
 
 /// What messages and work cost. The defaults are an Ethernet of 10 Gb/s and one core.
 struct Machine {
-  double latency = 30e-6;           ///< α, seconds for a message, however short
-  double bytes_per_second = 1.2e9;  ///< 1/β, of a rank that sends, and at the same time receives
-  double flops_per_second = 4e10;   ///< 1/γ, of a rank that scans
+  double latency = 30e-6;             ///< α, seconds for a message, however short
+  double bytes_per_second = 1.2e9;    ///< 1/β, of a rank that sends, and at the same time receives
+  double flops_per_second = 4e10;     ///< 1/γ, of a rank that scans
+  double new_bytes_per_second = 4e9;  ///< of memory that is used for the first time
 };
 
 /// A scan: H heads of `tokens` tokens on each of P ranks.
@@ -33,18 +34,19 @@ struct Work {
 };
 
 /// Seconds by this model, with t the scan of one head on one rank, s the message of a state, and x
-/// that of a head's tokens:
+/// that of a head's tokens, into new memory:
 ///
 ///     chain     (H + P − 1) (t + s)
-///     segments  5/2 H t + (P − 1) H s       (2 H t for P = 2)
+///     segments  5/2 H t + (H + P − 2) s     (2 H t + H s for P = 2)
 ///     heads     ⌈H / P⌉ P t + H x (P − 1) / P + 2 P α
 inline double seconds(Method method, const Work& w, const Machine& m) {
   const double scan = w.tokens * w.token_flops / m.flops_per_second,
                state = m.latency + w.state_bytes / m.bytes_per_second,
-               exchange = w.tokens * w.token_bytes / m.bytes_per_second;
+               exchange =
+                   w.tokens * w.token_bytes * (1 / m.bytes_per_second + 1 / m.new_bytes_per_second);
   if (w.ranks <= 1) return w.heads * scan;
   if (method == Method::segments)
-    return (w.ranks > 2 ? 2.5 : 2.0) * w.heads * scan + (w.ranks - 1) * w.heads * state;
+    return (w.ranks > 2 ? 2.5 : 2.0) * w.heads * scan + (w.heads + w.ranks - 2) * state;
   if (method == Method::heads)
     return std::ceil(w.heads / w.ranks) * w.ranks * scan +
            w.heads * exchange * (w.ranks - 1) / w.ranks + 2 * w.ranks * m.latency;

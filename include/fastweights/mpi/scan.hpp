@@ -46,7 +46,8 @@ Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
   return total / heads;
 }
 
-// The first rank scans while the others compose their writes. Then the states go along the ranks.
+// The first rank scans while the others compose their writes. Then the states go along the ranks,
+// head after head.
 template <Mergeable M, class ScanHead>
 void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
                       const WriteSequence<M>& inputs, Index steps, const ScanHead& scan_head) {
@@ -61,14 +62,12 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
     fw::detail::extend(m, writes[static_cast<std::size_t>(h)],
                        part_of(inputs, m.signature().write(), h, steps), steps);
   });
-  receive_states(ranks, states, ranks.before(), buffer);
-  if (!ranks.is_last()) {
-    std::vector<StateOf<M>> after(states.begin(), states.end());
-    for_each_head(heads, true, [&](Index h) {
-      const auto i = static_cast<std::size_t>(h);
-      m.apply(writes[i], after[i]);
-    });
-    send_states<StateOf<M>>(ranks, after, ranks.after(), buffer);
+  for (std::size_t h = 0; h < states.size(); ++h) {
+    receive(ranks, fw::detail::object(states[h]), ranks.before(), buffer);
+    if (ranks.is_last()) continue;
+    StateOf<M> after = states[h];
+    m.apply(writes[h], after);
+    send(ranks, fw::detail::object(after), ranks.after(), buffer);
   }
   for_each_head(heads, true, scan_head);
 }
