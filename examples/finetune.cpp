@@ -117,7 +117,7 @@ double train(Network& network, Windows& windows, const Settings& s, Processes& p
 }
 
 int run(const Settings& s, Processes& processes) {
-  make_folder(s.output);
+  if (processes.is_first()) make_folder(s.output);
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
   Network network =

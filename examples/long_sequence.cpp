@@ -10,6 +10,7 @@
 // still be there at the end.
 
 #include <Eigen/QR>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fastweights/algorithms/scan.hpp>
@@ -203,6 +204,7 @@ double report_difference(const Settings& s, const Result& together, const Result
 }
 
 int run(const Settings& s, const Processes& processes) {
+  if (s.size < 2) throw std::invalid_argument("--size is 1, expected at least 2 symbols");
   std::vector<Stream> streams;
   for (Index h = 0; h < s.heads; ++h) streams.emplace_back(s.size, h);
   const Result together = run_together(s, streams, processes);

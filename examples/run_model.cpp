@@ -232,11 +232,13 @@ int run_folder(const Settings& s, const Processes& processes) {
   Network network =
       published_architectures().build(config, fw::models::model_options(folder, s.context));
   Progress progress("loading", static_cast<long>(network.weights.size()));
-  fw::models::load_weights(
-      network, folder,
-      {.is_ignored = published_architectures().is_ignored(config),
-       .progress = [&](std::size_t i, std::size_t) { progress.show(long(i) + 1, ""); },
-       .storage = storage(s.weights)});
+  fw::models::load_weights(network, folder,
+                           {.is_ignored = published_architectures().is_ignored(config),
+                            .progress =
+                                [&](std::size_t i, std::size_t) {
+                                  if (processes.is_first()) progress.show(long(i) + 1, "");
+                                },
+                            .storage = storage(s.weights)});
   if (!s.check.empty()) return check(s, network);
   Reader reader(network, network.initial_state(), processes);
   if (!s.load_state.empty()) load(s.load_state, reader);

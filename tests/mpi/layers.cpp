@@ -102,6 +102,33 @@ std::vector<Model> gradients_in_one_process(const Model& model, const Task& task
   return gradients;
 }
 
+// Parts that go round the ranks, as many as there are tokens, or one.
+void check_round(const Model& model, const Task& task, const fw::mpi::Ranks& ranks) {
+  const auto all = task.parts(0, ranks.size());
+  Model::Trace trace;
+  Eigen::MatrixXd whole(symbols, task.tokens());
+  auto expected = model.initial_state();
+  model.forward(expected, all.inputs, whole, trace);
+  for (const Index parts : {Index{1}, Index{2}, task.tokens()}) {
+    const auto start = [&](Index part) { return task.tokens() * part / parts; };
+    auto state = model.initial_state();
+    double worst = 0;
+    fw::mpi::share_parts(MPI_COMM_WORLD, parts, [&](long part, fw::Relay& relay) {
+      const Index first = start(part), count = start(part + 1) - first;
+      Eigen::MatrixXd logits(symbols, count);
+      model.forward(
+          state,
+          all.inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+          logits, trace, fw::Pass::infer.over(relay));
+      const auto apart = (logits - whole.middleCols(first, count)).cwiseAbs();
+      worst = std::max(worst, apart.maxCoeff<Eigen::PropagateNaN>());
+    });
+    fw::mpi::broadcast(state, MPI_COMM_WORLD, static_cast<int>((parts - 1) % ranks.size()));
+    mpi_test::expect(mpi_test::largest(worst) <= 1e-12, "the outputs of parts that go round");
+    mpi_test::expect(mpi_test::difference(state, expected) <= 1e-12, "and their last state");
+  }
+}
+
 template <class Job> void train(fw::Trainer<Model>& trainer, const Job& job) {
   trainer.train(
       4, [](long long) { return 1e-2; }, job, [](const fw::TrainingStep&) {});
@@ -118,8 +145,15 @@ void mpi_test::check_layers() {
 
   Run own, whole;
   Model gradient = fw::zero_gradient(model), of_whole = gradient;
+  const long long before = bytes_sent();
   own.forward(model, task, mine, fw::Pass::train.over(relay));
+  const long long forward = bytes_sent();
   own.backward(model, mine, gradient);
+  const auto states = model.initial_state();
+  const long long bytes = fw::mpi::detail::bytes_of(states);
+  expect(forward - before == (ranks.is_last() ? 0 : bytes),
+         "a rank sends the states of all layers");
+  expect(bytes_sent() - forward == (ranks.is_first() ? 0 : bytes), "and their gradients");
   const auto one_by_one = gradients_in_one_process(model, task, ranks.size());
   const double parts =
       largest(difference(gradient, one_by_one[static_cast<std::size_t>(ranks.rank())]));
@@ -151,6 +185,7 @@ void mpi_test::check_layers() {
         "one, "
         "%.1e from the whole; loss %.1e; four steps of training %.1e\n",
         task.tokens(), ranks.size(), parts, gradients, losses, trained);
+  check_round(model, task, ranks);
   expect(parts == 0, "the same bits as the parts in one process");
   expect(gradients <= 1e-12 && losses <= 1e-12, "the same as the whole sequence");
   expect(trained <= 1e-10, "training on one sequence over ranks");

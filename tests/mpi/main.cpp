@@ -7,7 +7,9 @@
 // a backward pass without parts. Ranks have 0 to 8 tokens. With --die FILE a rank dies in training;
 // with --go-on FILE any number of ranks goes on from the checkpoint.
 
+#include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/mpi/gradient_sum.hpp>
 
 #include "mpi/memories.hpp"
 #include "mpi/parts.hpp"
@@ -16,18 +18,48 @@ namespace {
 
 long long sent = 0;  // bytes of all messages of this rank
 
+long long bytes_of(int count, MPI_Datatype type) {
+  int size = 0;
+  MPI_Type_size(type, &size);
+  return static_cast<long long>(size) * count;
+}
+int others_of(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  return size - 1;
+}
+
 }  // namespace
 
 // MPI calls the functions of the program if it has them; theirs begin with P.
-extern "C" int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag,
-                        MPI_Comm comm) {
-  int size = 0;
-  MPI_Type_size(type, &size);
-  sent += static_cast<long long>(size) * count;
+extern "C" {
+
+int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  sent += bytes_of(count, type);
   return PMPI_Send(buffer, count, type, to, tag, comm);
 }
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  sent += bytes_of(count, type);
+  return PMPI_Isend(buffer, count, type, to, tag, comm, request);
+}
+int MPI_Ialltoall(const void* from, int count, MPI_Datatype type, void* into, int into_count,
+                  MPI_Datatype into_type, MPI_Comm comm, MPI_Request* request) {
+  sent += others_of(comm) * bytes_of(count, type);
+  return PMPI_Ialltoall(from, count, type, into, into_count, into_type, comm, request);
+}
+int MPI_Iallgather(const void* from, int count, MPI_Datatype type, void* into, int into_count,
+                   MPI_Datatype into_type, MPI_Comm comm, MPI_Request* request) {
+  sent += others_of(comm) * bytes_of(count, type);
+  return PMPI_Iallgather(from, count, type, into, into_count, into_type, comm, request);
+}
+
+}  // extern "C"
 
 namespace mpi_test {
+
+long long bytes_sent() { return sent; }
+
 namespace {
 
 int failures = 0;
@@ -56,7 +88,7 @@ void check_errors(const fw::mpi::Ranks& ranks) {
   };
   const std::string message = scan(2, ranks.is_last() ? short_beta : beta);
   expect(message == (ranks.is_last() ? "DeltaRule: beta has 5 columns, the sequence expects 6"
-                                     : "mpi::scan: the arguments of another rank are not valid"),
+                                     : "mpi::scan: another rank has an error"),
          "the error of the wrong argument on its rank");
   expect(states[0].W.isZero(0), "an error leaves the states unchanged");
   expect(!scan(0, beta).empty(), "no states are refused");
@@ -69,7 +101,26 @@ void check_errors(const fw::mpi::Ranks& ranks) {
                   MPI_COMM_WORLD);
   });
   expect(!too_few.empty(), "too few checkpoints are refused");
+  checkpoints.resize(2);
+  const std::string by_heads = message_of([&] {
+    fw::mpi::scan(m, std::span(states), {k, k, beta}, {k}, {y}, std::span(checkpoints),
+                  MPI_COMM_WORLD, fw::mpi::Method::heads);
+  });
+  expect(by_heads == "DeltaRule: mpi::scan by heads, which keeps no checkpoints",
+         "a scan by heads keeps no checkpoints");
   expect(scan(2, beta).empty(), "a valid call after errors");
+  // An error of a memory, in a scan by heads: the second token of a head does not fit.
+  const fw::KeyValueCache<float> full({.key_size = 4},
+                                      {.capacity = 1, .when_full = fw::WhenFull::refuse});
+  std::vector caches(2, fw::initial_state(full));
+  bool ended = false;
+  try {
+    fw::mpi::scan(full, std::span(caches), {k, k}, {k}, {y}, MPI_COMM_WORLD,
+                  fw::mpi::Method::heads);
+  } catch (const std::exception&) {
+    ended = true;
+  }
+  expect(ended, "an error of a memory ends a scan by heads on all ranks");
 }
 
 // A rank sends the states of all heads forward, and their gradients backward: nothing else.
@@ -92,6 +143,22 @@ void check_bytes(const fw::mpi::Ranks& ranks) {
   constexpr long long all = heads * d * d * Index{sizeof(float)};
   expect(forward == (ranks.is_last() ? 0 : all), "the bytes of a scan");
   expect(sent - forward == (ranks.is_first() ? 0 : all), "the bytes of a backward pass");
+  sent = 0;
+  fw::mpi::scan(m, std::span(states), {x, x, beta}, {x}, {y}, MPI_COMM_WORLD,
+                fw::mpi::Method::heads);
+  // Inputs of the heads of others, and outputs and states of its own heads.
+  const Index own = heads / ranks.size(), others = heads - own, state = d * d;
+  const Index numbers = others * (3 * d + 1) + own * (ranks.size() - 1) * (d + state) +
+                        (ranks.is_first() ? others * state : 0);
+  if (heads % ranks.size() == 0)
+    expect(sent == numbers * Index{sizeof(float)}, "the bytes of a scan by heads");
+  Eigen::MatrixXf sums = Eigen::MatrixXf::Ones(ranks.size(), 100);
+  sent = 0;
+  fw::mpi::GradientSum sum(MPI_COMM_WORLD);
+  sum.add(fw::detail::object(sums));
+  sum.finish();
+  expect(sent == 2 * 400 * (ranks.size() - 1), "the bytes of a sum");
+  expect((sums.array() == static_cast<float>(ranks.size())).all(), "a sum");
   if (ranks.is_first())
     std::printf("mpi bytes of a rank, d = 128, 16 heads, float: %lld forward, %lld backward\n",
                 ranks.size() > 1 ? all : 0, ranks.size() > 1 ? all : 0);
@@ -127,6 +194,7 @@ int main(int argc, char** argv) {
     check_low_rank_rules();
     check_training();
     check_layers();
+    check_cost();
     check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
     check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
   }

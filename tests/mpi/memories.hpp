@@ -9,6 +9,10 @@ void check_delta_rules();
 void check_low_rank_rules();
 void check_training();
 void check_layers();
+void check_cost();
+
+/// Bytes that this rank has sent.
+long long bytes_sent();
 
 /// Ends by the death of a rank, after a checkpoint.
 void train_and_die(const std::string& path);

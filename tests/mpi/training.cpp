@@ -38,7 +38,7 @@ Model trained_overlapping(const fw::mpi::Ranks& ranks, fw::mpi::Order order, Ind
   Model model = drawn_model(static_cast<std::uint64_t>(1 + ranks.rank()));
   fw::Trainer<Model> trainer(model, {.optimiser = {.clip = 1}, .shards = 1});
   fw::mpi::GradientSum sum(ranks.comm(), order, least);
-  fw::mpi::join(trainer, ranks.comm(), sum);
+  fw::mpi::join(trainer, sum);
   train(trainer, steps, [&](long long step, Index, Model& gradient) {
     return run(model, step, ranks.rank(), ranks.size(), gradient, sum.adder());
   });

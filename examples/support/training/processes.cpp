@@ -13,11 +13,14 @@ int Processes::run(const char* program, const std::function<int()>& work) const 
 #ifdef FASTWEIGHTS_EXAMPLES_MPI
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fastweights/mpi/relay.hpp>
 #include <fastweights/mpi/training.hpp>
 #include <numeric>
+#include <stdexcept>
+#include <thread>
 
 namespace {
 
@@ -43,8 +46,18 @@ Processes::Processes() {
     std::perror("/dev/null");  // it then prints
 }
 
+// MPI itself waits without leaving the processor to others.
+void Processes::wait_for_all() const {
+  if (count_ == 1) return;
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int done = 0; !done; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
 Processes::~Processes() {
   sums_.reset();  // before MPI ends
+  wait_for_all();
   if (is_started_by_mpirun()) MPI_Finalize();
 }
 
@@ -58,8 +71,9 @@ void Processes::join(fw::Trainer<AnyModel<float>>& trainer) const {
 
 fw::GradientReady Processes::join(fw::Trainer<fw::networks::Network<float>>& trainer) {
   if (count_ == 1) return {};
+  if (sums_) throw std::logic_error("Processes::join: a second trainer");
   sums_ = std::make_shared<Sums>();
-  fw::mpi::join(trainer, MPI_COMM_WORLD, sums_->gradients);
+  fw::mpi::join(trainer, sums_->gradients);
   return sums_->gradients.adder();
 }
 

@@ -63,6 +63,7 @@ class Processes {
   struct Sums;
 
   void abort() const;
+  void wait_for_all() const;
 
   int rank_ = 0, count_ = 1;
   std::shared_ptr<Sums> sums_;

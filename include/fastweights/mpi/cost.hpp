@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/abi.hpp>
+#include <initializer_list>
 
 /// \file
 /// How long a scan over ranks takes, by which mpi::scan chooses its method. docs/scaling.md

@@ -5,10 +5,14 @@
 #include <fastweights/mpi/states.hpp>
 #include <functional>
 #include <list>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 /// \file
 /// A scan by heads: every rank gets all tokens of its heads, scans them, and sends the outputs
-/// back. No rank waits for another one's scan, but all tokens are moved.
+/// back. No rank waits for another one's scan, but all tokens are moved. An error of a memory ends
+/// the call on all ranks, after the exchange.
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi::detail {
 
@@ -16,7 +20,9 @@ namespace fw::inline FASTWEIGHTS_ABI::mpi::detail {
 class Messages {
  public:
   explicit Messages(const Ranks& ranks) : ranks_(ranks) {}
-  ~Messages() { ended(requests_, true); }
+  ~Messages() {
+    if (!requests_.empty()) abandon(buffers_);
+  }
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
 
@@ -55,7 +61,7 @@ template <class View> Index view_bytes(const View& view) {
   return view.size() * static_cast<Index>(sizeof(typename View::Scalar));
 }
 template <class View> bool is_contiguous(const View& view) {
-  return view.outerStride() == view.rows() || view.cols() <= 1;
+  return view.colStride() == view.rows() || view.cols() <= 1;
 }
 
 // The members of a record of views, from the caller's memory if it is contiguous.
@@ -92,12 +98,13 @@ template <class R> void receive_views(Messages& messages, const R& views, int fr
 template <class State> void send_state(Messages& messages, const State& state, int to) {
   const Object object = fw::detail::object(state);
   const Index bytes = bytes_of(object);
-  std::byte* next = messages.buffer(bytes);
-  messages.send(next, bytes, to);
+  std::byte* const copy = messages.buffer(bytes);
+  std::byte* next = copy;
   for_each_block(object, [&](const std::byte* from, Index count) {
     std::memcpy(next, from, static_cast<std::size_t>(count));
     next += count;
   });
+  messages.send(copy, bytes, to);
 }
 template <class State> void receive_state(Messages& messages, State& state, int from) {
   const Object object = fw::detail::object(state);
@@ -146,11 +153,15 @@ template <Memory M> class HeadExchange {
       std::vector<Head*> some;
       for (; first != heads_.end() && std::ssize(some) < group; ++first) some.push_back(&*first);
       for (Head* head : some) head->messages.wait();
-      for_each_head(std::ssize(some), true, [&](Index i) { scan_head(*some[at(i)]); });
+      for_each_head(std::ssize(some), true,
+                    [&](Index i) { some[at(i)]->error.emplace([&] { scan_head(*some[at(i)]); }); });
       for (Head* head : some) send_back(*head);
     }
     got_.wait();
     sent_.wait();
+    ranks_.agree("mpi::scan", {{"the number of heads", heads()}}, [&] {
+      for (const Head& head : heads_) head.error->rethrow();
+    });
   }
 
  private:
@@ -171,6 +182,7 @@ template <Memory M> class HeadExchange {
     std::vector<Part> parts;     // of the ranks in order
     std::vector<Array> numbers;  // of other ranks' tokens
     Messages messages;
+    std::optional<KeptError> error;
 
     Head(const Ranks& ranks, Index h, const StateOf<M>& initial)
         : index(h), state(initial), messages(ranks) {}

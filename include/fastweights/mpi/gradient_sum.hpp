@@ -28,9 +28,15 @@ class GradientSum {
 
   explicit GradientSum(MPI_Comm comm, Order order = Order::ranks, Index least = default_least)
       : ranks_(comm), order_(order), least_(least) {}
-  ~GradientSum() { wait_for_all(); }
+  ~GradientSum() {
+    if (begun_ > 0) detail::abandon(buckets_);
+  }
   GradientSum(const GradientSum&) = delete;
   GradientSum& operator=(const GradientSum&) = delete;
+
+  MPI_Comm comm() const { return ranks_.comm(); }
+  /// Numbers added since finish().
+  Index count() const { return count_; }
 
   /// Begins to sum the arrays of a record, of float or double. They must stay, and nobody may write
   /// them, until finish().
@@ -53,6 +59,7 @@ class GradientSum {
       for (std::size_t i = 0; i < begun_; ++i) gather(buckets_[i]);
     for (std::size_t i = 0; i < begun_; ++i) store(buckets_[i]);
     begun_ = 0;
+    count_ = 0;
   }
 
  private:
@@ -75,6 +82,7 @@ class GradientSum {
     if (is_open_ && buckets_[begun_].width != leaf.width) begin_last();
     if (!is_open_) open(leaf.width);
     Bucket& bucket = buckets_[begun_];
+    count_ += leaf.size();
     bucket.leaves.push_back(leaf);
     const auto* data = static_cast<const std::byte*>(leaf.data);
     bucket.numbers.insert(bucket.numbers.end(), data,
@@ -97,7 +105,9 @@ class GradientSum {
     const std::size_t count = bucket.numbers.size() / bucket.width,
                       size = static_cast<std::size_t>(ranks_.size());
     const std::size_t slice = (count + size - 1) / size;
-    if (slice * size > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    // MPI counts in int.
+    if ((order_ == Order::any ? slice * size : slice) >
+        static_cast<std::size_t>(std::numeric_limits<int>::max()))
       fw::detail::throw_invalid(
           {"mpi::GradientSum: ", std::to_string(count), " numbers are too many for one message"});
     bucket.slice = static_cast<int>(slice);
@@ -145,14 +155,12 @@ class GradientSum {
       next += bytes;
     }
   }
-  void wait_for_all() {
-    for (std::size_t i = 0; i < begun_; ++i) detail::ended(buckets_[i].requests, true);
-  }
 
   Ranks ranks_;
   Order order_;
   Index least_;
   std::vector<Bucket> buckets_;
+  Index count_ = 0;
   std::size_t begun_ = 0;  // the first ones are being summed
   bool is_open_ = false;   // and the next one is being filled
 };

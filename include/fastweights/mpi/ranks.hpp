@@ -16,6 +16,7 @@
 #include <fastweights/core/errors.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
@@ -51,6 +52,10 @@ inline bool ended(std::vector<MPI_Request>& requests, bool wait) {
     check(MPI_Testall(count, requests.data(), &all, MPI_STATUSES_IGNORE), "MPI_Testall");
   return all != 0;
 }
+
+// After an error nobody may wait for messages that perhaps never come: the program is about to end.
+// Their buffers stay until then.
+template <class T> void abandon(T& buffers) { static_cast<void>(new T(std::move(buffers))); }
 
 // Runs a check and keeps its error. Without exceptions an error ends the program.
 class KeptError {
@@ -132,21 +137,32 @@ class Ranks {
     });
   }
 
-  /// Calls check() on every rank, and throws on every rank if one of them throws, or if `given`,
-  /// which `what` names, is not the same on all of them. All ranks call this together.
-  template <class Check>
-  void agree(std::string_view who, std::string_view what, Index given, const Check& check) const {
+  /// A number that must be the same on all ranks.
+  struct Common {
+    std::string_view what;
+    long long value;
+  };
+  /// Calls check() on every rank, and throws on every rank if one of them throws, or if one of the
+  /// numbers is not the same on all of them. All ranks call this together.
+  template <std::size_t N, class Check>
+  void agree(std::string_view who, const Common (&numbers)[N], const Check& check) const {
     const detail::KeptError error(check);
-    std::array<long long, 3> least{error ? 0 : 1, given, -static_cast<long long>(given)};
-    detail::check(MPI_Allreduce(MPI_IN_PLACE, least.data(), 3, MPI_LONG_LONG, MPI_MIN, comm_),
+    std::array<long long, 1 + 2 * N> least{error ? 0 : 1};
+    for (std::size_t i = 0; i < N; ++i) {
+      least[1 + 2 * i] = numbers[i].value;
+      least[2 + 2 * i] = -numbers[i].value;
+    }
+    detail::check(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()),
+                                MPI_LONG_LONG, MPI_MIN, comm_),
                   "MPI_Allreduce");
     error.rethrow();
-    if (least[0] == 0)
-      fw::detail::throw_invalid({who, ": the arguments of another rank are not valid"});
-    if (least[1] != -least[2])
-      fw::detail::throw_invalid({who, ": ", what, " is ", std::to_string(given),
-                                 " on this rank, and from ", std::to_string(least[1]), " to ",
-                                 std::to_string(-least[2]), " on all, expected the same"});
+    if (least[0] == 0) fw::detail::throw_invalid({who, ": another rank has an error"});
+    for (std::size_t i = 0; i < N; ++i)
+      if (const auto low = least[1 + 2 * i], high = -least[2 + 2 * i]; low != high)
+        fw::detail::throw_invalid({who, ": ", numbers[i].what, " is ",
+                                   std::to_string(numbers[i].value), " on this rank, and from ",
+                                   std::to_string(low), " to ", std::to_string(high),
+                                   " on all, expected the same"});
   }
 
  private:

@@ -21,8 +21,9 @@ namespace fw::inline FASTWEIGHTS_ABI::mpi {
 /// that runs the parts one after another. In: the state before the first token, on the first rank.
 /// Out: the states after the tokens of each rank.
 ///
-/// All ranks have the same model and at least one token each. An error on one rank has to end all
-/// of them, by MPI_Abort: the others wait.
+/// All ranks have the same model and at least one token each. Only the thread that initialised MPI
+/// may run the layers, so a Trainer has one shard. An error on one rank has to end all of them, by
+/// MPI_Abort: the others wait.
 class Relay final : public fw::Relay {
  public:
   /// The ranks of `comm` in order. A rank that sends waits until the next one receives, so that a
@@ -31,7 +32,7 @@ class Relay final : public fw::Relay {
       : ranks_(comm), from_(ranks_.before()), to_(ranks_.after()), outbox_(ranks_) {}
   /// One part of a sequence that goes round: its states come from rank `from` and go to rank `to`;
   /// MPI_PROC_NULL at the ends of the sequence. Sending does not wait: what is sent is copied. All
-  /// parts of a rank use one relay.
+  /// parts of a rank use one relay, in infer passes.
   Relay(MPI_Comm comm, int from, int to)
       : ranks_(comm), from_(from), to_(to), waits_(false), outbox_(ranks_) {}
   Relay(const Relay&) = delete;
@@ -47,10 +48,19 @@ class Relay final : public fw::Relay {
 
   void receive_state(const fw::detail::Object& state) override { receive(state, from_); }
   void send_state(const fw::detail::Object& state) override { send(state, to_); }
-  void receive_gradient(const fw::detail::Object& state) override { receive(state, to_); }
-  void send_gradient(const fw::detail::Object& state) override { send(state, from_); }
+  void receive_gradient(const fw::detail::Object& state) override {
+    check_gradient();
+    receive(state, to_);
+  }
+  void send_gradient(const fw::detail::Object& state) override {
+    check_gradient();
+    send(state, from_);
+  }
 
  private:
+  void check_gradient() const {
+    if (!waits_) fw::detail::throw_invalid({"mpi::Relay: a backward pass of parts that go round"});
+  }
   void receive(const fw::detail::Object& state, int from) {
     detail::receive(ranks_, state, from, buffer_);
     outbox_.progress();
@@ -75,6 +85,9 @@ class Relay final : public fw::Relay {
 /// memory, or that is still arriving. At the end the last part's rank, (parts − 1) mod P, has the
 /// state.
 template <class Run> void share_parts(MPI_Comm comm, long parts, const Run& run) {
+  if (parts < 0)
+    fw::detail::throw_invalid(
+        {"mpi::share_parts: parts is ", std::to_string(parts), ", expected at least 0"});
   const Ranks ranks(comm);
   const int before = (ranks.rank() + ranks.size() - 1) % ranks.size(),
             after = (ranks.rank() + 1) % ranks.size();

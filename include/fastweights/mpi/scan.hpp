@@ -22,11 +22,25 @@ template <class R, class E> R part_of(const R& sequences, const E& extents, Inde
   return fw::detail::steps(sequences, extents, h * steps, steps);
 }
 
+template <class Extents> bool has_chunks(Extents extents) {
+  bool found = false;
+  for_each_member([&](std::string_view, const MemberExtent& e) { found = found || e.chunks; },
+                  extents);
+  return found;
+}
+
+template <Memory M> void check_method(const M& m, Method method) {
+  if (method == Method::segments && !Mergeable<M>)
+    fw::detail::throw_invalid({M::name, ": mpi::scan by segments, the memory is not mergeable"});
+  if (method == Method::heads && has_chunks(m.signature().write()))
+    fw::detail::throw_invalid({M::name, ": mpi::scan by heads, the memory takes chunks"});
+}
+
 // Gives the number of tokens of a head. `others` are further checks.
 template <Memory M, class Others>
 Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
                  const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
-                 const OutSequence<M>& outputs, const Others& others) {
+                 const OutSequence<M>& outputs, Method method, const Others& others) {
   const auto heads = static_cast<Index>(states.size());
   const Index total = fw::detail::steps_of(inputs, m.signature().write());
   const auto check = [&] {
@@ -39,10 +53,14 @@ Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
     fw::detail::check_sequence(M::name, queries, m.signature().read(), total);
     fw::detail::check_chunks(M::name, inputs, m.signature().write());
     fw::detail::check_outputs(m, queries, outputs, total);
+    check_method(m, method);
     others();
   };
-  ranks.agree("mpi::scan", "the number of bytes of all states",
-              states.empty() ? 0 : heads * bytes_of(states[0]), check);
+  ranks.agree(
+      "mpi::scan",
+      {{"the number of bytes of all states", states.empty() ? 0 : heads * bytes_of(states[0])},
+       {"the method", static_cast<Index>(method)}},
+      check);
   return total / heads;
 }
 
@@ -70,20 +88,6 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
     send(ranks, fw::detail::object(after), ranks.after(), buffer);
   }
   for_each_head(heads, true, scan_head);
-}
-
-template <class Extents> bool has_chunks(Extents extents) {
-  bool found = false;
-  for_each_member([&](std::string_view, const MemberExtent& e) { found = found || e.chunks; },
-                  extents);
-  return found;
-}
-
-template <Memory M> void check_method(const M& m, Method method) {
-  if (method == Method::segments && !Mergeable<M>)
-    fw::detail::throw_invalid({M::name, ": mpi::scan by segments, the memory is not mergeable"});
-  if (method == Method::heads && has_chunks(m.signature().write()))
-    fw::detail::throw_invalid({M::name, ": mpi::scan by heads, the memory takes chunks"});
 }
 
 template <Memory M>
@@ -117,7 +121,11 @@ Method choose(const Ranks& ranks, const M& m, std::span<const StateOf<M>> states
                                                      numbers_of_token(signature.read()) +
                                                      numbers_of_token(signature.out())),
                   .state_bytes = state};
-  return fastest(work, machine, Mergeable<M>, may_exchange && !has_chunks(signature.write()));
+  int method = static_cast<int>(
+      fastest(work, machine, Mergeable<M>, may_exchange && !has_chunks(signature.write())));
+  // The ranks may have measured different machines.
+  check(MPI_Bcast(&method, 1, MPI_INT, 0, ranks.comm()), "MPI_Bcast");
+  return static_cast<Method>(method);
 }
 
 // Calls scan_part(head, inputs, queries, outputs) for every head once its state is known.
@@ -145,12 +153,12 @@ void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
 /// buffers. Out: the states after the tokens of this rank, so the last rank has the final ones.
 ///
 /// All ranks of `comm` call this together, with the same memory, H and method. Method::automatic is
-/// the fastest one for `machine` by mpi::seconds. A rank sends the bytes of H states to the next
-/// one; by Method::heads its tokens of the heads of others, and their outputs come back. By
-/// Method::chain and Method::heads the results are those of one scan after another in one process,
-/// to the bits; by Method::segments those of one process that applies a Segment per rank, as
-/// fw::parallel_scan does. They do not depend on the MPI library or on the number of threads. With
-/// OpenMP the heads of a rank run in parallel, and only the calling thread calls MPI:
+/// the fastest one for the first rank's `machine` by mpi::seconds. A rank sends the bytes of H
+/// states to the next one; by Method::heads its tokens of the heads of others, and their outputs
+/// come back. By Method::chain and Method::heads the results are those of one scan after another in
+/// one process, to the bits; by Method::segments those of one process that applies a Segment per
+/// rank, as fw::parallel_scan does. They do not depend on the MPI library or on the number of
+/// threads. With OpenMP the heads of a rank run in parallel, and only the calling thread calls MPI:
 /// MPI_Init_thread with MPI_THREAD_FUNNELED is enough.
 ///
 /// Throws std::invalid_argument on every rank if an argument of any rank does not fit, or the
@@ -161,8 +169,7 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, MPI_Comm comm,
           Method method = Method::automatic, const Machine& machine = {}) {
   const Ranks ranks(comm);
-  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs,
-                                         [&] { detail::check_method(m, method); });
+  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, method, [] {});
   if (method == Method::automatic)
     method = detail::choose<M>(ranks, m, states, steps, machine, true);
   if (method == Method::heads)
@@ -180,8 +187,7 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, std::span<Checkpoints<M>> checkpoints,
           MPI_Comm comm, Method method = Method::automatic, const Machine& machine = {}) {
   const Ranks ranks(comm);
-  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, [&] {
-    detail::check_method(m, method);
+  const Index steps = detail::check_scan(ranks, m, states, inputs, queries, outputs, method, [&] {
     if (method == Method::heads)
       fw::detail::throw_invalid({M::name, ": mpi::scan by heads, which keeps no checkpoints"});
     if (checkpoints.size() != states.size())

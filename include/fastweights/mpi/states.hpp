@@ -60,7 +60,9 @@ inline void receive(const Ranks& ranks, const Object& record, int from,
 class Outbox {
  public:
   explicit Outbox(const Ranks& ranks) : ranks_(ranks) {}
-  ~Outbox() { wait(); }
+  ~Outbox() {
+    if (!messages_.empty()) abandon(messages_);
+  }
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 

@@ -26,7 +26,7 @@ namespace fw::inline FASTWEIGHTS_ABI::mpi {
 /// numbers of parameters differ.
 template <Record Model> void sum_parameters(Model& model, MPI_Comm comm) {
   const Ranks ranks(comm);
-  ranks.agree("mpi::sum_parameters", "the number of parameters", parameter_count(model), [] {});
+  ranks.agree("mpi::sum_parameters", {{"the number of parameters", parameter_count(model)}}, [] {});
   GradientSum sum(comm);
   sum.add(model);
   sum.finish();
@@ -47,7 +47,7 @@ inline double sum(double mine, MPI_Comm comm) {
 /// std::invalid_argument on every rank if the sizes differ.
 inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root = 0) {
   const Ranks ranks(comm);
-  ranks.agree("mpi::broadcast", "the number of bytes", detail::bytes_of(record), [] {});
+  ranks.agree("mpi::broadcast", {{"the number of bytes", detail::bytes_of(record)}}, [] {});
   detail::for_each_block(record,
                          [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
 }
@@ -64,14 +64,21 @@ template <Record Model> void join(Trainer<Model>& trainer, MPI_Comm comm) {
   trainer.before_step = [comm](Model& gradient) { sum_parameters(gradient, comm); };
 }
 
-/// The same for a job that adds its gradient to `sum` while its backward pass goes on. The trainer
-/// must have one shard, and the job runs one backward pass. Throws std::invalid_argument otherwise.
-template <Record Model> void join(Trainer<Model>& trainer, MPI_Comm comm, GradientSum& sum) {
+/// The same over the ranks of `sum`, for a job that adds its gradient while its backward pass goes
+/// on: one shard, and one backward pass a step, with sum.adder(). `sum` must live as long as the
+/// trainer steps. Throws std::invalid_argument for more shards; step() does so if the job has not
+/// added all of the gradient.
+template <Record Model> void join(Trainer<Model>& trainer, GradientSum& sum) {
   if (trainer.shards() != 1)
     fw::detail::throw_mismatch("mpi::join", "the trainer", trainer.shards(), "shards", 1,
                                "a sum that goes on during backward");
-  join(trainer, comm);
-  trainer.before_step = [&sum](Model&) { sum.finish(); };
+  join(trainer, sum.comm());
+  trainer.before_step = [&sum](Model& gradient) {
+    if (const Index added = sum.count(), all = parameter_count(gradient); added != all)
+      fw::detail::throw_mismatch("mpi::join", "the backward pass", added, "numbers added", all,
+                                 "the gradient");
+    sum.finish();
+  };
 }
 
 }  // namespace fw::mpi

@@ -99,7 +99,6 @@ template <class S> struct Network {
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     check(!program->takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
-    pass_position(state, x.cols(), pass);
     prepare(state, trace, x.cols(), {}, pass);
     Forward<S>::template view<S>(trace.values, plan(pass).in) = x;
     run(state, y, trace, pass);
@@ -111,7 +110,6 @@ template <class S> struct Network {
     fw::detail::check_not_empty(name, "ids", steps);
     fw::detail::check_symbols(name, ids, program->symbols);
     fw::detail::check_extent(name, "y", y, outputs(), steps);
-    pass_position(state, steps, pass);
     prepare(state, trace, steps, ids, pass);
     run(state, y, trace, pass);
   }
@@ -131,7 +129,6 @@ template <class S> struct Network {
     fw::detail::check_extent(name, "y", y, outputs(), b);
     if (pass.relay() != nullptr && steps > piece)
       fw::detail::throw_mismatch(name, "the part", steps, "tokens", piece, "at most, a piece");
-    pass_position(state, tokens, pass);
     const std::vector<bool> needs_all_tokens = program->infer.before_tail();
     std::vector<int> some;
     for (Index t = 0; t < steps; t += piece) {
@@ -148,10 +145,11 @@ template <class S> struct Network {
 
   /// Gradients for the last train pass; dx is overwritten, grad accumulates. Calls ready(weight)
   /// for every weight of grad that is complete.
-  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad) const {
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad,
+                const GradientReady& ready = {}) const {
     check_trained(trace);
     fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    backward(trace, dy, grad);
+    backward(trace, dy, grad, ready);
     dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
   }
   void backward(Trace& trace, Input<S> dy, Network& grad, const GradientReady& ready = {}) const {
@@ -227,13 +225,15 @@ template <class S> struct Network {
                                        : " is not set; load the weights or call fw::initialise"});
   }
 
+  static void check_position(Index position) {
+    if (position < 0 || position > max_count)
+      fw::detail::throw_invalid({name, ": the state's position is ", std::to_string(position)});
+  }
   // In a pass over parts: the tokens before this part, and those before the next one.
-  void pass_position(State& state, Index columns, Pass pass) const {
+  static void pass_position(State& state, Index columns, Pass pass) {
     if (pass.relay() == nullptr) return;
-    if (pass.trains()) fw::detail::check_whole(name, pass);
-    const Index steps = columns / fw::detail::check_sequences(name, state.sequences, columns);
     pass.relay()->receive_state(fw::detail::object(state.position));
-    const Index after = state.position + steps;
+    const Index after = state.position + columns / state.sequences;
     pass.relay()->send_state(fw::detail::object(after));
   }
 
@@ -243,15 +243,15 @@ template <class S> struct Network {
     check_weights(pass.trains());
     trace.trained = 0;
     trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
-    if (state.position < 0 || state.position > max_count)
-      fw::detail::throw_invalid(
-          {name, ": the state's position is ", std::to_string(state.position)});
+    if (pass.trains()) fw::detail::check_whole(name, pass);
     const std::vector<Node<S>>& nodes = program->train.nodes;
     const auto parts = std::count_if(nodes.begin(), nodes.end(),
                                      [](const Node<S>& node) { return node.has_state; });
     if (Index(state.members.size()) != parts)
       fw::detail::throw_mismatch(name, "the state", Index(state.members.size()), "members", parts,
                                  "the network");
+    pass_position(state, columns, pass);
+    check_position(state.position);
     trace.position = state.position;
     trace.ids.assign(ids.begin(), ids.end());
     resize(trace.values, plan(pass), columns, wanted);
@@ -311,7 +311,10 @@ template <class S> struct Network {
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
       Relay* const relay = own == nullptr ? nullptr : pass.relay();
-      if (relay != nullptr) relay->receive_state(own->object());
+      if (relay != nullptr) {
+        relay->receive_state(own->object());
+        node.operation->check_state(forward_of(i, own, trace, pass));
+      }
       node.operation->forward(forward_of(i, own, trace, pass));
       if (relay != nullptr) relay->send_state(own->object());
     }

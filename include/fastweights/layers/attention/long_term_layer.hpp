@@ -104,6 +104,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   void write(State& state, Input<Scalar> x, Trace& trace, Pass pass = Pass::infer,
              Input<Scalar> write_draws = Matrix()) const {
     check_chunk("x", x, x.cols());
+    detail::check_whole(name, pass);
     trace.gated.resize(x.rows(), length(x.cols()));
     gate.forward(x, trace.gated, trace.gate);
     trace.written = 0;
@@ -119,6 +120,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   void read(State& state, Input<Scalar> queries, Output<Scalar> out, Trace& trace,
             Pass pass = Pass::infer) const {
     check_chunk("queries", queries, queries.cols());
+    detail::check_whole(name, pass);
     detail::check_extent(name, "out", out, outputs(), queries.cols());
     check_state(state);
     trace.read = 0;

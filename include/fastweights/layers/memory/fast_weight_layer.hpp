@@ -216,7 +216,7 @@ struct FastWeightLayer {
   void scan_heads(State& state, Trace& trace, Pass pass) const {
     const auto signature = memory.signature();
     trace.checkpoints.resize(state.heads.size());
-    detail::for_each_slice(
+    detail::for_each_slice_forward(
         heads, trace.sequences, parallel, pass.relay(), state.heads,
         [&](const detail::HeadSlice& slice, std::size_t i) {
           const auto inputs =

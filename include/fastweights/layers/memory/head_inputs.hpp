@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/signatures.hpp>
@@ -76,8 +77,8 @@ template <class F> void for_each_slice(Index heads, Index sequences, bool parall
 /// The same, where receive(i) comes before and send(i) after the work on state i. The calling
 /// thread calls both, in an order that does not depend on the number of threads.
 template <class Receive, class F, class Send>
-void for_each_slice(Index heads, Index sequences, bool parallel, const Receive& receive, const F& f,
-                    const Send& send) {
+void for_each_relayed_slice(Index heads, Index sequences, bool parallel, const Receive& receive,
+                            const F& f, const Send& send) {
   const Index group = heads_at_once(parallel);
   for (Index first = 0; first < heads; first += group) {
     const Index count = std::min(group, heads - first);
@@ -95,10 +96,10 @@ void for_each_slice(Index heads, Index sequences, bool parallel, const Receive& 
 }
 /// The forward pass of states: a relay, if there is one, brings them and takes them on.
 template <class States, class F>
-void for_each_slice(Index heads, Index sequences, bool parallel, Relay* relay, States& states,
-                    const F& f) {
+void for_each_slice_forward(Index heads, Index sequences, bool parallel, Relay* relay,
+                            States& states, const F& f) {
   if (relay == nullptr) return for_each_slice(heads, sequences, parallel, f);
-  for_each_slice(
+  for_each_relayed_slice(
       heads, sequences, parallel, [&](std::size_t i) { relay->receive_state(object(states[i])); },
       f, [&](std::size_t i) { relay->send_state(object(states[i])); });
 }
@@ -117,7 +118,7 @@ void for_each_slice_backward(Index heads, Trace& trace, bool parallel, const F& 
                             set_zero(own);
                             f(slice, i, own);
                           });
-  for_each_slice(
+  for_each_relayed_slice(
       heads, trace.sequences, parallel,
       [&](std::size_t i) {
         set_zero(dstate[i]);

@@ -111,10 +111,10 @@ template <Memory M> struct SummedHeads {
     trace.sequences = sequences;
     trace.relay = pass.relay();
     trace.checkpoints.resize(state.heads.size());
-    detail::for_each_slice(heads, sequences, parallel, pass.relay(), state.heads,
-                           [&](const detail::HeadSlice& slice, std::size_t i) {
-                             run_head(state.heads[i], trace, slice, i, pass);
-                           });
+    detail::for_each_slice_forward(heads, sequences, parallel, pass.relay(), state.heads,
+                                   [&](const detail::HeadSlice& slice, std::size_t i) {
+                                     run_head(state.heads[i], trace, slice, i, pass);
+                                   });
     trace.sum = trace.out.topRows(value_rows());
     for (Index h = 1; h < heads; ++h)
       trace.sum += trace.out.middleRows(h * value_rows(), value_rows());

@@ -19,8 +19,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// `ffn` (up = W_1, down = W_2, both transposed, because here tokens are columns).
 ///
 ///     using Rule = fw::LinearAttention<double>;
+///     const Rule rule({.key_size = 8});
 ///     fw::LinearTransformerBlock<Rule, fw::Elementwise<fw::Tanh>> block(
-///         fw::SummedHeads<Rule>({.d_model = 32, .heads = 4}, Rule({.key_size = 8})), {32, 64, false});
+///         fw::SummedHeads<Rule>({.d_model = 32, .heads = 4}, rule), {32, 64, false});
 ///
 /// Shapes: x, y d_model×T. Cost per token: that of SummedHeads and 4 d_model·hidden flops. Throws
 /// std::invalid_argument when a size does not fit. Katharopoulos et al. 2020, arXiv 2006.16236,

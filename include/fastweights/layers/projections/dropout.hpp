@@ -17,6 +17,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     auto state = model.initial_state(B);
 ///     fw::seed_dropout(state, step);
 ///
+/// Over a Relay all parts need the same seed; one sequence then has the draws that it has as a
+/// whole.
+///
 /// Shapes: those of the layer, B sequences included. Throws std::invalid_argument for a rate
 /// outside of [0, 1), for a train pass without a seed, and what the layer throws. Srivastava et al.
 /// 2014, JMLR 15, section 4; the scaling as in PyTorch.
@@ -69,6 +72,7 @@ template <Layer L> struct Dropout {
                              ": a train pass without a seed; call fw::seed_dropout(state, "
                              "seed) for every batch"});
     trace.trained = 0;
+    if (draws && pass.relay() != nullptr) pass_count(state, x.cols(), *pass.relay());
     layer.forward(state.layer, x, y, trace.layer, pass);
     if (!pass.trains()) return;
     trace.factors.resize(outputs(), x.cols());
@@ -88,6 +92,12 @@ template <Layer L> struct Dropout {
   }
 
  private:
+  // Numbers drawn before this part, and before the next one.
+  void pass_count(State& state, Index columns, Relay& relay) const {
+    relay.receive_state(detail::object(state.dropout_drawn));
+    const Index after = state.dropout_drawn + outputs() * columns;
+    relay.send_state(detail::object(after));
+  }
   void draw(State& state, Matrix& factors) const {
     const auto seed = static_cast<std::uint64_t>(state.dropout_seed);
     auto at = static_cast<std::uint64_t>(state.dropout_drawn);
