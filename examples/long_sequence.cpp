@@ -140,7 +140,7 @@ double difference(const std::vector<float>& given, const std::vector<float>& exp
          double{b.cwiseAbs().maxCoeff()};
 }
 
-/// How far the memory is from the last value of each symbol, over the largest value.
+/// How far the memory is from the last value of each symbol.
 double recall_error(const Stream& stream, const State& state, long tokens) {
   std::vector<long> last(static_cast<std::size_t>(stream.keys.cols()), -1);
   last[0] = 0;

@@ -195,6 +195,7 @@ int main(int argc, char** argv) {
     check_training();
     check_layers();
     check_cost();
+    check_complex_step();
     check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
     check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
   }

@@ -10,6 +10,7 @@ void check_low_rank_rules();
 void check_training();
 void check_layers();
 void check_cost();
+void check_complex_step();
 
 /// Bytes that this rank has sent.
 long long bytes_sent();

@@ -2,12 +2,8 @@
 
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
-#include <fastweights/mpi/states.hpp>
-#include <functional>
-#include <list>
+#include <fastweights/mpi/messages.hpp>
 #include <optional>
-#include <type_traits>
-#include <utility>
 
 /// \file
 /// A scan by heads: every rank gets all tokens of its heads, scans them, and sends the outputs
@@ -15,104 +11,6 @@
 /// the call on all ranks, after the exchange.
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi::detail {
-
-// Messages that are under way, and what to do with those that have come.
-class Messages {
- public:
-  explicit Messages(const Ranks& ranks) : ranks_(ranks) {}
-  ~Messages() {
-    if (!requests_.empty()) abandon(buffers_);
-  }
-  Messages(const Messages&) = delete;
-  Messages& operator=(const Messages&) = delete;
-
-  // The bytes must stay until wait().
-  void send(const std::byte* from, Index bytes, int to) {
-    add(ranks_.begin_to_send(from, bytes, to));
-  }
-  void receive(std::byte* into, Index bytes, int from) {
-    add(ranks_.begin_to_receive(into, bytes, from));
-  }
-  // Bytes that stay until this ends.
-  std::byte* buffer(Index bytes) {
-    return buffers_.emplace_back(static_cast<std::size_t>(bytes)).data();
-  }
-  template <class F> void then(F f) { then_.push_back(std::move(f)); }
-
-  void wait() {
-    ended(requests_, true);
-    requests_.clear();
-    for (const auto& f : then_) f();
-    then_.clear();
-  }
-
- private:
-  void add(const std::vector<MPI_Request>& begun) {
-    requests_.insert(requests_.end(), begun.begin(), begun.end());
-  }
-
-  const Ranks& ranks_;
-  std::vector<MPI_Request> requests_;
-  std::list<std::vector<std::byte>> buffers_;
-  std::vector<std::function<void()>> then_;
-};
-
-template <class View> Index view_bytes(const View& view) {
-  return view.size() * static_cast<Index>(sizeof(typename View::Scalar));
-}
-template <class View> bool is_contiguous(const View& view) {
-  return view.colStride() == view.rows() || view.cols() <= 1;
-}
-
-// The members of a record of views, from the caller's memory if it is contiguous.
-template <class R> void send_views(Messages& messages, const R& views, int to) {
-  for_each_member(
-      [&]<class View>(std::string_view, const View& view) {
-        using S = std::remove_const_t<typename View::Scalar>;
-        const Index bytes = view_bytes(view);
-        if (is_contiguous(view))
-          return messages.send(reinterpret_cast<const std::byte*>(view.data()), bytes, to);
-        std::byte* copy = messages.buffer(bytes);
-        Eigen::Map<Eigen::MatrixX<S>>(reinterpret_cast<S*>(copy), view.rows(), view.cols()) = view;
-        messages.send(copy, bytes, to);
-      },
-      views);
-}
-template <class R> void receive_views(Messages& messages, const R& views, int from) {
-  for_each_member(
-      [&]<class View>(std::string_view, const View& given) {
-        using S = typename View::Scalar;
-        View view = given;
-        const Index bytes = view_bytes(view);
-        if (is_contiguous(view))
-          return messages.receive(reinterpret_cast<std::byte*>(view.data()), bytes, from);
-        std::byte* copy = messages.buffer(bytes);
-        messages.receive(copy, bytes, from);
-        messages.then([view, copy]() mutable {
-          view = Eigen::Map<const Eigen::MatrixX<S>>(reinterpret_cast<const S*>(copy), view.rows(),
-                                                     view.cols());
-        });
-      },
-      views);
-}
-template <class State> void send_state(Messages& messages, const State& state, int to) {
-  const Object object = fw::detail::object(state);
-  const Index bytes = bytes_of(object);
-  std::byte* const copy = messages.buffer(bytes);
-  std::byte* next = copy;
-  for_each_block(object, [&](const std::byte* from, Index count) {
-    std::memcpy(next, from, static_cast<std::size_t>(count));
-    next += count;
-  });
-  messages.send(copy, bytes, to);
-}
-template <class State> void receive_state(Messages& messages, State& state, int from) {
-  const Object object = fw::detail::object(state);
-  const Index bytes = bytes_of(object);
-  std::byte* const copy = messages.buffer(bytes);
-  messages.receive(copy, bytes, from);
-  messages.then([object, copy] { load(object, copy); });
-}
 
 template <class Extents> Index numbers_of_token(Extents extents) {
   Index sum = 0;
@@ -202,7 +100,7 @@ template <Memory M> class HeadExchange {
                    const OutSequence<M>& outputs) {
     const auto signature = m_.signature();
     Head& head = heads_.emplace_back(ranks_, h, states_[at(h)]);
-    if (!ranks_.is_first()) receive_state(head.messages, head.state, 0);
+    if (!ranks_.is_first()) receive_record(head.messages, fw::detail::object(head.state), 0);
     for (int r = 0; r < ranks_.size(); ++r) {
       const auto steps = static_cast<Index>(steps_[at(r)]);
       if (r == ranks_.rank()) {
@@ -225,11 +123,11 @@ template <Memory M> class HeadExchange {
   }
   void expect_results(Index h, const OutSequence<M>& outputs) {
     receive_views(got_, outputs, owner(h));
-    receive_state(got_, states_[at(h)], owner(h));
+    receive_record(got_, fw::detail::object(states_[at(h)]), owner(h));
   }
   void send_part(Index h, const WriteSequence<M>& inputs, const ReadSequence<M>& queries) {
     if (owner(h) == ranks_.rank()) return;
-    if (ranks_.is_first()) send_state(sent_, states_[at(h)], owner(h));
+    if (ranks_.is_first()) send_record(sent_, fw::detail::object(states_[at(h)]), owner(h));
     send_views(sent_, inputs, owner(h));
     send_views(sent_, queries, owner(h));
   }
@@ -248,7 +146,7 @@ template <Memory M> class HeadExchange {
         continue;
       }
       send_views(sent_, part.outputs, r);
-      send_state(sent_, part.after, r);
+      send_record(sent_, fw::detail::object(part.after), r);
     }
   }
 
