@@ -42,8 +42,9 @@ double training(double ranks, bool one_sequence, const Machine& machine) {
                sum = 2 * 4 * weights * (ranks - 1) / ranks / machine.bytes_per_second,
                state = machine.latency + 4 * d * d / machine.bytes_per_second,
                parts = layers * heads;
-  const double waits = one_sequence ? (ranks - 1) * (step / parts + 2 * state) : 0,
-               messages = one_sequence ? 2 * parts * state : 0;
+  // A rank between others receives and sends each state, and its gradient.
+  const double waits = one_sequence ? (ranks - 1) * (step / parts + 4 * state) : 0,
+               messages = one_sequence ? 4 * parts * state : 0;
   return step / (step + waits + messages + sum);
 }
 

@@ -65,19 +65,20 @@ struct Sleeper {
   }
 };
 
-template <class F> double median_seconds(const F& f) {
-  std::vector<double> all;
-  for (int round = 0; round < 5; ++round) all.push_back(seconds_of(f));
-  return machine::median(all);
+// The shortest of some runs: a disturbance only slows a run down.
+template <class F> double best_seconds(const F& f) {
+  double best = seconds_of(f);
+  for (int round = 0; round < 6; ++round) best = std::min(best, seconds_of(f));
+  return best;
 }
 
-// Of a message that two ranks send to each other at the same time.
-double message_seconds(const fw::mpi::Ranks& ranks, Index bytes) {
+// Of a message that two ranks send to each other at the same time, many times.
+std::vector<double> message_seconds(const fw::mpi::Ranks& ranks, Index bytes, int rounds) {
   const auto size = static_cast<std::size_t>(bytes);
   std::vector<std::byte> to(size);
   const int other = 1 - ranks.rank(), count = static_cast<int>(bytes);
   std::vector<double> all;
-  for (int round = 0; round < 15 && ranks.rank() < 2; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const double start = machine::wall_clock();
     const auto from = std::make_unique_for_overwrite<std::byte[]>(size);  // new, as in a scan
     MPI_Request request;
@@ -86,7 +87,7 @@ double message_seconds(const fw::mpi::Ranks& ranks, Index bytes) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     all.push_back(machine::wall_clock() - start);
   }
-  return all.empty() ? 1 : machine::median(all);
+  return all;
 }
 
 // Bytes a second of memory that is used for the first time.
@@ -103,19 +104,25 @@ double new_memory_rate() {
   return static_cast<double>(bytes) / machine::median(all);
 }
 
-// The latency is that of a short message. The bandwidth has the least squares of the relative
-// errors of long ones: the first bytes of a message can be faster than the network.
+// Measured by the first two ranks, while the others leave the processor to them. The latency is
+// that of a short message. The bandwidth has the least squares of the relative errors of long ones:
+// the first bytes of a message can be faster than the network.
 Machine fit(const fw::mpi::Ranks& ranks) {
   Machine found;
-  found.latency = message_seconds(ranks, 64);
-  double ones = 0, squares = 0;
-  for (Index bytes = Index(1) << 18; bytes <= Index(1) << 24; bytes *= 2) {
-    const double each = static_cast<double>(bytes) / message_seconds(ranks, bytes);
-    ones += each;
-    squares += each * each;
+  if (ranks.rank() < 2) {
+    const std::vector<double> brief = message_seconds(ranks, 64, 300);
+    found.latency = *std::min_element(brief.begin(), brief.end());
+    double ones = 0, squares = 0;
+    for (Index bytes = Index(1) << 18; bytes <= Index(1) << 24; bytes *= 2) {
+      const double each =
+          static_cast<double>(bytes) / machine::median(message_seconds(ranks, bytes, 15));
+      ones += each;
+      squares += each * each;
+    }
+    found.bytes_per_second = squares / ones;
+    found.new_bytes_per_second = new_memory_rate();
   }
-  found.bytes_per_second = squares / ones;
-  found.new_bytes_per_second = new_memory_rate();
+  wait_for_all();
   MPI_Bcast(&found, sizeof(found), MPI_BYTE, 0, MPI_COMM_WORLD);
   return found;
 }
@@ -147,7 +154,7 @@ void compare_scans(const fw::mpi::Ranks& ranks, Machine machine) {
   for (const Case& c : {Case{64, 4, 32768}, Case{64, 16, 8192}, Case{128, 2, 16384},
                         Case{128, 8, 8192}, Case{256, 4, 4096}}) {
     ScanRun run(c.d, c.heads, c.tokens);
-    const double alone = median_seconds([&] {
+    const double alone = best_seconds([&] {
       if (ranks.is_first()) run.scan(MPI_COMM_SELF, Method::chain);
     });
     const Work work = work_of(c.d, c.heads, ranks.size(), c.tokens);
@@ -156,7 +163,7 @@ void compare_scans(const fw::mpi::Ranks& ranks, Machine machine) {
       if (added_latency > 0 && method == Method::heads) continue;  // its messages do not wait
       report(ranks, name_of(method), c.d, c.heads, c.tokens,
              fw::mpi::seconds(method, work, machine),
-             median_seconds([&] { run.scan(MPI_COMM_WORLD, method); }));
+             best_seconds([&] { run.scan(MPI_COMM_WORLD, method); }));
     }
   }
 }
@@ -176,7 +183,7 @@ void compare_schedules(const fw::mpi::Ranks& ranks, const Machine& machine) {
     Work work = work_of(c.d, c.heads, ranks.size(), 1);
     work.token_flops = double{c.seconds} * machine.flops_per_second;
     report(ranks, "chain, sleeping", c.d, c.heads, 1,
-           fw::mpi::seconds(Method::chain, work, machine), median_seconds([&] {
+           fw::mpi::seconds(Method::chain, work, machine), best_seconds([&] {
              fw::mpi::scan(memory, std::span(states), {x, x, beta}, {x}, {y}, MPI_COMM_WORLD,
                            Method::chain);
            }));

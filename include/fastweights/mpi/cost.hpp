@@ -34,15 +34,17 @@ struct Work {
   double state_bytes;  ///< of a head
 };
 
-/// Seconds by this model, with t the scan of one head on one rank, s the message of a state, and x
-/// that of a head's tokens, into new memory:
+/// Seconds by this model, with t the scan of one head on one rank, s the message of a state (or
+/// two, as a rank between others receives and sends), and x that of a head's tokens, into new
+/// memory:
 ///
 ///     chain     (H + P − 1) (t + s)
 ///     segments  5/2 H t + (H + P − 2) s     (2 H t + H s for P = 2)
 ///     heads     ⌈H / P⌉ P t + H x (P − 1) / P + 2 P α
 inline double seconds(Method method, const Work& w, const Machine& m) {
   const double scan = w.tokens * w.token_flops / m.flops_per_second,
-               state = m.latency + w.state_bytes / m.bytes_per_second,
+               message = m.latency + w.state_bytes / m.bytes_per_second,
+               state = (w.ranks > 2 ? 2 : 1) * message,
                exchange =
                    w.tokens * w.token_bytes * (1 / m.bytes_per_second + 1 / m.new_bytes_per_second);
   if (w.ranks <= 1) return w.heads * scan;
