@@ -32,7 +32,8 @@
 ///   constant. y must not overlap x; dx must overlap neither x nor dy.
 /// - Pass::over(relay) cuts one sequence over several processes: see Relay. FastWeightLayer, causal
 ///   SummedHeads, CausalConv, layers without a state, and the blocks and models around them can do
-///   so; the others throw std::invalid_argument.
+///   so; the others throw std::invalid_argument. A layer of your own that keeps a state has to do
+///   one of both.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
 /// does not fit, a counter of the state is none that its writes can give, or the trace is not from
