@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <deque>
 #include <fastweights/layers/relay.hpp>
 #include <stdexcept>
@@ -51,7 +51,7 @@ class QueueRelay final : public fw::Relay {
     std::size_t at = 0;
     for_each_block(state, [&](std::byte* data, std::size_t bytes) {
       if (at + bytes > message.size()) throw std::logic_error("a state is longer than its message");
-      std::memcpy(data, message.data() + at, bytes);
+      std::copy_n(message.data() + at, bytes, data);  // also without bytes
       at += bytes;
     });
     if (at != message.size()) throw std::logic_error("a state is shorter than its message");

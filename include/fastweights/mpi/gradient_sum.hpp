@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/mpi/states.hpp>
 #include <limits>

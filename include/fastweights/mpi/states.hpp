@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 #include <fastweights/core/leaves.hpp>
 #include <fastweights/mpi/ranks.hpp>
 #include <list>
@@ -43,7 +43,7 @@ inline void send(const Ranks& ranks, const Object& record, int to, std::vector<s
 
 inline void load(const Object& record, const std::byte* from) {
   for_each_block(record, [&](std::byte* to, Index bytes) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    std::copy_n(from, bytes, to);
     from += bytes;
   });
 }
