@@ -201,10 +201,9 @@ int main(int argc, char** argv) {
     const Machine machine = fit(ranks);
     if (ranks.is_first())
       std::printf(
-          "\n%d ranks: latency %.0f us, %.2f Gb/s, %.1f GB/s of new memory\n\n| method | d | heads "
-          "| tokens of a rank | "
-          "model, "
-          "ms | measured, ms | ratio |\n|---|---:|---:|---:|---:|---:|---:|\n",
+          "\n%d ranks: latency %.0f us, %.2f Gb/s, %.1f GB/s of new memory\n\n"
+          "| method | d | heads | tokens of a rank | model, ms | measured, ms | ratio |\n"
+          "|---|---:|---:|---:|---:|---:|---:|\n",
           ranks.size(), 1e6 * machine.latency, 8e-9 * machine.bytes_per_second,
           1e-9 * machine.new_bytes_per_second);
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());

@@ -55,13 +55,7 @@ void go_on_training(const std::string& path) {
   train(trainer, steps, [&](long long step, Index, Model& gradient) {
     return run_share(ranks, model, step, gradient);
   });
-  double apart = 0;
-  fw::for_each_parameter(
-      [&](const std::string&, const auto& x, const auto& y) {
-        apart = std::max(apart, double{(x - y).cwiseAbs().maxCoeff()});
-      },
-      model, alone);
-  apart = largest(apart);
+  const double apart = largest_difference(model, alone);
   if (ranks.is_first())
     std::printf(
         "mpi training that went on after a rank had died, %d ranks: %.1e from one process\n",

@@ -10,6 +10,8 @@
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/trainer.hpp>
 
+#include "mpi/parts.hpp"
+
 /// A small language model and its batches, for training over ranks.
 namespace mpi_test {
 
@@ -44,6 +46,17 @@ inline double run(const Model& model, long long step, Eigen::Index place, int ba
       fw::cross_entropy(logits, targets, logits, {.divisor = double(batch) * length});
   model.backward(inputs, trace, logits, gradient, ready);
   return double{loss};
+}
+
+/// Of the parameters of two models, on all ranks.
+inline double largest_difference(const Model& a, const Model& b) {
+  double apart = 0;
+  fw::for_each_parameter(
+      [&](const std::string&, const auto& x, const auto& y) {
+        apart = std::max(apart, double{(x - y).cwiseAbs().maxCoeff()});
+      },
+      a, b);
+  return largest(apart);
 }
 
 /// Trains until the optimiser has done `steps`.

@@ -45,17 +45,6 @@ Model trained_overlapping(const fw::mpi::Ranks& ranks, fw::mpi::Order order, Ind
   return model;
 }
 
-// Of all ranks.
-double largest_difference(const Model& a, const Model& b) {
-  double apart = 0;
-  fw::for_each_parameter(
-      [&](const std::string&, const auto& x, const auto& y) {
-        apart = std::max(apart, double{(x - y).cwiseAbs().maxCoeff()});
-      },
-      a, b);
-  return largest(apart);
-}
-
 }  // namespace
 
 void check_training() {
