@@ -18,6 +18,7 @@ inline std::array<double, 2> scan_and_backward() {
   Eigen::MatrixXd keys(4, 20), values(3, 20), outputs(3, 20);
   random.fill(keys);
   random.fill(values);
+  fw::L2Normalised<fw::EluPlusOne>().map(Eigen::MatrixXd(keys), keys);
   const Eigen::VectorXd beta = Eigen::VectorXd::Constant(20, 0.5);
   auto state = fw::initial_state(memory);
   fw::Checkpoints<Memory> checkpoints;
