@@ -15,6 +15,15 @@ install(FILES ${PROJECT_BINARY_DIR}/fastweights-config.cmake
               ${CMAKE_CURRENT_LIST_DIR}/fastweights-eigen.cmake
         DESTINATION ${package_dir})
 
+# For pkg-config. It finds the prefix from its own place, so an installed tree can be moved.
+set(pc_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+           BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pc_dir} OUTPUT_VARIABLE prefix_of_pc)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/fastweights.pc.in fastweights.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fastweights.pc DESTINATION ${pc_dir})
+
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 install(TARGETS fastweights EXPORT fastweights-targets FILE_SET HEADERS
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS fastweights_io EXPORT fastweights-io-targets FILE_SET HEADERS

@@ -22,6 +22,7 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/strict_math.hpp>
+#include <fastweights/core/version.hpp>
 #include <fastweights/core/views.hpp>
 
 // Numerical functions: activations, normal densities, products, random numbers.

@@ -1,0 +1,3 @@
+#include "uses.hpp"
+
+std::array<double, 2> steps_in_b() { return steps(); }

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <filesystem>
+
+#include "fastweights.hpp"
+
+// One function for each part of the library.
+
+/// In b.cpp.
+std::array<double, 2> steps_in_b();
+
+/// Scan and backward of a delta rule with mapped keys: the answers and the keys' gradient.
+inline std::array<double, 2> scan_and_backward() {
+  using Memory = fw::DeltaRule<double>;
+  const Memory memory({.key_size = 4, .value_size = 3});
+  fw::Random random(1);
+  Eigen::MatrixXd keys(4, 20), values(3, 20), outputs(3, 20);
+  random.fill(keys);
+  random.fill(values);
+  fw::L2Normalised<fw::EluPlusOne>().map(Eigen::MatrixXd(keys), keys);
+  const Eigen::VectorXd beta = Eigen::VectorXd::Constant(20, 0.5);
+  auto state = fw::initial_state(memory);
+  fw::Checkpoints<Memory> checkpoints;
+  fw::scan(memory, state, {keys, values, beta}, {keys}, {outputs}, checkpoints);
+  auto dstate = fw::zero_gradient(memory);
+  Eigen::MatrixXd dkeys = 0 * keys, dvalues = 0 * values;
+  Eigen::VectorXd dbeta = 0 * beta;
+  Eigen::MatrixXd dqueries = 0 * keys;
+  fw::backward(memory, checkpoints, {keys, values, beta}, {keys}, {outputs}, dstate,
+               {dkeys, dvalues, dbeta}, {dqueries});
+  return {outputs.norm(), dkeys.norm()};
+}
+
+/// Steps of a deferred rule and of a key-value cache.
+inline std::array<double, 2> steps() {
+  const fw::Deferred<fw::LinearAttention<double>, 4> deferred(
+      fw::LinearAttention<double>({.key_size = 3}));
+  const fw::KeyValueCache<double> cache({.key_size = 3}, {.capacity = 6});
+  auto deferred_state = fw::initial_state(deferred);
+  auto cache_state = fw::initial_state(cache);
+  const Eigen::Vector3d key(1, 2, 3);
+  Eigen::Vector3d value(3, -1, 2);
+  Eigen::Vector3d first, second;
+  for (int i = 0; i < 6; ++i) {
+    fw::step(deferred, deferred_state, {key, value}, {key}, {first});
+    fw::step(cache, cache_state, {key, value}, {key}, {second});
+    value(0) -= 1;
+  }
+  return {first.norm(), second.norm()};
+}
+
+/// A continuous memory after one chunk.
+inline std::array<double, 1> continuous() {
+  using Basis = fw::RectangularBasis<double>;
+  using Density = fw::GibbsDensity<double>;
+  const Basis basis(8);
+  const fw::ContinuousMemory<double, Density, Basis> memory(
+      {.d = 3, .samples = 16, .contraction = fw::Contraction::fixed(0.75)}, basis, Density(basis));
+  auto state = fw::initial_state(memory);
+  fw::Random random(2);
+  Eigen::MatrixXd chunk(3, 32), outputs(3, 2);
+  random.fill(chunk);
+  const Eigen::MatrixXd queries = chunk.rightCols(2);
+  fw::write(memory, state, {chunk});
+  fw::read(memory, state, {queries}, {outputs});
+  return {outputs.norm()};
+}
+
+/// A layer's loss before and after five steps of training, and the loss of the layer that was saved
+/// to `path` and loaded again.
+inline std::array<double, 3> training(const std::filesystem::path& path) {
+  using Layer = fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise>;
+  Layer layer({.d_model = 4, .heads = 1}, fw::DeltaRule<double>({.key_size = 4}));
+  fw::Random random(3);
+  fw::initialise(layer, random);
+  fw::AdamW<Layer> optimiser(layer, {.weight_decay = 0.0});
+  Layer::Trace trace;
+  Eigen::MatrixXd x(4, 10), y(4, 10), dy(4, 10), dx(4, 10);
+  random.fill(x);
+  const Eigen::MatrixXd target = 0.5 * x;
+  const auto loss = [&](const Layer& of) {
+    auto state = of.initial_state();
+    of.forward(state, x, y, trace, fw::Pass::train);
+    return double(fw::squared_error(y, target, dy));
+  };
+  std::array<double, 3> losses{};
+  losses[0] = loss(layer);
+  for (int step = 0; step < 5; ++step) {
+    Layer gradient = fw::zero_gradient(layer);
+    layer.backward(x, trace, dy, dx, gradient);
+    optimiser.step(layer, gradient, 1e-2);
+    losses[1] = loss(layer);
+  }
+  fw::io::save(layer, path);
+  Layer loaded = layer;
+  fw::initialise(loaded, random);
+  fw::io::load(loaded, path);
+  losses[2] = loss(loaded);
+  return losses;
+}
