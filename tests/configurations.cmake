@@ -12,6 +12,7 @@ endfunction()
 
 set(no_exceptions -fno-exceptions -fno-rtti)
 add_configuration(no_exceptions ${no_exceptions})
+add_configuration(no_exceptions_files ${no_exceptions})
 add_configuration(error_handler ${no_exceptions} -DFASTWEIGHTS_ERROR_HANDLER=on_error)
 add_configuration(throwing_handler -DFASTWEIGHTS_ERROR_HANDLER=on_error)
 add_configuration(no_malloc)

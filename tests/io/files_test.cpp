@@ -126,16 +126,19 @@ TEST_CASE("files: systems without POSIX read and replace files too", "[files]") 
   CHECK(source->read(0, read, error) == 0);
   CHECK(error);
   CHECK(contains(error_of([&] { standard::open(path); }), "cannot be opened: No such file"));
-  CHECK(contains(error_of([&] { standard::open(folder / "."); }), "cannot be opened: "));
+  CHECK(contains(error_of([&] { standard::open(folder / "."); }),
+                 "cannot be opened: not a regular file"));
+#ifdef FASTWEIGHTS_TESTS_POSIX  // Windows has symbolic links for administrators only
   fs::create_symlink("loop", folder / "loop");
   CHECK(contains(error_of([&] { standard::replace(folder / "loop", parts); }),
                  "loop: cannot be written: "));
   fs::remove(folder / "loop");
+#endif
   CHECK(contains(error_of([&] { standard::replace(folder / "absent" / "x", parts); }),
                  "x: cannot be written: No such file"));
   fs::create_directories(folder / "taken" / "inside");
-  CHECK(
-      contains(error_of([&] { standard::replace(folder / "taken", parts); }), "cannot be written"));
+  CHECK(contains(error_of([&] { standard::replace(folder / "taken", parts); }),
+                 "cannot be written: not a regular file"));
   CHECK(folder.entries() == std::vector<std::string>{"taken"});
 }
 

@@ -31,6 +31,13 @@
 #define FASTWEIGHTS_EXCEPTIONS 0
 #endif
 
+/// Compilers lay out the code so that a call of such a function is the slow path.
+#if defined __GNUC__
+#define FASTWEIGHTS_COLD [[gnu::cold]]
+#else
+#define FASTWEIGHTS_COLD
+#endif
+
 #ifdef FASTWEIGHTS_ERROR_HANDLER
 void FASTWEIGHTS_ERROR_HANDLER(const char* message);
 #endif
@@ -38,7 +45,7 @@ void FASTWEIGHTS_ERROR_HANDLER(const char* message);
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Ends the call with an error: throws Error(message), aborts, or calls the program's function.
-template <class Error> [[noreturn, gnu::cold]] void raise(const std::string& message) {
+template <class Error> [[noreturn]] FASTWEIGHTS_COLD void raise(const std::string& message) {
 #if defined FASTWEIGHTS_ERROR_HANDLER
   ::FASTWEIGHTS_ERROR_HANDLER(message.c_str());
   std::abort();
@@ -53,17 +60,17 @@ template <class Error> [[noreturn, gnu::cold]] void raise(const std::string& mes
 // Both are cold and not inlined: a check that passes costs only a comparison.
 
 /// Throws with a text of several parts.
-[[noreturn, gnu::cold]] void throw_invalid(std::initializer_list<std::string_view> parts);
+[[noreturn]] FASTWEIGHTS_COLD void throw_invalid(std::initializer_list<std::string_view> parts);
 
 /// Throws "rule: member has 3 rows, the memory expects 4".
-[[noreturn, gnu::cold]] void throw_mismatch(std::string_view rule, std::string_view member,
-                                            Eigen::Index given, const char* what,
-                                            Eigen::Index expected, const char* who);
+[[noreturn]] FASTWEIGHTS_COLD void throw_mismatch(std::string_view rule, std::string_view member,
+                                                  Eigen::Index given, const char* what,
+                                                  Eigen::Index expected, const char* who);
 
 /// Throws "owner: length is -1 in the state, expected 0 to 5"; `why` follows the expected number.
-[[noreturn, gnu::cold]] void throw_count(std::string_view owner, std::string_view member,
-                                         Eigen::Index given, Eigen::Index least, Eigen::Index most,
-                                         std::string_view why = {});
+[[noreturn]] FASTWEIGHTS_COLD void throw_count(std::string_view owner, std::string_view member,
+                                               Eigen::Index given, Eigen::Index least,
+                                               Eigen::Index most, std::string_view why = {});
 
 }  // namespace fw::detail
 

@@ -110,7 +110,7 @@ template <class S, class X> struct AssertViewSource {
                 "fastweights: an output must outlive the call; give the matrix a name");
 };
 
-[[noreturn, gnu::cold]] inline void throw_not_contiguous() {
+[[noreturn]] FASTWEIGHTS_COLD inline void throw_not_contiguous() {
   throw_invalid({"fastweights: a token must be contiguous in memory"});
 }
 

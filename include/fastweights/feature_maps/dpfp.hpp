@@ -102,7 +102,7 @@ template <int Nu = 1> struct Dpfp {
     ring.template head<Nu>() = ring.template tail<Nu>();
   }
 
-  [[noreturn, gnu::cold]] static void throw_nu(Index d) {
+  [[noreturn]] FASTWEIGHTS_COLD static void throw_nu(Index d) {
     detail::throw_invalid({"Dpfp: nu is ", std::to_string(Nu), ", expected 1 to ",
                            std::to_string(2 * d - 1), " for x of ", std::to_string(d), " rows"});
   }

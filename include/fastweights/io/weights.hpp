@@ -44,7 +44,8 @@ void load_all(R& record, Scope scope, const SafeTensors& file, const std::string
 }
 
 // Calls check(), and reports its error as one of the file.
-template <class Check> void check_loaded(const std::string& prefix, const Check& check) {
+template <class Check>
+void check_loaded([[maybe_unused]] const std::string& prefix, const Check& check) {
 #if FASTWEIGHTS_EXCEPTIONS
   try {
     check();

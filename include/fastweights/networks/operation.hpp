@@ -54,10 +54,10 @@ template <class S> struct Forward {
 
   /// The operation's own state and trace.
   template <class T> T& own_state() const {
-    auto* own = dynamic_cast<StateOfPart<T>*>(state);
-    if (own == nullptr)
+    const auto own = state == nullptr ? fw::detail::Object{} : state->object();
+    if (own.type != &fw::detail::object_type<T>)  // also in programs without dynamic_cast
       fw::detail::throw_invalid({node.path, ": the state is that of another network"});
-    return own->value;
+    return *static_cast<T*>(own.address);
   }
   template <class T> T& own_trace() const { return static_cast<T&>(*trace); }
 

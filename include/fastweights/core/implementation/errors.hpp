@@ -10,14 +10,14 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_invalid(
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void throw_invalid(
     std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) text += part;
   raise<std::invalid_argument>(text);
 }
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_mismatch(std::string_view rule,
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void throw_mismatch(std::string_view rule,
                                                          std::string_view member,
                                                          Eigen::Index given, const char* what,
                                                          Eigen::Index expected, const char* who) {
@@ -25,7 +25,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
                  " expects ", std::to_string(expected)});
 }
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_count(std::string_view owner,
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void throw_count(std::string_view owner,
                                                       std::string_view member, Eigen::Index given,
                                                       Eigen::Index least, Eigen::Index most,
                                                       std::string_view why) {

@@ -60,7 +60,7 @@ inline Index first_outside_complex(const Entries& e, const Interval& interval) {
   return -1;
 }
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE Index first_outside(const Entries& e,
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE Index first_outside(const Entries& e,
                                                          const Interval& interval) {
   switch (e.scalar) {
     case ScalarKind::float32:

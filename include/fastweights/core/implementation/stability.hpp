@@ -69,7 +69,7 @@ inline std::string token_text(Index token) {
   raise<std::invalid_argument>(what.str());
 }
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE void throw_violation(std::string_view rule, const Violation& v,
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void throw_violation(std::string_view rule, const Violation& v,
                                                           Index token) {
   std::ostringstream what;
   what << rule << ": " << token_text(token) << v.quantity << " is " << v.given << ", expected "
@@ -87,7 +87,7 @@ inline void check_sums(const CheckedMember& m) {
   }
 }
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE void check_entries(const CheckedMember& m) {
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void check_entries(const CheckedMember& m) {
   const Index outside = first_outside(m.entries, range_of(m));
   if (outside >= 0) throw_entry(m, outside);
   if (m.role != nullptr && *m.role == Role::distribution) check_sums(m);

@@ -38,7 +38,14 @@ class FileSource final : public ByteSource {
   std::uint64_t size_;
 };
 
+/// Whether a folder or the like has this name. Windows gives a folder a size, and may open it.
+inline bool is_no_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+}
+
 inline std::shared_ptr<const ByteSource> open(const std::filesystem::path& path) {
+  if (is_no_file(path)) fail(path.string(), "cannot be opened: not a regular file");
   std::error_code error;
   const std::uint64_t size = std::filesystem::file_size(path, error);
   if (error) fail(path.string(), "cannot be opened: " + error.message());
@@ -65,6 +72,7 @@ class Temporary {
 
 inline void replace(const std::filesystem::path& path,
                     std::span<const std::span<const std::byte>> parts) {
+  if (is_no_file(path)) fail(path.string(), "cannot be written: not a regular file");
   std::error_code error;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
   if (error) fail(path.string(), "cannot be written: " + error.message());

@@ -143,10 +143,10 @@ template <class S, int R> struct Stored<Rows<S, R>> {
   }
 };
 
-/// Stores all but the first `skipped` rows.
+/// Stores all but the first `skipped` rows, which are fewer than all.
 template <class Column, class T>
 EIGEN_ALWAYS_INLINE void store_after(const Column& x, T* to, Index skipped) {
-  if (skipped == 0) return Stored<Column>::store(x, to);
+  if (Column::size == 1 || skipped == 0) return Stored<Column>::store(x, to);
   T part[Column::size];
   Stored<Column>::store(x, part);
   std::copy(part + skipped, part + Column::size, to + skipped);

@@ -12,7 +12,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-[[gnu::noinline]] FASTWEIGHTS_INLINE void check_adamw(const char* which, double given, bool valid,
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void check_adamw(const char* which, double given, bool valid,
                                                       const char* expected) {
   if (valid && is_finite(given)) return;
   std::ostringstream message;
