@@ -19,9 +19,11 @@ struct SoftmaxDensity {
 
   template <class T> SoftmaxDensity cast() const { return {}; }
 
+  /// Nothing: the scores define the density.
   template <class Basis, class Scores> Mixture mixture_of(const Basis&, const Scores&) const {
     return {};
   }
+  /// r ← softmax(s).
   template <class Basis, class Scores, class R>
   void expect(const Basis&, const Scores& scores, const Mixture&, R&& r) const {
     r = scores;
@@ -37,6 +39,7 @@ struct SoftmaxDensity {
     const S mean = dscores.cwiseProduct(dr).sum();
     dscores.array() *= dr.array() - mean;
   }
+  /// Nothing, as Mixture.
   Mixture zero_gradient(const Mixture&) const { return {}; }
 };
 

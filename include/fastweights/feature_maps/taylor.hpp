@@ -21,6 +21,7 @@ struct TaylorMap {
   static constexpr int fixed_features = D == Dynamic ? Dynamic : 1 + D + D*(D + 1) / 2;
   Index features(Index d) const { return 1 + d + SymmetricPower<2>().features(d); }
 
+  /// y ← φ(x), of one vector.
   template <class X, class Y> void map(const X& x, Y& y) const {
     detail::for_each_column(
         x.cols(), [](const auto& in, auto&& out) { map_column(in, out); }, x, y);

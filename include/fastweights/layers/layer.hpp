@@ -45,6 +45,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The views of D×T matrices that a layer reads and writes.
 template <class S> using Input = SequenceView<const S, Dynamic>;
+/// One token per column, to be overwritten.
 template <class S> using Output = SequenceView<S, Dynamic>;
 
 /// The state or trace of a layer without one.

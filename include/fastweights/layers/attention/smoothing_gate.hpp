@@ -61,6 +61,7 @@ template <class S> struct NoGate {
   struct Trace {};
   static constexpr auto names = fw::names();
 
+  /// The columns of the gated chunk.
   Index length(Index tokens) const { return tokens; }
   void forward(Input<S> x, Output<S> y, Trace&) const { y = x; }
   void backward(Input<S>, Trace&, Input<S> dy, Output<S> dx, NoGate&) const { dx = dy; }
@@ -99,6 +100,7 @@ template <class S> struct ConvGate {
   }
 
   Index inputs() const { return weight.rows(); }
+  /// The columns of the gated chunk.
   Index length(Index tokens) const { return tokens; }
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
     detail::check_gate(*this, x, "y", y.rows(), y.cols());
@@ -167,6 +169,8 @@ template <class S> struct AffineGate {
     fill_uniform(random, bound, weight, bias);
   }
 
+  /// The columns of the gated chunk. Throws std::invalid_argument unless the chunk has as many as
+  /// the gate.
   Index length(Index tokens) const {
     if (tokens != bias.size())
       detail::throw_mismatch(name, "x", tokens, "columns", bias.size(), "the gate");

@@ -40,6 +40,7 @@ template <class S> struct Embedding {
     weight.setZero(symbols, d);
   }
 
+  /// The number of symbols.
   Index symbols() const { return weight.rows(); }
   Index outputs() const { return weight.cols(); }
 

@@ -17,7 +17,9 @@ template <class S, class Activation = Gelu> struct FeedForward {
   using State = Nothing;
   static constexpr std::string_view name = "FeedForward";
 
+  /// W_1, hidden×d.
   Linear<S> up;
+  /// W_2, d×hidden.
   Linear<S> down;
   static constexpr auto names = fw::names("up", "down");
 
@@ -28,6 +30,8 @@ template <class S, class Activation = Gelu> struct FeedForward {
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
+  /// For x of d rows. Parameters are zero until initialised or loaded. Throws std::invalid_argument
+  /// for a size below 1.
   FeedForward(Index d, Index hidden, bool bias = true)
       : up(d, hidden, bias), down(hidden, d, bias) {}
 

@@ -35,7 +35,9 @@ template <class S> struct StridedConv {
   }
 
   Index inputs() const { return weight.rows(); }
+  /// The tokens that become one.
   Index rate() const { return weight.cols() / weight.rows(); }
+  /// The columns of y for `tokens` columns of x.
   Index length(Index tokens) const { return (tokens + rate() - 1) / rate(); }
 
   /// Starts as the mean of the patch: a convolution that starts as mean pooling learns faster than
