@@ -18,7 +18,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Cost per query and component: O(N) flops and N exponentials.
 template <class S, class Components, class Shape = GaussianShape> struct MixtureDensity {
   using Scalar = S;
-  using Mixture = fw::Mixture<S>;
+  using Mixture = fw::Mixture<S>;  ///< the components for a query
 
   Components components;         ///< the means, variances and weights for a query
   Domain domain = Domain::line;  ///< where the densities live

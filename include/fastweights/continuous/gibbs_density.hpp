@@ -22,7 +22,8 @@ template <class S> class GibbsDensity {
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
 
-  struct Mixture {  ///< no components: the scores define the density
+  /// No components: the scores define the density.
+  struct Mixture {
     static constexpr auto names = fw::names();
   };
 

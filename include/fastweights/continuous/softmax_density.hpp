@@ -12,7 +12,8 @@ struct Slots {
 /// Softmax attention over slots, r = softmax(s), for memories that store vectors. Without slots the
 /// output is 0.
 struct SoftmaxDensity {
-  struct Mixture {  ///< no components: the scores define the density
+  /// No components: the scores define the density.
+  struct Mixture {
     static constexpr auto names = fw::names();
   };
   static constexpr auto names = fw::names();

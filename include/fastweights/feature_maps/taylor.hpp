@@ -6,7 +6,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The second-order Taylor series of the exponential, the feature map of Based.
 ///
-///     φ(x) = [1; x; φ_2(x) / √2]        φ_2 = SymmetricPower<2>
+///     φ(x) = [1; x; φ_2(x) / √2]        φ_2 = `SymmetricPower<2>`
 ///     φ(q)·φ(k) = 1 + s + s²/2          s = q·k
 ///
 /// The weight is at least 1/2 for any s. Queries are usually divided by √d first.

@@ -53,6 +53,8 @@ struct Nothing {
   static constexpr auto names = fw::names();
 };
 
+/// Slow weights with forward and backward over a sequence, a state that continues it, and a trace
+/// of what backward needs. The file's description lists the members.
 template <class L>
 concept Layer = Record<L> && std::copyable<L> && std::copyable<typename L::State> &&
     std::default_initializable<typename L::Trace> &&

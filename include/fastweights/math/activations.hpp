@@ -53,9 +53,9 @@ template <class F, class A> auto activated_derivative(const F& f, const Eigen::A
 
 /// F(x) = x.
 struct Identity {
-  /// x.
+  /// The same number.
   template <class S> S value(const S& x) const { return x; }
-  /// 1.
+  /// One.
   template <class S> S derivative(const S&) const { return S(1); }
 };
 

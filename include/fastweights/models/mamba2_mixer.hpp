@@ -17,6 +17,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+/// Where the norm of a mixer is, with o and z of the equations.
 enum class GatedNorm {
   after_gate,   ///< w ⊙ rms(o ⊙ silu(z))
   before_gate,  ///< (w ⊙ rms(o)) ⊙ silu(z)

@@ -13,7 +13,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 /// Shapes: ids T, logits symbols×T, or BT for B concatenated sequences. forward on one token of
 /// each continues from the state, in constant memory if the states of the blocks have constant
-/// size. Throws std::invalid_argument when a size does not fit or a symbol is out of range.
+/// size. Cost per token: that of the blocks, and 2 d·symbols flops for the logits. Throws
+/// std::invalid_argument when a size does not fit or a symbol is out of range.
 template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   using Scalar = typename Block::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;

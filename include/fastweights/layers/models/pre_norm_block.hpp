@@ -9,8 +9,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     h = x + mixer(norm1(x))        y = h + ffn(norm2(h))
 ///
 /// for any layers of the same width. Only the mixer combines tokens. Shapes: x, y d×T, or d×BT for
-/// B concatenated sequences. Throws std::invalid_argument when a size does not fit. Xiong et al.
-/// 2020, arXiv 2002.04745, table 1.
+/// B concatenated sequences. Cost: that of its parts. Throws std::invalid_argument when a size does
+/// not fit. Xiong et al. 2020, arXiv 2002.04745, table 1.
 template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   using Norm = NormLayer;
   using Scalar = typename Mixer::Scalar;

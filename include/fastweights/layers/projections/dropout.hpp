@@ -20,7 +20,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Over a Relay all parts need the same seed; one sequence then has the draws that it has as a
 /// whole.
 ///
-/// Shapes: those of the layer, B sequences included. Throws std::invalid_argument for a rate
+/// Shapes: those of the layer, B sequences included. Cost: that of the layer, and in train passes a
+/// random number per output. Throws std::invalid_argument for a rate
 /// outside of [0, 1), for a train pass without a seed, and what the layer throws. Srivastava et al.
 /// 2014, JMLR 15, section 4; the scaling as in PyTorch.
 template <Layer L> struct Dropout {

@@ -9,9 +9,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     y = W₂ f(W₁ x + b₁) + b₂
 ///
-/// with W₁ = `up` (hidden×d), W₂ = `down` (d×hidden) and f elementwise, GELU by default.
-/// Cost per token: 4 d·hidden flops. Throws std::invalid_argument when a size does not fit.
-/// Vaswani et al. 2017, arXiv 1706.03762, eq. 2; GELU: Hendrycks, Gimpel 2016, arXiv 1606.08415.
+/// with W₁ = `up`, W₂ = `down` and f elementwise, GELU by default. Shapes: x, y d×T, W₁ hidden×d,
+/// W₂ d×hidden. Cost per token: 4 d·hidden flops. Throws std::invalid_argument when a size does not
+/// fit. Vaswani et al. 2017, arXiv 1706.03762, eq. 2; GELU: Hendrycks, Gimpel 2016, arXiv
+/// 1606.08415.
 template <class S, class Activation = Gelu> struct FeedForward {
   using Scalar = S;
   using State = Nothing;

@@ -20,8 +20,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 /// Shapes: signal, query and output d×any; state d×(capacity + 1). `heads` split the rows. Cost of
 /// a write: d adds per token; of a read: 4 d flops per filled slot. No heap up to 16384 slots in
-/// float and 8192 in double, whose scores are on the stack. Rae, Potapenko, Jayakumar, Lillicrap
-/// 2019, arXiv 1911.05507, section 3.
+/// float and 8192 in double, whose scores are on the stack. Throws std::invalid_argument when an
+/// option is out of range or a size does not fit. Rae, Potapenko, Jayakumar, Lillicrap 2019, arXiv
+/// 1911.05507, section 3.
 template <class S, int D = Dynamic> class CompressiveMemory {
  public:
   static constexpr bool sticky = false;  ///< reads leave no trace in the state

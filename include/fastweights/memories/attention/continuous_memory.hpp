@@ -59,7 +59,8 @@ struct StickySampling {
 /// chunk length: one for the first write to an empty memory, and one for all later writes. Cost of
 /// a read: 4 d N flops and `heads` densities per query. No heap otherwise; prepare() computes the
 /// operators before the first write. Reading an empty memory gives 0. A NaN or infinity stays in
-/// the signal forever. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
+/// the signal forever. Throws std::invalid_argument when an option is out of range or a size does
+/// not fit. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {

@@ -103,6 +103,7 @@ Value<S> norm_over_heads(const Value<S>& o, const std::string& name, const Confi
   return norm_by_head(o, name, 1, c);
 }
 
+/// The function of an output's gate.
 enum class Gate {
   silu,    ///< x σ(x)
   sigmoid  ///< σ(x)

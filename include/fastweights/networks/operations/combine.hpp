@@ -10,7 +10,11 @@
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// What Combine computes of two values.
-enum class Combination { sum, difference, product };
+enum class Combination {
+  sum,         ///< a + b
+  difference,  ///< a − b
+  product      ///< a ⊙ b
+};
 
 /// y = a + b, a − b or a ⊙ b.
 template <class S, Combination kind> struct Combine final : Operation<S> {

@@ -13,6 +13,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
+/// The norms.
 enum class NormKind {
   rms,         ///< x / √(mean x² + ε)
   l2,          ///< x / √(Σ x² + ε)
