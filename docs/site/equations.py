@@ -90,7 +90,7 @@ class Writer:
         if rest:  # a name of code, such as feed_forward
             self.at += rest.end()
             return r'\mathrm{' + (word + rest.group()).replace('_', r'\_') + '}'
-        if len(word) == 2 and word not in PROSE and word not in ('LN', 'NS', 'KL', 'ln', 'up'):
+        if len(word) == 2 and word.isalpha() and word not in PROSE and word not in ('LN', 'NS', 'KL', 'ln', 'up'):
             return word  # a product, or a gradient such as dy
         before, after = self.text[:self.at - len(word)], self.text[self.at:]
         if len(word) == 1 and not (word == 'a' and re.search(r'[a-z]{3} $', before) and re.match(' [a-z]{3}', after)):
@@ -133,6 +133,13 @@ class Writer:
         if (len(token) > 2 or token in ('up', 'in')) and token.isalpha():
             return r'\mathrm{' + token + '}'
         return self.base(token) if len(token) == 1 else token
+
+
+def scripts_of_prose(text):
+    """d_v, z_{t−1} and 2^62 in a sentence, for HTML."""
+    text = re.sub(r'(?<![\w`])((?:\d )?[A-Za-zα-ωΑ-Ω][\u0302\u0303\u0304]?[′\']?|Σ)_(?:\{([^{}]*)\}|([A-Za-z0-9])(?![A-Za-z0-9_]))',
+                  lambda m: f'{m[1]}<sub>{m[2] or m[3]}</sub>', text)
+    return re.sub(r'(?<=[\w)])\^(?:\{([^{}]*)\}|(−?\d+))', lambda m: f'<sup>{m[1] or m[2]}</sup>', text)
 
 
 def relation(text):

@@ -176,6 +176,7 @@ def rewrite_comments(lines):
             code, mark, comment = line.partition('///')
             comment = re.sub(r'\\(?!file\b)(?=\w)', r'\\\\', comment)
             comment = re.sub(r'(`[^`]*`)|<(?=[a-z])', lambda m: m[1] or '&lt;', comment)
+            comment = re.sub(r'(`[^`]*`)|([^`]+)', lambda m: m[1] or equations.scripts_of_prose(m[2]), comment)
             comment = re.sub(r'(?<![/\d.])(\d{4}\.\d{5})\b', r'[\1](https://arxiv.org/abs/\1)', comment)
             comment = re.sub(r'\b(Shapes?|Cost(?: per token| of a write)?):', r'<b>\1:</b>', comment)
             lines[i] = code + mark + comment

@@ -44,19 +44,20 @@ class Site:
     def __init__(self, index, folder):
         self.html, self.files, self.classes, self.copies = pathlib.Path(folder), {}, {}, set()
         for each in xml.parse(pathlib.Path(index) / 'index.xml').getroot():
-            name, kind = each.findtext('name'), each.get('kind')
-            if kind in ('class', 'struct') and name.startswith('fw::') and '<' not in name:
-                snake = re.sub(r'(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[A-Z][a-z])', '_', name.split('::')[-1]).lower()
-                self.classes.setdefault(snake, each.get('refid'))
+            name, kind, refid = each.findtext('name'), each.get('kind'), each.get('refid')
+            if kind not in ('class', 'struct', 'file') or '<' in name:
+                continue
+            path = xml.parse(pathlib.Path(index) / f'{refid}.xml').find('./compounddef/location').get('file')
+            snake = re.sub(r'(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[A-Z][a-z])', '_', name.split('::')[-1]).lower()
             if kind == 'file':
-                path = xml.parse(pathlib.Path(index) / (each.get('refid') + '.xml')).find('.//location').get('file')
-                self.files[path] = each.get('refid')
+                self.files[path] = refid
+            elif snake == pathlib.PurePath(path).stem:
+                self.classes[path] = refid
 
     def header(self, path):
         """The page of the class that a header is named after, or its source."""
-        stem = pathlib.PurePath(path).stem
-        if stem in self.classes and '/kernels/' not in path:
-            return self.classes[stem] + '.html'
+        if path in self.classes:
+            return self.classes[path] + '.html'
         return self.files[path] + '_source.html' if path in self.files else None
 
     def target(self, page, link):
@@ -98,7 +99,8 @@ def rewrite_links(site, page, line):
 def escape(line):
     """Doxygen's commands and HTML's tags outside of code."""
     parts = re.split(r'(`[^`]*`|<img [^>]*>|<a href=.*?</a>|@subpage \w+ "[^"]*")', line)
-    return ''.join(part if i % 2 else re.sub(r'<(?=[a-z/])', '&lt;', part.replace('@', '\\@'))
+    return ''.join(part if i % 2 else
+                   equations.scripts_of_prose(re.sub(r'<(?=[a-z/])', '&lt;', part.replace('@', '\\@')))
                    for i, part in enumerate(parts))
 
 
@@ -135,6 +137,8 @@ def rewrite(site, page, text):
             flush()
             anchor = label(page) + ('' if heading[1] == '#' else '-' + slug(heading[2]))
             out.append(f'{heading[1]} {heading[2].replace("`", "")} {{#{anchor}}}')
+            if heading[1] == '#' and page.parent == ROOT / 'docs' and text.count('\n## ') > 2:
+                out.append('\n[TOC]\n')
         else:
             plain.append(line)
         i += 1
@@ -149,13 +153,18 @@ def indented(block):
     return code_block('cpp' if re.search(r'fw::|;$', '\n'.join(block), re.M) else '', block)
 
 
+def link_headers(page, text):
+    """`name.hpp` in the README.md of a folder as a link."""
+    return re.sub(r'`((?:\w+/)*\w+\.hpp)`', lambda m: f'[{m[0]}]({m[1]})' if (page.parent / m[1]).exists() else m[0], text)
+
+
 def main():
     to, site = pathlib.Path(sys.argv[2]), Site(sys.argv[1], sys.argv[3])
     for page in guides():
         path = to / page.relative_to(ROOT)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(rewrite(site, page, page.read_text()))
-    (to / 'topics.dox').write_text(topics.definitions(lambda page, text: rewrite(site, page, text)))
+    (to / 'topics.dox').write_text(topics.definitions(lambda page, text: rewrite(site, page, link_headers(page, text))))
     viewer.write(site.copies, site.html)
 
 
