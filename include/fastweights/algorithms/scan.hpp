@@ -69,6 +69,7 @@ void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
 
 }  // namespace detail
 
+/// Writes and reads the tokens of a sequence in order. `state` continues from where it is.
 template <Memory M>
 void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
           OutSequence<M> outputs) {

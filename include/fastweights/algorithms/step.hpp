@@ -70,6 +70,7 @@ void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output)
   m.read(state, query, output);
 }
 
+/// Reads with one query, without a write. The state stays as it is.
 template <PureRead M>
 void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   check_state(m, state);

@@ -16,7 +16,10 @@
 namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The domain of a density: the whole line, or [0, 1] with the density truncated and normalised.
-enum class Domain { line, unit };
+enum class Domain {
+  line,  ///< the whole line
+  unit   ///< [0, 1], with the density truncated and normalised there
+};
 
 /// Normalised Gaussians.
 ///
@@ -30,13 +33,19 @@ template <class S> class GaussianBasis {
   using Scalar = S;
   using Array = Eigen::Array<S, Dynamic, 1>;
 
+  /// N = `functions` Gaussians with these widths σ. Throws std::invalid_argument for N < 1, for no
+  /// width, or for a width that is not positive.
   GaussianBasis(Index functions, const std::vector<double>& widths);
   /// Any centres and widths.
   GaussianBasis(Eigen::ArrayXd means, Eigen::ArrayXd widths);
 
+  /// N, the number of functions.
   Index size() const { return mean_.size(); }
+  /// The centres μ_n.
   const Array& means() const { return mean_; }
+  /// The variances σ_n².
   const Array& variances() const { return variance_; }
+  /// The smallest σ.
   double narrowest() const { return width_.minCoeff(); }
   template <class T> GaussianBasis<T> cast() const { return {exact_mean_, width_}; }
 
@@ -77,11 +86,16 @@ template <class S> class RectangularBasis {
   using Scalar = S;
   using Array = Eigen::Array<S, Dynamic, 1>;
 
+  /// N = `functions` slots. Throws std::invalid_argument for N < 1.
   explicit RectangularBasis(Index functions);
 
+  /// N, the number of functions.
   Index size() const { return mean_.size(); }
+  /// The middles of the slots.
   const Array& means() const { return mean_; }
+  /// The variance of a uniform density over each slot.
   const Array& variances() const { return variance_; }
+  /// The width of a slot.
   double narrowest() const { return 1.0 / static_cast<double>(size()); }
   template <class T> RectangularBasis<T> cast() const { return RectangularBasis<T>(size()); }
 
@@ -95,10 +109,12 @@ template <class S> class RectangularBasis {
     psi[std::min(size() - 1, n)] = 1;
   }
 
+  /// Moments about `centre` of ψ_n over [lo, hi].
   detail::Moments<S> moments(Index n, const S& centre, const S& lo, const S& hi) const {
     return detail::uniform_moments<S>(centre, detail::larger(lo, edge(n)),
                                       detail::smaller(hi, edge(n + 1)));
   }
+  /// Moments about μ of N(t; μ, v) ψ_n(t): those of the normal density over the slot.
   detail::Moments<S> normal_moments(Index n, const S& mu, const S& v, Domain) const {
     return detail::normal_moments<S>(mu, v, mu, edge(n), edge(n + 1));
   }

@@ -18,11 +18,13 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The components of a mixture. At most 8, so that they need no heap.
 template <class S> struct Mixture {
+  /// C is at most this, so that a mixture needs no heap.
   static constexpr int max_components = 8;
   using Array = Eigen::Array<S, Dynamic, 1, Eigen::ColMajor, max_components, 1>;
   Array weight, mean, variance;  ///< one entry per component; the weights sum to 1
   static constexpr auto names = fw::names("weight", "mean", "variance");
 
+  /// `components` components, each of weight 1 with mean and variance 0.
   explicit Mixture(Index components = 1)
       : weight(Array::Constant(components, S(1))),
         mean(Array::Zero(components)),
@@ -42,13 +44,14 @@ template <class S> struct LearnedComponents {
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
 
-  Matrix mean_weight;
-  Vector mean_bias;
-  Matrix variance_weight;
-  Vector variance_bias;
+  Matrix mean_weight;      ///< w_μ, C×N
+  Vector mean_bias;        ///< b_μ, C entries or none
+  Matrix variance_weight;  ///< w_v, C×N
+  Vector variance_bias;    ///< b_v, C entries or none
+  /// W, C×N; without rows if C is 1.
   Matrix mixing_weight;
-  Vector mixing_bias;
-  double floor;
+  Vector mixing_bias;  ///< b, C entries; none if C is 1
+  double floor;        ///< the smallest variance
   static constexpr auto names = fw::names("mean_weight", "mean_bias", "variance_weight",
                                           "variance_bias", "mixing_weight", "mixing_bias", "floor");
 
@@ -58,7 +61,9 @@ template <class S> struct LearnedComponents {
   explicit LearnedComponents(Index functions, Index components = 1, bool bias = true,
                              double variance_floor = 1e-6);
 
+  /// C, the number of components.
   Index size() const { return mean_weight.rows(); }
+  /// N, the functions of the basis.
   Index functions() const { return mean_weight.cols(); }
   template <class T> LearnedComponents<T> cast() const;
 
@@ -66,6 +71,7 @@ template <class S> struct LearnedComponents {
   /// and give variances near 1, so that every query initially attends to the whole signal.
   template <class Generator> void initialise(Generator& random);
 
+  /// The components for the scores of one query.
   template <class Basis, class Scores>
   Mixture<S> mixture_of(const Basis&, const Scores& scores) const {
     Mixture<S> mixture(size());
@@ -132,11 +138,12 @@ template <class S> struct MatchedComponent {
   using Scalar = S;
   using Array = Eigen::Array<S, Dynamic, 1>;
 
-  double floor = 0;
+  double floor = 0;  ///< the smallest variance
   static constexpr auto names = fw::names("floor");
 
   template <class T> MatchedComponent<T> cast() const { return {floor}; }
 
+  /// The component for the scores of one query.
   template <class Basis, class Scores>
   Mixture<S> mixture_of(const Basis& basis, const Scores& scores) const {
     using std::exp;
@@ -152,6 +159,7 @@ template <class S> struct MatchedComponent {
     return mixture;
   }
 
+  /// Overwrites dscores with the gradient of the scores, given the gradient `d` of the mixture.
   template <class Basis, class Scores, class DScores>
   void vjp(const Basis& basis, const Scores& scores, const Mixture<S>& mixture, Mixture<S>& d,
            DScores&& dscores, MatchedComponent&) const {

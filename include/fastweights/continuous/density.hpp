@@ -18,10 +18,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Cost per query and component: O(N) flops and N exponentials.
 template <class S, class Components, class Shape = GaussianShape> struct MixtureDensity {
   using Scalar = S;
-  using Mixture = fw::Mixture<S>;
+  using Mixture = fw::Mixture<S>;  ///< the components for a query
 
-  Components components;
-  Domain domain = Domain::line;
+  Components components;         ///< the means, variances and weights for a query
+  Domain domain = Domain::line;  ///< where the densities live
   static constexpr auto names = fw::names("components", "domain");
 
   /// The size of the basis, or Dynamic if the components accept any basis.
@@ -37,6 +37,7 @@ template <class S, class Components, class Shape = GaussianShape> struct Mixture
     return MixtureDensity<T, std::remove_const_t<decltype(to)>, Shape>{to, domain};
   }
 
+  /// The components for the scores of one query.
   template <class Basis, class Scores>
   Mixture mixture_of(const Basis& basis, const Scores& scores) const {
     return components.mixture_of(basis, scores);

@@ -22,7 +22,8 @@ template <class S> class GibbsDensity {
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
 
-  struct Mixture {  ///< no components: the scores define the density
+  /// No components: the scores define the density.
+  struct Mixture {
     static constexpr auto names = fw::names();
   };
 
@@ -33,6 +34,7 @@ template <class S> class GibbsDensity {
     for (Index n = 0; n < basis.size(); ++n)
       set_node(basis, n, (static_cast<double>(n) + 0.5) / slots, 1 / slots);
   }
+  /// The same for Gaussians, with quadrature nodes.
   explicit GibbsDensity(const GaussianBasis<S>& basis) {
     const auto panels = static_cast<Index>(std::ceil(1 / std::min(1.0, basis.narrowest())));
     resize(basis.size(), 8 * panels);
@@ -44,6 +46,7 @@ template <class S> class GibbsDensity {
     }
   }
 
+  /// N, the functions of the basis.
   Index functions() const { return psi_.rows(); }
 
   template <class T> GibbsDensity<T> cast() const {
@@ -55,10 +58,12 @@ template <class S> class GibbsDensity {
     return to;
   }
 
+  /// Nothing: the scores define the density.
   template <class Basis, class Scores> Mixture mixture_of(const Basis&, const Scores&) const {
     return {};
   }
 
+  /// r ← E_p[ψ].
   template <class Basis, class Scores, class R>
   void expect(const Basis&, const Scores& scores, const Mixture&, R&& r) const {
     with_masses(scores, [&](const auto& p) { r.noalias() = psi_ * p; });
@@ -95,6 +100,7 @@ template <class S> class GibbsDensity {
     });
   }
 
+  /// Nothing, as Mixture.
   Mixture zero_gradient(const Mixture&) const { return {}; }
 
  private:

@@ -52,11 +52,13 @@ void add_integrals(const Basis& basis, Domain domain, const S& weight, const S& 
 /// p(t) = N(t; μ, v): continuous softmax. On Domain::line with a Gaussian basis
 /// r_n = N(μ; μ_n, v + σ_n²).
 struct GaussianShape {
+  /// ∫ p ψ_n and its derivatives, before the division by the mass.
   template <class Basis, class S>
   static detail::Integral<S> integral(const Basis& basis, Index n, const S& mean, const S& variance,
                                       Domain domain) {
     return derived(basis.normal_moments(n, mean, variance, domain), variance);
   }
+  /// The mass of p on the domain, 1 on the whole line, and its derivatives.
   template <class S>
   static detail::Integral<S> mass(const S& mean, const S& variance, Domain domain) {
     if (domain == Domain::line) return {S(1)};
@@ -76,6 +78,7 @@ struct GaussianShape {
                   const S& variance, R& r) {
     detail::add_integrals<GaussianShape>(basis, domain, weight, mean, variance, r);
   }
+  /// The same for Gaussians on the whole line, whose integrals have a closed form.
   template <class S, class R>
   static void add(const GaussianBasis<S>& basis, Domain domain, const S& weight, const S& mean,
                   const S& variance, R& r) {
@@ -92,6 +95,7 @@ struct GaussianShape {
                                   const S& variance, const Dr& dr) {
     return detail::weighted_integrals<GaussianShape>(basis, domain, mean, variance, dr);
   }
+  /// Σ_n dr_n r_n and its derivatives.
   template <class S, class Dr>
   static detail::Integral<S> sums(const GaussianBasis<S>& basis, Domain domain, const S& mean,
                                   const S& variance, const Dr& dr) {
@@ -117,18 +121,21 @@ struct GaussianShape {
 /// p(t) = [a² − (t−μ)²]₊ / 2v with a = (3v/2)^⅓: continuous sparsemax, zero outside μ ± a.
 /// Martins et al. 2020, arXiv 2006.07214, section 3.
 struct ParabolaShape {
+  /// ∫ p ψ_n and its derivatives, before the division by the mass.
   template <class Basis, class S>
   static detail::Integral<S> integral(const Basis& basis, Index n, const S& mean, const S& variance,
                                       Domain domain) {
     const auto [lo, hi] = support(mean, variance, domain);
     return derived(basis.moments(n, mean, lo, hi), variance);
   }
+  /// The mass of p on the domain, 1 on the whole line, and its derivatives.
   template <class S>
   static detail::Integral<S> mass(const S& mean, const S& variance, Domain domain) {
     if (domain == Domain::line) return {S(1)};
     const auto [lo, hi] = support(mean, variance, domain);
     return derived(detail::uniform_moments(mean, lo, hi), variance);
   }
+  /// Replaces every t by the mass of p on the left of it, on the whole line.
   template <class S, class T, class Buffer>
   static void cdf(const S& mean, const S& variance, T& t, Buffer&) {
     const S a = half_width(variance);
@@ -138,11 +145,13 @@ struct ParabolaShape {
     });
   }
 
+  /// r += weight · E_p[ψ].
   template <class Basis, class S, class R>
   static void add(const Basis& basis, Domain domain, const S& weight, const S& mean,
                   const S& variance, R& r) {
     detail::add_integrals<ParabolaShape>(basis, domain, weight, mean, variance, r);
   }
+  /// Σ_n dr_n r_n and its derivatives.
   template <class Basis, class S, class Dr>
   static detail::Integral<S> sums(const Basis& basis, Domain domain, const S& mean,
                                   const S& variance, const Dr& dr) {

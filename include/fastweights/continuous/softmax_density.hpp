@@ -12,16 +12,19 @@ struct Slots {
 /// Softmax attention over slots, r = softmax(s), for memories that store vectors. Without slots the
 /// output is 0.
 struct SoftmaxDensity {
-  struct Mixture {  ///< no components: the scores define the density
+  /// No components: the scores define the density.
+  struct Mixture {
     static constexpr auto names = fw::names();
   };
   static constexpr auto names = fw::names();
 
   template <class T> SoftmaxDensity cast() const { return {}; }
 
+  /// Nothing: the scores define the density.
   template <class Basis, class Scores> Mixture mixture_of(const Basis&, const Scores&) const {
     return {};
   }
+  /// r ← softmax(s).
   template <class Basis, class Scores, class R>
   void expect(const Basis&, const Scores& scores, const Mixture&, R&& r) const {
     r = scores;
@@ -37,6 +40,7 @@ struct SoftmaxDensity {
     const S mean = dscores.cwiseProduct(dr).sum();
     dscores.array() *= dr.array() - mean;
   }
+  /// Nothing, as Mixture.
   Mixture zero_gradient(const Mixture&) const { return {}; }
 };
 

@@ -27,31 +27,40 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// The size of a counter: nothing to say.
 struct CounterExtent {};
 
+/// The carrier of sizes: every member is the number of its rows and columns.
 struct Extents {
-  template <int Rows, int Width> using array = MemberExtent;
-  using scalar = MemberExtent;
-  using count = CounterExtent;
+  template <int Rows, int Width> using array = MemberExtent;  ///< of a matrix or vector
+  using scalar = MemberExtent;                                ///< of a number
+  using count = CounterExtent;                                ///< of a counter
 };
 
+/// The carrier of values: every member owns its numbers, for one token or for a state.
 template <class S> struct Owned {
+  /// A matrix or vector.
   template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Width>;
-  using scalar = S;
-  using count = Index;
+  using scalar = S;     ///< a number
+  using count = Index;  ///< a counter
 };
 
+/// The carrier of sequences that own their numbers, one token per column.
 template <class S> struct OwnedSequence {
+  /// Of vectors, or of matrices side by side.
   template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Dynamic>;
-  using scalar = detail::PlainArray<S, 1, Dynamic>;
+  using scalar = detail::PlainArray<S, 1, Dynamic>;  ///< of numbers, in one row
 };
 
+/// The carrier of one token that refers to the caller's numbers. `S` may be const.
 template <class S> struct Token {
+  /// A view of a matrix or vector.
   template <int Rows, int Width> using array = TokenView<S, Rows, Width>;
-  using scalar = S&;
+  using scalar = S&;  ///< a reference to a number
 };
 
+/// The carrier of a sequence that refers to the caller's numbers. `S` may be const.
 template <class S> struct Sequence {
+  /// A view of one token per column.
   template <int Rows, int Width> using array = SequenceView<S, Rows, Width>;
-  using scalar = ScalarSequence<S>;
+  using scalar = ScalarSequence<S>;  ///< a view of one number per token
 };
 
 /// A vector of D entries per step.

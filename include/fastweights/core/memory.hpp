@@ -25,32 +25,44 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// A state of memory M that owns its matrices.
 template <class M> using StateOf = typename M::template State<Owned<typename M::Scalar>>;
 
+/// What memory M writes for one token: views of the caller's numbers.
 template <class M>
 using WriteToken = typename M::Signature::template Write<Token<const typename M::Scalar>>;
+/// What memory M reads with for one token.
 template <class M>
 using ReadToken = typename M::Signature::template Read<Token<const typename M::Scalar>>;
+/// What a read of one token overwrites.
 template <class M> using OutToken = typename M::Signature::template Out<Token<typename M::Scalar>>;
 
+/// What memory M writes for a sequence, one token per column.
 template <class M>
 using WriteSequence = typename M::Signature::template Write<Sequence<const typename M::Scalar>>;
+/// What memory M reads with for a sequence.
 template <class M>
 using ReadSequence = typename M::Signature::template Read<Sequence<const typename M::Scalar>>;
+/// What the reads of a sequence overwrite.
 template <class M>
 using OutSequence = typename M::Signature::template Out<Sequence<typename M::Scalar>>;
 
 /// The incoming gradient of the outputs, and the gradients of the inputs.
 template <class M>
 using OutGradToken = typename M::Signature::template Out<Token<const typename M::Scalar>>;
+/// The gradients of what one token writes.
 template <class M>
 using WriteGradToken = typename M::Signature::template Write<Token<typename M::Scalar>>;
+/// The gradients of what one token reads with.
 template <class M>
 using ReadGradToken = typename M::Signature::template Read<Token<typename M::Scalar>>;
+/// The incoming gradient of the outputs of a sequence.
 template <class M>
 using OutGradSequence = typename M::Signature::template Out<Sequence<const typename M::Scalar>>;
+/// The gradients of what a sequence writes.
 template <class M>
 using WriteGradSequence = typename M::Signature::template Write<Sequence<typename M::Scalar>>;
+/// The gradients of what a sequence reads with.
 template <class M>
 using ReadGradSequence = typename M::Signature::template Read<Sequence<typename M::Scalar>>;
 
@@ -171,6 +183,7 @@ concept ExtendsBySequence = Mergeable<M> &&
 /// The values that a run of writes can give to a counter of a state, here with its value `given`.
 struct CountRange {
   std::string_view name;
+  /// The value, and the range that it must be in.
   Index given = 0, least = 0, most = max_count;
   std::string_view why = {};  ///< of the range, for the message: " for this many tokens"
 };

@@ -49,9 +49,9 @@ template <int Dk, int Dv, int Nets = 1> struct RecurrentKeyValueBeta : Recurrent
     mat<C, Dv, Nets> value;
     nums<C, Nets> beta;
     mat<C, Dk, Nets> query;
-    mat<C, Dv, Nets> recurrent_key;
-    mat<C, Dv, Nets> recurrent_value;
-    nums<C, Nets> recurrent_beta;
+    mat<C, Dv, Nets> recurrent_key;    ///< the keys of R, d_v×Nets
+    mat<C, Dv, Nets> recurrent_value;  ///< the values of R, d_v×Nets
+    nums<C, Nets> recurrent_beta;      ///< the write strengths of R, one per net
     static constexpr auto names = fw::names("key", "value", "beta", "query", "recurrent_key",
                                             "recurrent_value", "recurrent_beta");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::key,
@@ -82,7 +82,7 @@ template <int Dk, int Dv> struct PreactivationKeyValueBeta : RecurrentOutput<Dk,
 /// Write x, read with x.
 template <int Dk, int Dv> struct SelfReferential : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
-    vec<C, Dk> input;
+    vec<C, Dk> input;  ///< x, d_k rows
     static constexpr auto names = fw::names("input");
     static constexpr auto roles = fw::roles(Role::distribution);
   };

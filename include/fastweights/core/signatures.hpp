@@ -153,10 +153,11 @@ template <int Dk, int Dv> struct KeyValueVectorBeta : QueryOutput<Dk, Dv> {
 /// Write a chunk of x, read with a chunk of q: memories of a signal. A chunk has any length; in a
 /// sequence each chunk has `length` tokens.
 template <int D> struct Chunks {
-  Index d = D;
-  Index length = 1;
+  Index d = D;       ///< rows of a chunk
+  Index length = 1;  ///< tokens of a chunk
 
   template <class C> struct Write {
+    /// X, d×`length`.
     mat<C, D, Dynamic> signal;
     static constexpr auto names = fw::names("signal");
     static constexpr auto roles = fw::roles(Role::value);
@@ -183,11 +184,12 @@ template <int D> struct Chunks {
 
 /// As Chunks, with `draws` uniform random numbers per chunk for a memory that samples.
 template <int D> struct DrawnChunks : Chunks<D> {
-  Index draws = 1;
+  Index draws = 1;  ///< random numbers per chunk
 
   template <class C> struct Write {
+    /// X, d×`length`.
     mat<C, D, Dynamic> signal;
-    mat<C, 1, Dynamic> draws;
+    mat<C, 1, Dynamic> draws;  ///< uniform in [0, 1)
     static constexpr auto names = fw::names("signal", "draws");
     static constexpr auto roles = fw::roles(Role::value, Role::draw);
   };

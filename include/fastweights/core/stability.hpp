@@ -26,9 +26,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// A condition that a token violates: none if `quantity` is empty. The error is "Rule: " and
 /// "quantity is given, expected …". The texts must be literals.
 struct Violation {
-  std::string_view quantity = {};
-  double given = 0;
-  std::string_view expected = {};
+  std::string_view quantity = {};  ///< what is out of range, empty if nothing is
+  double given = 0;                ///< its value
+  std::string_view expected = {};  ///< the range it must be in
+  /// Whether something is out of range.
   explicit operator bool() const { return !quantity.empty(); }
 };
 

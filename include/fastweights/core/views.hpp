@@ -28,12 +28,14 @@ using Eigen::Index;
 /// and the last step has the remaining columns. It has no default: a record of sizes that leaves
 /// out a member does not compile.
 struct MemberExtent {
-  Index rows;
-  Index width;
-  bool chunks;
+  Index rows;   ///< rows
+  Index width;  ///< columns per step, 1 for a vector
+  bool chunks;  ///< whether a step may have any number of columns
 
+  /// From rows and columns.
   constexpr MemberExtent(Index r, Index w, bool of_chunks = false)
       : rows(r), width(w), chunks(of_chunks) {}
+  /// Does not compile: a record of sizes lists all its members.
   template <class T = void> MemberExtent() : MemberExtent(0, 0) {
     static_assert(
         !std::is_void_v<T>,
@@ -129,9 +131,11 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
  public:
   using Base = detail::ColumnMap<S, Rows, Width>;
   using Base::operator=;
+  /// Another view of the same numbers.
   TokenView(const TokenView&) = default;
   TokenView& operator=(const TokenView& other) = default;  // copies the entries, as Eigen::Map does
 
+  /// Views numbers at `data`; columns are `stride` numbers apart.
   EIGEN_ALWAYS_INLINE TokenView(S* data, Index rows, Index width, Index stride)
       : Base(data, Rows == Dynamic ? rows : Rows, Width == Dynamic ? width : Width,
              detail::column_stride<Rows, Width>(stride)),
@@ -169,9 +173,11 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
  public:
   using Base = detail::ColumnMap<S, Rows, Dynamic>;
   using Base::operator=;
+  /// Another view of the same numbers.
   SequenceView(const SequenceView&) = default;
   SequenceView& operator=(const SequenceView& other) = default;
 
+  /// Views numbers at `data`; columns are `stride` numbers apart.
   EIGEN_ALWAYS_INLINE SequenceView(S* data, Index rows, Index cols, Index stride)
       : Base(data, Rows == Dynamic ? rows : Rows, cols,
              detail::column_stride<Rows, Dynamic>(stride)),
@@ -185,6 +191,7 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
     detail::AssertViewSource<S, X>();
   }
 
+  /// Its rows and columns.
   const MemberExtent& given() const { return given_; }
 
   /// Step t, for a member of the given extent.
@@ -208,6 +215,7 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
   }
 
  protected:
+  /// A view of x. Throws std::invalid_argument when its columns are not contiguous.
   template <class X> static SequenceView from(std::remove_reference_t<X>& x) {
     if constexpr (detail::view_error<S, X>() != detail::ViewError::none)
       return SequenceView(nullptr, 0, 0, 0);  // the constructor does not compile
@@ -227,8 +235,10 @@ template <class S> class ScalarSequence : public SequenceView<S, 1> {
  public:
   using SequenceView<S, 1>::SequenceView;
   using SequenceView<S, 1>::operator=;
+  /// Views one number per token.
   ScalarSequence(const SequenceView<S, 1>& other) : SequenceView<S, 1>(other) {}
 
+  /// The number of token t.
   EIGEN_ALWAYS_INLINE S& token(Index t, const MemberExtent&) const {
     return const_cast<S*>(this->data())[t * this->colStride()];
   }

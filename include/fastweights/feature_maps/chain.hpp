@@ -34,14 +34,16 @@ inline constexpr auto chain_name = [] {
 /// Shapes: those of the maps in turn. The features between two maps stay on the stack, for one tile
 /// of columns at a time, and the backward pass computes them again. Throws what the maps throw.
 template <class First, class Second, class... More> struct Chain {
-  using Tail = typename detail::ChainTail<Second, More...>::type;
+  using Tail = typename detail::ChainTail<Second, More...>::type;  ///< the chain of the later maps
   static constexpr std::string_view name{detail::chain_name<First, Tail>.data(),
                                          detail::chain_name<First, Tail>.size()};
 
-  First first;
-  Tail rest;
+  First first;  ///< the map that is applied first
+  Tail rest;    ///< what is applied to its features
 
+  /// Maps with their default options.
   Chain() = default;
+  /// The maps in the order in which they are applied.
   Chain(First first_map, Second second, More... more)
       : first(std::move(first_map)), rest(std::move(second), std::move(more)...) {}
 
@@ -56,6 +58,7 @@ template <class First, class Second, class... More> struct Chain {
       Tail::template fixed_features<First::template fixed_features<D>>;
   Index features(Index d) const { return rest.features(first.features(d)); }
 
+  /// y ← φ(x), of one vector.
   template <class X, class Y> void map(const X& x, Y& y) const {
     detail::with_views([&](const auto& in, auto& out) { map_tiles(in, out); }, x, y);
   }

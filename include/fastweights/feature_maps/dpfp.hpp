@@ -26,7 +26,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 template <int Nu = 1> struct Dpfp {
   static_assert(Nu >= 1, "Dpfp: nu must be at least 1");
   static constexpr std::string_view name = "Dpfp";
-  static constexpr int nu = Nu;
+  static constexpr int nu = Nu;  ///< ν
 
   template <int D> static constexpr int fixed_features = D == Dynamic ? Dynamic : (2 * Nu) * D;
   Index features(Index d) const {
@@ -34,6 +34,7 @@ template <int Nu = 1> struct Dpfp {
     return 2 * d * Nu;
   }
 
+  /// y ← φ(x), of one vector.
   template <class X, class Y> void map(const X& x, Y& y) const {
     scratch<typename X::Scalar, ring_rows<X>>(2 * x.rows() + Nu, [&](auto& ring) {
       detail::for_each_column(

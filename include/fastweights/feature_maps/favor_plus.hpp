@@ -28,7 +28,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Choromanski et al. 2021, arXiv 2009.14794, lemma 1 (hyperbolic cosine form) and section 2.4.
 template <class S> class FavorPlus {
  public:
-  using Projection = Eigen::Matrix<S, Dynamic, Dynamic>;
+  using Projection = Eigen::Matrix<S, Dynamic, Dynamic>;  ///< one row per random feature
   static constexpr std::string_view name = "FavorPlus";
 
   /// Draws Ω of m columns for inputs of d rows.
@@ -58,6 +58,7 @@ template <class S> class FavorPlus {
     }
   }
 
+  /// The random directions, one per row.
   const Projection& projection() const { return omega_; }
 
   template <class T> FavorPlus<T> cast() const {
@@ -71,6 +72,7 @@ template <class S> class FavorPlus {
     return 2 * omega_.cols();
   }
 
+  /// y ← φ(x), of one vector.
   template <class X, class Y> void map(const X& x, Y& y) const {
     detail::with_views([&](const auto& in, auto& out) { map_view(in, out); }, x, y);
   }

@@ -25,6 +25,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// Maps a key or query to its features, column by column, with a vector-Jacobian product.
 template <class M>
 concept FeatureMap = requires(const M& map, Index d, const Eigen::VectorXd& x, Eigen::VectorXd& y) {
   { M::name } -> std::convertible_to<std::string_view>;

@@ -115,7 +115,7 @@ template <int P> struct Monomials {
 template <int P = 2> struct SymmetricPower {
   static_assert(P >= 1, "SymmetricPower: the degree must be at least 1");
   static constexpr std::string_view name = "SymmetricPower";
-  static constexpr int degree = P;
+  static constexpr int degree = P;  ///< p
 
   template <int D>
   static constexpr int fixed_features = D == Dynamic
@@ -129,6 +129,7 @@ template <int P = 2> struct SymmetricPower {
     return count;
   }
 
+  /// y ← φ(x), of one vector.
   template <class X, class Y> void map(const X& x, Y& y) const {
     using S = typename X::Scalar;
     detail::for_each_column(

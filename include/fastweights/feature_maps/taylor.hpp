@@ -6,7 +6,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The second-order Taylor series of the exponential, the feature map of Based.
 ///
-///     φ(x) = [1; x; φ_2(x) / √2]        φ_2 = SymmetricPower<2>
+///     φ(x) = [1; x; φ_2(x) / √2]        φ_2 = `SymmetricPower<2>`
 ///     φ(q)·φ(k) = 1 + s + s²/2          s = q·k
 ///
 /// The weight is at least 1/2 for any s. Queries are usually divided by √d first.
@@ -21,6 +21,7 @@ struct TaylorMap {
   static constexpr int fixed_features = D == Dynamic ? Dynamic : 1 + D + D*(D + 1) / 2;
   Index features(Index d) const { return 1 + d + SymmetricPower<2>().features(d); }
 
+  /// y ← φ(x), of one vector.
   template <class X, class Y> void map(const X& x, Y& y) const {
     detail::for_each_column(
         x.cols(), [](const auto& in, auto&& out) { map_column(in, out); }, x, y);

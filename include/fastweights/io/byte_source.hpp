@@ -16,6 +16,7 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 /// them alive, except those that `SafeTensors::view` borrowed. Copies share them.
 class TensorBytes : public std::span<const std::byte> {
  public:
+  /// `owner` keeps the bytes alive, and may be null.
   TensorBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
       : std::span<const std::byte>(bytes), owner_(std::move(owner)) {}
 

@@ -31,26 +31,26 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 
-/// Spelled as in the file, except Bool: BOOL is a macro on some systems.
+/// The type of a tensor. Spelled as in the file, except Bool: BOOL is a macro on some systems.
 enum class DType {
-  Bool,
-  U8,
-  I8,
-  F8_E4M3,
-  F8_E5M2,
-  F8_E8M0,
-  F8_E4M3FNUZ,
-  F8_E5M2FNUZ,
-  U16,
-  I16,
-  F16,
-  BF16,
-  U32,
-  I32,
-  F32,
-  U64,
-  I64,
-  F64
+  Bool,         ///< one byte, 0 or 1
+  U8,           ///< unsigned, 8 bits
+  I8,           ///< signed, 8 bits
+  F8_E4M3,      ///< 8 bits: 4 of the exponent, 3 of the fraction
+  F8_E5M2,      ///< 8 bits: 5 of the exponent, 2 of the fraction
+  F8_E8M0,      ///< 8 bits of the exponent
+  F8_E4M3FNUZ,  ///< as F8_E4M3, without infinity and −0
+  F8_E5M2FNUZ,  ///< as F8_E5M2, without infinity and −0
+  U16,          ///< unsigned, 16 bits
+  I16,          ///< signed, 16 bits
+  F16,          ///< IEEE, 16 bits
+  BF16,         ///< the upper half of an F32
+  U32,          ///< unsigned, 32 bits
+  I32,          ///< signed, 32 bits
+  F32,          ///< IEEE, 32 bits
+  U64,          ///< unsigned, 64 bits
+  I64,          ///< signed, 64 bits
+  F64           ///< IEEE, 64 bits
 };
 
 /// Scalars that elements can be read as: float, double, Eigen's 16-bit types, and integers.

@@ -33,10 +33,10 @@ using Shape = std::vector<Eigen::Index>;
 
 /// One entry of the header: bytes [begin, end) of the data that follows it.
 struct TensorInfo {
-  DType dtype{};
-  Shape shape;
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  DType dtype{};          ///< the type of an element
+  Shape shape;            ///< rows, columns, …; empty for a single number
+  std::size_t begin = 0;  ///< the first byte, counted from the end of the header
+  std::size_t end = 0;    ///< one behind the last byte
 };
 
 namespace detail {

@@ -56,12 +56,15 @@ class SafeTensors {
   /// What errors begin with: the path of a file.
   const std::string& origin() const { return origin_; }
 
+  /// The number of tensors.
   std::size_t size() const { return header_.tensors.size(); }
+  /// Whether the file has a tensor of this name.
   bool contains(std::string_view name) const { return header_.find(name) != nullptr; }
 
   /// In alphabetical order.
   std::vector<std::string> names() const;
 
+  /// The texts of `__metadata__` by their keys.
   const std::map<std::string, std::string, std::less<>>& metadata() const {
     return header_.metadata;
   }
@@ -69,7 +72,9 @@ class SafeTensors {
   /// Throws, like all access by name, if there is no such tensor.
   TensorInfo info(std::string_view name) const { return header_.info(find(name)); }
 
+  /// The type of a tensor's elements. Throws SafeTensorsError if there is no such tensor.
   DType dtype(std::string_view name) const { return find(name).dtype; }
+  /// The shape of a tensor. Throws SafeTensorsError if there is no such tensor.
   Shape shape(std::string_view name) const { return info(name).shape; }
 
   /// The tensor's bytes: a part of the bytes in memory, or read from the file.

@@ -45,6 +45,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// The views of D×T matrices that a layer reads and writes.
 template <class S> using Input = SequenceView<const S, Dynamic>;
+/// One token per column, to be overwritten.
 template <class S> using Output = SequenceView<S, Dynamic>;
 
 /// The state or trace of a layer without one.
@@ -52,6 +53,8 @@ struct Nothing {
   static constexpr auto names = fw::names();
 };
 
+/// Slow weights with forward and backward over a sequence, a state that continues it, and a trace
+/// of what backward needs. The file's description lists the members.
 template <class L>
 concept Layer = Record<L> && std::copyable<L> && std::copyable<typename L::State> &&
     std::default_initializable<typename L::Trace> &&

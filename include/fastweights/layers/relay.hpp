@@ -15,6 +15,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// the layer.
 class Relay {
  public:
+  /// Ends a relay; a pass must not refer to it any more.
   virtual ~Relay() = default;
 
   /// The state after the part before becomes the state before this part.
@@ -31,6 +32,7 @@ class Pass {
   static const Pass infer;  ///< outputs only
   static const Pass train;  ///< stores what backward needs
 
+  /// Whether backward follows.
   constexpr bool trains() const { return trains_; }
   /// Null if the sequence is whole.
   constexpr Relay* relay() const { return relay_; }

@@ -51,21 +51,29 @@ template <class F, class A> auto activated_derivative(const F& f, const Eigen::A
 
 }  // namespace detail
 
+/// F(x) = x.
 struct Identity {
+  /// The same number.
   template <class S> S value(const S& x) const { return x; }
+  /// One.
   template <class S> S derivative(const S&) const { return S(1); }
 };
 
+/// F(x) = tanh(x).
 struct Tanh {
+  /// Tanh(x).
   template <class S> S value(const S& x) const {
     using std::tanh;
     return tanh(x);
   }
+  /// 1 − tanh(x)².
   template <class S> S derivative(const S& x) const {
     const S y = value(x);
     return S(1) - y * y;
   }
+  /// Tanh of every entry.
   template <class A> auto values(const A& x) const { return x.tanh(); }
+  /// The derivatives of all entries.
   template <class A> auto derivatives(const A& x) const {
     return typename A::Scalar(1) - x.tanh().square();
   }
@@ -73,12 +81,14 @@ struct Tanh {
 
 /// 1 / (1 + e^{−x}), without overflow on either side.
 struct Sigmoid {
+  /// 1 / (1 + e^{−x}).
   template <class S> S value(const S& x) const {
     using std::exp;
     if (detail::real_part(x) >= 0) return S(1) / (S(1) + exp(-x));
     const S e = exp(x);
     return e / (S(1) + e);
   }
+  /// Σ(x) (1 − σ(x)).
   template <class S> S derivative(const S& x) const {
     const S y = value(x);
     return y * (S(1) - y);
@@ -87,7 +97,9 @@ struct Sigmoid {
 
 /// max(x, 0), with derivative 0 at 0. NaN stays NaN.
 struct Relu {
+  /// Max(0, x).
   template <class S> S value(const S& x) const { return detail::real_part(x) <= 0 ? S(0) : x; }
+  /// 0 for x ≤ 0, else 1.
   template <class S> S derivative(const S& x) const {
     return detail::real_part(x) <= 0 ? S(0) : S(1);
   }

@@ -54,7 +54,7 @@ struct ExactSolver {
 /// solution is exact up to rounding and ε, which is added to both denominators. The gradients are
 /// those of the iterations.
 struct ConjugateGradients {
-  Eigen::Index iterations = 30;
+  Eigen::Index iterations = 30;  ///< steps of the solver
   double epsilon = 1e-5;
 
   /// As ExactSolver::with_solution. dx is changed.

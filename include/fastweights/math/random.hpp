@@ -19,6 +19,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// entries of the double matrix. A copy continues with the same numbers as the original.
 class Random {
  public:
+  /// Equal seeds give equal numbers.
   explicit Random(std::uint64_t seed) : engine_(seed) {}
 
   /// In [0, 1): a multiple of 2^−53.

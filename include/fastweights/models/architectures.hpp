@@ -16,7 +16,9 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 ///     auto network = known.build(checkpoint.config(), {.context = 4096});
 template <class S> class Architectures {
  public:
+  /// Makes a network without weights from a config.json.
   using Build = std::function<Network<S>(const Config&, const ModelOptions&)>;
+  /// Whether a network does without the tensor of this name.
   using IsIgnored = std::function<bool(const std::string&)>;
 
   /// `is_ignored`: tensors in its files that the network does not have.
@@ -31,6 +33,7 @@ template <class S> class Architectures {
   Network<S> build(const Config& config, const ModelOptions& options = {}) const {
     return find(config).build(text_config(config), options);
   }
+  /// The `is_ignored` of the architecture that config.json names.
   const IsIgnored& is_ignored(const Config& config) const { return find(config).is_ignored; }
 
  private:

@@ -13,6 +13,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+/// The options of its attention layers.
 inline GroupedAttention bamba_attention_options(const Config& c, const ModelOptions& options) {
   GroupedAttention o = grouped_attention_options(c, options);
   o.theta = rope_theta(c, 10000);

@@ -19,7 +19,9 @@ class CheckpointError : public std::runtime_error {
 /// How the names in a folder become those of a model: the first of `replaced` that a name begins
 /// with is replaced, and names that begin with one of `ignored` are left out.
 struct NameTable {
+  /// Prefixes of names, and what takes their place.
   std::vector<std::pair<std::string, std::string>> replaced = {{"model.language_model.", "model."}};
+  /// Prefixes of names that are left out.
   std::vector<std::string> ignored = {"mtp.", "model.visual."};
 };
 
@@ -32,27 +34,34 @@ struct NameTable {
 /// std::invalid_argument for an entry of config.json.
 class Checkpoint {
  public:
+  /// Opens a folder and reads the headers of its files.
   static Checkpoint read(const std::filesystem::path& folder, const NameTable& table = {}) {
     return Checkpoint(folder, table);
   }
 
+  /// Its config.json.
   const Config& config() const { return config_; }
+  /// Where it is.
   const std::filesystem::path& folder() const { return folder_; }
 
+  /// Whether there is a tensor of this name.
   bool contains(const std::string& name) const { return tensors_.contains(name); }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& [name, place] : tensors_) all.push_back(name);
     return all;
   }
+  /// The shape of a tensor.
   io::Shape shape(const std::string& name) const {
     const Place& place = find(name);
     return shards_[place.shard].shape(place.name);
   }
+  /// The type of a tensor's elements.
   io::DType dtype(const std::string& name) const {
     const Place& place = find(name);
     return shards_[place.shard].dtype(place.name);
   }
+  /// Reads a tensor, row by row, in the type S.
   template <class S> std::vector<S> values(const std::string& name) const {
     const Place& place = find(name);
     return shards_[place.shard].template values<S>(place.name);

@@ -16,10 +16,12 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// std::invalid_argument, which names the entry, what was expected and what is there.
 class Config {
  public:
+  /// `where` is what errors begin with.
   explicit Config(nlohmann::json json, std::string where = "config.json")
       : json_(std::move(json)), where_(std::move(where)) {
     if (!json_.is_object()) fail("", "expected an object");
   }
+  /// From the text of a file.
   static Config parse(const std::string& text, const std::string& where = "config.json") {
     const auto check_depth = [&where](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
       if (depth > max_depth) fw::detail::throw_invalid({where, ": is nested too deeply"});
@@ -30,6 +32,7 @@ class Config {
     return Config(std::move(json), where);
   }
 
+  /// Whether the entry is there and not null.
   bool has(const std::string& name) const {
     const auto found = json_.find(name);
     return found != json_.end() && !found->is_null();
@@ -38,6 +41,7 @@ class Config {
   bool is_null(const std::string& name) const {
     return json_.contains(name) && json_.at(name).is_null();
   }
+  /// Whether the entry is a list.
   bool is_list(const std::string& name) const { return has(name) && json_.at(name).is_array(); }
   /// A size: 1 to 2^31.
   Index size(const std::string& name) const {
@@ -46,6 +50,7 @@ class Config {
     if (n < 1) fail(name, "expected at least 1");
     return n;
   }
+  /// A size, or `otherwise` if the entry is absent.
   Index size(const std::string& name, Index otherwise) const {
     return has(name) ? size(name) : otherwise;
   }
@@ -62,6 +67,7 @@ class Config {
       fail(name, "expected a whole number of at least 0");
     return entry.get<Index>();
   }
+  /// A number. It may be infinite as transformers writes it.
   double number(const std::string& name) const {
     const nlohmann::json& entry = at(name);
     // transformers writes {"__float__": "Infinity"} for what JSON has no number for.
@@ -69,14 +75,17 @@ class Config {
     if (!entry.is_number()) fail(name, "expected a number");
     return entry.get<double>();
   }
+  /// A number, or `otherwise` if the entry is absent.
   double number(const std::string& name, double otherwise) const {
     return has(name) ? number(name) : otherwise;
   }
+  /// True or false, or `otherwise` if the entry is absent.
   bool flag(const std::string& name, bool otherwise = false) const {
     if (!has(name)) return otherwise;
     if (!json_[name].is_boolean()) fail(name, "expected true or false");
     return json_[name].get<bool>();
   }
+  /// A text, or `otherwise` if the entry is absent.
   std::string text(const std::string& name, const std::string& otherwise = "") const {
     if (!has(name)) return otherwise;
     if (!json_[name].is_string()) fail(name, "expected a text");
@@ -90,6 +99,7 @@ class Config {
   std::vector<std::string> texts(const std::string& name) const {
     return list<std::string>(name, [](const nlohmann::json& e) { return e.is_string(); });
   }
+  /// The numbers of a list.
   std::vector<double> numbers(const std::string& name) const {
     if (!at(name).is_array()) fail(name, "expected a list");
     std::vector<double> entries;
@@ -99,6 +109,7 @@ class Config {
               .number("entry"));
     return entries;
   }
+  /// The sizes of a list, 0 included.
   std::vector<Index> sizes(const std::string& name) const {
     return list<Index>(name, [](const nlohmann::json& e) {
       return e.is_number_unsigned() && e.get<double>() <= most;
@@ -127,11 +138,13 @@ class Config {
     }
     fail(name, "supported is " + all);
   }
+  /// Throws unless the entry is absent or has this value.
   void expect_flag(const std::string& name, bool supported) const {
     if (has(name) && flag(name) != supported)
       fail(name, supported ? "supported is true" : "supported is false");
   }
 
+  /// Throws std::invalid_argument with the entry, what is expected and what is given.
   [[noreturn]] void fail(const std::string& name, const std::string& expected) const {
     const std::string given = json_.is_object() && json_.contains(name)
                                   ? ", is " + json_[name].dump().substr(0, 100)

@@ -37,6 +37,7 @@ inline Mamba2Mixer falcon_mixer(const Config& c) {
   return mixer;
 }
 
+/// The options of its attention.
 inline GroupedAttention falcon_attention_options(const Config& c, const ModelOptions& options) {
   GroupedAttention o = grouped_attention_options(c, options);
   o.theta = full_rope_theta(c, 10000);
@@ -44,6 +45,7 @@ inline GroupedAttention falcon_attention_options(const Config& c, const ModelOpt
   return o;
 }
 
+/// The gated feed-forward layer, with its multipliers.
 template <class S> Value<S> falcon_mlp(const Value<S>& x, const Config& c) {
   const std::vector<double> given = falcon_multipliers(c, "mlp_multipliers", 2);
   const double of_gate = given.empty() ? 1 : given[0], of_down = given.empty() ? 1 : given[1];

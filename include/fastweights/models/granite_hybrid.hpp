@@ -32,6 +32,7 @@ template <class S> Value<S> granite_experts(const Value<S>& x, const Config& c) 
                          "output_linear.weight");
 }
 
+/// The feed-forward layer that all tokens share.
 template <class S> Value<S> granite_mlp(const Value<S>& x, Index hidden) {
   const auto [gate, up] = split<2>(linear(x, "input_linear", 2 * hidden), {hidden, hidden});
   return linear(silu(gate) * up, "output_linear", x.rows());

@@ -19,16 +19,17 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// A linear map under the name `out`, or with a rank, two: `in` to `rank` rows, then `out`.
 struct LowRank {
-  std::string in = {}, out = {};
-  Index rank = 0;     ///< 0: one map of full rank
-  bool bias = false;  ///< of the map `out`
+  std::string in = {}, out = {};  ///< their names; `in` is used with a rank only
+  Index rank = 0;                 ///< 0: one map of full rank
+  bool bias = false;              ///< of the map `out`
 };
 
 /// Sizes, options and names of a layer. Consecutive value heads share a key head.
 struct KimiDelta {
+  /// Heads of keys and of values, and their rows.
   Index key_heads = 1, heads = 1, d_k = 1, d_v = 1;
-  Index kernel = 4;  ///< of the convolutions; 0: without
-  bool conv_bias = false;
+  Index kernel = 4;                        ///< of the convolutions; 0: without
+  bool conv_bias = false;                  ///< of the convolutions
   bool negative_eigenvalues = false;       ///< β in (0, 2): arXiv 2411.12537
   std::optional<double> lower_bound = {};  ///< of g
   double epsilon = 1e-5;                   ///< of the output's norm
@@ -36,6 +37,7 @@ struct KimiDelta {
   std::string output = "o_proj";           ///< W_o
 };
 
+/// The map of x to `rows` rows.
 template <class S> Value<S> low_rank(const Value<S>& x, const LowRank& map, Index rows) {
   return linear(map.rank > 0 ? linear(x, map.in, map.rank) : x, map.out, rows, map.bias);
 }
@@ -49,6 +51,7 @@ template <class S> Value<S> kimi_log_decay(const Value<S>& x, const KimiDelta& o
          sigmoid((f + parameter(net, "dt_bias", f.rows())) * exp(parameter(net, "A_log", o.heads)));
 }
 
+/// y of the equations.
 template <class S> Value<S> kimi_delta_attention(const Value<S>& x, const KimiDelta& o) {
   Builder<S>& net = *x.builder;
   const auto projected = [&](const std::string& name, Index rows) {

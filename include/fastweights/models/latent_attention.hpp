@@ -20,14 +20,14 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// Sizes, options and names of a layer.
 struct LatentAttention {
-  Index heads = 1, latent = 1;
+  Index heads = 1, latent = 1;      ///< query heads, and the rows of c
   Index d_q = 1, d_r = 1, d_v = 1;  ///< of a head: without and with positions, value
   Index query_rank = 0;             ///< rank of W_q; 0: full
   bool bias = false;                ///< of the maps from x to latents and of the output
   double theta = 0;                 ///< of rotary positions in adjacent pairs; 0: no positions
   std::string gate = {};            ///< of a head's output, σ of this map; empty: no gate
-  std::string output = "o_proj";
-  Index context = 0;  ///< tokens that it can look back
+  std::string output = "o_proj";    ///< the name of W_o
+  Index context = 0;                ///< tokens that it can look back
 };
 
 /// The sizes under DeepSeek's names.
@@ -42,6 +42,7 @@ inline LatentAttention latent_attention_options(const Config& c, const ModelOpti
           .context = context_of(c, options)};
 }
 
+/// y of the equations.
 template <class S> Value<S> latent_attention(const Value<S>& x, const LatentAttention& o) {
   const NormOptions norm{.epsilon = 1e-6};  // whatever the model's ε is
   const Index d = o.d_q + o.d_r, rows = o.heads * (o.d_q + o.d_v);

@@ -59,6 +59,7 @@ void load(networks::Weight<S>& weight, const File& file, std::optional<networks:
 
 }  // namespace detail
 
+/// What load accepts besides the tensors of the network.
 struct LoadOptions {
   /// Tensors that may be there or not.
   std::function<bool(const std::string&)> is_ignored = {};

@@ -10,6 +10,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+/// The options of a Mamba-2 model's mixers.
 inline Mamba2Mixer mamba2_options(const Config& c) {
   Mamba2Mixer mixer{.heads = c.size("num_heads"),
                     .d_v = c.size("head_dim"),

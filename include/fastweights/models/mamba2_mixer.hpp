@@ -17,21 +17,27 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-enum class GatedNorm { after_gate, before_gate, none };
+/// Where the norm of a mixer is, with o and z of the equations.
+enum class GatedNorm {
+  after_gate,   ///< w ⊙ rms(o ⊙ silu(z))
+  before_gate,  ///< (w ⊙ rms(o)) ⊙ silu(z)
+  none          ///< o ⊙ silu(z)
+};
 
 /// Sizes and options of a mixer. Its norm is after the gate in Mamba-2.
 struct Mamba2Mixer {
   Index heads = 1, d_v = 1;   ///< heads, and values of a head
   Index groups = 1, d_k = 1;  ///< groups of heads, and keys of a group: the state's size
   Index kernel = 4;           ///< of the convolution
-  bool in_bias = false, conv_bias = true, out_bias = false;
-  GatedNorm norm = GatedNorm::after_gate;
+  bool in_bias = false, conv_bias = true, out_bias = false;  ///< of W_in, the convolution and W_out
+  GatedNorm norm = GatedNorm::after_gate;                    ///< where the norm is
   double epsilon = 1e-5;
   double least_step = 0, most_step = HUGE_VAL;  ///< limits of Δ
   double in_factor = 1;                         ///< of x
   std::vector<double> factors = {};             ///< of z, v, k, q and δ; empty: all 1
 };
 
+/// y of the equations.
 template <class S> Value<S> mamba2_mixer(const Value<S>& x, const Mamba2Mixer& o) {
   Builder<S>& net = *x.builder;
   const Index values = o.heads * o.d_v, keys = o.groups * o.d_k;

@@ -25,6 +25,7 @@ inline bool is_minimax_table(const std::string& name) {
   return false;
 }
 
+/// Rows of a head.
 inline Index minimax_head_size(const Config& c) {
   return c.has("head_dim") ? c.size("head_dim")
                            : c.size("hidden_size") / c.size("num_attention_heads");
@@ -61,6 +62,7 @@ Value<S> minimax_attention(const Value<S>& x, const Config& c, const ModelOption
   return linear(y, "o_proj", x.rows());
 }
 
+/// Experts, with weights of sum 1.
 template <class S> Value<S> minimax_experts(const Value<S>& x, const Config& c) {
   const Value<S> routing =
       sum_to_one(choose_experts(softmax(linear(x, "gate", c.size("num_local_experts"))),

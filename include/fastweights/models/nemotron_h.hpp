@@ -16,6 +16,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// relu(x)². So et al. 2021, arXiv 2109.08668, section 3.
 struct SquaredRelu {
+  /// y ← relu(x)².
   template <class X, class Y> static void value(const X& x, Y& y) {
     using S = typename X::Scalar;
     y.array() = x.array().max(S(0)).square();
@@ -61,6 +62,7 @@ inline Mamba2Mixer nemotron_mixer(const Config& c) {
           .least_step = c.number("time_step_min", 0.001)};
 }
 
+/// A feed-forward layer with relu(x)².
 template <class S> Value<S> nemotron_mlp(const Value<S>& x, Index hidden, bool bias) {
   return linear(square(relu(linear(x, "up_proj", hidden, bias))), "down_proj", x.rows(), bias);
 }

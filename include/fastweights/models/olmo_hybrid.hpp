@@ -22,9 +22,11 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// Sizes of the linear layers. Consecutive value heads share a key head.
 struct OlmoDelta {
+  /// Heads of keys and of values, and their rows.
   Index key_heads = 1, heads = 1, d_k = 1, d_v = 1;
 };
 
+/// Those of config.json.
 inline OlmoDelta olmo_delta_sizes(const Config& c) {
   const Index n = c.size("num_attention_heads");
   OlmoDelta d{c.size("linear_num_key_heads", n), c.size("linear_num_value_heads", n)};

@@ -33,6 +33,7 @@ template <class File> ModelOptions model_options(const File& file, Index context
           .low_rank_queries = has(".q_a_proj.weight")};
 }
 
+/// The tokens that attention can look back: `options.context`, or what config.json says.
 inline Index context_of(const Config& c, const ModelOptions& options) {
   if (options.context > 0) return options.context;
   return c.size("max_position_embeddings", c.size("model_max_length", 4096));

@@ -27,6 +27,7 @@ inline Index rwkv7_values(const Config& c) {
   return sizes[0];
 }
 
+/// The options of a model's layers.
 inline Rwkv7 rwkv7_options(const Config& c) {
   c.expect("attn_mode", {"chunk", "fused_recurrent"});
   const Index d = c.size("hidden_size"), values = rwkv7_values(c);
@@ -46,6 +47,7 @@ inline Index rwkv7_intermediate_size(const Config& c) {
   return 32 * ((c.computed_size("hidden_ratio", exact, "hidden_size") + 31) / 32);
 }
 
+/// The feed-forward layer, which mixes x with the token before.
 template <class S> Value<S> rwkv7_channel_mix(const Value<S>& x, const Config& c) {
   const Draw draw = [](double uniform, double) { return 1 - uniform; };
   const Value<S> mixed = x + (previous(x) - x) * parameter(*x.builder, "x_k", x.rows(), draw);

@@ -21,13 +21,15 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// Sizes and options of a layer.
 struct Rwkv7 {
-  Index heads = 1, d_k = 1, d_v = 1;
-  Index decay_rank = 1, a_rank = 1, v_rank = 1, gate_rank = 1;
-  double epsilon = 1e-5;     ///< of the output's norm
+  Index heads = 1, d_k = 1, d_v = 1;  ///< heads, and the rows of a key and of a value
+  Index decay_rank = 1, a_rank = 1, v_rank = 1, gate_rank = 1;  ///< of the maps for w, a, v and g
+  double epsilon = 1e-5;                                        ///< of the output's norm
   bool affine = true;        ///< that norm has weights and biases
   bool smooth_unit = false;  ///< κ / √(Σ κ² + 1e-6), or κ / max(√(Σ κ²), 1e-12)
 
+  /// Rows of all keys.
   Index keys() const { return heads * d_k; }
+  /// Rows of all values.
   Index values() const { return heads * d_v; }
 };
 

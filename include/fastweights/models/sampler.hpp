@@ -13,6 +13,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+/// Options of a Sampler.
 struct SamplerOptions {
   /// Logits are divided by it. 0: always the largest logit.
   double temperature = 1;
@@ -21,7 +22,7 @@ struct SamplerOptions {
   /// Only the fewest largest whose probabilities sum to top_p (Holtzman et al. 2020, The Curious
   /// Case of Neural Text Degeneration, arXiv 1904.09751), but at least one.
   double top_p = 1;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< equal seeds draw equal tokens
 };
 
 /// Draws ids with the probabilities softmax(logits / temperature), restricted to the top_k largest

@@ -9,12 +9,13 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+/// Options of sigmoid_routing.
 struct SigmoidRouting {
-  Index experts = 1;  ///< of which `choice` says how many a token chooses
-  Choice choice;
+  Index experts = 1;        ///< of which `choice` says how many a token chooses
+  Choice choice;            ///< how many experts a token chooses, and how
   bool renormalise = true;  ///< weights with sum 1
   double factor = 1;        ///< of the weights
-  std::string bias = "e_score_correction_bias";
+  std::string bias = "e_score_correction_bias";  ///< the name of the bias
 };
 
 /// The routing weights, from the maps gate.weight and gate.`bias`.

@@ -23,9 +23,11 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// threads may share it.
 class Tokenizer {
  public:
+  /// From a file, of at most 64 MiB.
   static Tokenizer read(const std::filesystem::path& file) {
     return parse(text_of_file(file, 64 << 20), file.string());
   }
+  /// From the text of a file. `where` is what errors begin with.
   static Tokenizer parse(const std::string& text, const std::string& where = "tokenizer.json") {
     return Tokenizer(parse_strictly(text, where), where);
   }
@@ -56,12 +58,14 @@ class Tokenizer {
     return valid_utf8(std::move(bytes));
   }
 
+  /// The id of a token, or nothing. Tokens of the model are in letters for bytes.
   std::optional<int> id_of(std::string_view token) const {
     const auto found = added_ids_.find(std::string(token));
     return found != added_ids_.end() ? found->second : pairs_.id_of(std::string(token));
   }
   /// One more than the largest id.
   std::size_t size() const { return tokens_.size(); }
+  /// Whether the id is that of a special token.
   bool is_special(int id) const {
     return has(id) && tokens_[static_cast<std::size_t>(id)].is_special;
   }

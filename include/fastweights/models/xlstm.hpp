@@ -61,6 +61,7 @@ std::array<Value<S>, N> xlstm_maps(const Value<S>& x, const Config& c, const std
   return maps;
 }
 
+/// The mlstm of the equations.
 template <class S> Value<S> mlstm_layer(const Value<S>& x, const Config& c) {
   const Index heads = c.size("num_heads", 8);
   const Index keys = xlstm_rows(c, "qk_dim_factor", 0.5, x.rows(), heads), d_k = keys / heads;
@@ -80,6 +81,7 @@ template <class S> Value<S> mlstm_layer(const Value<S>& x, const Config& c) {
   return linear(sigmoid(o) * layer_norm(h, "multihead_norm", norm), "out_proj", x.rows(), bias);
 }
 
+/// The gated feed-forward layer of the equations.
 template <class S> Value<S> xlstm_feed_forward(const Value<S>& x, const Config& c) {
   const Index hidden = xlstm_hidden(c, x.rows());
   const bool bias = c.flag("use_bias");

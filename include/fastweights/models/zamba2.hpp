@@ -18,7 +18,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// A layer's use of a block: the `index`-th of the layers with one, out of `uses`.
 struct Zamba2Use {
-  Index index = 0, uses = 1;
+  Index index = 0, uses = 1;  ///< the number of this use, and of all uses
 };
 
 /// The mixer. Its convolution has a bias and its norm an ε of 1e-5, whatever config.json says.
@@ -73,6 +73,7 @@ Value<S> zamba2_attention(const Value<S>& x, const Config& c, const ModelOptions
   return linear(y, "o_proj", x.rows() / 2);
 }
 
+/// The gated feed-forward layer of a block, with the adapters of this use.
 template <class S>
 Value<S> zamba2_feed_forward(const Value<S>& x, const Config& c, const Zamba2Use& use) {
   const Index hidden = c.size("intermediate_size", 4 * x.rows());

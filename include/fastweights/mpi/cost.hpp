@@ -28,6 +28,7 @@ struct Machine {
 
 /// A scan: H heads of `tokens` tokens on each of P ranks.
 struct Work {
+  /// H, P and T.
   double heads, ranks, tokens;
   double token_flops;  ///< of a head
   double token_bytes;  ///< inputs, queries and outputs of a head

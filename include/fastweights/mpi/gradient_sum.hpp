@@ -25,16 +25,20 @@ enum class Order {
 /// while the program is in one of its functions: every add() gives it a moment.
 class GradientSum {
  public:
-  static constexpr Index default_least = Index(1) << 20;
+  static constexpr Index default_least = Index(1) << 20;  ///< 2^20 bytes
 
+  /// Sums over the ranks of `comm`, in messages of `least` bytes or more.
   explicit GradientSum(MPI_Comm comm, Order order = Order::ranks, Index least = default_least)
       : ranks_(comm), order_(order), least_(least) {}
+  /// Abandons sums that finish() did not wait for.
   ~GradientSum() {
     if (begun_ > 0) detail::abandon(buckets_);
   }
+  /// It has messages under way, so it is not copied.
   GradientSum(const GradientSum&) = delete;
   GradientSum& operator=(const GradientSum&) = delete;
 
+  /// The communicator of the ranks.
   MPI_Comm comm() const { return ranks_.comm(); }
   /// Numbers added since finish().
   Index count() const { return count_; }
@@ -47,6 +51,7 @@ class GradientSum {
     });
     for (std::size_t i = 0; i < begun_; ++i) detail::ended(buckets_[i].requests, false);
   }
+  /// The same for any record.
   template <Record R> void add(R& record) { add(fw::detail::object(record)); }
   /// add() as a function, for the backward pass of a model.
   auto adder() {

@@ -87,20 +87,28 @@ class KeptError {
 /// The processes of a communicator, in order.
 class Ranks {
  public:
+  /// The ranks of a communicator, which must outlive this.
   explicit Ranks(MPI_Comm comm) : comm_(comm) {
     detail::check(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank");
     detail::check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
   }
 
+  /// The communicator.
   MPI_Comm comm() const { return comm_; }
+  /// This rank, 0 … size − 1.
   int rank() const { return rank_; }
+  /// The number of ranks.
   int size() const { return size_; }
+  /// Whether this is rank 0.
   bool is_first() const { return rank_ == 0; }
+  /// Whether this is the last rank.
   bool is_last() const { return rank_ + 1 == size_; }
   /// MPI_PROC_NULL where there is none.
   int before() const { return is_first() ? MPI_PROC_NULL : rank_ - 1; }
+  /// MPI_PROC_NULL where there is none.
   int after() const { return is_last() ? MPI_PROC_NULL : rank_ + 1; }
 
+  /// Sends bytes to rank `to`. Returns when they may be changed.
   void send(const std::byte* from, Index bytes, int to) const {
     detail::for_each_piece(bytes, [&](Index first, int count) {
       detail::check(MPI_Send(from + first, count, MPI_BYTE, to, tag, comm_), "MPI_Send");
@@ -116,6 +124,7 @@ class Ranks {
     });
     return requests;
   }
+  /// Begins to receive what rank `from` sends. The bytes must stay until detail::ended(requests).
   std::vector<MPI_Request> begin_to_receive(std::byte* into, Index bytes, int from) const {
     std::vector<MPI_Request> requests;
     detail::for_each_piece(bytes, [&](Index first, int count) {
@@ -125,12 +134,14 @@ class Ranks {
     });
     return requests;
   }
+  /// Receives what rank `from` sends.
   void receive(std::byte* into, Index bytes, int from) const {
     detail::for_each_piece(bytes, [&](Index first, int count) {
       detail::check(MPI_Recv(into + first, count, MPI_BYTE, from, tag, comm_, MPI_STATUS_IGNORE),
                     "MPI_Recv");
     });
   }
+  /// Sends the bytes of rank `root` to all others.
   void broadcast(std::byte* data, Index bytes, int root) const {
     detail::for_each_piece(bytes, [&](Index first, int count) {
       detail::check(MPI_Bcast(data + first, count, MPI_BYTE, root, comm_), "MPI_Bcast");
@@ -139,8 +150,8 @@ class Ranks {
 
   /// A number that must be the same on all ranks.
   struct Common {
-    std::string_view what;
-    long long value;
+    std::string_view what;  ///< its name in errors
+    long long value;        ///< this rank's
   };
   /// Calls check() on every rank, and throws on every rank if one of them throws, or if one of the
   /// numbers is not the same on all of them. All ranks call this together.

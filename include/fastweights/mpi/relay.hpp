@@ -35,6 +35,7 @@ class Relay final : public fw::Relay {
   /// parts of a rank use one relay, in infer passes.
   Relay(MPI_Comm comm, int from, int to)
       : ranks_(comm), from_(from), to_(to), waits_(false), outbox_(ranks_) {}
+  /// Ranks pair its messages in order, so it is not copied.
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 

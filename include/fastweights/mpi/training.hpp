@@ -51,6 +51,7 @@ inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root 
   detail::for_each_block(record,
                          [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
 }
+/// The same for any record.
 template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {
   broadcast(fw::detail::object(record), comm, root);
 }

@@ -19,9 +19,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
+/// Puts a network together. See the file's description for an example.
 template <class S> class Builder {
  public:
+  /// A network without operations.
   Builder() = default;
+  /// Values point to it, so it is not copied.
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
@@ -112,7 +115,9 @@ template <class S> class Builder {
       index_of_[with + '.' + known->first.substr(from.size())] = known->second;
   }
 
+  /// Puts `scope` in front of all names until leave().
   void enter(const std::string& scope) { scopes_.push_back(scope); }
+  /// Ends the last scope that was entered.
   void leave() { scopes_.pop_back(); }
 
   /// Notes that the current scope, or `as`, maps `in` to `out`.
@@ -171,10 +176,13 @@ template <class S> class Builder {
 /// Puts a name in front of others for its lifetime, also if building throws.
 template <class S> class ModuleScope {
  public:
+  /// Enters the scope `name`.
   ModuleScope(Builder<S>& builder, const std::string& name) : builder_(builder) {
     builder_.enter(name);
   }
+  /// Leaves it.
   ~ModuleScope() { builder_.leave(); }
+  /// The scope ends once, so it is not copied.
   ModuleScope(const ModuleScope&) = delete;
   ModuleScope& operator=(const ModuleScope&) = delete;
 

@@ -13,7 +13,11 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// How a compact matrix keeps its entries: as they are, as bfloat16, or as 8-bit integers with one
 /// scale per row (the largest entry of a row is ±127).
-enum class Storage { same, bfloat16, int8 };
+enum class Storage {
+  same,      ///< as they are
+  bfloat16,  ///< rounded to 8 significant bits
+  int8       ///< −127 to 127, times a scale per row
+};
 
 /// A matrix for products with few columns, whose time is that of reading the matrix. Rows are kept
 /// in panels, column by column, so a product reads memory in order and sums in registers. The
@@ -27,8 +31,11 @@ template <class S> class CompactMatrix {
     if (storage == Storage::int8) fill<std::int8_t>(m);
   }
 
+  /// The number of rows.
   Index rows() const { return rows_; }
+  /// The number of columns.
   Index cols() const { return cols_; }
+  /// The size in memory.
   Index bytes() const {
     return std::visit([](const auto& e) { return Index(e.size() * sizeof(e[0])); }, entries_) +
            Index(scales_.size()) * Index(sizeof(S));

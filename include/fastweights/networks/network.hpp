@@ -7,16 +7,16 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// A part of a network with a name of its own, and the values that go in and come out.
 struct Module {
-  std::string path;
-  Slice in, out;
+  std::string path;  ///< as in its names: model.layers.3.mlp
+  Slice in, out;     ///< its input and output, as rows of a buffer
 };
 
 /// What a builder made: what a train pass runs, whose values stay, and what an infer pass runs.
 template <class S> struct Program {
-  Plan<S> train, infer;
-  std::vector<Module> modules;
-  bool takes_symbols = false;
-  Index symbols = 0;  ///< that the ids name, if it takes symbols
+  Plan<S> train, infer;         ///< the operations of a train pass and of an infer pass
+  std::vector<Module> modules;  ///< in the order in which they ended
+  bool takes_symbols = false;   ///< whether the input are symbols, not vectors
+  Index symbols = 0;            ///< that the ids name, if it takes symbols
 };
 
 /// A layer or model that is put together at run time from operations, as the sizes and options of
@@ -39,8 +39,8 @@ template <class S> struct Network {
   using State = networks::State;
   static constexpr std::string_view name = "Network";
 
-  std::vector<Weight<S>> weights;
-  std::shared_ptr<const Program<S>> program;
+  std::vector<Weight<S>> weights;             ///< under their published names
+  std::shared_ptr<const Program<S>> program;  ///< shared by all copies
   static constexpr auto names = fw::names("weights", "program");
 
   struct Trace {
@@ -53,9 +53,12 @@ template <class S> struct Network {
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
+  /// Rows of x.
   Index inputs() const { return program->train.in.rows; }
+  /// Rows of y.
   Index outputs() const { return program->train.out.rows; }
 
+  /// The state before the first token of `sequences` sequences.
   State initial_state(Index sequences = 1) const {
     fw::detail::check_size<Dynamic>(name, "sequences", sequences);
     if (sequences > max_sequences)
@@ -96,6 +99,7 @@ template <class S> struct Network {
       if (fits[i]) weights[i].compress(storage);
   }
 
+  /// Overwrites y with the outputs for all columns of x, and advances the state.
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
     check(!program->takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
@@ -103,6 +107,7 @@ template <class S> struct Network {
     Forward<S>::template view<S>(trace.values, plan(pass).in) = x;
     run(state, y, trace, pass);
   }
+  /// The same for symbols.
   void forward(State& state, Symbols ids, Output<S> y, Trace& trace,
                Pass pass = Pass::infer) const {
     check(program->takes_symbols, "the symbols", "vectors");
@@ -152,6 +157,7 @@ template <class S> struct Network {
     backward(trace, dy, grad, ready);
     dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
   }
+  /// The same without the gradient of x, for symbols.
   void backward(Trace& trace, Input<S> dy, Network& grad, const GradientReady& ready = {}) const {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
@@ -182,7 +188,7 @@ template <class S> struct Network {
         Forward<S>::template view<const S>(trace.values, module.out));
   }
 
-  // As a record whose members are known at run time: see core/leaves.hpp.
+  /// As a record whose members are known at run time: see core/leaves.hpp.
   std::size_t part_count() const { return weights.size(); }
   fw::detail::Object part(std::size_t i) {
     if (weights[i].compact)

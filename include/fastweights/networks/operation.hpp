@@ -16,6 +16,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// What the trace of an operation is derived from.
 struct OperationTrace {
+  /// Traces are deleted through this base.
   virtual ~OperationTrace() = default;
 };
 
@@ -23,33 +24,37 @@ template <class S> struct Operation;
 
 /// An operation with the places of its inputs, output and parameters in the network.
 template <class S> struct Node {
-  std::shared_ptr<const Operation<S>> operation;
-  std::vector<Slice> in;
-  Slice out;
-  std::vector<std::size_t> weights;
-  std::string path;  ///< names its state, and the place in errors
-  bool has_state = false;
+  std::shared_ptr<const Operation<S>> operation;  ///< what it computes
+  std::vector<Slice> in;                          ///< the inputs
+  Slice out;                                      ///< the output
+  std::vector<std::size_t> weights;               ///< the indices of its parameters
+  std::string path;                               ///< names its state, and the place in errors
+  bool has_state = false;                         ///< whether it keeps something between passes
 };
 
 /// The forward pass of one operation.
 template <class S> struct Forward {
-  const Node<S>& node;
-  const std::vector<Weight<S>>& weights;
-  std::vector<Matrix<S>>& values;
-  StatePart* state;
-  OperationTrace* trace;
-  Symbols ids;      ///< of the tokens, if the network's input are symbols
-  Index sequences;  ///< B concatenated sequences of equal length
-  Index position;   ///< tokens of every sequence before this pass
-  bool train;
+  const Node<S>& node;                    ///< the operation and its places
+  const std::vector<Weight<S>>& weights;  ///< of the network
+  std::vector<Matrix<S>>& values;         ///< the buffers
+  StatePart* state;                       ///< the operation's own; null if it has none
+  OperationTrace* trace;                  ///< the operation's own; null if it has none
+  Symbols ids;                            ///< of the tokens, if the network's input are symbols
+  Index sequences;                        ///< B concatenated sequences of equal length
+  Index position;                         ///< tokens of every sequence before this pass
+  bool train;                             ///< whether backward follows
 
+  /// The i-th input.
   Input<S> in(std::size_t i = 0) const { return view<const S>(values, node.in[i]); }
+  /// The output, to be overwritten.
   Output<S> out() const { return view<S>(values, node.out); }
+  /// The i-th weight.
   const Matrix<S>& weight(std::size_t i = 0) const { return weights[node.weights[i]].value; }
   /// The i-th weight in compact form, or null.
   const CompactMatrix<S>* compact_weight(std::size_t i = 0) const {
     return weights[node.weights[i]].compact.get();
   }
+  /// Tokens of one sequence.
   Index steps() const { return out().cols() / sequences; }
 
   /// The operation's own state and trace.
@@ -59,8 +64,10 @@ template <class S> struct Forward {
       fw::detail::throw_invalid({node.path, ": the state is that of another network"});
     return *static_cast<T*>(own.address);
   }
+  /// What make_trace gave.
   template <class T> T& own_trace() const { return static_cast<T&>(*trace); }
 
+  /// The rows of a buffer that a slice names.
   template <class T>
   static SequenceView<T, Dynamic> view(std::vector<Matrix<S>>& buffers, const Slice& slice) {
     Matrix<S>& buffer = buffers[slice.buffer];
@@ -70,25 +77,32 @@ template <class S> struct Forward {
 
 /// The backward pass of one operation: adds to the gradients of its inputs and parameters.
 template <class S> struct Backward : Forward<S> {
-  std::vector<Matrix<S>>& gradients;
-  std::vector<Weight<S>>& weight_gradients;
+  std::vector<Matrix<S>>& gradients;         ///< of the values, in the order of the buffers
+  std::vector<Weight<S>>& weight_gradients;  ///< of the network
 
+  /// The gradient of the output.
   Input<S> dout() const { return this->template view<const S>(gradients, this->node.out); }
+  /// The gradient of the i-th input, to be added to.
   Output<S> din(std::size_t i = 0) const {
     return this->template view<S>(gradients, this->node.in[i]);
   }
+  /// The gradient of the i-th weight, to be added to.
   Matrix<S>& dweight(std::size_t i = 0) const {
     return weight_gradients[this->node.weights[i]].value;
   }
 };
 
+/// What computes one value of a network. Derive your own from it.
 template <class S> struct Operation {
   static constexpr bool is_constant = false;      ///< whether its value is the same for all tokens
   static constexpr bool sees_position = false;    ///< so that it needs tokens, not a constant
   static constexpr bool takes_constants = false;  ///< among inputs that are not
 
+  /// Operations are deleted through this base.
   virtual ~Operation() = default;
+  /// Overwrites the output for all tokens of the pass, and advances the state.
   virtual void forward(const Forward<S>& run) const = 0;
+  /// Adds to the gradients of the inputs and weights.
   virtual void backward(const Backward<S>& run) const = 0;
   /// Whether forward also takes its weights in compact form.
   virtual bool takes_compact_weights() const { return false; }

@@ -7,10 +7,10 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// Operations in the order of their execution, and the buffers that they compute.
 template <class S> struct Plan {
-  std::vector<Node<S>> nodes;
-  std::vector<Index> buffer_rows;
-  std::vector<bool> is_constant;  ///< buffers of one column
-  Slice in, out;
+  std::vector<Node<S>> nodes;      ///< in the order of their execution
+  std::vector<Index> buffer_rows;  ///< of every buffer
+  std::vector<bool> is_constant;   ///< buffers of one column
+  Slice in, out;                   ///< the network's input and output
 
   /// The first of the last operations that see every token by itself.
   std::size_t tail() const {

@@ -10,9 +10,9 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 /// Rows of a buffer. A buffer has one column per token, or a single column if it is constant: a
 /// parameter, or what is computed from parameters alone.
 struct Slice {
-  std::size_t buffer = 0;
-  Index first = 0;
-  Index rows = 0;
+  std::size_t buffer = 0;  ///< its index
+  Index first = 0;         ///< the first row
+  Index rows = 0;          ///< the number of rows
 };
 
 template <class S> class Builder;
@@ -20,9 +20,10 @@ template <class S> class Builder;
 /// A quantity of a network that is being built: rows × tokens. Functions and operators of values
 /// add operations to the network. A value is valid as long as its builder.
 template <class S> struct Value {
-  Builder<S>* builder = nullptr;
-  Slice slice;
+  Builder<S>* builder = nullptr;  ///< of the network that it belongs to
+  Slice slice;                    ///< where it is
 
+  /// The number of rows.
   Index rows() const { return slice.rows; }
 
   /// `count` rows from row `first` on, without a copy.

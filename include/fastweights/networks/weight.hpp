@@ -14,9 +14,11 @@ template <class S> using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
 
 /// How the entries of a weight are drawn by Network::initialise.
 using Draw = std::function<double(double uniform, double normal)>;
+/// Always this value.
 inline Draw constant_draw(double value) {
   return [value](double, double) { return value; };
 }
+/// Uniform in ±bound.
 inline Draw uniform_draw(double bound) {
   return [bound](double uniform, double) { return bound * (2 * uniform - 1); };
 }
@@ -25,14 +27,16 @@ inline Draw uniform_draw(double bound) {
 /// not count; the matrix has the last axis as columns and the others as rows. It is empty until the
 /// weights are drawn or loaded, and again if `compact` takes its place.
 template <class S> struct Weight {
-  Matrix<S> value;
+  Matrix<S> value;  ///< the entries; empty if there are none yet, or they are compact
   std::string name;
-  std::vector<Index> axes;
-  Draw draw;
-  std::shared_ptr<const CompactMatrix<S>> compact;
+  std::vector<Index> axes;                          ///< the lengths of the axes in a file
+  Draw draw;                                        ///< how `initialise` draws it
+  std::shared_ptr<const CompactMatrix<S>> compact;  ///< the entries in compact form, or null
   static constexpr auto names = fw::names("value", "name", "axes", "draw", "compact");
 
+  /// The columns of the matrix.
   Index cols() const { return axes.size() == 1 ? 1 : axes.back(); }
+  /// The rows of the matrix.
   Index rows() const {
     Index rows = 1;
     for (std::size_t i = 0; i + (axes.size() > 1) < axes.size(); ++i) rows *= axes[i];
@@ -50,6 +54,7 @@ template <class S> struct Weight {
       value.middleRows(i, count) = m.middleRows(i, count);
     }
   }
+  /// Replaces the matrix by a compact one, if there is a matrix.
   void compress(Storage storage) {
     if (value.size() > 0) set(value, storage);
   }

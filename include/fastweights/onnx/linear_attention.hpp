@@ -37,9 +37,10 @@ namespace onnx {
 /// The attributes; a scale of 0 means 1/√d_k. There is no `chunk_size`: it is a hint, and changes
 /// no output.
 struct LinearAttention {
+  /// The heads of the queries; those of keys and values.
   Index q_num_heads = 1, kv_num_heads = 1;
-  double scale = 0;
-  std::string_view update_rule = "gated_delta";
+  double scale = 0;                              ///< the factor of the outputs; 0: 1/√d_k
+  std::string_view update_rule = "gated_delta";  ///< linear, gated, delta or gated_delta
 };
 
 /// The inputs and outputs. H_q is a multiple of H_kv: heads h H_q/H_kv … of the queries read the

@@ -16,8 +16,8 @@ using Eigen::Index;
 
 /// A dense row-major tensor. It is absent if `data` is null.
 template <class S, std::size_t rank> struct Tensor {
-  S* data = nullptr;
-  std::array<Index, rank> shape = {};
+  S* data = nullptr;                   ///< the first element; null: the tensor is absent
+  std::array<Index, rank> shape = {};  ///< rows of every axis; the last axis is contiguous
 };
 
 }  // namespace fw::onnx

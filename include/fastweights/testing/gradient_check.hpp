@@ -18,8 +18,8 @@ namespace fw::inline FASTWEIGHTS_ABI::testing {
 /// gradient that is 0 up to rounding has no relative error, so max|b| counts as at least a
 /// millionth of the largest gradient of all arrays.
 struct GradientError {
-  double worst = 0;
-  std::string where;
+  double worst = 0;   ///< the largest relative error
+  std::string where;  ///< the array that has it
 };
 
 namespace detail {

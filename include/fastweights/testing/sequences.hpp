@@ -14,9 +14,9 @@ namespace fw::inline FASTWEIGHTS_ABI::testing {
 
 /// The inputs and queries of a memory over `steps` steps, and arrays for its outputs.
 template <Memory M> struct Sequences {
-  OwnedWrites<M> inputs;
-  OwnedReads<M> queries;
-  OwnedOuts<M> outputs;  ///< NaN until a scan writes them
+  OwnedWrites<M> inputs;  ///< what is written
+  OwnedReads<M> queries;  ///< what is read with
+  OwnedOuts<M> outputs;   ///< NaN until a scan writes them
   static constexpr auto names = fw::names("inputs", "queries", "outputs");
 };
 

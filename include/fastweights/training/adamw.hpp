@@ -142,10 +142,10 @@ template <Record Model> double gradient_norm(const Model& grad) {
 /// Loshchilov, Hutter 2017, arXiv 1711.05101, algorithm 2 with λ scaled by the learning rate, as
 /// PyTorch does; clipping: Pascanu, Mikolov, Bengio 2012, arXiv 1211.5063, algorithm 1.
 template <Record Model> struct AdamW {
-  Model first;   ///< m, the first moment
-  Model second;  ///< v, the second moment
-  long long steps = 0;
-  AdamWOptions options;
+  Model first;           ///< m, the first moment
+  Model second;          ///< v, the second moment
+  long long steps = 0;   ///< steps so far, the t of the equation
+  AdamWOptions options;  ///< β₁, β₂, ε, λ and the clipping
   static constexpr auto names = fw::names("first", "second", "steps", "options");
 
   /// Throws std::invalid_argument if an option is out of its range.

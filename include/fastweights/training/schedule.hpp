@@ -34,11 +34,12 @@ inline double warmup_factor(long long step, long long warmup) {
 /// Half a cosine from peak to floor. Loshchilov, Hutter 2016, arXiv 1608.03983, eq. 5, without
 /// restarts.
 struct WarmupCosine {
-  double peak = 1e-3;
-  long long warmup = 0;
-  long long total = 1;
-  double floor = 0;
+  double peak = 1e-3;    ///< the largest rate
+  long long warmup = 0;  ///< steps from 0 to the peak
+  long long total = 1;   ///< steps to the end
+  double floor = 0;      ///< the last rate
 
+  /// The rate of a step, counted from 0.
   double operator()(long long step) const {
     if (step < warmup) return peak * detail::warmup_factor(step, warmup);
     const double angle = std::numbers::pi * detail::progress(step, warmup, total);
@@ -48,11 +49,12 @@ struct WarmupCosine {
 
 /// A straight line from peak to floor.
 struct WarmupLinear {
-  double peak = 1e-3;
-  long long warmup = 0;
-  long long total = 1;
-  double floor = 0;
+  double peak = 1e-3;    ///< the largest rate
+  long long warmup = 0;  ///< steps from 0 to the peak
+  long long total = 1;   ///< steps to the end
+  double floor = 0;      ///< the last rate
 
+  /// The rate of a step, counted from 0.
   double operator()(long long step) const {
     if (step < warmup) return peak * detail::warmup_factor(step, warmup);
     return peak + (floor - peak) * detail::progress(step, warmup, total);

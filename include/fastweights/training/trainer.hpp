@@ -10,10 +10,11 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// The options of a Trainer.
 struct TrainerOptions {
-  AdamWOptions optimiser = {};
-  Index shards = 4;      ///< parts of a batch, each with a gradient of its own
-  bool parallel = true;  ///< shards in parallel, see for_each_head
+  AdamWOptions optimiser = {};  ///< of AdamW
+  Index shards = 4;             ///< parts of a batch, each with a gradient of its own
+  bool parallel = true;         ///< shards in parallel, see for_each_head
 };
 
 /// What a step of training did.
@@ -21,8 +22,8 @@ struct TrainingStep {
   long long step;        ///< counted from 1
   double loss;           ///< the sum of what the shards returned
   double gradient_norm;  ///< before clipping
-  double learning_rate;
-  double seconds;
+  double learning_rate;  ///< the rate of the step
+  double seconds;        ///< the time of the step
 };
 
 /// Trains a model on batches, in threads. A batch is cut into shards; each runs some sequences
@@ -53,8 +54,11 @@ template <Record Model> class Trainer {
     losses_.resize(gradients_.size());
   }
 
+  /// The model that is trained.
   Model& model() { return model_; }
+  /// The optimiser, for example to save it.
   AdamW<Model>& optimiser() { return optimiser_; }
+  /// The number of parts of a batch.
   Index shards() const { return static_cast<Index>(gradients_.size()); }
 
   /// Calls job(shard, its gradient) for every shard, perhaps at the same time. The job adds to the
@@ -77,6 +81,7 @@ template <Record Model> class Trainer {
     }
     return gradients_[0];
   }
+  /// Sets the gradients of all shards to zero.
   void clear_gradient() {
     for (Model& gradient : gradients_) set_zero_parameters(gradient);
   }

@@ -25,26 +25,27 @@ enum class Join {
 ///
 /// The KL of the long-term layer is a mean over all queries of a pass. Gradients reach the tokens
 /// of the sequence through both memories; the long-term memory decides how far back they go through
-/// its writes. Tokens before the sequence are constants. Shapes: x, y d×T. Throws
-/// std::invalid_argument when a size does not fit. Martins, Marinho, Martins 2022, arXiv
-/// 2109.00301, eq. 12 (sum).
+/// its writes. Tokens before the sequence are constants. Shapes: x, y d×T. Cost per token: that of
+/// both layers, and 2 d² flops for W_Q. Throws std::invalid_argument when a size does not fit.
+/// Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 12 (sum).
 template <Layer Short, class Long> struct JoinedAttention {
   using Scalar = typename Short::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "JoinedAttention";
 
-  Short short_term;
+  Short short_term;  ///< attends to the last `window` tokens
+  /// W_Q.
   Linear<Scalar> query;
-  Long long_term;
+  Long long_term;                         ///< what reads the tokens that have left the window
   Eigen::Matrix<Scalar, Dynamic, 1> mix;  ///< α = sigmoid(mix[0]); empty for Join::sum
-  Index window;
-  Index chunk;
+  Index window;                           ///< tokens of the short-term memory
+  Index chunk;                            ///< tokens per write to the long-term memory
   static constexpr auto names =
       fw::names("short_term", "query", "long_term", "mix", "window", "chunk");
 
   struct State {
-    typename Short::State short_term;
-    typename Long::State long_term;
+    typename Short::State short_term;  ///< that of the short-term memory
+    typename Long::State long_term;    ///< that of the long-term memory
     Matrix recent;     ///< the last window + chunk tokens, token p in column p mod (window + chunk)
     Index tokens = 0;  ///< tokens so far
     Index written = 0;  ///< tokens written to the long-term memory
@@ -56,11 +57,12 @@ template <Layer Short, class Long> struct JoinedAttention {
   /// Tokens first … first + count − 1 of a sequence, which read the same state of the long-term
   /// memory. A segment may start with the write of a chunk.
   struct Segment {
+    /// Its tokens in the sequence.
     Index first = 0, count = 0;
-    bool writes = false;
-    Index chunk_first = 0;  ///< the chunk's first token; negative before the sequence's start
-    Matrix chunk, draws;
-    typename Long::Trace trace;
+    bool writes = false;         ///< whether a chunk is written before its tokens
+    Index chunk_first = 0;       ///< the chunk's first token; negative before the sequence's start
+    Matrix chunk, draws;         ///< the chunk that is written, and its random numbers
+    typename Long::Trace trace;  ///< of the long-term layer
   };
   struct Trace {
     typename Short::Trace short_term;
@@ -73,6 +75,8 @@ template <Layer Short, class Long> struct JoinedAttention {
     Index trained = 0;
   };
 
+  /// A short-term layer with a window of `short_window` tokens and a long-term layer that takes
+  /// chunks of `chunk_length`. Throws std::invalid_argument when a size does not fit.
   JoinedAttention(Short s, Long l, Index short_window, Index chunk_length, Join join = Join::sum)
       : short_term(std::move(s)),
         query(short_term.inputs(), l.inputs()),

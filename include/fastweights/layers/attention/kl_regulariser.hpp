@@ -15,9 +15,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// 2109.00301, eq. 13–14.
 struct KlRegulariser {
   double weight = 0;
-  double sigma0 = 0.05;
-  bool mean = false;
-  double mu0 = 0.5;
+  double sigma0 = 0.05;  ///< σ₀, the standard deviation that the density is drawn to
+  bool mean = false;     ///< whether its mean is drawn to μ₀ too
+  double mu0 = 0.5;      ///< μ₀
 
   /// The mean of KL over the components of one density.
   template <class Mixture> double divergence([[maybe_unused]] const Mixture& mixture) const {

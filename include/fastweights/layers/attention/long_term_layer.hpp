@@ -12,9 +12,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Sizes of a long-term layer.
 struct LongTermOptions {
-  Index heads = 1;    ///< must divide the memory's d
-  Index outputs = 0;  ///< 0: the memory's d
-  KlRegulariser kl = {};
+  Index heads = 1;        ///< must divide the memory's d
+  Index outputs = 0;      ///< 0: the memory's d
+  KlRegulariser kl = {};  ///< of the densities of all queries
 };
 
 /// Attention to a long-term memory of signals. A host layer combines it with a short-term memory:
@@ -36,15 +36,17 @@ struct LongTermOptions {
 template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer {
   using Scalar = typename M::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
+  /// The density of the memory.
   using Density = std::remove_cvref_t<decltype(std::declval<const M&>().density())>;
   static constexpr std::string_view name = "LongTermLayer";
 
-  Gate gate;
+  Gate gate;  ///< what a chunk goes through before it is written
+  /// W_K, W_V and W_out.
   Linear<Scalar> key, value, output;
-  Density density;
+  Density density;  ///< the density of a query, with its parameters
   M memory;
   Index heads;
-  KlRegulariser kl;
+  KlRegulariser kl;  ///< weight and parameters of the KL
   static constexpr auto names =
       fw::names("gate", "key", "value", "output", "density", "memory", "heads", "kl");
 

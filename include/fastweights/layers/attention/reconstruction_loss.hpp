@@ -8,7 +8,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Buffers of attention_reconstruction. Reusing them with the same sizes allocates nothing.
 template <class Gate> struct ReconstructionTrace {
   using Matrix = Eigen::Matrix<typename Gate::Scalar, Dynamic, Dynamic>;
-  typename Gate::Trace gate;
+  typename Gate::Trace gate;  ///< of the gate
+  /// Buffers of the loss and of its gradient.
   Matrix compressed, keys, values, exact, output, dkeys, dvalues, dcompressed, dx, dqueries;
 };
 

@@ -10,6 +10,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// The options of a RelativeAttention.
 struct RelativeAttentionOptions {
   Index d_model;
   Index heads = 1;
@@ -40,10 +41,14 @@ template <class S> struct RelativeAttention {
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
   static constexpr std::string_view name = "RelativeAttention";
 
+  /// W_q.
   Linear<S> query;
+  /// W_k.
   Linear<S> key;
+  /// W_v.
   Linear<S> value;
   Linear<S> position;  ///< W_r
+  /// W_o.
   Linear<S> output;
   Vector content_bias;   ///< u
   Vector position_bias;  ///< w
@@ -54,7 +59,7 @@ template <class S> struct RelativeAttention {
 
   /// A ring buffer: token p of the stream is in column p mod window.
   struct State {
-    Matrix recent;
+    Matrix recent;     ///< d_model×window
     Index length = 0;  ///< tokens so far
     static constexpr auto names = fw::names("recent", "length");
   };
@@ -75,6 +80,7 @@ template <class S> struct RelativeAttention {
 
   Index inputs() const { return query.inputs(); }
   Index outputs() const { return output.outputs(); }
+  /// The number of tokens that a token attends to, itself included.
   Index window() const { return distances.columns.cols(); }
   State initial_state() const { return {Matrix::Zero(inputs(), window()), 0}; }
   void check_state(const State& state) const {
@@ -84,6 +90,7 @@ template <class S> struct RelativeAttention {
       detail::throw_mismatch(name, "state", state.recent.cols(), "columns", window(), "the layer");
     detail::check_count(name, {"length", state.length});
   }
+  /// Tokens so far.
   Index tokens(const State& state) const { return state.length; }
 
   /// Initialises each projection; u and w start from 0.

@@ -21,10 +21,12 @@ template <KeepsSlowWeights M> struct SlowWeightsOf<M> { using type = decltype(St
 /// No normalisation of the heads' outputs.
 struct NoNorm {
   using Trace = Nothing;
+  /// Takes the rows of a head, as the norms do.
   explicit NoNorm(Index) {}
   static constexpr auto names = fw::names();
 };
 
+/// The options of a FastWeightLayer.
 struct FastWeightOptions {
   Index d_model;
   Index heads = 1;
@@ -53,9 +55,12 @@ struct FastWeightOptions {
 template <Memory M, FeatureMap KeyMap = IdentityMap, class OutputNorm = NoNorm>
 struct FastWeightLayer {
   using Scalar = typename M::Scalar;
-  using Signature = typename M::Signature;
+  using Signature = typename M::Signature;  ///< what the memory writes and reads
+  /// How x becomes what the heads write.
   using Writes = detail::HeadInputs<Scalar, Signature::template Write>;
+  /// How x becomes what the heads read with.
   using Reads = detail::HeadInputs<Scalar, Signature::template Read>;
+  /// Those of the memory, or an empty record.
   using SlowWeights = typename detail::SlowWeightsOf<M>::type;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "FastWeightLayer";
@@ -64,16 +69,19 @@ struct FastWeightLayer {
                 "SelfReferentialLayer learns the initial state");
   static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
 
+  /// W_k, W_v, W_β, …: one projection per member that is written.
   typename Writes::Projections write;
+  /// W_q, …: one projection per member that is read with.
   typename Reads::Projections read;
   OutputNorm norm;
+  /// W_o, d_model×(rows of all heads).
   Linear<Scalar> output;
-  std::vector<SlowWeights> slow;
+  std::vector<SlowWeights> slow;  ///< those of every head, or empty
   M memory;
   KeyMap map;
   Index heads;
-  Index d_key;
-  double scale;
+  Index d_key;   ///< rows of a key before the feature map
+  double scale;  ///< the factor of the memory's outputs
   bool parallel;
   static constexpr auto names = fw::names("write", "read", "norm", "output", "slow", "memory",
                                           "map", "heads", "d_key", "scale", "parallel");

@@ -21,15 +21,16 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// A carrier with a linear projection for every member of a signature.
 template <class S> struct Projection {
-  template <int Rows, int Width> using array = Linear<S>;
-  using scalar = Linear<S>;
+  template <int Rows, int Width> using array = Linear<S>;  ///< makes the rows of all heads
+  using scalar = Linear<S>;                                ///< makes one number per head
 };
 
 /// A carrier with the activations of all heads, (heads·rows)×(width·T): head h has the rows h·rows
 /// to (h+1)·rows. Viewed as rows×(heads·width·T), the storage has one column per head and token.
 template <class S> struct Stacked {
-  template <int Rows, int Width> using array = Eigen::Matrix<S, Dynamic, Dynamic>;
-  using scalar = Eigen::Matrix<S, Dynamic, Dynamic>;
+  template <int Rows, int Width>
+  using array = Eigen::Matrix<S, Dynamic, Dynamic>;   ///< the rows of all heads
+  using scalar = Eigen::Matrix<S, Dynamic, Dynamic>;  ///< one row per head
 };
 
 namespace detail {

@@ -12,6 +12,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// The options of a SelfReferentialLayer.
 struct SelfReferentialOptions {
   Index d_model;
   Index heads = 1;
@@ -32,11 +33,12 @@ struct SelfReferentialOptions {
 /// that of its code.
 template <class S> struct SelfReferentialLayer {
   using Scalar = S;
-  using Memory = SelfReferentialMatrix<S>;
+  using Memory = SelfReferentialMatrix<S>;  ///< the memory of a head
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   static constexpr std::string_view name = "SelfReferentialLayer";
 
-  std::vector<StateOf<Memory>> initial;
+  std::vector<StateOf<Memory>> initial;  ///< the learned W_0 of every head
+  /// W_o.
   Linear<S> output;
   Memory memory;
   static constexpr auto names = fw::names("initial", "output", "memory");
@@ -69,6 +71,7 @@ template <class S> struct SelfReferentialLayer {
     detail::check_count(name, {"tokens", state.tokens});
     detail::check_heads(name, state.heads, static_cast<Index>(initial.size()), memory);
   }
+  /// Tokens so far.
   Index tokens(const State& state) const { return state.tokens; }
 
   /// Normal with deviation 1/√d_head and mean 0, or mean −1 in the rows of the write strengths.

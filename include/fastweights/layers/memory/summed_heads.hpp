@@ -9,6 +9,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// The options of a SummedHeads.
 struct SummedHeadsOptions {
   Index d_model;
   Index heads = 1;
@@ -37,9 +38,9 @@ struct SummedHeadsOptions {
 /// without the denominator.
 template <Memory M> struct SummedHeads {
   using Scalar = typename M::Scalar;
-  using Signature = typename M::Signature;
-  using Writes = typename FastWeightLayer<M>::Writes;
-  using Reads = typename FastWeightLayer<M>::Reads;
+  using Signature = typename M::Signature;             ///< what the memory writes and reads
+  using Writes = typename FastWeightLayer<M>::Writes;  ///< how x becomes what the heads write
+  using Reads = typename FastWeightLayer<M>::Reads;    ///< how x becomes what the heads read with
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "SummedHeads";
   static_assert(!learns_initial_state<M>(),
@@ -51,12 +52,13 @@ template <Memory M> struct SummedHeads {
   static_assert(member_count<ReadSequence<M>> > 0,
                 "SummedHeads: the memory takes no query; FastWeightLayer is for recurrent ones");
 
-  typename Writes::Projections write;
-  typename Reads::Projections read;
+  typename Writes::Projections write;  ///< one projection per member that is written
+  typename Reads::Projections read;    ///< one projection per member that is read with
+  /// W_o.
   Linear<Scalar> output;
   M memory;
   Index heads;
-  bool causal;
+  bool causal;  ///< whether a token reads only earlier tokens and itself
   bool parallel;
   static constexpr auto names =
       fw::names("write", "read", "output", "memory", "heads", "causal", "parallel");

@@ -10,11 +10,16 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-enum class TokenOrder { x_first, z_first };
+/// Which of the two tokens is first.
+enum class TokenOrder {
+  x_first,  ///< e1, which has x, is the first token
+  z_first   ///< e2, which has z, is the first token
+};
 
+/// The form of a Hypernetwork.
 struct HypernetworkForm {
-  bool causal = true;  ///< else both tokens read the writes of both
-  TokenOrder order = TokenOrder::x_first;
+  bool causal = true;                      ///< else both tokens read the writes of both
+  TokenOrder order = TokenOrder::x_first;  ///< which token is first
 };
 
 /// A linear transformer block that computes a hypernetwork exactly, up to rounding: z determines
@@ -54,6 +59,7 @@ template <class S> class Hypernetwork {
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
   static constexpr std::string_view name = "Hypernetwork";
 
+  /// The weight banks θ and the matrix a. Throws std::invalid_argument when sizes do not fit.
   Hypernetwork(std::vector<Matrix> theta, Matrix a, HypernetworkForm form = {})
       : theta_(std::move(theta)), a_(std::move(a)), form_(form) {
     check_sizes();
@@ -103,6 +109,7 @@ template <class S> class Hypernetwork {
     block.ffn.down.weight.bottomRows(outputs()) = a_;
     return block;
   }
+  /// The block with linear attention as its memory.
   template <class Activation> auto block() const {
     return block<Activation>(LinearAttention<S>({.key_size = 1, .value_size = hidden()}));
   }

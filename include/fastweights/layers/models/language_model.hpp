@@ -13,20 +13,21 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 /// Shapes: ids T, logits symbols×T, or BT for B concatenated sequences. forward on one token of
 /// each continues from the state, in constant memory if the states of the blocks have constant
-/// size. Throws std::invalid_argument when a size does not fit or a symbol is out of range.
+/// size. Cost per token: that of the blocks, and 2 d·symbols flops for the logits. Throws
+/// std::invalid_argument when a size does not fit or a symbol is out of range.
 template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   using Scalar = typename Block::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "LanguageModel";
 
-  Embedding<Scalar> embedding;
-  std::vector<Block> blocks;
+  Embedding<Scalar> embedding;  ///< symbol → x
+  std::vector<Block> blocks;    ///< in the order of their execution
   Norm norm;
-  Linear<Scalar> head;
+  Linear<Scalar> head;  ///< x → logits
   static constexpr auto names = fw::names("embedding", "blocks", "norm", "head");
 
   struct State {
-    std::vector<typename Block::State> blocks;
+    std::vector<typename Block::State> blocks;  ///< one per block
     typename Norm::State norm;
     static constexpr auto names = fw::names("blocks", "norm");
   };
@@ -46,6 +47,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
         norm(block.outputs()),
         head(block.outputs(), symbols) {}
 
+  /// The number of symbols, which are 0 … symbols − 1.
   Index symbols() const { return embedding.symbols(); }
   /// The state of `sequences` concatenated sequences.
   State initial_state(Index sequences = 1) const {

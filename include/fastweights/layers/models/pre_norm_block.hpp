@@ -9,25 +9,25 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///     h = x + mixer(norm1(x))        y = h + ffn(norm2(h))
 ///
 /// for any layers of the same width. Only the mixer combines tokens. Shapes: x, y d×T, or d×BT for
-/// B concatenated sequences. Throws std::invalid_argument when a size does not fit. Xiong et al.
-/// 2020, arXiv 2002.04745, table 1.
+/// B concatenated sequences. Cost: that of its parts. Throws std::invalid_argument when a size does
+/// not fit. Xiong et al. 2020, arXiv 2002.04745, table 1.
 template <Layer NormLayer, Layer Mixer, Layer Ffn> struct PreNormBlock {
   using Norm = NormLayer;
   using Scalar = typename Mixer::Scalar;
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "PreNormBlock";
 
-  Norm norm1;
-  Mixer mixer;
-  Norm norm2;
-  Ffn ffn;
+  Norm norm1;   ///< before the mixer
+  Mixer mixer;  ///< the layer that mixes tokens
+  Norm norm2;   ///< before the feed-forward layer
+  Ffn ffn;      ///< the feed-forward layer
   static constexpr auto names = fw::names("norm1", "mixer", "norm2", "ffn");
 
   struct State {
-    typename Norm::State norm1;
-    typename Mixer::State mixer;
-    typename Norm::State norm2;
-    typename Ffn::State ffn;
+    typename Norm::State norm1;   ///< of the first norm
+    typename Mixer::State mixer;  ///< of the mixer
+    typename Norm::State norm2;   ///< of the second norm
+    typename Ffn::State ffn;      ///< of the feed-forward layer
     static constexpr auto names = fw::names("norm1", "mixer", "norm2", "ffn");
   };
   struct Trace {

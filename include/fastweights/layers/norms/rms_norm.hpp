@@ -25,6 +25,7 @@ template <class S> struct RmsNorm {
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
+  /// For x of d rows: w is 1. Throws std::invalid_argument for d < 1 or eps ≤ 0.
   explicit RmsNorm(Index d, double eps = 1e-5) : epsilon(eps) {
     detail::check_size<Dynamic>(name, "d", d);
     detail::check_above_zero(name, "epsilon", eps);

@@ -46,6 +46,7 @@ template <class S> struct CausalConv {
 
   Index inputs() const { return weight.rows(); }
   Index outputs() const { return weight.rows(); }
+  /// K, the tokens that the kernel covers.
   Index kernel() const { return weight.cols(); }
   /// The state of `sequences` concatenated sequences.
   State initial_state(Index sequences = 1) const {

@@ -20,7 +20,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Over a Relay all parts need the same seed; one sequence then has the draws that it has as a
 /// whole.
 ///
-/// Shapes: those of the layer, B sequences included. Throws std::invalid_argument for a rate
+/// Shapes: those of the layer, B sequences included. Cost: that of the layer, and in train passes a
+/// random number per output. Throws std::invalid_argument for a rate
 /// outside of [0, 1), for a train pass without a seed, and what the layer throws. Srivastava et al.
 /// 2014, JMLR 15, section 4; the scaling as in PyTorch.
 template <Layer L> struct Dropout {
@@ -28,12 +29,12 @@ template <Layer L> struct Dropout {
   using Matrix = Eigen::Matrix<Scalar, Dynamic, Dynamic>;
   static constexpr std::string_view name = "Dropout";
 
-  L layer;
-  double rate;
+  L layer;      ///< whose outputs are dropped
+  double rate;  ///< the probability that an entry becomes 0
   static constexpr auto names = fw::names("layer", "rate");
 
   struct State {
-    typename L::State layer;
+    typename L::State layer;                    ///< of the layer
     Index dropout_seed = 0, dropout_drawn = 0;  ///< no seed if 0; numbers it has given
     static constexpr auto names = fw::names("layer", "dropout_seed", "dropout_drawn");
   };
@@ -43,6 +44,8 @@ template <Layer L> struct Dropout {
     Index trained = 0;   ///< tokens of the last pass if it was a train pass, else 0
   };
 
+  /// Drops outputs of `inner`. Throws std::invalid_argument unless the rate is at least 0 and below
+  /// 1.
   Dropout(L inner, double drop_rate) : layer(std::move(inner)), rate(drop_rate) {
     if (!(rate >= 0 && rate < 1))
       detail::throw_invalid(

@@ -24,8 +24,11 @@ inline void check_symbols(std::string_view name, Symbols ids, Index symbols) {
 
 /// A learned vector for every symbol, with PyTorch's name and shape.
 ///
+///     y_t = row ids_t of the weight
+///
 /// Shapes: ids T, y d×T, weight symbols×d, row-major, so that a symbol's vector is contiguous.
-/// Throws std::invalid_argument when a size does not fit or a symbol is out of range.
+/// Cost per token: a copy of d numbers. Throws std::invalid_argument when a size does not fit or a
+/// symbol is out of range.
 template <class S> struct Embedding {
   using Scalar = S;
   static constexpr std::string_view name = "Embedding";
@@ -40,6 +43,7 @@ template <class S> struct Embedding {
     weight.setZero(symbols, d);
   }
 
+  /// The number of symbols.
   Index symbols() const { return weight.rows(); }
   Index outputs() const { return weight.cols(); }
 

@@ -9,15 +9,18 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     y = W₂ f(W₁ x + b₁) + b₂
 ///
-/// with W₁ = `up` (hidden×d), W₂ = `down` (d×hidden) and f elementwise, GELU by default.
-/// Cost per token: 4 d·hidden flops. Throws std::invalid_argument when a size does not fit.
-/// Vaswani et al. 2017, arXiv 1706.03762, eq. 2; GELU: Hendrycks, Gimpel 2016, arXiv 1606.08415.
+/// with W₁ = `up`, W₂ = `down` and f elementwise, GELU by default. Shapes: x, y d×T, W₁ hidden×d,
+/// W₂ d×hidden. Cost per token: 4 d·hidden flops. Throws std::invalid_argument when a size does not
+/// fit. Vaswani et al. 2017, arXiv 1706.03762, eq. 2; GELU: Hendrycks, Gimpel 2016, arXiv
+/// 1606.08415.
 template <class S, class Activation = Gelu> struct FeedForward {
   using Scalar = S;
   using State = Nothing;
   static constexpr std::string_view name = "FeedForward";
 
+  /// W_1, hidden×d.
   Linear<S> up;
+  /// W_2, d×hidden.
   Linear<S> down;
   static constexpr auto names = fw::names("up", "down");
 
@@ -28,6 +31,8 @@ template <class S, class Activation = Gelu> struct FeedForward {
     Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   };
 
+  /// For x of d rows. Parameters are zero until initialised or loaded. Throws std::invalid_argument
+  /// for a size below 1.
   FeedForward(Index d, Index hidden, bool bias = true)
       : up(d, hidden, bias), down(hidden, d, bias) {}
 

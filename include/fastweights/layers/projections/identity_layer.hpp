@@ -13,9 +13,10 @@ template <class S> struct IdentityLayer {
   using Trace = Nothing;
   static constexpr std::string_view name = "IdentityLayer";
 
-  Index d;
+  Index d;  ///< rows of x and y
   static constexpr auto names = fw::names("d");
 
+  /// For x of any number of columns. Throws std::invalid_argument for d < 1.
   explicit IdentityLayer(Index rows) : d(rows) { detail::check_size<Dynamic>(name, "d", rows); }
 
   Index inputs() const { return d; }

@@ -10,9 +10,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     y_j = W [x_{cj}; …; x_{cj+c−1}] + b
 ///
-/// weight is d×cd, PyTorch's Conv1d weight [d, d, c] with its last two axes merged; bias d. Zeros
-/// pad a chunk to a multiple of the rate. Throws std::invalid_argument when a size does not fit.
-/// Rae et al. 2019, arXiv 1911.05507, section 3.1 ("1D convolution").
+/// Shapes: x d×L, y d×⌈L/c⌉; weight d×cd, PyTorch's Conv1d weight [d, d, c] with its last two axes
+/// merged; bias d. Zeros pad a chunk to a multiple of the rate. Cost: 2 d² flops per token. Throws
+/// std::invalid_argument when a size does not fit. Rae et al. 2019, arXiv 1911.05507, section 3.1
+/// ("1D convolution").
 template <class S> struct StridedConv {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -35,7 +36,9 @@ template <class S> struct StridedConv {
   }
 
   Index inputs() const { return weight.rows(); }
+  /// The tokens that become one.
   Index rate() const { return weight.cols() / weight.rows(); }
+  /// The columns of y for `tokens` columns of x.
   Index length(Index tokens) const { return (tokens + rate() - 1) / rate(); }
 
   /// Starts as the mean of the patch: a convolution that starts as mean pooling learns faster than

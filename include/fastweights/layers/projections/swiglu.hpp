@@ -17,8 +17,11 @@ template <class S> struct SwiGlu {
   using State = Nothing;
   static constexpr std::string_view name = "SwiGlu";
 
+  /// W_gate, hidden×d.
   Linear<S> gate;
+  /// W_up, hidden×d.
   Linear<S> up;
+  /// W_down, d×hidden.
   Linear<S> down;
   static constexpr auto names = fw::names("gate", "up", "down");
 
@@ -30,6 +33,8 @@ template <class S> struct SwiGlu {
     Index trained = 0;           ///< tokens of the last pass if it was a train pass, else 0
   };
 
+  /// For x of d rows. Parameters are zero until initialised or loaded. Throws std::invalid_argument
+  /// for a size below 1.
   SwiGlu(Index d, Index hidden, bool bias = false)
       : gate(d, hidden, bias), up(d, hidden, bias), down(hidden, d, bias) {}
 

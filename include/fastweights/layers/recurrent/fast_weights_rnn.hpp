@@ -22,6 +22,7 @@ enum class FastWeightsForm {
   attention  ///< attention to the previous hidden states
 };
 
+/// The options of a FastWeightsRnn.
 struct FastWeightsRnnOptions {
   Index inputs;
   Index hidden;              ///< R
@@ -32,7 +33,7 @@ struct FastWeightsRnnOptions {
   bool learn_rate = false;   ///< η is a parameter with initial value `rate`
   bool bias = false;         ///< of C
   double identity = 0.05;    ///< W starts as identity · I
-  FastWeightsForm form = FastWeightsForm::cheaper;
+  FastWeightsForm form = FastWeightsForm::cheaper;  ///< how A is computed
 };
 
 /// A recurrent net that attends to its previous hidden states: the fast weights A are a decaying
@@ -69,14 +70,15 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
   Linear<S> recurrent;  ///< W
   Linear<S> input;      ///< C and b
   LayerNorm<S> norm;
-  Vector decay;  ///< λ if learned, else of size 0
-  Vector rate;   ///< η if learned, else of size 0
-  double fixed_decay;
-  double fixed_rate;
+  Vector decay;        ///< λ if learned, else of size 0
+  Vector rate;         ///< η if learned, else of size 0
+  double fixed_decay;  ///< λ, if it is not learned
+  double fixed_rate;   ///< η, if it is not learned
+  /// S, the inner steps per token.
   Index inner;
-  double identity;
-  FastWeightsForm form;
-  Activation activation;
+  double identity;        ///< the factor of the identity in the initial W
+  FastWeightsForm form;   ///< how A is computed
+  Activation activation;  ///< f
   static constexpr auto names =
       fw::names("recurrent", "input", "norm", "decay", "rate", "fixed_decay", "fixed_rate", "inner",
                 "identity", "form", "activation");

@@ -156,25 +156,28 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
 
  public:
   template <class C> struct State {
+    /// Tokens that can be taken back, and updates per token.
     static constexpr Index undoable = R, writes_per_token = per_token;
     mat<typename detail::CarrierOf<C, Stored>::type, Dv, Dk> W;
-    mat<C, Dk, most> keys;
-    mat<C, Dv, most> updates;
+    mat<C, Dk, most> keys;     ///< the keys of the pending updates
+    mat<C, Dv, most> updates;  ///< the pending updates u_i
     /// R = 0: P of each column, or P and c_1, c_2, …. R > 0: the decay of every pending write.
     std::conditional_t<undoes, mat<C, by_column ? Dk : 1, most>, vec<C, by_column ? Dk : most + 1>>
         decays;
     Sum<C> sum;
     Normaliser<C> normaliser;
-    Past<C> past;    ///< the normaliser before every pending token
-    Parts<C> parts;  ///< the scales of a W in 8 bits, and what it rounds off
-    count<C> pending;
+    Past<C> past;      ///< the normaliser before every pending token
+    Parts<C> parts;    ///< the scales of a W in 8 bits, and what it rounds off
+    count<C> pending;  ///< tokens whose updates are not in W yet
     static constexpr auto names = fw::names("W", "keys", "updates", "decays", "sum", "normaliser",
                                             "past", "parts", "pending");
   };
   using OwnedState = State<Owned<S>>;
 
+  /// Defers the writes of this memory.
   explicit Deferred(M memory) : memory_(std::move(memory)) {}
 
+  /// The memory whose writes are deferred.
   const M& memory() const { return memory_; }
   Signature signature() const { return memory_.signature(); }
   State<Extents> state_extents() const {

@@ -37,6 +37,8 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
                                          detail::chain_name<Map, M>.size()};
   static constexpr bool reads_first = fw::reads_first<M>();
 
+  /// Maps keys and queries of `d_key` rows before they reach the memory. Throws
+  /// std::invalid_argument unless the map gives as many features as the memory's keys have rows.
   FeatureMapped(M memory, Index d_key, Map map = {})
       : memory_(std::move(memory)), map_(std::move(map)), d_key_(d_key) {
     detail::check_size<D>(name, "d_key", d_key);
@@ -45,7 +47,9 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
                              "the memory");
   }
 
+  /// The memory behind the map.
   const M& memory() const { return memory_; }
+  /// The feature map.
   const Map& map() const { return map_; }
 
   Signature signature() const {
@@ -65,6 +69,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   auto count_ranges(const OwnedState& s) const requires LimitsCounts<M> {
     if constexpr (LimitsCounts<M>) return memory_.count_ranges(s);
   }
+  /// Throws what the memory throws if the state has no place for so many tokens.
   void check_capacity(const OwnedState& s, Index steps) const {
     if constexpr (requires { memory_.check_capacity(s, steps); }) memory_.check_capacity(s, steps);
   }

@@ -20,15 +20,17 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 /// Shapes: signal, query and output d×any; state d×(capacity + 1). `heads` split the rows. Cost of
 /// a write: d adds per token; of a read: 4 d flops per filled slot. No heap up to 16384 slots in
-/// float and 8192 in double, whose scores are on the stack. Rae, Potapenko, Jayakumar, Lillicrap
-/// 2019, arXiv 1911.05507, section 3.
+/// float and 8192 in double, whose scores are on the stack. Throws std::invalid_argument when an
+/// option is out of range or a size does not fit. Rae, Potapenko, Jayakumar, Lillicrap 2019, arXiv
+/// 1911.05507, section 3.
 template <class S, int D = Dynamic> class CompressiveMemory {
  public:
-  static constexpr bool sticky = false;
+  static constexpr bool sticky = false;  ///< reads leave no trace in the state
   using Scalar = S;
   using Signature = Chunks<D>;
   static constexpr std::string_view name = "CompressiveMemory";
 
+  /// Sizes of a CompressiveMemory.
   struct Options {
     Index d = D;         ///< features of a token
     Index heads = 1;     ///< must divide d
@@ -39,9 +41,9 @@ template <class S, int D = Dynamic> class CompressiveMemory {
 
   /// A ring buffer of slots, and the sum of the tokens that do not fill a slot yet.
   template <class C> struct State {
-    mat<C, D, Dynamic> slots;
-    vec<C, D> partial_sum;
-    count<C> tokens;  ///< tokens written
+    mat<C, D, Dynamic> slots;  ///< a ring buffer of slots, d×capacity
+    vec<C, D> partial_sum;     ///< of the tokens that do not fill a slot yet
+    count<C> tokens;           ///< tokens written
     static constexpr auto names = fw::names("slots", "partial_sum", "tokens");
   };
   using OwnedState = State<Owned<S>>;
@@ -62,8 +64,11 @@ template <class S, int D = Dynamic> class CompressiveMemory {
   State<Extents> state_extents() const {
     return {{options_.d, options_.capacity}, {options_.d, 1}, {}};
   }
+  /// The options it was made with.
   const Options& options() const { return options_; }
+  /// What a layer needs of the basis: here the slots.
   Slots basis() const { return {}; }
+  /// Softmax over the slots.
   SoftmaxDensity density() const { return {}; }
   template <class T> auto cast() const {
     return CompressiveMemory<T, D>(
@@ -72,6 +77,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
 
   /// The filled slots, which reads attend to, and their gradient.
   auto slots(const OwnedState& s) const { return s.slots.leftCols(filled(s)); }
+  /// The part of the state's gradient that belongs to the filled slots.
   auto slots_gradient(const OwnedState& s, OwnedState& ds) const {
     return ds.slots.leftCols(filled(s));
   }

@@ -13,6 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 struct Contraction {
   double tau = 0;             ///< τ; 0 for even()
   Index horizon = max_count;  ///< of even(), in tokens
+  /// The same τ at every write.
   static Contraction fixed(double tau) { return {tau}; }
   /// τ = n/(n + L) after n tokens, which is k/(k+1) for chunks of equal length, so that every token
   /// has the same share of [0, 1]. Each regression still smooths older tokens, less so with a
@@ -33,8 +34,8 @@ enum class Backpropagate {
 struct EvenSampling {};
 /// Samples the past signal where reads attended to.
 struct StickySampling {
-  Index bins = 128;  ///< of the histogram of attention mass
-  SamplingScheme scheme = SamplingScheme::stratified;
+  Index bins = 128;                                    ///< of the histogram of attention mass
+  SamplingScheme scheme = SamplingScheme::stratified;  ///< the places that are drawn
 };
 
 /// The ∞-former's memory: the past as a continuous signal x̃(t) on [0, 1]. Its cost does not depend
@@ -58,26 +59,30 @@ struct StickySampling {
 /// chunk length: one for the first write to an empty memory, and one for all later writes. Cost of
 /// a read: 4 d N flops and `heads` densities per query. No heap otherwise; prepare() computes the
 /// operators before the first write. Reading an empty memory gives 0. A NaN or infinity stays in
-/// the signal forever. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
+/// the signal forever. Throws std::invalid_argument when an option is out of range or a size does
+/// not fit. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {
  public:
+  /// Whether reads leave a histogram for the next write.
   static constexpr bool sticky = std::is_same_v<Sampling, StickySampling>;
   using Scalar = S;
   using Signature = std::conditional_t<sticky, DrawnChunks<D>, Chunks<D>>;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   static constexpr std::string_view name = "ContinuousMemory";
 
+  /// Sizes and methods of a ContinuousMemory.
   struct Options {
     Index d = D;        ///< features of the signal
     Index heads = 1;    ///< must divide d
     Index chunk = 1;    ///< L, tokens per step of a sequence; a write takes any number
     Index samples = 1;  ///< M, samples of the past signal
+    /// Of the past signal at each write.
     Contraction contraction = Contraction::even();
-    Regression regression = {};
-    Backpropagate backpropagate = Backpropagate::chunk;
-    Sampling sampling = {};
+    Regression regression = {};                          ///< how new coefficients are fitted
+    Backpropagate backpropagate = Backpropagate::chunk;  ///< how far gradients go back
+    Sampling sampling = {};                              ///< where the past signal is sampled
   };
 
   template <class C> struct State {
@@ -90,7 +95,7 @@ class ContinuousMemory {
 
   /// Throws std::invalid_argument when an option is out of range.
   ContinuousMemory(Options options, Basis basis, Density density);
-  // A move copies: a memory that was moved from is still a memory.
+  /// A move copies: a memory that was moved from is still a memory.
   ContinuousMemory(const ContinuousMemory&) = default;
   ContinuousMemory& operator=(const ContinuousMemory&) = default;
 
@@ -102,13 +107,17 @@ class ContinuousMemory {
     return signature;
   }
   State<Extents> state_extents() const { return {{options_.d, basis_.size()}, {1, bins()}, {}}; }
+  /// The options it was made with.
   const Options& options() const { return options_; }
+  /// The basis of the signal.
   const Basis& basis() const { return basis_; }
+  /// The density of a read.
   const Density& density() const { return density_; }
   template <class T> auto cast() const;
 
   /// The coefficients, which reads attend to, and their gradient.
   const auto& slots(const OwnedState& s) const { return s.coefficients; }
+  /// The part of the state's gradient that belongs to the coefficients.
   auto& slots_gradient(const OwnedState&, OwnedState& ds) const { return ds.coefficients; }
 
   /// The operator of a write of `new_tokens` tokens after `tokens` written tokens.

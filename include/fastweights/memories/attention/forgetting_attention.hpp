@@ -29,6 +29,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class ForgettingAttention {
   };
   using OwnedState = State<Owned<S>>;
 
+  /// Throws std::invalid_argument when a size or the capacity is below 1.
   ForgettingAttention(Sizes<Dk, Dv> sizes, AttentionOptions options)
       : signature_{{sizes.key_size, sizes.value_size}}, options_(options) {
     signature_.check(name);

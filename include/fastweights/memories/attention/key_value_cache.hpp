@@ -14,7 +14,10 @@
 namespace fw::inline FASTWEIGHTS_ABI {
 
 /// What a full key-value cache does with a new token: overwrite the oldest token, or throw.
-enum class WhenFull { slide, refuse };
+enum class WhenFull {
+  slide,  ///< overwrite the oldest token
+  refuse  ///< throw std::length_error
+};
 
 /// Softmax attention over a cache of past tokens, the baseline of every fast-weight memory. Look-up
 /// is exact, but its cost grows with the number of tokens.
@@ -34,21 +37,23 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
   using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "KeyValueCache";
 
+  /// Options of a KeyValueCache.
   struct Options {
-    Index capacity = 0;
-    WhenFull when_full = WhenFull::slide;
-    S scale = S(0);  ///< 0 for 1/√d_k
+    Index capacity = 0;                    ///< tokens it can hold
+    WhenFull when_full = WhenFull::slide;  ///< what a full cache does with a new token
+    S scale = S(0);                        ///< 0 for 1/√d_k
   };
 
   /// A ring buffer: the token at position p of the stream is in column p mod capacity.
   template <class C> struct State {
-    mat<C, Dk, Dynamic> keys;
-    mat<C, Dv, Dynamic> values;
-    count<C> length;  ///< tokens written so far
+    mat<C, Dk, Dynamic> keys;    ///< d_k×capacity
+    mat<C, Dv, Dynamic> values;  ///< d_v×capacity
+    count<C> length;             ///< tokens written so far
     static constexpr auto names = fw::names("keys", "values", "length");
   };
   using OwnedState = State<Owned<S>>;
 
+  /// Throws std::invalid_argument when a size or the capacity is below 1.
   KeyValueCache(Sizes<Dk, Dv> sizes, Options options)
       : signature_{{sizes.key_size, sizes.value_size}}, options_(options) {
     signature_.check(name);
@@ -57,6 +62,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     if (options_.scale == S(0))
       options_.scale = S(1) / sqrt(S(static_cast<double>(sizes.key_size)));
   }
+  /// With sizes that are fixed at compile time.
   explicit KeyValueCache(Options options) : KeyValueCache({}, options) {}
 
   Signature signature() const { return signature_; }
@@ -130,6 +136,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     append(s, inputs);
   }
 
+  /// Gradients of a whole sequence from its initial state, in matrix products. Adds to those of the
+  /// inputs and queries; `ds` becomes the gradient of the initial state.
   void backward(const OwnedState& initial, const WriteSequence<KeyValueCache>& inputs,
                 const ReadSequence<KeyValueCache>& queries,
                 const OutGradSequence<KeyValueCache>& dy, OwnedState& ds,

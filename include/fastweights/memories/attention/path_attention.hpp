@@ -12,7 +12,7 @@ template <int Dk, int Dv> struct KeyValueReflection : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    vec<C, Dk> reflection;
+    vec<C, Dk> reflection;  ///< w, d_k rows
     num<C> beta;
     num<C> decay;
     static constexpr auto names = fw::names("key", "value", "reflection", "beta", "decay");
@@ -52,6 +52,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class PathAttention {
   };
   using OwnedState = State<Owned<S>>;
 
+  /// Throws std::invalid_argument when a size or the capacity is below 1.
   PathAttention(Sizes<Dk, Dv> sizes, AttentionOptions options)
       : signature_{{sizes.key_size, sizes.value_size}}, options_(options) {
     signature_.check(name);

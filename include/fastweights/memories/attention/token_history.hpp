@@ -16,15 +16,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Of memories that keep the last `capacity` tokens. The oldest is overwritten when there are more.
 struct AttentionOptions {
-  Index capacity = 0;
-  double scale = 0;  ///< of scores; 0 for 1/√d_k
+  Index capacity = 0;  ///< tokens it keeps
+  double scale = 0;    ///< of scores; 0 for 1/√d_k
 };
 
 /// The token at position p of the stream is in column p mod capacity.
 template <class C, int Dk, int Dv> struct TokenHistory {
-  mat<C, Dk, Dynamic> keys;
-  mat<C, Dv, Dynamic> values;
-  count<C> length;  ///< tokens written so far
+  mat<C, Dk, Dynamic> keys;    ///< d_k×capacity
+  mat<C, Dv, Dynamic> values;  ///< d_v×capacity
+  count<C> length;             ///< tokens written so far
   static constexpr auto names = fw::names("keys", "values", "length");
 };
 

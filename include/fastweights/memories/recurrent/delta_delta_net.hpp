@@ -9,6 +9,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write the preactivations of (k, v, β, q), where v has the 3d + 1 entries that a fast net makes.
 template <int D> struct NestedKeyValueBeta : RecurrentOutput<D, D> {
+  /// The rows that W makes: a query, a key, a value and β.
   static constexpr int made = D == Dynamic ? Dynamic : 3 * D + 1;
 
   template <class C> struct Write {
@@ -44,9 +45,9 @@ template <class S, int D = Dynamic> class DeltaDeltaNet {
   static constexpr std::string_view name = "DeltaDeltaNet";
 
   template <class C> struct State {
-    mat<C, Signature::made, D> W;
-    mat<C, D, D> R;
-    vec<C, D> output;
+    mat<C, Signature::made, D> W;  ///< makes the query, key, value and β of R, (3 d + 1)×d
+    mat<C, D, D> R;                ///< the second matrix, d×d
+    vec<C, D> output;              ///< the last one, d rows
     static constexpr auto names = fw::names("W", "R", "output");
   };
   using OwnedState = State<Owned<S>>;

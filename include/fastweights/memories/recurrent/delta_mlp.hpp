@@ -10,15 +10,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write the preactivations of (k, v, β) for the first matrix and for the second. Read that of q.
 template <int D, int Hidden> struct TwoKeyValueBetas : QueryOutput<D, D> {
-  Index hidden = Hidden;
+  Index hidden = Hidden;  ///< h, the hidden units
 
   template <class C> struct Write {
-    vec<C, D> key;
-    vec<C, Hidden> value;
-    num<C> beta;
-    vec<C, Hidden> hidden_key;
-    vec<C, D> hidden_value;
-    num<C> hidden_beta;
+    vec<C, D> key;              ///< the key of the first matrix before its activation, d rows
+    vec<C, Hidden> value;       ///< the value of the first matrix before its activation, h rows
+    num<C> beta;                ///< the write strength of the first matrix before its sigmoid
+    vec<C, Hidden> hidden_key;  ///< the key of the second matrix before its activation, h rows
+    vec<C, D> hidden_value;     ///< the value of the second matrix before its activation, d rows
+    num<C> hidden_beta;         ///< the write strength of the second matrix before its sigmoid
     static constexpr auto names =
         fw::names("key", "value", "beta", "hidden_key", "hidden_value", "hidden_beta");
     static constexpr auto roles =
@@ -55,7 +55,7 @@ template <class S, int D = Dynamic, int Hidden = Dynamic> class DeltaMlp {
 
   /// Of the layer norm.
   template <class C> struct Slow {
-    vec<C, D> weight, bias;
+    vec<C, D> weight, bias;  ///< of the layer norm
     static constexpr auto names = fw::names("weight", "bias");
   };
   template <class C> struct State {

@@ -28,8 +28,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
-    mat<C, Dv, Dv> R;
-    vec<C, Dv> output;
+    mat<C, Dv, Dv> R;   ///< the matrix that reads the softmax of the last output, d_v×d_v
+    vec<C, Dv> output;  ///< the last one, d_v rows
     static constexpr auto names = fw::names("W", "R", "output");
   };
   using OwnedState = State<Owned<S>>;

@@ -27,10 +27,11 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
   static constexpr std::string_view name = "SelfReferentialMatrix";
   static constexpr bool reads_first = true;
   static constexpr bool learns_initial_state = true;
+  /// Rows of W: y, q, k and four write strengths b.
   static constexpr int Rows = (Dv == Dynamic || Dk == Dynamic) ? Dynamic : Dv + 2 * Dk + 4;
 
   template <class C> struct State {
-    mat<C, Rows, Dk> W;
+    mat<C, Rows, Dk> W;  ///< (d_v + 2 d_k + 4)×d_k
     static constexpr auto names = fw::names("W");
   };
   using OwnedState = State<Owned<S>>;

@@ -15,8 +15,8 @@ struct KeyValueMomentumWindow : KeyValueBetaDecayWindow<Dk, Dv, Window> {
     vec<C, Dv> value;
     num<C> beta;
     num<C> decay;
-    num<C> momentum;
-    vec<C, Window> weights;
+    num<C> momentum;         ///< θ
+    vec<C, Window> weights;  ///< γ, the newest token first
     static constexpr auto names = fw::names("key", "value", "beta", "decay", "momentum", "weights");
     static constexpr auto roles =
         fw::roles(Role::key, Role::value, Role::strength, Role::decay, Role::decay, Role::strength);
@@ -53,8 +53,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Window = Dynamic> class At
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
-    mat<C, Dv, Dk> momentum;  ///< S
-    TokenWindow<C, Dk, Dv, Window> window;
+    mat<C, Dv, Dk> momentum;                ///< S
+    TokenWindow<C, Dk, Dv, Window> window;  ///< the last c tokens
     static constexpr auto names = fw::names("W", "momentum", "window");
   };
   using OwnedState = State<Owned<S>>;

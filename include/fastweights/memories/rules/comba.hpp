@@ -12,7 +12,7 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    vec<C, Dk> lookup;
+    vec<C, Dk> lookup;  ///< p, d_k rows
     num<C> beta;
     num<C> decay;
     static constexpr auto names = fw::names("key", "value", "lookup", "beta", "decay");

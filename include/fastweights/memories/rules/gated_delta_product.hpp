@@ -26,8 +26,8 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 
 /// The gated DeltaProduct: the state decays, then N delta rules write one after the other.
 ///
-///     W_{t,0} = α_t W_{t−1}     W_{t,j} = W_{t,j−1} + β_{t,j} (v_{t,j} − W_{t,j−1} k_{t,j})
-///     k_{t,j}ᵀ W_t = W_{t,N}             y_t = W_t q_t
+///     W_{t,0} = α_t W_{t−1}     u_{t,j} = β_{t,j} (v_{t,j} − W_{t,j−1} k_{t,j})
+///     W_{t,j} = W_{t,j−1} + u_{t,j} k_{t,j}ᵀ     W_t = W_{t,N}     y_t = W_t q_t
 ///
 /// A product of N reflections can rotate, which one cannot. N = 1 is the gated delta rule.
 ///

@@ -15,7 +15,7 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
     vec<C, Dk> key;
     vec<C, Dv> value;
     vec<C, Dk> decay;
-    vec<C, Dk> erase;
+    vec<C, Dk> erase;  ///< b, one per key row
     vec<C, Dv> write;
     static constexpr auto names = fw::names("key", "value", "decay", "erase", "write");
     static constexpr auto roles =

@@ -11,12 +11,13 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (k, v, s, α) with one write strength and one decay per slot. Read q.
 template <int Dk, int Dv, int Slots> struct KeyValueSlots : QueryOutput<Dk, Dv> {
+  /// M.
   Index slots = Slots;
 
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    vec<C, Slots> strength;
+    vec<C, Slots> strength;  ///< s, one per slot
     vec<C, Slots> decay;
     static constexpr auto names = fw::names("key", "value", "strength", "decay");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::decay);

@@ -25,6 +25,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   static constexpr auto decay_kind = detail::DecayKind::scalar;
   static constexpr bool has_delta_term = false, kernel_backward = true, plain_coefficients = true;
 
+  /// The constants of a HebbianMemory.
   struct Rates {
     S decay = S(0.95);  ///< λ, stable in [0, 1]
     S rate = S(0.5);    ///< η

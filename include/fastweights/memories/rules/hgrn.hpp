@@ -7,7 +7,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (x, α) with one decay per entry. A read takes no query: it returns the state.
 template <int D> struct ValueDecay {
-  Index d = D;
+  Index d = D;  ///< rows of x and y
 
   template <class C> struct Write {
     vec<C, D> value;
@@ -45,7 +45,7 @@ template <class S, int D = Dynamic> class Hgrn {
   static constexpr std::string_view name = "Hgrn";
 
   template <class C> struct State {
-    vec<C, D> h;
+    vec<C, D> h;  ///< the state, d rows
     static constexpr auto names = fw::names("h");
   };
   using OwnedState = State<Owned<S>>;

@@ -27,7 +27,7 @@ template <int Dk, int Dv> struct KeyValueBetaDecayThreshold : QueryOutput<Dk, Dv
     vec<C, Dv> value;
     num<C> beta;
     num<C> decay;
-    num<C> threshold;
+    num<C> threshold;  ///< δ
     static constexpr auto names = fw::names("key", "value", "beta", "decay", "threshold");
     static constexpr auto roles =
         fw::roles(Role::key, Role::value, Role::strength, Role::decay, Role::strength);
@@ -52,11 +52,13 @@ struct SquaredLoss {
 struct HuberLoss {
   template <int Dk, int Dv> using Signature = KeyValueBetaDecayThreshold<Dk, Dv>;
 
+  /// Replaces e by g.
   template <class T, class E> void gradient(const T& t, E& e) const {
     const auto squares = detail::product_sum(e, e);
     using std::sqrt;
     if (outlier(squares, t.threshold)) e *= t.threshold / sqrt(squares);
   }
+  /// Replaces the gradient of g by that of e. Adds to the gradients of the token.
   template <class T, class E, class D, class DT>
   void gradient_vjp(const T& t, const E& e, D& d, DT& dt) const {
     using S = typename E::Scalar;
@@ -83,10 +85,12 @@ struct CubicLoss {
 
   template <int Dk, int Dv> using Signature = KeyValueBetaDecay<Dk, Dv>;
 
+  /// Replaces e by g.
   template <class T, class E> void gradient(const T&, E& e) const {
     using S = typename E::Scalar;
     e.array() = S(3) * sign(e) * (e.array().square() + S(epsilon));
   }
+  /// Replaces the gradient of g by that of e. Adds to the gradients of the token.
   template <class T, class E, class D, class DT>
   void gradient_vjp(const T&, const E& e, D& d, DT&) const {
     using S = typename E::Scalar;

@@ -22,12 +22,13 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// W x + b, or W x.
 template <class C, int Rows, int Cols, bool Bias> struct AffineWeights {
-  mat<C, Rows, Cols> W;
-  vec<C, Rows> b;
+  mat<C, Rows, Cols> W;  ///< the weight, Rows×Cols
+  vec<C, Rows> b;        ///< the bias, `Rows` entries
   static constexpr auto names = fw::names("W", "b");
 };
+/// W x without a bias.
 template <class C, int Rows, int Cols> struct AffineWeights<C, Rows, Cols, false> {
-  mat<C, Rows, Cols> W;
+  mat<C, Rows, Cols> W;  ///< the weight, Rows×Cols
   static constexpr auto names = fw::names("W");
 };
 
@@ -62,7 +63,9 @@ void affine_vjp(const L& layer, const X& x, const Dy& dy, L& dlayer, DX& dx) {
 
 /// f(x) = W x + b. With `Bias` false, W x.
 template <bool Bias = true> struct LinearModel {
+  /// Whether weights of zero have no gradient, so that a state of zeros never learns.
   static constexpr bool zero_stays_zero = false;
+  /// The record of W and b.
   template <class C, int Dk, int Dv> using Weights = AffineWeights<C, Dv, Dk, Bias>;
   template <int Dk, int Dv> Weights<Extents, Dk, Dv> extents(Index dk, Index dv) const {
     return detail::affine_extents<Dv, Dk, Bias>(dv, dk);
@@ -72,11 +75,13 @@ template <bool Bias = true> struct LinearModel {
   template <class W, class X, class Z> void value(const W& w, const X& x, Z& z) const {
     detail::affine(w, x, z);
   }
+  /// Adds to the gradients of w and x, given the gradient of z.
   template <class W, class X, class Dz, class DX>
   void value_vjp(const W& w, const X& x, const Dz& dz, W& dw, DX& dx) const {
     detail::affine_vjp(w, x, dz, dw, dx);
   }
 
+  /// to += scale ∇_w loss(f(x; w)).
   template <class W, class X, class S, class Loss>
   void descend(const W& w, const X& x, const S& scale, const Loss& loss, W& to) const {
     scratch<S, detail::rows_of<W>>(w.W.rows(), [&](auto& n) {
@@ -86,6 +91,7 @@ template <bool Bias = true> struct LinearModel {
       detail::add_outer(to, n, x);
     });
   }
+  /// Σ ∇_w loss ∘ direction.
   template <class W, class X, class Loss>
   auto along(const W& w, const X& x, const Loss& loss, const W& direction) const {
     typename X::Scalar sum(0);
@@ -97,6 +103,7 @@ template <bool Bias = true> struct LinearModel {
     });
     return sum;
   }
+  /// Adds to the gradients of w, x and scale, given that of `to`.
   template <class W, class X, class S, class Loss, class LossVjp, class DX>
   void descend_vjp(const W& w, const X& x, const S& scale, const Loss& loss,
                    const LossVjp& loss_vjp, const W& dto, W& dw, DX& dx, S& dscale) const {
@@ -118,11 +125,14 @@ template <bool Bias = true> struct LinearModel {
 /// x σ(x), with two derivatives. `slope` is the derivative in the inner gradient.
 struct InnerSilu {
   template <class S> static S value(const S& x) { return x * Sigmoid().value(x); }
+  /// The derivative in the gradients of a read.
   template <class S> static S derivative(const S& x) { return slope(x); }
+  /// The derivative in the inner gradient.
   template <class S> static S slope(const S& x) {
     const S y = Sigmoid().value(x);
     return y * (S(1) + x * (S(1) - y));
   }
+  /// The derivative of `slope`.
   template <class S> static S slope_derivative(const S& x) {
     const S y = Sigmoid().value(x);
     return y * (S(1) - y) * (S(2) + x * (S(1) - S(2) * y));
@@ -135,8 +145,11 @@ struct InnerGelu {
   template <class S> static S value(const S& x) {
     return S(0.5) * x * (S(1) + tanh_of(x, root, cube));
   }
+  /// The derivative in the gradients of a read.
   template <class S> static S derivative(const S& x) { return slope(x, root, 3 * root * cube); }
+  /// The derivative in the inner gradient.
   template <class S> static S slope(const S& x) { return slope(x, rounded_root, rounded_product); }
+  /// The derivative of `slope`.
   template <class S> static S slope_derivative(const S& x) {
     const S y = tanh_of(x, rounded_root, cube), rest = S(1) - y * y;
     const S inner = S(rounded_root) + S(rounded_product) * x * x;
@@ -160,7 +173,9 @@ struct InnerGelu {
 
 /// The weights of an MlpModel.
 template <class C, int Dk, int Hidden, int Dv, bool Bias> struct MlpWeights {
+  /// W_1 and b_1, h×d_k.
   AffineWeights<C, Hidden, Dk, Bias> first;
+  /// W_2 and b_2, d_v×h.
   AffineWeights<C, Dv, Hidden, Bias> second;
   static constexpr auto names = fw::names("first", "second");
 };
@@ -169,7 +184,9 @@ template <class C, int Dk, int Hidden, int Dv, bool Bias> struct MlpWeights {
 template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpModel {
   Index hidden = Hidden;  ///< h
 
+  /// Whether weights of zero have no gradient, so that a state of zeros never learns.
   static constexpr bool zero_stays_zero = true;
+  /// The record of both layers.
   template <class C, int Dk, int Dv> using Weights = MlpWeights<C, Dk, Hidden, Dv, Bias>;
   template <int Dk, int Dv> Weights<Extents, Dk, Dv> extents(Index dk, Index dv) const {
     return {detail::affine_extents<Hidden, Dk, Bias>(hidden, dk),
@@ -186,6 +203,7 @@ template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpMo
       detail::affine(w.second, h, z);
     });
   }
+  /// Adds to the gradients of w and x, given the gradient of z.
   template <class W, class X, class Dz, class DX>
   void value_vjp(const W& w, const X& x, const Dz& dz, W& dw, DX& dx) const {
     scratch<typename X::Scalar, Hidden, 3>(hidden, [&](auto& h, auto& a, auto& dh) {
@@ -198,6 +216,7 @@ template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpMo
     });
   }
 
+  /// to += scale ∇_w loss(f(x; w)).
   template <class W, class X, class S, class Loss>
   void descend(const W& w, const X& x, const S& scale, const Loss& loss, W& to) const {
     with_gradient(w, x, loss, [&](auto& a, auto& n, auto& p) {
@@ -207,6 +226,7 @@ template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpMo
       detail::add_outer(to.first, p, x);
     });
   }
+  /// Σ ∇_w loss ∘ direction.
   template <class W, class X, class Loss>
   auto along(const W& w, const X& x, const Loss& loss, const W& direction) const {
     typename X::Scalar sum(0);

@@ -18,6 +18,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 struct SquaredObjective {
   template <class C, int D> struct Slow { static constexpr auto names = fw::names(); };
   template <int D> Slow<Extents, D> extents(Index) const { return {}; }
+  /// Sets the slow weights to what they are before training.
   template <class Slow> static void start(Slow&) {}
   void check(std::string_view, Index, Index) const {}
 
@@ -39,10 +40,16 @@ struct SquaredObjective {
 
 /// What is added to the layer norm of z: the query (as in TTT), or z (as in
 /// flash-linear-attention).
-enum class Residual { query, answer };
+enum class Residual {
+  query,  ///< q
+  answer  ///< z
+};
 
 /// The gradient through a layer norm: exact, or as flash-linear-attention codes it for Titans.
-enum class NormGradient { exact, fla_titans };
+enum class NormGradient {
+  exact,      ///< the derivative
+  fla_titans  ///< as flash-linear-attention codes it, see NormalisedObjective
+};
 
 /// ½‖LN(z) − (v − k)‖², LN(z) = w ⊙ ẑ + b, ẑ = (z − mean(z)) / √(var(z) + ε). The output is
 /// LN(z) + q, or LN(z) + z. w and b are slow weights; w starts at 1.
@@ -54,10 +61,11 @@ struct NormalisedObjective {
   double epsilon = 1e-6;
 
   template <class C, int D> struct Slow {
-    vec<C, D> weight, bias;
+    vec<C, D> weight, bias;  ///< w and b of LN
     static constexpr auto names = fw::names("weight", "bias");
   };
   template <int D> Slow<Extents, D> extents(Index d) const { return {{d, 1}, {d, 1}}; }
+  /// Sets the slow weights to what they are before training.
   template <class Slow> static void start(Slow& slow) { slow.weight.setOnes(); }
   void check(std::string_view rule, Index dk, Index dv) const {
     detail::check_above_zero(rule, "epsilon", epsilon);
@@ -66,6 +74,7 @@ struct NormalisedObjective {
                              ", expected d_k = ", std::to_string(dk), ", as the target is v − k"});
   }
 
+  /// Replaces z by the gradient of the loss.
   template <class Slow, class T, class Z> void gradient(const Slow& slow, const T& t, Z& z) const {
     using S = typename Z::Scalar;
     scratch<S, Z::RowsAtCompileTime>(z.size(), [&](auto& x) {
@@ -77,6 +86,7 @@ struct NormalisedObjective {
       z.array() = outer(s, z) * z.array() - s * (m + mx * x.array());
     });
   }
+  /// Replaces the gradient of `gradient` by that of z. Adds to the others.
   template <class Slow, class T, class Z, class D, class DT>
   void gradient_vjp(const Slow& slow, const T& t, const Z& z, D& d, Slow& dslow, DT& dt) const {
     using S = typename D::Scalar;
@@ -111,6 +121,7 @@ struct NormalisedObjective {
       z += slow.weight.cwiseProduct(x) + slow.bias;
     });
   }
+  /// Replaces the gradient of the output by that of z. Adds to the others.
   template <class Slow, class Q, class Z, class D, class DQ>
   void output_vjp(const Slow& slow, const Q&, const Z& z, D& d, Slow& dslow, DQ& dquery) const {
     using S = typename D::Scalar;

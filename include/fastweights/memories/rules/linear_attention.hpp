@@ -40,7 +40,7 @@ class LinearAttention {
     static constexpr auto names = fw::names("W", "sum", "normaliser");
   };
   using OwnedState = State<Owned<S>>;
-  using Segment = OwnedState;
+  using Segment = OwnedState;  ///< the sum of its writes
 
   explicit LinearAttention(Sizes<Dk, Dv> sizes = {}, Normaliser normaliser = {})
       : signature_{{sizes.key_size, sizes.value_size}}, normaliser_(normaliser) {

@@ -13,11 +13,12 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (k, v, α). Read (q, λ) with one weight per level.
 template <int Dk, int Dv> struct KeyValueDecayLevels : KeyValueDecay<Dk, Dv> {
+  /// L.
   Index levels = 1;
 
   template <class C> struct Read {
     vec<C, Dk> query;
-    vec<C, Dynamic> scales;
+    vec<C, Dynamic> scales;  ///< λ, one per level
     static constexpr auto names = fw::names("query", "scales");
     static constexpr auto roles = fw::roles(Role::key, Role::value);
   };
@@ -50,6 +51,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class LogLinearAttention {
   };
   using OwnedState = State<Owned<S>>;
 
+  /// `levels` matrices. Throws std::invalid_argument when a size or `levels` is below 1.
   LogLinearAttention(Sizes<Dk, Dv> sizes, Index levels)
       : signature_{{{sizes.key_size, sizes.value_size}}, levels} {
     signature_.check(name);

@@ -12,8 +12,8 @@ template <int Dk, int Dv> struct KeyValueRemoval : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    vec<C, Dk> removal;
-    vec<C, Dk> replacement;
+    vec<C, Dk> removal;      ///< a, d_k rows
+    vec<C, Dk> replacement;  ///< b, d_k rows
     static constexpr auto names = fw::names("key", "value", "removal", "replacement");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::key, Role::key);
   };
@@ -29,8 +29,8 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    vec<C, Dk> removal;
-    vec<C, Dk> replacement;
+    vec<C, Dk> removal;      ///< a, d_k rows
+    vec<C, Dk> replacement;  ///< b, d_k rows
     vec<C, Dk> decay;
     static constexpr auto names = fw::names("key", "value", "removal", "replacement", "decay");
     static constexpr auto roles =
@@ -64,6 +64,7 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "LowRankRule";
+  /// Whether W decays.
   static constexpr bool has_decay = !std::is_same_v<Signature, KeyValueRemoval<Dk, Dv>>;
   static constexpr auto decay_kind =
       has_decay ? detail::DecayKind::per_channel : detail::DecayKind::none;

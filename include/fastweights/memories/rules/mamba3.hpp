@@ -13,15 +13,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Write (k, v, α, Δ, λ, a): decay, step size, share of the new token, and angles. Read (q, v, z)
 /// with a gate z.
 template <int Dk, int Dv, int Angles> struct KeyValueRotation : QueryOutput<Dk, Dv> {
-  Index angle_count = Angles;
+  Index angle_count = Angles;  ///< the pairs of key rows that turn
 
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
     num<C> decay;
     num<C> step;
-    num<C> share;
-    vec<C, Angles> angles;
+    num<C> share;           ///< λ
+    vec<C, Angles> angles;  ///< the angles a before tanh, one per pair
     static constexpr auto names = fw::names("key", "value", "decay", "step", "share", "angles");
     static constexpr auto roles =
         fw::roles(Role::key, Role::value, Role::decay, Role::strength, Role::strength, Role::value);
@@ -85,6 +85,8 @@ class Mamba3 {
   /// As many angles as pairs of entries.
   explicit Mamba3(Sizes<Dk, Dv> sizes = {})
       : Mamba3(sizes, Angles == Dynamic ? sizes.key_size / 2 : Index(Angles)) {}
+  /// `angles` pairs of key rows turn. Throws std::invalid_argument when a size is below 1, or
+  /// unless `angles` is 0 to d_k / 2.
   Mamba3(Sizes<Dk, Dv> sizes, Index angles)
       : signature_{{sizes.key_size, sizes.value_size}, angles} {
     signature_.check(name);
@@ -171,6 +173,7 @@ class Mamba3 {
     });
   }
 
+  /// Whether the kernels step.
   // A read of a tiny W is complete, so the scan by kernels would finish its outputs twice.
   static constexpr bool by_kernel = detail::KernelScalar<S> && !detail::are_tiny(Dv);
   void step(OwnedState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& query,

@@ -72,7 +72,7 @@ class MirasMemory {
   static constexpr std::string_view name = "MirasMemory";
 
   template <class C> struct State {
-    mat<C, Dv, Dk> A;
+    mat<C, Dv, Dk> A;  ///< the decayed sum of gradient steps, d_v×d_k
     static constexpr auto names = fw::names("A");
   };
   using OwnedState = State<Owned<S>>;

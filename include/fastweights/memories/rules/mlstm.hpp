@@ -14,8 +14,8 @@ template <int Dk, int Dv> struct KeyValueGates : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    num<C> input_gate;
-    num<C> forget_gate;
+    num<C> input_gate;   ///< i, before e^i
+    num<C> forget_gate;  ///< f, before the sigmoid
     static constexpr auto names = fw::names("key", "value", "input_gate", "forget_gate");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::value, Role::value);
   };

@@ -31,6 +31,7 @@ class NormalisedGatedAttention {
       detail::one_decay<Signature, S> ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = false;
 
+  /// The state of z.
   template <class C> struct Normaliser {
     vec<C, Dk> sum;  ///< z
     static constexpr auto names = fw::names("sum");

@@ -24,19 +24,23 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// No normaliser: y = W q.
 struct NoNormaliser {
-  static constexpr bool active = false;
+  static constexpr bool active = false;  ///< whether outputs are divided
   using Sum = PlainSum;
+  /// Nothing is stored.
   template <class C, int Dk> struct State { static constexpr auto names = fw::names(); };
+  /// No sizes.
   template <int Dk> State<Extents, Dk> extents(Index) const { return {}; }
+  /// Stores nothing.
   template <class T> NoNormaliser cast() const { return {}; }
+  /// Adds nothing.
   template <class Z, class K> EIGEN_ALWAYS_INLINE void write(Z&, const K&) const {}
   template <class Z, class DK> EIGEN_ALWAYS_INLINE void write_vjp(Z&, DK&) const {}
 };
 
 /// y = W q / (z·q + ε).
 template <class S> struct AttentionNormaliser {
-  static constexpr bool active = true;
-  using Sum = CompensatedSum;  ///< how the rule sums W
+  static constexpr bool active = true;  ///< whether outputs are divided
+  using Sum = CompensatedSum;           ///< how the rule sums W
   S epsilon = S(1e-5);
 
   template <class C, int Dk> struct State {
@@ -71,6 +75,7 @@ template <class S> struct AttentionNormaliser {
   template <class Z, class Q> S inverse(const Z& z, const Q& query) const {
     return inverse(product(z, query));
   }
+  /// Adds to the gradients of z and of the query, given that of the inverse.
   template <class Z, class Q, class DQ>
   void inverse_vjp(const Z& z, const Q& query, const S& inverse, const S& dinverse, Z& dz,
                    DQ& dquery) const {
@@ -85,6 +90,7 @@ template <class S> struct AttentionNormaliser {
     const S weight = product(z, key);
     return vanishes(weight) ? S(1) : weight;
   }
+  /// Adds to the gradients of z and of the key, given that of the weight.
   template <class Z, class K, class DK>
   void weight_vjp(const Z& z, const K& key, const S& dweight, Z& dz, DK& dkey) const {
     if (vanishes(product(z, key))) return;

@@ -28,7 +28,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Window = Dynamic> class Om
 
   template <class C> struct State {
     mat<C, Dv, Dk> W;
-    TokenWindow<C, Dk, Dv, Window> window;
+    TokenWindow<C, Dk, Dv, Window> window;  ///< the last c tokens
     static constexpr auto names = fw::names("W", "window");
   };
   using OwnedState = State<Owned<S>>;

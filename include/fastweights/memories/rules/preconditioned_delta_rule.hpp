@@ -17,8 +17,8 @@ template <int Dk, int Dv, int Decays> struct PreconditionedKeyValue : QueryOutpu
     vec<C, Dv> value;
     num<C> beta;
     std::conditional_t<Decays == 1, num<C>, vec<C, Decays>> decay;
-    num<C> moment_beta;
-    num<C> moment_decay;
+    num<C> moment_beta;   ///< β_a
+    num<C> moment_decay;  ///< α_a
     static constexpr auto names =
         fw::names("key", "value", "beta", "decay", "moment_beta", "moment_decay");
     static constexpr auto roles =
@@ -61,7 +61,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   };
   template <class C> struct State {
     mat<C, Dv, Dk> W;
-    vec<C, Dk> A;
+    vec<C, Dk> A;  ///< the decayed sum of k ⊙ k, d_k rows
     Slow<C> slow;
     static constexpr auto names = fw::names("W", "A", "slow");
   };

@@ -20,6 +20,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+/// W = A: Yaad.
 struct PlainRetention {
   /// y = W x.
   template <class A, class X, class Y> static void product(const A& a, const X& x, Y& y) {
@@ -34,12 +35,14 @@ struct PlainRetention {
 
 /// Every sum over A is of A divided by its largest entry, so that fourth powers do not overflow.
 struct FourNormRetention {
+  /// y = W x.
   template <class A, class X, class Y> static void product(const A& a, const X& x, Y& y) {
     const Scale scale(a);
     y.noalias() = a * x;
     y *= scale.per_entry;
     y *= scale.per_norm;
   }
+  /// Adds the gradients of A and x.
   template <class A, class X, class Dy, class DA, class DX>
   static void product_vjp(const A& a, const X& x, const Dy& dy, DA& da, DX& dx) {
     using S = typename A::Scalar;
@@ -75,12 +78,14 @@ struct FourNormRetention {
 
 /// The largest entry of every row is subtracted first, so that W is finite for every finite A.
 struct SoftmaxRetention {
+  /// y = W x.
   template <class A, class X, class Y> static void product(const A& a, const X& x, Y& y) {
     using S = typename A::Scalar;
     scratch<S, A::RowsAtCompileTime, 3>(a.rows(), [&](auto& top, auto& total, auto& weights) {
       average(a, x, top, total, weights, y);
     });
   }
+  /// Adds the gradients of A and x.
   template <class A, class X, class Dy, class DA, class DX>
   static void product_vjp(const A& a, const X& x, const Dy& dy, DA& da, DX& dx) {
     using S = typename A::Scalar;

@@ -96,6 +96,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
     detail::add_gradient(dt.key, g.key);
     detail::add_gradient(dt.value, g.value);
   }
+  /// Adds the gradients of v (u ⊙ k)·q, the part of a read that does not come from W.
   void own_read_vjp(const OwnedState& s, const ReadToken<Rwkv6>& t, const OutGradToken<Rwkv6>& dy,
                     OwnedState& ds, ReadGradToken<Rwkv6>& dt) const {
     const auto& bonus = s.slow.bonus;

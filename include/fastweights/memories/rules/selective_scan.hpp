@@ -83,7 +83,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
   static constexpr std::string_view name = "SelectiveScan";
 
   template <class C> struct Slow {
-    mat<C, Dv, Dk> A;
+    mat<C, Dv, Dk> A;      ///< negative for a decay, d_v×d_k
     vec<C, Dv> skip;       ///< D
     vec<C, Dv> step_bias;  ///< b
     static constexpr auto names = fw::names("A", "skip", "step_bias");

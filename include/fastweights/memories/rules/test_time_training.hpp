@@ -15,8 +15,8 @@ template <int Dk, int Dv> struct KeyValueRates : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    num<C> rate;
-    num<C> token_rate;
+    num<C> rate;        ///< η
+    num<C> token_rate;  ///< τ
     static constexpr auto names = fw::names("key", "value", "rate", "token_rate");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::strength);
   };
@@ -64,12 +64,14 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
   };
   using OwnedState = State<Owned<S>>;
 
+  /// Options of a TestTimeTraining.
   struct Options {
-    Index batch = 1;  ///< C
-    Model model = {};
-    Objective objective = {};
+    Index batch = 1;           ///< C
+    Model model = {};          ///< f
+    Objective objective = {};  ///< the loss and the output
   };
 
+  /// Throws std::invalid_argument when a size or an option is out of range.
   TestTimeTraining(Sizes<Dk, Dv> sizes, Options options)
       : signature_{{sizes.key_size, sizes.value_size}}, options_(options) {
     signature_.check(name);
@@ -77,6 +79,7 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
     options.model.check(name);
     options.objective.check(name, sizes.key_size, sizes.value_size);
   }
+  /// With sizes that are fixed at compile time.
   explicit TestTimeTraining(Options options) : TestTimeTraining({}, options) {}
 
   Signature signature() const { return signature_; }
@@ -151,9 +154,12 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
   Options options_;
 };
 
+/// Test-time training of a linear model, with the layer norm and the residual of the published
+/// code. Sun et al. 2024, arXiv 2407.04620, section 2.
 template <class S, int D = Dynamic, class Objective = NormalisedObjective<>>
 using TttLinear = TestTimeTraining<S, D, D, LinearModel<>, Objective>;
 
+/// The same for a net with one hidden layer.
 template <class S, int D = Dynamic, int Hidden = Dynamic, class Objective = NormalisedObjective<>>
 using TttMlp = TestTimeTraining<S, D, D, MlpModel<InnerGelu, Hidden>, Objective>;
 

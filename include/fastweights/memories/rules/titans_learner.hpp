@@ -36,16 +36,17 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
   static constexpr bool learns_initial_state = Model::zero_stays_zero;
 
   template <class C> struct State {
-    typename Model::template Weights<C, Dk, Dv> weights;
+    typename Model::template Weights<C, Dk, Dv> weights;   ///< of f
     typename Model::template Weights<C, Dk, Dv> momentum;  ///< S
     typename Objective::template Slow<C, Dv> slow;
     static constexpr auto names = fw::names("weights", "momentum", "slow");
   };
   using OwnedState = State<Owned<S>>;
 
+  /// Options of a TitansLearner.
   struct Options {
-    Model model = {};
-    Objective objective = {};
+    Model model = {};          ///< f
+    Objective objective = {};  ///< the loss and the output
   };
 
   explicit TitansLearner(Sizes<Dk, Dv> sizes = {}, Options options = {})
@@ -120,9 +121,12 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
   Options options_;
 };
 
+/// The Titans memory for a net with one hidden layer and no biases, y = B silu(A q).
 template <class S, int Dk = Dynamic, int Dv = Dk, int Hidden = Dynamic>
 using TitansMlp = TitansLearner<S, Dk, Dv, MlpModel<InnerSilu, Hidden, false>, SquaredObjective>;
 
+/// The Titans memory for W k with the layer norm of TttLinear, as flash-linear-attention computes
+/// it.
 template <class S, int D = Dynamic>
 using NormalisedTitans =
     TitansLearner<S, D, D, LinearModel<false>,

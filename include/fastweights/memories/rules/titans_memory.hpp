@@ -14,9 +14,9 @@ template <int Dk, int Dv> struct KeyValueMomentum : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    num<C> rate;
-    num<C> momentum;
-    num<C> forget;
+    num<C> rate;      ///< θ
+    num<C> momentum;  ///< η
+    num<C> forget;    ///< α, how much of W is forgotten
     static constexpr auto names = fw::names("key", "value", "rate", "momentum", "forget");
     static constexpr auto roles =
         fw::roles(Role::key, Role::value, Role::strength, Role::decay, Role::strength);

@@ -13,14 +13,14 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (k, v, β, α, γ): γ weighs the last tokens, the newest first. Read q.
 template <int Dk, int Dv, int Window> struct KeyValueBetaDecayWindow : QueryOutput<Dk, Dv> {
-  Index window = Window;
+  Index window = Window;  ///< c, the tokens of the window
 
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
     num<C> beta;
     num<C> decay;
-    vec<C, Window> weights;
+    vec<C, Window> weights;  ///< γ, the newest token first
     static constexpr auto names = fw::names("key", "value", "beta", "decay", "weights");
     static constexpr auto roles =
         fw::roles(Role::key, Role::value, Role::strength, Role::decay, Role::strength);
@@ -40,8 +40,8 @@ template <int Dk, int Dv, int Window> struct KeyValueBetaDecayWindow : QueryOutp
 /// The last tokens, the newest first. Columns are 0 before there are as many tokens: such a column
 /// has no error and no gradient, so no counter is needed.
 template <class C, int Dk, int Dv, int Window> struct TokenWindow {
-  mat<C, Dk, Window> keys;
-  mat<C, Dv, Window> values;
+  mat<C, Dk, Window> keys;    ///< d_k×c
+  mat<C, Dv, Window> values;  ///< d_v×c
   static constexpr auto names = fw::names("keys", "values");
 };
 

@@ -16,6 +16,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> comba(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) {
     Builder<S>& net = *x.builder;

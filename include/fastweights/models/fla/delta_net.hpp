@@ -15,6 +15,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// 1 / x, as an operation.
 struct Reciprocal {
   template <class X> static auto value(const X& x) { return x.inverse(); }
   template <class X, class Y> static auto derivative(const X&, const Y& y) { return -y.square(); }
@@ -35,6 +36,7 @@ Value<S> delta_net_keys(const Value<S>& x, const Config& c, const std::string& n
   return k * apply<Reciprocal>(sum_heads(k, heads));
 }
 
+/// y of the equations.
 template <class S> Value<S> delta_net_of(const Value<S>& x, const Config& c) {
   const Index heads = c.size("num_heads");
   const Index keys = expanded(c, "expand_k", x.rows());
@@ -52,6 +54,7 @@ template <class S> Value<S> delta_net_of(const Value<S>& x, const Config& c) {
   return output(x, o, heads, c, c.flag("use_gate"));
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> delta_net(const Config& c) {
   return layer<S>(
       c, [&](const Value<S>& x) { return delta_net_of(x, c); },

@@ -12,6 +12,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> gated_delta_net(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) {
     const Heads h = grouped_heads(c, 2);

@@ -18,6 +18,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer with N writes per token.
 template <int N, class S> Network<S> gated_delta_product_of(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) {
     const Heads h = grouped_heads(c, 2);
@@ -35,6 +36,7 @@ template <int N, class S> Network<S> gated_delta_product_of(const Config& c) {
   });
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> gated_delta_product(const Config& c) {
   const Index n = c.size("num_householder", 2);
   if (n == 1) return gated_delta_product_of<1, S>(c);

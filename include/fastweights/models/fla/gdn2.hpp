@@ -16,6 +16,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> gdn2(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) {
     const Heads h = grouped_heads(c, 1);

@@ -18,6 +18,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// y of the equations.
 template <class S> Value<S> gla_of(const Value<S>& x, const Config& c) {
   const GroupedQueries h = grouped_queries(c, 4, 0.5, 1);
   const Value<S> q = mapped(maybe_activated(x, c, "q", h.queries()), c);
@@ -35,6 +36,7 @@ template <class S> Value<S> gla_of(const Value<S>& x, const Config& c) {
   return gated_output(x, o, h.heads, c);
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> gla(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) { return gla_of(x, c); });
 }

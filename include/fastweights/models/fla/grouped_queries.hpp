@@ -8,12 +8,18 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// Sizes of a layer whose query heads share keys and values.
 struct GroupedQueries {
+  /// Query heads, key heads, and the rows of a key and of a value.
   Index heads, kv_heads, d_k, d_v;
 
+  /// Rows of all queries.
   Index queries() const { return heads * d_k; }
+  /// Rows of all keys.
   Index keys() const { return kv_heads * d_k; }
+  /// Rows of all values.
   Index values() const { return kv_heads * d_v; }
+  /// Rows of the outputs of all heads.
   Index outputs() const { return heads * d_v; }
 };
 
@@ -30,6 +36,7 @@ inline Index head_size(const Config& c, const std::string& ratio, double otherwi
   return rows / heads;
 }
 
+/// Those of config.json, with these defaults.
 inline GroupedQueries grouped_queries(const Config& c, Index usual_heads, double expand_k,
                                       double expand_v) {
   const Index heads = c.size("num_heads", usual_heads), kv_heads = c.size("num_kv_heads", heads);

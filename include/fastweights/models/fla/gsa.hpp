@@ -30,6 +30,7 @@ template <class S> Value<S> slot_features(const Value<S>& x, const Config& c, In
   return relu(concatenate(parts));
 }
 
+/// y of the equations.
 template <class S> Value<S> gsa_of(const Value<S>& x, const Config& c) {
   const GroupedQueries h = grouped_queries(c, 4, 1, 1);
   if (is_affine(c) && h.outputs() != x.rows()) c.fail("expand_v", "the norm's weights need 1");
@@ -44,6 +45,7 @@ template <class S> Value<S> gsa_of(const Value<S>& x, const Config& c) {
   return project(norm_over_heads(silu(o), "g_norm", c), "o", x.rows());
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> gsa(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) { return gsa_of(x, c); });
 }

@@ -50,6 +50,7 @@ std::vector<Value<S>> hgrn2_lower_bound(const Value<S>& x, const Config& c, Inde
   return {constants(*x.builder, std::move(bound))};
 }
 
+/// y of the equations. `lower_bound` is empty or one value.
 template <class S>
 Value<S> hgrn2_of(const Value<S>& x, const Config& c, const std::vector<Value<S>>& lower_bound) {
   const Heads h = hgrn2_heads(c);
@@ -62,6 +63,7 @@ Value<S> hgrn2_of(const Value<S>& x, const Config& c, const std::vector<Value<S>
   return project(norm_over_heads(o, "g_norm", c), "o", x.rows());
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> hgrn2(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) {
     return hgrn2_of(x, c, hgrn2_lower_bound(x, c, hgrn2_heads(c).keys()));

@@ -9,6 +9,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> kda(const Config& c) {
   const Heads h = grouped_heads(c, 1);
   KimiDelta options{.key_heads = h.key_heads,

@@ -16,6 +16,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> mesa_net(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) {
     const Index heads = c.size("num_heads"), d = c.size("head_dim"), rows = heads * d;

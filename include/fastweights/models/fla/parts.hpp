@@ -20,9 +20,12 @@ inline Index expanded(const Config& c, const std::string& ratio, Index n, double
 
 /// The heads of a layer. Consecutive value heads share a key head.
 struct Heads {
+  /// Key heads, value heads, and the rows of a key and of a value.
   Index key_heads, heads, d_k, d_v;
 
+  /// Rows of all keys.
   Index keys() const { return key_heads * d_k; }
+  /// Rows of all values.
   Index values() const { return heads * d_v; }
 };
 
@@ -100,7 +103,11 @@ Value<S> norm_over_heads(const Value<S>& o, const std::string& name, const Confi
   return norm_by_head(o, name, 1, c);
 }
 
-enum class Gate { silu, sigmoid };
+/// The function of an output's gate.
+enum class Gate {
+  silu,    ///< x σ(x)
+  sigmoid  ///< σ(x)
+};
 
 /// The output of a layer: W_o (w ⊙ rms(o)) with o_norm by head; if it is gated,
 /// W_o (w ⊙ rms(o) ⊙ gate(W_g x)).

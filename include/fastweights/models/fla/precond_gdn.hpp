@@ -17,6 +17,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> precond_gdn(const Config& c) {
   if (c.number("squash_x", 1.5) != 1.5) c.fail("squash_x", "supported is 1.5");
   if (c.number("squash_eps", 1e-6) != 1e-6) c.fail("squash_eps", "supported is 1e-6");

@@ -18,6 +18,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// y of the equations.
 template <class S> Value<S> retnet_of(const Value<S>& x, const Config& c) {
   const GroupedQueries h = grouped_queries(c, 8, 1, 2);
   if (h.d_k % 2 != 0) c.fail("expand_k", "expected an even number of entries in a head");
@@ -34,6 +35,7 @@ template <class S> Value<S> retnet_of(const Value<S>& x, const Config& c) {
   return gated_output(x, o, h.heads, c);
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> retnet(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) { return retnet_of(x, c); });
 }

@@ -44,6 +44,7 @@ template <class S> Value<S> rwkv6_norm(const Value<S>& o, Index heads, const Con
   return layer_norm(o, "g_norm", {.epsilon = epsilon, .groups = heads, .bias = true});
 }
 
+/// y of the equations.
 template <class S> Value<S> rwkv6_of(const Value<S>& x, const Config& c) {
   const Index heads = c.size("num_heads", 4);
   const Index d_k = head_size(c, "expand_k", 0.5, heads), keys = heads * d_k;
@@ -64,6 +65,7 @@ template <class S> Value<S> rwkv6_of(const Value<S>& x, const Config& c) {
   return linear(rwkv6_norm(o, heads, c) * gate, "o_proj", x.rows());
 }
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> rwkv6(const Config& c) {
   return layer<S>(c, [&](const Value<S>& x) { return rwkv6_of(x, c); });
 }

@@ -10,6 +10,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
+/// The layer, from its arguments in config.json.
 template <class S> Network<S> rwkv7(const Config& c) {
   c.expect("mode", {"chunk", "fused_recurrent"});
   const Index d = c.size("hidden_size");

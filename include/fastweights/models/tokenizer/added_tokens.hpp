@@ -11,12 +11,15 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// Finds added tokens: the leftmost, and the longest that begins there.
 class AddedTokens {
  public:
+  /// An added token, with the options that are in force.
   struct Token {
-    std::string text;
-    int id;
+    std::string text;  ///< what is looked for
+    int id;            ///< its id
+    /// Matches only between characters that are no letters; takes spaces beside it.
     bool is_single_word, takes_left_space, takes_right_space;
   };
 
+  /// Tokens of different texts; see twice().
   explicit AddedTokens(std::vector<Token> tokens = {}) : tokens_(std::move(tokens)) {
     std::sort(tokens_.begin(), tokens_.end(),
               [](const Token& a, const Token& b) { return a.text < b.text; });

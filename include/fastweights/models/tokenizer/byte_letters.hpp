@@ -10,10 +10,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
+/// The letter that stands for each byte, and the byte of each letter.
 struct ByteLetters {
-  std::array<utf8proc_int32_t, 256> letter{};
-  std::array<int, 0x144> byte{};  // −1 where a letter stands for none
+  std::array<utf8proc_int32_t, 256> letter{};  ///< by byte
+  std::array<int, 0x144> byte{};               ///< −1 where a letter stands for none
 
+  /// Computes both tables.
   constexpr ByteLetters() {
     byte.fill(-1);
     utf8proc_int32_t next = 0x100;
@@ -27,6 +29,7 @@ struct ByteLetters {
   }
 };
 
+/// The tables.
 inline constexpr ByteLetters byte_letters;
 
 /// The letters of bytes, as UTF-8.

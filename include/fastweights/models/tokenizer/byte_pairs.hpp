@@ -15,7 +15,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// The tokens of a model, their ids and the merges of a tokenizer.json's entry "model".
 class BytePairs {
  public:
-  static constexpr int most_ids = 1 << 22;
+  static constexpr int most_ids = 1 << 22;  ///< ids are below this
 
   /// Throws std::invalid_argument that names `where` and what is wrong.
   BytePairs(const nlohmann::json& model, const std::string& where) : where_(where) {
@@ -36,6 +36,7 @@ class BytePairs {
   std::size_t size() const { return size_; }
   /// The tokens, in letters.
   const std::unordered_map<std::string, int>& ids() const { return ids_; }
+  /// The id of a token, or nothing.
   std::optional<int> id_of(const std::string& token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? std::nullopt : std::optional<int>(found->second);
@@ -43,15 +44,17 @@ class BytePairs {
 
   /// Vectors that encode() uses again for the next word.
   struct Scratch {
+    /// A piece of the word, which grows by merges.
     struct Symbol {
-      int id;             // −1 once it is merged into the one before
-      int before, after;  // neighbours, −1 at the ends
+      int id;             ///< −1 once it is merged into the one before
+      int before, after;  ///< neighbours, −1 at the ends
     };
+    /// A pair of neighbours that can be merged.
     struct Candidate {
-      int rank, position, result;
+      int rank, position, result;  ///< of the merge, where it is, and the id that it gives
     };
-    std::vector<Symbol> symbols;
-    std::vector<Candidate> queue;
+    std::vector<Symbol> symbols;   ///< of the word
+    std::vector<Candidate> queue;  ///< the least rank first
   };
 
   /// Adds the tokens of a word: of all pairs of neighbours, the one of the least rank is merged

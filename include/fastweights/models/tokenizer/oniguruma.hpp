@@ -17,12 +17,14 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// rest.
 class OnigurumaPattern {
  public:
+  /// Rewrites `pattern`. `where` names its place in error messages.
   OnigurumaPattern(std::string_view pattern, const std::string& where)
       : rest_(pattern), where_(where) {
     if (pattern.size() > 1 << 16) fail("expected at most 65536 bytes");
     if (take("(?i)")) out_ = "(?i)";
     while (!rest_.empty()) add_next();
   }
+  /// The pattern for PCRE2.
   const std::string& for_pcre2() const { return out_; }
 
  private:

@@ -13,11 +13,20 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// A step that cuts every word at the matches of an expression, such as {"type": "Split"}.
 class SplitStep {
  public:
-  enum class Behaviour { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+  /// What becomes of a match.
+  enum class Behaviour {
+    removed,               ///< it is dropped
+    isolated,              ///< it is a word
+    merged_with_previous,  ///< it ends the word before it
+    merged_with_next,      ///< it begins the word after it
+    contiguous             ///< matches that follow each other are one word
+  };
 
+  /// Cuts at the matches, or if inverted, between them.
   SplitStep(SplitPattern pattern, Behaviour behaviour, bool is_inverted = false)
       : pattern_(std::move(pattern)), behaviour_(behaviour), is_inverted_(is_inverted) {}
 
+  /// From an object of tokenizer.json. `where` is what errors begin with.
   static SplitStep read(const nlohmann::json& json, const std::string& where) {
     const Config config(json, where);
     const Config pattern = config.part("pattern");
@@ -29,6 +38,7 @@ class SplitStep {
                      behaviour(config), config.flag("invert"));
   }
 
+  /// Replaces every word by its parts.
   void apply(std::vector<std::string_view>& words) const {
     std::vector<std::string_view> all;
     for (const std::string_view word : words)
@@ -92,6 +102,7 @@ class SplitStep {
 /// The entry pre_tokenizer of a tokenizer.json: Split and Digits, and ByteLevel at the end.
 class PreTokenizer {
  public:
+  /// From the entry of tokenizer.json. `where` is what errors begin with.
   PreTokenizer(const nlohmann::json& json, const std::string& where) {
     const Config config(json, where);
     config.expect("type", {"Sequence", "Split", "Digits", "ByteLevel"});

@@ -19,8 +19,8 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// A part of a text, which matches the expression or lies between matches.
 struct TextPart {
-  std::size_t begin, end;
-  bool is_match;
+  std::size_t begin, end;  ///< its bytes in the text
+  bool is_match;           ///< whether it matches
 };
 
 /// A regular expression of a tokenizer.json. `where` names its place in error messages.

@@ -18,6 +18,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// but they take quadratic time in a list of objects.)
 class JsonChecks : public nlohmann::json_sax<nlohmann::json> {
  public:
+  /// `where` is what errors begin with.
   explicit JsonChecks(const std::string& where) : where_(where) {}
 
   bool null() override { return count(); }
@@ -31,11 +32,13 @@ class JsonChecks : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return open(); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
+  /// Refuses a name that an object has twice.
   bool key(string_t& name) override {
     if (!names_.back().insert(name).second)
       fail("the name " + name.substr(0, 60) + " is there twice");
     return true;
   }
+  /// Throws std::invalid_argument with the place.
   bool parse_error(std::size_t byte, const std::string&,
                    const nlohmann::json::exception&) override {
     fail("is not JSON, byte " + std::to_string(byte));

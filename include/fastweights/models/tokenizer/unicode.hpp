@@ -16,9 +16,14 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// What a text begins with: a character, bytes that are none, or the first bytes of a character
 /// whose others are not there yet.
 struct Utf8Start {
-  enum Kind { character, invalid, incomplete };
-  std::size_t bytes;
-  Kind kind;
+  /// What the bytes are.
+  enum Kind {
+    character,  ///< a whole one
+    invalid,    ///< no character
+    incomplete  ///< the first bytes of one
+  };
+  std::size_t bytes;  ///< their number
+  Kind kind;          ///< what they are
 };
 
 /// Bytes that are no character are taken together as in the Unicode Standard, table 3-8 (maximal
@@ -57,6 +62,7 @@ inline void move_characters(std::string& bytes, std::string& text, bool is_end) 
   bytes.erase(0, done);
 }
 
+/// The text with U+FFFD for what is no character.
 inline std::string valid_utf8(std::string bytes) {
   std::string text;
   text.reserve(bytes.size());

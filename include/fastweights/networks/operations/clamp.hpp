@@ -6,7 +6,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// y = min(max(x, low), high), entry by entry. The gradient passes where low ≤ x ≤ high.
 template <class S> struct Clamp final : Operation<S> {
-  S low, high;
+  S low, high;  ///< the bounds
 
   Clamp(double from, double to) : low(S(from)), high(S(to)) {}
   void forward(const Forward<S>& run) const override {
@@ -20,6 +20,7 @@ template <class S> struct Clamp final : Operation<S> {
         if (x(i, t) >= low && x(i, t) <= high) dx(i, t) += dy(i, t);
   }
 };
+/// Min(max(x, low), high), entry by entry.
 template <class S> Value<S> clamp(const Value<S>& x, double low, double high) {
   if (!(low <= high))
     fw::detail::throw_invalid({x.builder->path(),

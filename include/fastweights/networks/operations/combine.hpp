@@ -9,8 +9,14 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-enum class Combination { sum, difference, product };
+/// What Combine computes of two values.
+enum class Combination {
+  sum,         ///< a + b
+  difference,  ///< a − b
+  product      ///< a ⊙ b
+};
 
+/// y = a + b, a − b or a ⊙ b.
 template <class S, Combination kind> struct Combine final : Operation<S> {
   static constexpr bool takes_constants = true;
 
@@ -70,18 +76,22 @@ template <class S, Combination kind> struct Combine final : Operation<S> {
   }
 };
 
+/// Adds this operation to the network of a.
 template <Combination kind, class S> Value<S> combine(const Value<S>& a, const Value<S>& b) {
   if (a.rows() % b.rows() != 0)
     fw::detail::throw_mismatch(a.builder->path(), "the second of two values", b.rows(), "rows",
                                a.rows(), "the first, or a divisor of that,");
   return a.builder->add(Combine<S, kind>{}, a.rows(), {a, b});
 }
+/// a + b.
 template <class S> Value<S> operator+(const Value<S>& a, const Value<S>& b) {
   return combine<Combination::sum>(a, b);
 }
+/// a − b.
 template <class S> Value<S> operator-(const Value<S>& a, const Value<S>& b) {
   return combine<Combination::difference>(a, b);
 }
+/// a ⊙ b.
 template <class S> Value<S> operator*(const Value<S>& a, const Value<S>& b) {
   return combine<Combination::product>(a, b);
 }

@@ -10,22 +10,26 @@
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 // A function has value(x) and derivative(x, y) with y = value(x), of arrays.
+/// e^x.
 struct Exp {
   template <class X> static auto value(const X& x) { return x.exp(); }
   template <class X, class Y> static auto derivative(const X&, const Y& y) { return y; }
 };
+/// 1 / (1 + e^{−x}).
 struct Sigmoid {
   template <class X> static auto value(const X& x) { return fw::detail::logistic(x); }
   template <class X, class Y> static auto derivative(const X&, const Y& y) {
     return y * (typename X::Scalar(1) - y);
   }
 };
+/// Log(1 + e^x).
 struct Softplus {
   template <class X> static auto value(const X& x) { return fw::detail::softplus_of(x); }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
     return fw::detail::logistic(x);
   }
 };
+/// Log(1 / (1 + e^{−x})).
 struct LogSigmoid {
   template <class X> static auto value(const X& x) {
     return x.min(typename X::Scalar(0)) - (-x.abs()).exp().log1p();
@@ -34,12 +38,14 @@ struct LogSigmoid {
     return fw::detail::logistic(-x);
   }
 };
+/// Tanh x.
 struct Tanh {
   template <class X> static auto value(const X& x) { return x.tanh(); }
   template <class X, class Y> static auto derivative(const X&, const Y& y) {
     return typename X::Scalar(1) - y.square();
   }
 };
+/// Max(0, x).
 struct Relu {
   template <class X> static auto value(const X& x) { return x.max(typename X::Scalar(0)); }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
@@ -47,12 +53,14 @@ struct Relu {
     return (x > S(0)).template cast<S>();
   }
 };
+/// x².
 struct Square {
   template <class X> static auto value(const X& x) { return x.square(); }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
     return typename X::Scalar(2) * x;
   }
 };
+/// y = f(x), entry by entry, for a function F above.
 template <class S, class F> struct Apply final : Operation<S> {
   void forward(const Forward<S>& run) const override {
     const auto x = run.in();
@@ -82,25 +90,36 @@ template <class S, class F> struct Activate final : Operation<S> {
   }
 };
 
+/// F of math/activations.hpp, entry by entry.
 template <class F, class S> Value<S> activate(const Value<S>& x) {
   return x.builder->add(Activate<S, F>{}, x.rows(), {x});
 }
+/// F, entry by entry.
 template <class F, class S> Value<S> apply(const Value<S>& x) {
   return x.builder->add(Apply<S, F>{}, x.rows(), {x});
 }
+/// e^x, entry by entry.
 template <class S> Value<S> exp(const Value<S>& x) { return apply<Exp>(x); }
+/// 1 / (1 + e^{−x}), entry by entry.
 template <class S> Value<S> sigmoid(const Value<S>& x) { return apply<Sigmoid>(x); }
+/// x σ(x), entry by entry.
 template <class S> Value<S> silu(const Value<S>& x) { return activate<fw::Silu>(x); }
+/// Log(1 + e^x), entry by entry.
 template <class S> Value<S> softplus(const Value<S>& x) { return apply<Softplus>(x); }
+/// Log σ(x), entry by entry.
 template <class S> Value<S> log_sigmoid(const Value<S>& x) { return apply<LogSigmoid>(x); }
+/// Tanh x, entry by entry.
 template <class S> Value<S> tanh(const Value<S>& x) { return apply<Tanh>(x); }
+/// Max(0, x), entry by entry.
 template <class S> Value<S> relu(const Value<S>& x) { return apply<Relu>(x); }
+/// x², entry by entry.
 template <class S> Value<S> square(const Value<S>& x) { return apply<Square>(x); }
+/// GELU by its tanh form, entry by entry.
 template <class S> Value<S> gelu(const Value<S>& x) { return activate<fw::Gelu>(x); }
 
 /// y = a x + b
 template <class S> struct Affine final : Operation<S> {
-  S a, b;
+  S a, b;  ///< the factor and the offset
 
   Affine(S factor, S offset) : a(factor), b(offset) {}
   void forward(const Forward<S>& run) const override {
@@ -108,12 +127,17 @@ template <class S> struct Affine final : Operation<S> {
   }
   void backward(const Backward<S>& run) const override { run.din() += a * run.dout(); }
 };
+/// a x + b, entry by entry.
 template <class S> Value<S> affine(double a, const Value<S>& x, double b) {
   return x.builder->add(Affine<S>(S(a), S(b)), x.rows(), {x});
 }
+/// a x.
 template <class S> Value<S> operator*(double a, const Value<S>& x) { return affine(a, x, 0); }
+/// b + x.
 template <class S> Value<S> operator+(double b, const Value<S>& x) { return affine(1, x, b); }
+/// b − x.
 template <class S> Value<S> operator-(double b, const Value<S>& x) { return affine(-1, x, b); }
+/// −x.
 template <class S> Value<S> operator-(const Value<S>& x) { return affine(-1, x, 0); }
 
 /// c tanh(x / c), which keeps x in (−c, c).

@@ -11,18 +11,20 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// The rows of a weight that belong to one expert.
 struct ExpertRows {
-  std::size_t weight;  ///< index among the weights of the operation
-  Index first = 0, rows = 0;
+  std::size_t weight;         ///< index among the weights of the operation
+  Index first = 0, rows = 0;  ///< the first row, and how many
 };
 
 /// y = Σ_e r_e W_down (f(W_gate x) ⊙ W_up x), over the experts e with r_e ≠ 0. Without a gate,
 /// f(W_up x). The inputs are x and r.
 template <class S, class F> struct RunExperts final : Operation<S> {
+  /// The rows of one expert in the three weights.
   struct Expert {
+    /// W_gate, W_up and W_down.
     ExpertRows gate, up, down;
   };
-  std::vector<Expert> experts;
-  bool gated;
+  std::vector<Expert> experts;  ///< their rows
+  bool gated;                   ///< whether there is a W_gate
 
   RunExperts(std::vector<Expert> e, bool g) : experts(std::move(e)), gated(g) {}
 
@@ -120,6 +122,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
 
 /// Names of the three maps of an expert, after the expert's number: experts.3.gate_proj.weight.
 struct ExpertNames {
+  /// Of the list, and of the maps of an expert.
   std::string experts = "experts", gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
 

@@ -6,7 +6,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// Rows of a weight for every head: rows first … first + count − 1 of each of `heads` equal parts.
 struct HeadRows {
-  Index heads = 1, first = 0, count = 1;
+  Index heads = 1, first = 0, count = 1;  ///< the number of heads; the rows of each
 };
 
 /// y_h = W_h x_h for every head h, or y_h = W_hᵀ x_h. W_h are rows of one weight, the part of a
@@ -14,8 +14,8 @@ struct HeadRows {
 /// multiplied can stay as it was before its projection: the absorbed weights of latent attention,
 /// DeepSeek-AI 2024, arXiv 2405.04434, section 2.1.2.
 template <class S> struct HeadProducts final : Operation<S> {
-  HeadRows rows;
-  bool transposed;
+  HeadRows rows;    ///< the rows of the weight
+  bool transposed;  ///< whether the product is with W_hᵀ
 
   HeadProducts(const HeadRows& r, bool t) : rows(r), transposed(t) {}
 

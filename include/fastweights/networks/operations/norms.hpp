@@ -13,10 +13,17 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-enum class NormKind { rms, l2, unit, standardise };
+/// The norms.
+enum class NormKind {
+  rms,         ///< x / √(mean x² + ε)
+  l2,          ///< x / √(Σ x² + ε)
+  unit,        ///< x / max(√(Σ x²), ε)
+  standardise  ///< (x − mean x) / √(var x + ε)
+};
 
+/// A norm of each of `groups` equal parts, without weights.
 template <class S, NormKind kind> struct Norm final : Operation<S> {
-  Index groups;
+  Index groups;  ///< equal parts of x
   S epsilon;
 
   Norm(Index g, double e) : groups(g), epsilon(S(e)) {}
@@ -64,23 +71,29 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
   }
 };
 
+/// A norm of each of `groups` equal parts, without weights.
 template <NormKind kind, class S> Value<S> norm(const Value<S>& x, Index groups, double epsilon) {
   x.rows_of_part(groups);
   return x.builder->add(Norm<S, kind>(groups, epsilon), x.rows(), {x});
 }
+/// x / √(mean x² + ε).
 template <class S> Value<S> rms(const Value<S>& x, Index groups, double epsilon) {
   return norm<NormKind::rms>(x, groups, epsilon);
 }
+/// x / √(Σ x² + ε).
 template <class S> Value<S> l2(const Value<S>& x, Index groups, double epsilon = 1e-6) {
   return norm<NormKind::l2>(x, groups, epsilon);
 }
+/// x / max(√(Σ x²), ε).
 template <class S> Value<S> unit(const Value<S>& x, Index groups, double epsilon = 1e-12) {
   return norm<NormKind::unit>(x, groups, epsilon);
 }
+/// (x − mean x) / √(var x + ε).
 template <class S> Value<S> standardise(const Value<S>& x, Index groups, double epsilon) {
   return norm<NormKind::standardise>(x, groups, epsilon);
 }
 
+/// Options of rms_norm and layer_norm.
 struct NormOptions {
   double epsilon = 1e-6;
   Index groups = 1;       ///< equal parts of x with a norm each

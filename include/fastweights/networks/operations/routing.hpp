@@ -13,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// Each of `groups` equal parts through a softmax.
 template <class S> struct Softmax final : Operation<S> {
-  Index groups;
+  Index groups;  ///< equal parts of x
 
   explicit Softmax(Index g) : groups(g) {}
   void forward(const Forward<S>& run) const override {
@@ -31,6 +31,7 @@ template <class S> struct Softmax final : Operation<S> {
         run.out(), run.dout(), run.din());
   }
 };
+/// The softmax of each of `groups` equal parts.
 template <class S> Value<S> softmax(const Value<S>& x, Index groups = 1) {
   x.rows_of_part(groups);
   return x.builder->add(Softmax<S>(groups), x.rows(), {x});
@@ -47,8 +48,8 @@ struct Choice {
 /// bias, if there is a second input; a bias has no gradient. DeepSeek-AI 2024, arXiv 2412.19437,
 /// eq. 14 to 16.
 template <class S> struct ChooseExperts final : Operation<S> {
-  static constexpr bool takes_constants = true;  // the bias
-  Choice choice;
+  static constexpr bool takes_constants = true;  ///< the bias
+  Choice choice;                                 ///< how many experts, and how
 
   explicit ChooseExperts(const Choice& c) : choice(c) {}
   void forward(const Forward<S>& run) const override {
@@ -115,6 +116,7 @@ template <class S> struct ChooseExperts final : Operation<S> {
         scores.segment(g * size, size).setConstant(-std::numeric_limits<S>::infinity());
   }
 };
+/// The k largest of a token's scores, the others 0. `bias` is empty or one value.
 template <class S>
 Value<S> choose_experts(const Value<S>& scores, const Choice& choice,
                         const std::vector<Value<S>>& bias = {}) {
@@ -153,6 +155,7 @@ template <class S> struct SumToOne final : Operation<S> {
     }
   }
 };
+/// x / (Σ x + ε).
 template <class S> Value<S> sum_to_one(const Value<S>& x, double epsilon = 0) {
   return x.builder->add(SumToOne<S>(epsilon), x.rows(), {x});
 }

@@ -10,7 +10,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// Row i of the value is row from[i] of x.
 template <class S> struct Gather final : Operation<S> {
-  std::vector<Index> from;
+  std::vector<Index> from;  ///< the row of x for each row of the value
 
   explicit Gather(std::vector<Index> rows) : from(std::move(rows)) {}
   void forward(const Forward<S>& run) const override {
@@ -26,6 +26,7 @@ template <class S> struct Gather final : Operation<S> {
       for (std::size_t i = 0; i < from.size(); ++i) dx(from[i], t) += dy(Index(i), t);
   }
 };
+/// The rows `from` of x.
 template <class S> Value<S> gather(const Value<S>& x, std::vector<Index> from) {
   const Index rows = Index(from.size());
   for (const Index i : from)
@@ -50,6 +51,7 @@ template <class S> struct Concatenate final : Operation<S> {
       run.din(i) += dy.middleRows(first, run.node.in[i].rows);
   }
 };
+/// The rows of all parts, one below the other.
 template <class S> Value<S> concatenate(const std::vector<Value<S>>& parts) {
   Index rows = 0;
   for (const Value<S>& part : parts) rows += part.rows();
@@ -124,6 +126,7 @@ template <class S> struct SumHeads final : Operation<S> {
       for (Index h = 0; h < dy.rows(); ++h) dx.col(t).segment(h * d, d).array() += dy(h, t);
   }
 };
+/// The sum of `heads` equal parts of x.
 template <class S> Value<S> sum_heads(const Value<S>& x, Index heads) {
   x.rows_of_part(heads);
   return x.builder->add(SumHeads<S>{}, heads, {x});

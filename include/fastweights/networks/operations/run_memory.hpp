@@ -37,18 +37,21 @@ concept SharedChunk = Chunkable<M> &&
 /// attention. A member of several columns a token is stacked column by column. If the state has
 /// slow weights, they may be inputs too, after those that are read: constants.
 template <class S, Memory M> struct RunMemory final : Operation<S> {
-  static constexpr bool takes_constants = true;  // slow weights
+  static constexpr bool takes_constants = true;  ///< slow weights
+  /// The sizes of what a head writes.
   using Writes = typename M::Signature::template Write<Extents>;
+  /// The sizes of what a head reads with.
   using Reads = typename M::Signature::template Read<Extents>;
+  /// The number of inputs of each kind.
   static constexpr std::size_t writes = member_count<Writes>, reads = member_count<Reads>;
 
-  M memory;
-  std::vector<Index> member_heads;  // of the inputs, what is written first
-  Index heads = 1, states = 1;      // of the queries, of the writes
+  M memory;                         ///< the rule of every head
+  std::vector<Index> member_heads;  ///< of the inputs, what is written first
+  Index heads = 1, states = 1;      ///< of the queries, of the writes
 
   struct OwnTrace final : OperationTrace {
-    std::vector<Checkpoints<M>> checkpoints;  // head after head of one sequence, then of the next
-    std::vector<StateOf<M>> copies;           // of a state that queries share, one a thread
+    std::vector<Checkpoints<M>> checkpoints;  ///< head after head of one sequence, then of the next
+    std::vector<StateOf<M>> copies;           ///< of a state that queries share, one a thread
   };
 
   RunMemory(M m, std::vector<Index> counts) : memory(std::move(m)), member_heads(counts) {

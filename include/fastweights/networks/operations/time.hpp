@@ -17,10 +17,10 @@ template <class S> struct RecentTokens {
 /// A depthwise causal convolution, y_t = Σ_j w_j ⊙ x_{t−K+1+j}: see
 /// layers/projections/causal_conv.hpp.
 template <class S> struct Convolve final : Operation<S> {
-  Index kernel, channels;
+  Index kernel, channels;  ///< tokens that the kernel covers; rows of x
 
   struct OwnTrace final : OperationTrace {
-    Matrix<S> padded;  // for each sequence K − 1 tokens before x, then x
+    Matrix<S> padded;  ///< for each sequence K − 1 tokens before x, then x
   };
 
   Convolve(Index k, Index c) : kernel(k), channels(c) {}
@@ -74,6 +74,8 @@ template <class S> struct Convolve final : Operation<S> {
     }
   }
 };
+/// The depthwise causal convolution of x over `kernel` tokens, with the weight `name`.weight and,
+/// with a bias, `name`.bias.
 template <class S>
 Value<S> convolution(const Value<S>& x, const std::string& name, Index kernel, bool bias = false) {
   Builder<S>& builder = *x.builder;
@@ -86,7 +88,7 @@ Value<S> convolution(const Value<S>& x, const std::string& name, Index kernel, b
 
 /// The token before: x_{t−1}, and 0 before the first token.
 template <class S> struct Previous final : Operation<S> {
-  Index rows;
+  Index rows;  ///< rows of x
 
   explicit Previous(Index n) : rows(n) {}
 
@@ -115,6 +117,7 @@ template <class S> struct Previous final : Operation<S> {
       run.din().middleCols(b * steps, steps - 1) += run.dout().middleCols(b * steps + 1, steps - 1);
   }
 };
+/// x_{t−1}. The state keeps the last token under `state_name`.
 template <class S>
 Value<S> previous(const Value<S>& x, const std::string& state_name = "previous") {
   return x.builder->add(Previous<S>(x.rows()), x.rows(), {x}, {}, state_name);
@@ -125,9 +128,9 @@ Value<S> previous(const Value<S>& x, const std::string& state_name = "previous")
 /// `adjacent`, whose result is in the order of halves.
 template <class S> struct Rotate final : Operation<S> {
   static constexpr bool sees_position = true;
-  Index heads, rotated;
-  double theta;
-  bool adjacent;
+  Index heads, rotated;  ///< heads of x, and the entries of each that turn
+  double theta;          ///< θ
+  bool adjacent;         ///< whether neighbours are a pair
 
   Rotate(Index h, Index r, double base, bool pairs)
       : heads(h), rotated(r), theta(base), adjacent(pairs) {}
@@ -173,6 +176,7 @@ template <class S> struct Rotate final : Operation<S> {
     }
   }
 };
+/// Rotary positions: the first `rotated` entries of every head turn. See Rotate.
 template <class S>
 Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta,
                 bool adjacent = false) {

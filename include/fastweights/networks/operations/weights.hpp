@@ -20,6 +20,7 @@ template <class S> struct Parameter final : Operation<S> {
     run.dweight().template reshaped<Eigen::RowMajor>(run.out().rows(), 1) += run.dout();
   }
 };
+/// A vector of n learned numbers with the path `name`, the same for every token.
 template <class S>
 Value<S> parameter(Builder<S>& builder, const std::string& name, Index n,
                    Draw draw = constant_draw(0)) {
@@ -36,7 +37,7 @@ Value<S> parameter_matrix(Builder<S>& builder, const std::string& name, Index ro
 /// The columns of a table for the symbols that the network is given. The column of the symbol
 /// `padding` is not learned.
 template <class S> struct Lookup final : Operation<S> {
-  Index padding;  // negative: none
+  Index padding;  ///< negative: none
 
   explicit Lookup(Index symbol) : padding(symbol) {}
   bool takes_compact_weights() const override { return true; }
@@ -56,6 +57,8 @@ template <class S> struct Lookup final : Operation<S> {
         run.dweight().row(run.ids[std::size_t(t)]) += dy.col(t).transpose();
   }
 };
+/// The rows of the table `name`.weight, symbols×d, for the symbols of the input. The row of
+/// `padding` is not learned.
 template <class S>
 Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, Index d,
                    Index padding = -1) {
