@@ -22,3 +22,21 @@ add_test(NAME configuration.no_exceptions_aborts
     -D "EXPECTED=^DeltaRule: key has 3 rows, the memory expects 4"
     -P ${CMAKE_CURRENT_SOURCE_DIR}/configurations/expect_abort.cmake)
 set_tests_properties(configuration.no_exceptions_aborts PROPERTIES LABELS configurations)
+
+# A header that script/embed_weights writes, and a program that loads from it without files.
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(Python3_FOUND)
+  set(embed ${PROJECT_SOURCE_DIR}/script/embed_weights)
+  set(file ${CMAKE_CURRENT_SOURCE_DIR}/data/pytorch_linear.safetensors)
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/embedded/pytorch_linear.hpp)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/embedded)
+  add_custom_command(OUTPUT ${header} COMMAND Python3::Interpreter ${embed} ${file} ${header}
+                     DEPENDS ${embed} ${file} VERBATIM)
+  add_configuration(embedded_weights ${no_exceptions} -DFASTWEIGHTS_FILES=0)
+  target_sources(embedded_weights PRIVATE ${header})
+  target_include_directories(embedded_weights PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embedded)
+  target_link_libraries(embedded_weights PRIVATE fastweights::io)
+  add_test(NAME script.embed_weights
+           COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/embed_weights_test.py)
+  set_tests_properties(script.embed_weights PROPERTIES LABELS configurations)
+endif()

@@ -100,6 +100,22 @@ TEST_CASE("a model's parameters are saved to a file and loaded from it", "[weigh
                          saved, loaded);
 }
 
+TEST_CASE("a model's parameters load from bytes in memory, at any address", "[weights]") {
+  Network saved, loaded;
+  fw::Random random(1);
+  fw::initialise(saved, random);
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, saved);
+  std::vector<std::byte> bytes = writer.bytes();
+  bytes.insert(bytes.begin(), std::byte{});  // so that no tensor is aligned
+  const auto file = std::span<const std::byte>(bytes).subspan(1);
+  fw::io::load(loaded, file);
+  fw::for_each_parameter([](const std::string&, const auto& a, const auto& b) { CHECK(a == b); },
+                         saved, loaded);
+  CHECK(contains(error_of([&] { fw::io::load(loaded, file.first(file.size() - 1)); }),
+                 "safetensors: "));
+}
+
 struct Parts {
   Eigen::VectorXf weight = Eigen::VectorXf::Ones(2), single = Eigen::VectorXf::Ones(1), empty;
   std::int64_t count = 3;

@@ -24,6 +24,7 @@ int main() {
   check_continuous_memory();
   check_layers();
   check_files();
+  check_exchange();
   std::printf(failures ? "%d results differ\n" : "all threads compute the same\n", failures);
   return failures ? 1 : 0;
 }

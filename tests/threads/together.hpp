@@ -17,6 +17,7 @@ void check_rules();
 void check_continuous_memory();
 void check_layers();
 void check_files();
+void check_exchange();
 
 constexpr int thread_count = 8;
 

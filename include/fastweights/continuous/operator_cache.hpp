@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <fastweights/continuous/ridge.hpp>
+#include <fastweights/core/threads.hpp>
 #include <memory>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -25,7 +26,7 @@ template <class S> class OperatorCache {
     Node* const newest = list_->head.load(std::memory_order_acquire);
     if (const Node* node = find(newest, key)) return node->value;
     if (newest != nullptr && newest->number >= capacity) {
-      thread_local RidgeOperator<S> last;
+      FASTWEIGHTS_THREAD_LOCAL RidgeOperator<S> last;
       return last = make(key);
     }
     return insert(std::make_unique<Node>(Node{key, make(key), nullptr, 1}));

@@ -57,7 +57,11 @@ template <class Error> [[noreturn]] FASTWEIGHTS_COLD void raise(const std::strin
 #endif
 }
 
-// Both are cold and not inlined: a check that passes costs only a comparison.
+/// A number in a message, with six digits. No stream prints it: std::ostringstream brings the
+/// locales along, 400 KB of a program for a device without an operating system.
+std::string number_text(double number);
+
+// These are cold and not inlined: a check that passes costs only a comparison.
 
 /// Throws with a text of several parts.
 [[noreturn]] FASTWEIGHTS_COLD void throw_invalid(std::initializer_list<std::string_view> parts);

@@ -2,7 +2,6 @@
 
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/errors.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -74,9 +73,9 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
 template <class T>
 void check_above_zero(std::string_view rule, std::string_view which, const T& given) {
   if (Eigen::numext::real(given) > 0) return;
-  std::ostringstream message;
-  message << rule << ": " << which << " is " << given << ", expected above 0";
-  throw_invalid({message.str()});
+  throw_invalid({rule, ": ", which, " is ",
+                 number_text(static_cast<double>(Eigen::numext::real(given))),
+                 ", expected above 0"});
 }
 
 }  // namespace detail

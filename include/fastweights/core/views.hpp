@@ -3,6 +3,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <fastweights/core/errors.hpp>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +15,15 @@
 /// implicitly from any Eigen matrix, map or block with contiguous columns; an expression must be
 /// evaluated first. A view of a temporary is valid only until the end of the call, so give
 /// longer-lived results a named matrix.
+///
+/// A std::span, and what converts to one (std::vector, std::array), counts as one column, or as a
+/// sequence of numbers. `as_columns` makes several columns of it. No call copies the numbers:
+///
+///     std::span<const float> key, value, keys, values;  std::span<float> output, outputs;
+///     fw::step(memory, state, {key, value, beta}, {key}, {output});
+///     fw::step(memory, state, {key, value, beta}, {key}, {std::span(pointer, 64)});
+///     fw::scan(memory, state, {fw::as_columns(keys, 64), fw::as_columns(values, 64), betas},
+///              {fw::as_columns(keys, 64)}, {fw::as_columns(outputs, 64)});
 
 #if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
 #error "fastweights needs Eigen 3.4 or newer"
@@ -76,13 +87,43 @@ EIGEN_ALWAYS_INLINE ColumnStride<Rows, Cols> column_stride([[maybe_unused]] Inde
 template <class D> std::true_type is_dense(const Eigen::DenseBase<D>&);
 std::false_type is_dense(...);
 
+template <class X>
+inline constexpr bool is_dense_type = decltype(is_dense(std::declval<X&>()))::value;
+
+// What converts to a span of its elements, other than Eigen's vectors.
+template <class X>
+concept HasSpan = !is_dense_type<X> && requires(X & x) {
+  std::span(x);
+};
+
+template <class X> struct IsSpan : std::false_type {};
+template <class T, std::size_t N> struct IsSpan<std::span<T, N>> : std::true_type {};
+
 enum class ViewError { none, not_dense, other_scalar, expression, constant, temporary };
+
+// Why S cannot view the numbers of a span, a container or an array.
+template <class S, class X> constexpr ViewError span_error() {
+  using Plain = std::remove_cvref_t<X>;
+  using Element =
+      typename decltype(std::span(std::declval<std::remove_reference_t<X>&>()))::element_type;
+  constexpr bool writes = !std::is_const_v<S>;
+  if constexpr (!std::is_same_v<std::remove_cv_t<Element>, std::remove_const_t<S>>)
+    return ViewError::other_scalar;
+  else if constexpr (writes && std::is_const_v<Element>)
+    return ViewError::constant;
+  else if constexpr (writes && !std::is_lvalue_reference_v<X> && !IsSpan<Plain>::value)
+    return ViewError::temporary;
+  else
+    return ViewError::none;
+}
 
 // Why S cannot view an X.
 template <class S, class X> constexpr ViewError view_error() {
   using Plain = std::remove_cvref_t<X>;
   constexpr bool writes = !std::is_const_v<S>;
-  if constexpr (!decltype(is_dense(std::declval<Plain&>()))::value)
+  if constexpr (HasSpan<std::remove_reference_t<X>>)
+    return span_error<S, X>();
+  else if constexpr (!is_dense_type<Plain>)
     return ViewError::not_dense;
   else if constexpr (!std::is_same_v<typename Plain::Scalar, std::remove_const_t<S>>)
     return ViewError::other_scalar;
@@ -102,7 +143,7 @@ template <class S, class X> constexpr ViewError view_error() {
 template <class S, class X> struct AssertViewSource {
   static constexpr ViewError error = view_error<S, X>();
   static_assert(error != ViewError::not_dense,
-                "fastweights: pass an Eigen matrix, map or block here");
+                "fastweights: pass an Eigen matrix, map or block here, or a std::span");
   static_assert(error != ViewError::other_scalar,
                 "fastweights: the scalar type differs from the memory's; cast it first");
   static_assert(error != ViewError::expression,
@@ -116,6 +157,11 @@ template <class S, class X> struct AssertViewSource {
   throw_invalid({"fastweights: a token must be contiguous in memory"});
 }
 
+[[noreturn, gnu::cold]] inline void throw_not_columns(Index size, Index rows) {
+  throw_invalid({"fastweights: as_columns: ", std::to_string(size), " numbers are no columns of ",
+                 std::to_string(rows), " rows"});
+}
+
 // The distance between the columns of x, whose columns must be contiguous.
 template <class X> Index contiguous_column_stride(const X& x) {
   const bool contiguous = x.rows() <= 1 || x.cols() == 0 || x.rowStride() == 1;
@@ -124,6 +170,22 @@ template <class X> Index contiguous_column_stride(const X& x) {
 }
 
 }  // namespace detail
+
+/// The numbers of a span as a matrix of `rows` rows, one column after the other: a sequence of
+/// tokens, or the interleaved frames of an audio buffer. Throws std::invalid_argument unless the
+/// columns are whole.
+template <class S, std::size_t N>
+auto as_columns(std::span<S, N> numbers, Index rows)
+    -> Eigen::Map<detail::ConstPlainArray<S, Dynamic, Dynamic>> {
+  const auto size = static_cast<Index>(numbers.size());
+  if (rows < 1 || size % rows != 0) detail::throw_not_columns(size, rows);
+  return {numbers.data(), rows, size / rows};
+}
+
+/// The same for a container or an array, which must outlive the result.
+template <detail::HasSpan X> auto as_columns(X& numbers, Index rows) {
+  return as_columns(std::span(numbers), rows);
+}
 
 /// One step of a member: `Rows` × `Width`, usually a vector. An Eigen map; S is const for inputs.
 template <class S, int Rows, int Width = 1>
@@ -156,6 +218,11 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
   template <class X> static EIGEN_ALWAYS_INLINE TokenView from(std::remove_reference_t<X>& x) {
     if constexpr (detail::view_error<S, X>() != detail::ViewError::none) {
       return TokenView(nullptr, 0, 0, 0);  // the constructor does not compile
+    } else if constexpr (detail::HasSpan<std::remove_reference_t<X>>) {
+      const std::span numbers(x);
+      const auto size = static_cast<Index>(numbers.size());
+      constexpr bool row = Rows == 1 && Width != 1;
+      return TokenView(numbers.data(), row ? 1 : size, row ? size : 1, row ? 1 : size);
     } else if constexpr (Width == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime) {
       if (x.size() > 1 && x.innerStride() != 1) detail::throw_not_contiguous();
       return TokenView(x.data(), x.size(), 1, x.size());
@@ -219,6 +286,12 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
   template <class X> static SequenceView from(std::remove_reference_t<X>& x) {
     if constexpr (detail::view_error<S, X>() != detail::ViewError::none)
       return SequenceView(nullptr, 0, 0, 0);  // the constructor does not compile
+    else if constexpr (detail::HasSpan<std::remove_reference_t<X>>) {
+      const std::span numbers(x);
+      const auto size = static_cast<Index>(numbers.size());
+      return SequenceView(numbers.data(), Rows == 1 ? 1 : size, Rows == 1 ? size : 1,
+                          Rows == 1 ? 1 : size);
+    }
     // A sequence of numbers may be a row vector or a column vector.
     else if constexpr (Rows == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime)
       return SequenceView(x.data(), 1, x.size(), x.innerStride());

@@ -16,8 +16,20 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <version>
 
 #include "fastweights/io/dtype.hpp"
+
+/// Whether there are functions that take the path of a file. Without them the headers include no
+/// header of files: a device without a file system reads and writes bytes in memory. By default 1
+/// if the standard library has <filesystem>. All sources of a program need the same setting.
+#ifndef FASTWEIGHTS_FILES
+#ifdef __cpp_lib_filesystem
+#define FASTWEIGHTS_FILES 1
+#else
+#define FASTWEIGHTS_FILES 0
+#endif
+#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 

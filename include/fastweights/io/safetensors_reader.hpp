@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +18,10 @@
 #include "fastweights/core/leaves.hpp"
 #include "fastweights/io/byte_source.hpp"
 #include "fastweights/io/safetensors_format.hpp"
+
+#if FASTWEIGHTS_FILES
+#include <filesystem>
+#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 
@@ -41,8 +44,10 @@ concept WritableDense =
 /// may be called concurrently.
 class SafeTensors {
  public:
+#if FASTWEIGHTS_FILES
   /// Opens a regular file. Errors begin with its path.
   static SafeTensors read(const std::filesystem::path& path);
+#endif
 
   /// Takes ownership of the bytes. Errors begin with `origin`.
   static SafeTensors parse(std::vector<std::byte> bytes, std::string origin = "safetensors");

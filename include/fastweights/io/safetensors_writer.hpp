@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <ranges>
 #include <span>
@@ -16,6 +15,10 @@
 
 #include "fastweights/core/leaves.hpp"
 #include "fastweights/io/safetensors_format.hpp"
+
+#if FASTWEIGHTS_FILES
+#include <filesystem>
+#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 
@@ -79,6 +82,7 @@ class SafeTensorsWriter {
   /// The whole file.
   std::vector<std::byte> bytes() const;
 
+#if FASTWEIGHTS_FILES
   /// Writes the file: afterwards `path` is the old file or the new one, never a part of it, even if
   /// this program is killed or the power fails. When this returns, the new file is on disk.
   ///
@@ -95,6 +99,7 @@ class SafeTensorsWriter {
   ///
   /// On systems without POSIX the file is replaced by a rename, and the rest is not promised.
   void write(const std::filesystem::path& path) const;
+#endif
 
  private:
   struct Tensor {

@@ -21,6 +21,7 @@ template <class S> bool has_negative(const fw::detail::Object& model) {
 
 }  // namespace detail
 
+#if FASTWEIGHTS_FILES
 /// Writes a checkpoint of training to one file: the parameters as "model.…", the moments of the
 /// optimiser as "first.…" and "second.…", its number of steps as "steps". On disk when this
 /// returns; before, `path` is the old file (see SafeTensorsWriter::write). Training that resumes
@@ -65,5 +66,6 @@ Metadata load_training(Model& model, AdamW<Model>& optimiser, const std::filesys
   optimiser = std::move(resumed);
   return metadata;
 }
+#endif
 
 }  // namespace fw::io

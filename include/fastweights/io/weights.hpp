@@ -3,6 +3,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/record.hpp>
 #include <fastweights/io/safetensors.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,6 +16,11 @@
 ///
 ///     fw::io::save(model, "model.safetensors");
 ///     fw::io::load(model, "model.safetensors");
+///     fw::io::load(model, bytes);                                  // of such a file, in memory
+///     fw::io::load_state(memory, state, SafeTensors::view(bytes));
+///
+/// Bytes in memory need no file system and no alignment. script/embed_weights makes a header of a
+/// file. Loading uses the heap.
 ///
 /// Loading is strict. A tensor that is missing, unexpected, or of another shape throws
 /// fw::io::SafeTensorsError with its name, and the model or state is unchanged. Another
@@ -97,6 +103,12 @@ void load_state(const Owner& owner, State& state, const SafeTensors& file,
   state = std::move(loaded);
 }
 
+/// Reads the parameters of a layer or model from the bytes of a file of their own.
+template <Record Model> void load(Model& model, std::span<const std::byte> bytes) {
+  load_parameters(model, SafeTensors::view(bytes));
+}
+
+#if FASTWEIGHTS_FILES
 /// Writes the parameters of a layer or model to a file of their own. When this returns, they are on
 /// disk; before, `path` is the old file (see SafeTensorsWriter::write).
 template <Record Model> void save(const Model& model, const std::filesystem::path& path) {
@@ -109,6 +121,7 @@ template <Record Model> void save(const Model& model, const std::filesystem::pat
 template <Record Model> void load(Model& model, const std::filesystem::path& path) {
   load_parameters(model, SafeTensors::read(path));
 }
+#endif
 
 }  // namespace fw::io
 

@@ -5,6 +5,7 @@
 #include <complex>
 #include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/abi.hpp>
+#include <fastweights/core/threads.hpp>
 #include <fastweights/kernels/simd/packed_product.hpp>
 #include <limits>
 #include <type_traits>
@@ -179,7 +180,7 @@ template <class S> void poison_buffer([[maybe_unused]] S* data, [[maybe_unused]]
 /// A buffer of n numbers owned by the thread. It is allocated by the first call that needs this
 /// size and freed when the thread ends. Buffers in use at the same time need different `Use` types.
 template <class S, class Use> S* thread_buffer(Eigen::Index n) {
-  thread_local Eigen::Matrix<S, Eigen::Dynamic, 1> buffer;
+  FASTWEIGHTS_THREAD_LOCAL Eigen::Matrix<S, Eigen::Dynamic, 1> buffer;
   if (buffer.size() < n) buffer = Eigen::Matrix<S, Eigen::Dynamic, 1>(n);
   poison_buffer(buffer.data(), n);
   return buffer.data();

@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <sstream>
 
 /// \file
 /// Losses over the tokens of a sequence or of several, averaged, with their gradients.
@@ -56,16 +55,11 @@ inline double check_cross_entropy(Symbols targets, Index symbols, const LossOpti
   if (!o.weights.empty() && o.weights.size() != steps)
     throw_mismatch("cross_entropy", "weights", static_cast<Index>(o.weights.size()), "numbers",
                    static_cast<Index>(steps), "the targets");
-  const auto number = [](double x) {
-    std::ostringstream text;
-    text << x;
-    return text.str();
-  };
   double sum = 0, most = 0;
   for (std::size_t t = 0; t < steps; ++t) {
     const double weight = o.weights.empty() ? 1 : o.weights[t];
     if (!(weight >= 0) || !is_finite(weight))
-      throw_invalid({"cross_entropy: weight ", std::to_string(t), " is ", number(weight),
+      throw_invalid({"cross_entropy: weight ", std::to_string(t), " is ", number_text(weight),
                      ", expected a finite number of at least 0"});
     if (o.ignore_index == targets[t]) continue;
     check_symbol("cross_entropy", t, targets[t], symbols);
@@ -73,11 +67,11 @@ inline double check_cross_entropy(Symbols targets, Index symbols, const LossOpti
     most = std::max(most, weight);
   }
   if (!(o.divisor >= 0) || !is_finite(o.divisor))
-    throw_invalid({"cross_entropy: divisor is ", number(o.divisor),
+    throw_invalid({"cross_entropy: divisor is ", number_text(o.divisor),
                    ", expected a finite number above 0, or 0"});
   const double divisor = o.divisor > 0 ? o.divisor : sum;
   if (!is_finite(divisor) || (most > 0 && !(most / divisor <= largest)))
-    throw_invalid({"cross_entropy: a weight of ", number(most), " over ", number(divisor),
+    throw_invalid({"cross_entropy: a weight of ", number_text(most), " over ", number_text(divisor),
                    " is out of range"});
   return divisor;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/implementation/inline.hpp>
 #include <stdexcept>
@@ -9,6 +10,12 @@
 /// The functions of core/errors.hpp.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+EIGEN_DONT_INLINE FASTWEIGHTS_INLINE std::string number_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
 
 EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void throw_invalid(
     std::initializer_list<std::string_view> parts) {

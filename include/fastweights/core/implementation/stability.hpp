@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fastweights/core/implementation/inline.hpp>
 #include <fastweights/core/stability.hpp>
-#include <sstream>
+#include <string>
 
 /// \file
 /// The functions of core/stability.hpp.
@@ -59,22 +59,19 @@ inline std::string token_text(Index token) {
 [[noreturn]] inline void throw_entry(const CheckedMember& m, Index position) {
   const Index i = position % m.entries.rows, j = position / m.entries.rows;
   const Index width = m.width > 0 ? m.width : m.entries.cols;
-  std::ostringstream what;
-  what << m.rule << ": " << token_text(m.width > 0 ? j / width : -1) << m.member;
+  std::string place;
   if (m.entries.rows > 1 && width > 1)
-    what << "(" << i << ", " << j % width << ")";
+    place = "(" + std::to_string(i) + ", " + std::to_string(j % width) + ")";
   else if (m.entries.rows > 1 || width > 1)
-    what << "[" << (width > 1 ? j % width : i) << "]";
-  what << " is " << number_at(m.entries, i, j) << ", expected " << range_text(m);
-  raise<std::invalid_argument>(what.str());
+    place = "[" + std::to_string(width > 1 ? j % width : i) + "]";
+  throw_invalid({m.rule, ": ", token_text(m.width > 0 ? j / width : -1), m.member, place, " is ",
+                 number_text(number_at(m.entries, i, j)), ", expected ", range_text(m)});
 }
 
 EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void throw_violation(std::string_view rule, const Violation& v,
                                                           Index token) {
-  std::ostringstream what;
-  what << rule << ": " << token_text(token) << v.quantity << " is " << v.given << ", expected "
-       << v.expected;
-  raise<std::invalid_argument>(what.str());
+  throw_invalid({rule, ": ", token_text(token), v.quantity, " is ", number_text(v.given),
+                 ", expected ", v.expected});
 }
 
 inline void check_sums(const CheckedMember& m) {

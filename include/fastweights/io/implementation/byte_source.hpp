@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,8 +12,13 @@
 #include <vector>
 
 #include "fastweights/io/byte_source.hpp"
-#include "fastweights/io/implementation/files.hpp"
 #include "fastweights/io/safetensors_format.hpp"
+
+#if FASTWEIGHTS_FILES
+#include <filesystem>
+
+#include "fastweights/io/implementation/files.hpp"
+#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 
@@ -45,11 +49,13 @@ inline std::shared_ptr<const ByteSource> own_bytes(std::vector<std::byte> bytes)
   return std::make_shared<MemorySource>(std::move(bytes));
 }
 
+#if FASTWEIGHTS_FILES
 /// A regular file. Another writer may replace it: these are the bytes of the file that was opened.
 /// Throws SafeTensorsError.
 inline std::shared_ptr<const ByteSource> open_file(const std::filesystem::path& path) {
   return files::open(path);
 }
+#endif
 
 /// Reads all of `to`, or throws SafeTensorsError, which begins with `origin` and names the `part`
 /// of the file.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -106,12 +105,6 @@ inline std::string shortened(std::string_view text, std::size_t limit) {
   std::size_t size = limit - cut.size();
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
   return std::string(text.substr(0, size)).append(cut);
-}
-
-/// The shortest text that reads back as the same number.
-template <class Number> std::string number_text(Number number) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 }  // namespace fw::io::detail

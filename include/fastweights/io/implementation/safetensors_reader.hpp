@@ -87,9 +87,11 @@ inline bool copy_in_order(std::span<const std::byte> elements, DType type,
 
 }  // namespace detail
 
+#if FASTWEIGHTS_FILES
 FASTWEIGHTS_INLINE SafeTensors SafeTensors::read(const std::filesystem::path& path) {
   return {detail::open_file(path), path.string()};
 }
+#endif
 
 FASTWEIGHTS_INLINE SafeTensors SafeTensors::parse(std::vector<std::byte> bytes,
                                                   std::string origin) {
@@ -227,7 +229,7 @@ FASTWEIGHTS_INLINE void SafeTensors::read_floats(std::string_view name,
     const Eigen::Index to = leaf.from_row_major(static_cast<Eigen::Index>(i));
     if (is_same) return detail::copy_element(from, width, static_cast<std::byte*>(leaf.entry(to)));
     const double x = detail::load_float(type, from);
-    if (!leaf.store(to, x)) fail_range(name, i, detail::number_text(x));
+    if (!leaf.store(to, x)) fail_range(name, i, fw::detail::number_text(x));
   };
   const bool in_order = leaf.is_row_major || leaf.cols == 1 || leaf.rows == 1;
   visit_pieces(name, [&](std::span<const std::byte> piece, std::size_t first) {

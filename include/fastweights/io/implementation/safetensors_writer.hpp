@@ -5,9 +5,12 @@
 #include <cstdint>
 
 #include "fastweights/core/implementation/inline.hpp"
-#include "fastweights/io/implementation/files.hpp"
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_writer.hpp"
+
+#if FASTWEIGHTS_FILES
+#include "fastweights/io/implementation/files.hpp"
+#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 
@@ -164,9 +167,11 @@ FASTWEIGHTS_INLINE std::vector<std::byte> SafeTensorsWriter::bytes() const {
   return all;
 }
 
+#if FASTWEIGHTS_FILES
 FASTWEIGHTS_INLINE void SafeTensorsWriter::write(const std::filesystem::path& path) const {
   const std::string begin = header();
   detail::files::replace(path, parts(begin));
 }
+#endif
 
 }  // namespace fw::io

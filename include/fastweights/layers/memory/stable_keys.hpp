@@ -3,7 +3,6 @@
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/layers/memory/head_inputs.hpp>
-#include <sstream>
 
 /// \file
 /// Whether a memory is stable for the keys that a layer makes for it. A delta rule needs keys of
@@ -62,11 +61,9 @@ void check_stable_keys(std::string_view layer, const M& m, const Map& map, Index
     const auto sequence = view<WriteSequence<M>>(tokens);
     for (Index t = 0; t < steps_of(sequence, sizes); ++t)
       if (const Violation v = m.violation(token_at<WriteToken<M>>(sequence, sizes, t))) {
-        std::ostringstream given;
-        given << v.given;
         throw_invalid({layer, ": ", M::name, " is unstable with keys of ", Map::name, ": ",
-                       v.quantity, " is ", given.str(), ", expected ", v.expected, ". Use ",
-                       remedy});
+                       v.quantity, " is ", number_text(v.given), ", expected ", v.expected,
+                       ". Use ", remedy});
       }
   }
 }

@@ -4,7 +4,6 @@
 #include <fastweights/core/finite.hpp>
 #include <fastweights/core/implementation/inline.hpp>
 #include <fastweights/training/adamw.hpp>
-#include <sstream>
 #include <stdexcept>
 
 /// \file
@@ -15,9 +14,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 EIGEN_DONT_INLINE FASTWEIGHTS_INLINE void check_adamw(const char* which, double given, bool valid,
                                                       const char* expected) {
   if (valid && is_finite(given)) return;
-  std::ostringstream message;
-  message << "AdamW: " << which << " is " << given << ", expected " << expected;
-  raise<std::invalid_argument>(message.str());
+  throw_invalid({"AdamW: ", which, " is ", number_text(given), ", expected ", expected});
 }
 
 FASTWEIGHTS_INLINE void check_adamw_step(const AdamWOptions& o, long long steps, double rate,
