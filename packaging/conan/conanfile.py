@@ -1,4 +1,4 @@
-"""Conan 2 recipe of the headers in this repository:   conan create packaging/conan --build=missing"""
+"""Conan 2 recipe of the headers in this repository (README.md)."""
 import os
 import re
 
