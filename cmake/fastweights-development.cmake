@@ -35,10 +35,17 @@ if(FASTWEIGHTS_LOG_COMPILE_TIMES)
        ${CMAKE_CURRENT_LIST_DIR}/log-compile-time ${PROJECT_BINARY_DIR}/compile_times.log)
 endif()
 add_library(fastweights_flags INTERFACE)
-target_compile_options(fastweights_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
-  $<$<BOOL:${FASTWEIGHTS_WERROR}>:-Werror>
-  $<$<BOOL:${FASTWEIGHTS_NATIVE}>:-march=native>)
+if(MSVC)
+  # Sources are UTF-8, and the objects of the tests have more sections than the usual format holds.
+  target_compile_options(fastweights_flags INTERFACE /W4 /utf-8 /bigobj
+    $<$<BOOL:${FASTWEIGHTS_WERROR}>:/WX>
+    $<$<BOOL:${FASTWEIGHTS_NATIVE}>:/arch:AVX2>)
+else()
+  target_compile_options(fastweights_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+    $<$<BOOL:${FASTWEIGHTS_WERROR}>:-Werror>
+    $<$<BOOL:${FASTWEIGHTS_NATIVE}>:-march=native>)
+endif()
 if(FASTWEIGHTS_NATIVE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about its own AVX-512 intrinsics (GCC bug 105593). Builds for other machines and
   # builds with clang keep these warnings.

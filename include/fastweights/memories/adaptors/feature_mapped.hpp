@@ -217,7 +217,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
 
   void scan_block(OwnedState& s, const WriteSequence<FeatureMapped>& inputs,
                   const ReadSequence<FeatureMapped>& queries, const OutSequence<FeatureMapped>& out,
-                  Index first, Index count) const {
+                  Index first, Index count) const requires CustomScan<M> {
     const Signature sizes = signature();
     const auto write = detail::steps(inputs, sizes.write(), first, count);
     const auto read = detail::steps(queries, sizes.read(), first, count);
