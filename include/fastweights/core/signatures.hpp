@@ -73,8 +73,7 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
 template <class T>
 void check_above_zero(std::string_view rule, std::string_view which, const T& given) {
   if (Eigen::numext::real(given) > 0) return;
-  std::string text =
-      "not positive";  // of a scalar that is no double, as in automatic differentiation
+  std::string text = "not positive";  // a scalar of automatic differentiation is no double
   if constexpr (requires { static_cast<double>(Eigen::numext::real(given)); })
     text = number_text(static_cast<double>(Eigen::numext::real(given)));
   throw_invalid({rule, ": ", which, " is ", text, ", expected above 0"});
