@@ -116,7 +116,7 @@ Attenuation report(const char* part, const scene::Recording& recording,
 }
 
 bool report_cost(const Settings& s, const Cost& cost) {
-  std::printf("\na block of %td frames lasts %.0f µs; the callback took %.1f µs, at most %.1f µs\n",
+  std::printf("a block of %td frames lasts %.0f µs; the callback took %.1f µs, at most %.1f µs\n",
               s.block, static_cast<double>(s.block) / scene::rate * 1e6, cost.mean, cost.worst);
   if (allocations_of_thread() < 0)
     std::printf("allocations in the callback: not counted here\n");
@@ -147,7 +147,7 @@ int run(const Settings& s) {
   const auto save = [&] { saved = plugin.snapshot(), ++exchanged; };
   const auto watch = [&] { plugin.snapshot(), ++exchanged; };
 
-  std::printf("voice to noise at the microphones: %.1f dB\n\n", signal_to_noise(first));
+  std::printf("voice to noise at the microphones: %.1f dB\n", signal_to_noise(first));
   std::printf(
       "the noise is lower by, in dB                          first    last\n"
       "                                                      0.1 s   0.5 s\n");

@@ -5,7 +5,6 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <span>
-#include <stdexcept>
 
 #include "audio_plugin/triple_buffer.hpp"
 
@@ -76,7 +75,8 @@ class NoiseCanceller {
   /// These are for one other thread. The callback follows at its next block.
   void load(const Preset& preset) {
     if (preset.whitening.size() != Preset::taps)
-      throw std::invalid_argument("NoiseCanceller: a preset of another number of taps");
+      fw::detail::throw_mismatch("NoiseCanceller", "whitening", preset.whitening.size(), "taps",
+                                 Preset::taps, "the canceller");
     presets_.back() = preset;
     presets_.publish();
   }

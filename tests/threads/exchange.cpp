@@ -12,7 +12,7 @@ bool is_whole(const MatrixXf& m) { return (m.array() == m(0, 0)).all(); }
 
 // A writer publishes 1, 2, 3, …; the reader must see whole matrices, in order, and the last one.
 void check_exchange() {
-  constexpr float last = 20000;
+  constexpr float last = 200000;
   TripleBuffer<MatrixXf> buffer(MatrixXf::Zero(8, 8));
   std::thread writer([&] {
     for (float i = 1; i <= last; ++i) {

@@ -73,9 +73,10 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
 template <class T>
 void check_above_zero(std::string_view rule, std::string_view which, const T& given) {
   if (Eigen::numext::real(given) > 0) return;
-  throw_invalid({rule, ": ", which, " is ",
-                 number_text(static_cast<double>(Eigen::numext::real(given))),
-                 ", expected above 0"});
+  std::string text = "not positive";  // a scalar of automatic differentiation is no double
+  if constexpr (requires { static_cast<double>(Eigen::numext::real(given)); })
+    text = number_text(static_cast<double>(Eigen::numext::real(given)));
+  throw_invalid({rule, ": ", which, " is ", text, ", expected above 0"});
 }
 
 }  // namespace detail
