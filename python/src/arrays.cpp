@@ -77,7 +77,8 @@ nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std:
                "fastweights.torch.scan, or pass its detach()");
   if (is_tensor(argument) && !nb::cast<bool>(argument.attr("is_cpu")))
     throw_type(owner, name,
-               "is on device " + nb::cast<std::string>(nb::str(argument.attr("device"))) +
+               "is on device " +
+                   nb::cast<std::string>(nb::str(nb::object(argument.attr("device")))) +
                    ", expected the CPU");
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast(argument, array, false))

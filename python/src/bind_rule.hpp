@@ -123,22 +123,23 @@ void bind_calls(nb::class_<RuleMemory<Rule>, Memory>& c, std::index_sequence<I..
       "scan",
       [](nb::handle self, State& state, Repeated<nb::handle, I>... inputs,
          Checkpoints* checkpoints) { return scan(self, state, {inputs...}, checkpoints); },
-      nb::sig(scan_text.c_str()), nb::arg("state"), nb::arg(names[I].c_str())..., nb::kw_only(),
-      nb::arg("checkpoints") = nb::none(), scan_doc);
+      nb::sig(scan_text.c_str()), nb::arg("state"), nb::arg(names[I].c_str()).none()...,
+      nb::kw_only(), nb::arg("checkpoints") = nb::none(), scan_doc);
   c.def(
       "step",
       [](nb::handle self, State& state, Repeated<nb::handle, I>... inputs) {
         return step(self, state, {inputs...});
       },
-      nb::sig(step_text.c_str()), nb::arg("state"), nb::arg(names[I].c_str())..., step_doc);
+      nb::sig(step_text.c_str()), nb::arg("state"), nb::arg(names[I].c_str()).none()..., step_doc);
   c.def(
       "backward",
       [](nb::handle self, nb::handle start, Repeated<nb::handle, I>... inputs,
          nb::handle output_gradient, State* state_gradient) {
         return backward(self, start, {inputs...}, output_gradient, state_gradient);
       },
-      nb::sig(backward_text.c_str()), nb::arg("start"), nb::arg(names[I].c_str())..., nb::kw_only(),
-      nb::arg("output_gradient"), nb::arg("state_gradient") = nb::none(), backward_doc);
+      nb::sig(backward_text.c_str()), nb::arg("start").none(), nb::arg(names[I].c_str()).none()...,
+      nb::kw_only(), nb::arg("output_gradient").none(), nb::arg("state_gradient") = nb::none(),
+      backward_doc);
 }
 
 }  // namespace detail

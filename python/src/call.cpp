@@ -48,7 +48,8 @@ Arguments read_arguments(const Kernel& kernel, const std::vector<nb::handle>& in
 }
 
 void check_state(const Memory& memory, const State& state, const char* argument) {
-  if (memory.kernel->owns(*state.streams)) return;
+  const bool same_heads = state.kernel().heads == memory.kernel->heads;
+  if (same_heads && memory.kernel->owns(*state.streams)) return;
   throw nb::value_error((std::string(memory.kernel->rule) + ": " + argument + " is one of " +
                          nb::cast<const Memory&>(state.memory).text() + ", expected one of " +
                          memory.text())

@@ -92,6 +92,8 @@ pickle work.)")
 
   auto memory = nb::borrow<nb::class_<Memory>>(m.attr("Memory"));
   memory
+      .def_prop_ro("state_names", &names_of, nb::sig("def state_names(self) -> tuple[str, ...]"),
+                   "The names of the arrays of a state: 'W', and what else the rule keeps.")
       .def(
           "initial_state", [](nb::handle self, Index batch) { return new_state(self, batch); },
           nb::arg("batch") = 1, nb::sig("def initial_state(self, batch: int = 1) -> State"),

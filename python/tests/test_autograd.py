@@ -105,15 +105,15 @@ def test_a_changed_input_is_noticed():
 def test_training_reduces_a_loss():
     torch.manual_seed(0)
     memory = fastweights.DeltaRule(8, heads=2)
-    layer = torch.nn.Linear(8, 3 * 16)
+    layer = torch.nn.Linear(8, 2 * 24)
     x = torch.randn(2, 30, 8)
     optimiser = torch.optim.Adam(layer.parameters(), lr=1e-2)
     losses = []
-    for _ in range(30):
+    for _ in range(100):
         q, k, v = layer(x).unflatten(-1, (2, 24)).split(8, dim=-1)  # views with strides
         k = torch.nn.functional.normalize(k, dim=-1)
         y, _ = fastweights.torch.scan(memory, q, k, v, torch.full((2, 30, 2), 0.5))
-        loss = (y.flatten(2)[:, 1:, :8] - x[:, :-1]).square().mean()
+        loss = (y.sum(2) - x).square().mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -75,7 +75,7 @@ def test_starts_of_backward():
 
 
 @pytest.mark.parametrize("arguments,message", [
-    ({"key_size": 0}, "DeltaRule: d_k is 0, expected at least 1"),
+    ({"key_size": 0, "value_size": 3}, "DeltaRule: d_k is 0, expected at least 1"),
     ({"key_size": 4, "value_size": -1}, "DeltaRule: d_v is -1, expected at least 1"),
     ({"key_size": 4, "heads": 0}, "DeltaRule: heads is 0, expected at least 1"),
     ({"key_size": 4, "dtype": "float16"}, "dtype is float16, expected float32 or float64"),

@@ -56,7 +56,7 @@ class _Scan(torch.autograd.Function):
         gradients, state = memory.backward(
             ctx.checkpoints,
             *inputs,
-            output_gradient=output_gradient.contiguous(),
+            output_gradient=output_gradient.detach().contiguous(),
             state_gradient=_state(memory, state_gradient),
         )
         return (None, *gradients.values(), *(_tensors(state) if ctx.has_state else ()))
