@@ -1,0 +1,53 @@
+#include "objects.hpp"
+
+namespace fw::python {
+
+// A line per file of src/rules.
+void bind_linear_attention(nb::module_& m);
+void bind_normalised_linear_attention(nb::module_& m);
+void bind_delta_rule(nb::module_& m);
+void bind_normalised_delta_rule(nb::module_& m);
+void bind_gated_linear_attention(nb::module_& m);
+void bind_simple_gated_linear_attention(nb::module_& m);
+void bind_gated_delta_rule(nb::module_& m);
+void bind_kimi_delta_attention(nb::module_& m);
+void bind_hebbian_memory(nb::module_& m);
+void bind_low_rank_rule(nb::module_& m);
+void bind_mlstm(nb::module_& m);
+
+namespace {
+
+// A wheel for this machine's processor stops with an error on others, not with a signal.
+void check_processor() {
+#if defined __x86_64__ && defined __AVX512F__
+  if (!__builtin_cpu_supports("avx512f"))
+    throw nb::import_error("fastweights: this wheel needs AVX-512; build one for this processor");
+#elif defined __x86_64__ && defined __AVX2__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    throw nb::import_error("fastweights: this wheel needs AVX2; build one for this processor");
+#endif
+}
+
+}  // namespace
+
+}  // namespace fw::python
+
+NB_MODULE(_core, m) {
+  using namespace fw::python;
+  check_processor();
+  m.doc() = "Fast-weight memories of the C++ library fastweights.";
+  bind_memory(m);
+  bind_state(m);
+  bind_threads(m);
+  bind_linear_attention(m);
+  bind_normalised_linear_attention(m);
+  bind_delta_rule(m);
+  bind_normalised_delta_rule(m);
+  bind_gated_linear_attention(m);
+  bind_simple_gated_linear_attention(m);
+  bind_gated_delta_rule(m);
+  bind_kimi_delta_attention(m);
+  bind_hebbian_memory(m);
+  bind_low_rank_rule(m);
+  bind_mlstm(m);
+}

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel.hpp"
+
+/// \file
+/// The objects of Python: Memory, State and Checkpoints. Each class of a rule derives from Memory.
+
+namespace fw::python {
+
+/// Marks an object that a call changes while other threads of Python run.
+class Busy {
+ public:
+  /// Throws std::runtime_error if another call uses the object.
+  class Guard {
+   public:
+    Guard(Busy& busy, const char* name);
+    ~Guard() { busy_.used_.clear(); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Busy& busy_;
+  };
+
+ private:
+  std::atomic_flag used_;
+};
+
+struct Memory {
+  std::shared_ptr<const Kernel> kernel;
+  std::vector<std::pair<std::string, nb::object>> arguments;  ///< of the constructor, in order
+
+  std::string text() const;  ///< "DeltaRule(key_size=64, …)"
+};
+
+/// Memories with the same arguments are equal.
+bool same_arguments(const Memory& a, const Memory& b);
+
+struct State {
+  nb::object memory;  ///< the Memory that made it
+  std::unique_ptr<Streams> streams;
+  Busy busy;
+
+  const Kernel& kernel() const { return *nb::cast<const Memory&>(memory).kernel; }
+  Index batch() const { return streams->count() / kernel().heads; }
+};
+
+struct Checkpoints {
+  std::unique_ptr<Traces> traces;
+  Busy busy;
+};
+
+/// A new state, all entries 0.
+nb::object new_state(nb::handle memory, Index batch);
+
+/// The functions that the classes of all rules share. The arguments `inputs` are in the order of
+/// Kernel::inputs.
+nb::object scan(nb::handle memory, State& state, const std::vector<nb::handle>& inputs,
+                Checkpoints* checkpoints);
+nb::object step(nb::handle memory, State& state, const std::vector<nb::handle>& inputs);
+nb::object backward(nb::handle memory, nb::handle start, const std::vector<nb::handle>& inputs,
+                    nb::handle output_gradient, State* state_gradient);
+
+/// "float32" or "float64" of a name or a dtype of NumPy or PyTorch.
+std::string dtype_name(nb::handle dtype);
+/// Throws nb::value_error unless it is at least 1.
+void check_heads(const char* rule, Index heads);
+
+void bind_memory(nb::module_& m);
+void bind_state(nb::module_& m);
+void bind_threads(nb::module_& m);
+
+/// Sets the number of OpenMP threads for calls of this thread, until it is destroyed.
+class UsedThreads {
+ public:
+  UsedThreads();
+  ~UsedThreads();
+  UsedThreads(const UsedThreads&) = delete;
+  UsedThreads& operator=(const UsedThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace fw::python
