@@ -114,6 +114,7 @@ def code_block(kind, block):
 
 
 def rewrite(site, page, text):
+    text = re.sub(r'^<!--.*?-->\n', '', text, flags=re.M | re.S)  # what tests/documentation.cmake reads
     out, lines, plain, i = [], text.split('\n'), [], 0
 
     def flush():
@@ -123,9 +124,7 @@ def rewrite(site, page, text):
 
     while i < len(lines):
         line = lines[i]
-        if line.startswith('<!--'):
-            pass
-        elif line.startswith('```'):
+        if line.startswith('```'):
             flush()
             end = lines.index('```', i + 1)
             out += code_block(line[3:], lines[i + 1:end])
