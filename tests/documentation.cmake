@@ -131,10 +131,12 @@ target_compile_options(fastweights_documentation PRIVATE $<$<CONFIG:Release>:-O0
 add_test(NAME documentation COMMAND fastweights_documentation)
 set_tests_properties(documentation PROPERTIES LABELS documentation)
 
-# The comments of memories and layers say what a user needs: script/docs --check.
+# The comments of memories and layers say what a user needs, and equations become formulas: script/docs.
 find_program(FASTWEIGHTS_PYTHON python3)
 if(FASTWEIGHTS_PYTHON)
   add_test(NAME documented_headers
            COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
-  set_tests_properties(documented_headers PROPERTIES LABELS documentation)
+  add_test(NAME site_equations
+           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
+  set_tests_properties(documented_headers site_equations PROPERTIES LABELS documentation)
 endif()

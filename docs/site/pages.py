@@ -139,7 +139,8 @@ def rewrite(site, page, text):
         elif heading := re.match(r'(#+) (.*)', line):
             flush()
             anchor = label(page) + ('' if heading[1] == '#' else '-' + slug(heading[2]))
-            out.append(f'{heading[1]} {heading[2].replace("`", "")} {{#{anchor}}}')
+            title = 'Guides' if anchor == 'guides' else heading[2].replace('`', '')
+            out.append(f'{heading[1]} {title} {{#{anchor}}}')
             if heading[1] == '#' and page.parent == ROOT / 'docs' and text.count('\n## ') > 2:
                 out.append('\n[TOC]\n')
         else:
