@@ -1,10 +1,25 @@
-# The C++ code of README.md and docs/adding_a_rule.md compiles and runs.
+# The C++ code of README.md and docs/*.md compiles and runs. The programs of README.md are programs here
+# too. All other code is one source, for the time it takes to compile. A ```cpp block is
+# - a program if it has `int main`, here a function, which must return 0
+# - a part of one program in docs/adding_a_rule.md
+# - else the lines of a function, or code outside of functions. What they need is in a comment before
+#   the block, <!-- cpp: CODE --> or <!-- cpp outside: CODE -->. They compile, and do not run.
+# A block that is not C++, or not meant to compile, is ```text.
 
-# Takes the next ```cpp block off the variable `text`. Without one, `code` becomes empty.
-macro(next_block text code)
+# Takes the next ```cpp block off the variable `text`, and the comment before it. Without one, `code`
+# becomes empty.
+macro(next_block text code needs)
   string(FIND "${${text}}" "\n```cpp\n" begin)
   set(${code} "")
+  set(${needs} "")
   if(begin GREATER -1)
+    string(SUBSTRING "${${text}}" 0 ${begin} before)
+    string(FIND "${before}" "\n<!-- cpp" comment REVERSE)
+    if(comment GREATER -1 AND before MATCHES " -->$")
+      math(EXPR comment "${comment} + 6")
+      string(SUBSTRING "${before}" ${comment} -1 before)
+      string(REGEX REPLACE " -->$" "" ${needs} "${before}")
+    endif()
     math(EXPR begin "${begin} + 8")
     string(SUBSTRING "${${text}}" ${begin} -1 ${text})
     string(FIND "${${text}}" "\n```" end)
@@ -12,54 +27,72 @@ macro(next_block text code)
   endif()
 endmacro()
 
-function(read_page file result)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
-  file(READ ${PROJECT_SOURCE_DIR}/${file} text)
-  set(${result} "${text}" PARENT_SCOPE)
-endfunction()
+# Adds the code in a variable to the source: its includes to `includes`, the rest to `blocks`, in a
+# namespace `name`.
+macro(add_block name code)
+  string(REGEX MATCHALL "#include [^\n]+" found "${${code}}")
+  list(APPEND includes ${found})
+  string(REGEX REPLACE "#include [^\n]+" "" rest "${${code}}")
+  string(APPEND blocks "namespace ${name} {\n${rest}\n}\n\n")
+endmacro()
 
-function(add_page_program name code)
-  file(GENERATE OUTPUT pages/${name}.cpp CONTENT "${code}\n")
-  add_executable(${name} ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}.cpp)
-  target_link_libraries(${name} PRIVATE fastweights_development)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS documentation)
-endfunction()
+# The same for a block whose `int main` is called by the program's.
+macro(add_program name code)
+  string(REPLACE "int main()" "int run(int, char**)" function "${${code}}")
+  string(REPLACE "int main(int " "int run(int " function "${function}")
+  string(REGEX REPLACE "\n}$" "\n  return 0;\n}" function "${function}")
+  add_block(${name} function)
+  string(APPEND calls "    {\"${name}\", ${name}::run},\n")
+endmacro()
 
-# Every block of README.md with a main() is a program.
-read_page(README.md text)
-set(number 0)
-next_block(text code)
-while(code)
-  if(code MATCHES "int main")
+set(includes "#include <fastweights/fastweights.hpp>")
+set(blocks "")
+set(calls "")
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
+  cmake_path(GET page STEM stem)
+  file(READ ${page} text)
+  set(number 0)
+  set(rule "")
+  set(body "")
+  set(rule_ended FALSE)
+  next_block(text code needs)
+  while(code)
     math(EXPR number "${number} + 1")
-    add_page_program(readme_${number} "${code}")
-  endif()
-  next_block(text code)
-endwhile()
-
-# The blocks of docs/adding_a_rule.md are one program: the parts of a rule, up to its end, and then
-# the lines of a main().
-read_page(docs/adding_a_rule.md text)
-set(rule "")
-set(body "")
-set(rule_ended FALSE)
-next_block(text code)
-while(code)
-  if(rule_ended)
-    string(APPEND body "${code}\n")
-  else()
-    string(APPEND rule "${code}\n")
-  endif()
-  if(code MATCHES "\n}[;]$")
-    set(rule_ended TRUE)
-  endif()
-  next_block(text code)
-endwhile()
-add_page_program(adding_a_rule "#include <fastweights/fastweights.hpp>
-#include <fastweights/testing/gradient_check.hpp>
+    set(name ${stem}_${number})
+    if(code MATCHES "int main" AND page STREQUAL "${PROJECT_SOURCE_DIR}/README.md")
+      string(TOLOWER ${name} name)
+      file(GENERATE OUTPUT pages/${name}.cpp CONTENT "${code}\n")
+      add_executable(${name} ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}.cpp)
+      target_link_libraries(${name} PRIVATE fastweights_development)
+      add_test(NAME ${name} COMMAND ${name})
+      set_tests_properties(${name} PROPERTIES LABELS documentation)
+    elseif(code MATCHES "int main")
+      add_program(${name} code)
+    elseif(stem STREQUAL "adding_a_rule")
+      # The parts of a rule, up to its end, and then the lines of a main().
+      if(rule_ended)
+        string(APPEND body "${code}\n")
+      else()
+        string(APPEND rule "${code}\n")
+      endif()
+      if(code MATCHES "\n}[;]$")
+        set(rule_ended TRUE)
+      endif()
+    elseif(needs MATCHES "^cpp outside: (.*)")
+      set(code "${CMAKE_MATCH_1}\n${code}")
+      add_block(${name} code)
+    else()
+      string(REGEX REPLACE "^cpp: " "" needs "${needs}")
+      set(code "[[maybe_unused]] inline auto lines() {\n${needs}\n${code}\n}")
+      add_block(${name} code)
+    endif()
+    next_block(text code needs)
+  endwhile()
+  if(rule)
+    set(code "#include <fastweights/testing/gradient_check.hpp>
 #include <iostream>
-
 ${rule}
 static_assert(fw::assert_memory<GatedRule<float>>());
 
@@ -67,3 +100,43 @@ int main() {
 ${body}
   return error.worst <= 1e-10 && (y - target).norm() < 0.5f * target.norm() ? 0 : 1;
 }")
+    add_program(${stem} code)
+  endif()
+endforeach()
+
+list(REMOVE_DUPLICATES includes)
+list(JOIN includes "\n" includes)
+file(GENERATE OUTPUT documentation.cpp CONTENT "${includes}
+#include <cstdio>
+
+${blocks}
+int main(int count, char** arguments) {
+  const struct {
+    const char* name;
+    int (*run)(int, char**);
+  } programs[] = {
+${calls}  };
+  int failed = 0;
+  for (const auto& program : programs) {
+    const bool good = program.run(count, arguments) == 0;
+    std::printf(\"%s: %s\\n\", program.name, good ? \"passed\" : \"FAILED\");
+    failed += !good;
+  }
+  return failed;
+}
+")
+add_executable(fastweights_documentation ${CMAKE_CURRENT_BINARY_DIR}/documentation.cpp)
+target_link_libraries(fastweights_documentation PRIVATE fastweights_development)
+target_compile_options(fastweights_documentation PRIVATE $<$<CONFIG:Release>:-O0>)
+add_test(NAME documentation COMMAND fastweights_documentation)
+set_tests_properties(documentation PROPERTIES LABELS documentation)
+
+# The comments of memories and layers say what a user needs, and equations become formulas: script/docs.
+find_program(FASTWEIGHTS_PYTHON python3)
+if(FASTWEIGHTS_PYTHON)
+  add_test(NAME documented_headers
+           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
+  add_test(NAME site_equations
+           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
+  set_tests_properties(documented_headers site_equations PROPERTIES LABELS documentation)
+endif()

@@ -16,7 +16,7 @@ ACCENTS = {'\u0304': 'bar', '\u0302': 'hat', '\u0303': 'tilde', '\u0305': 'bar'}
 SUPERSCRIPTS = dict(zip('⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵗⁿⁱ', '0123456789-tni'), **{'ᵀ': r'\top ', '⅓': '1/3', '₊': '+'})
 SUBSCRIPTS = dict(zip('₀₁₂₃₄₅₆₇₈₉', '0123456789'), **{'₊': '+'})
 TOKEN = re.compile(r'`[^`]*`|\d+(?:\.\d+)?e-?\d+|\d+(?:\.\d+)?|[A-Za-z][A-Za-z0-9]*|\s+|.')
-PROSE = set('a all and as at but by doubled else every first for from in is its layer likewise mod no of or over '
+PROSE = set('a all and as at but by doubled else every first for from if in is its layer likewise mod no of or over '
             'probability gradient column sums tokens token answers corrections matrix each times of read root so than the their then they to where with without xor'.split())
 
 
@@ -73,6 +73,8 @@ class Writer:
             return self.name(token)
         if token in GREEK:
             return '\\' + GREEK[token] + ' '
+        if token == '|' and re.match(r'.* \| ', self.text[:self.at + 1]):
+            return r'\mid '  # c | r, one below the other
         if token in SYMBOLS:
             return SYMBOLS[token]
         if token in SUPERSCRIPTS or token in "'′":
@@ -97,6 +99,8 @@ class Writer:
             return word
         if word in PROSE or re.match(r'[a-z]+$', word) and not after.startswith(('(', '_', '₂', '[')) and (
                 word not in ('softmax', 'max', 'min', 'mean', 'exp', 'log', 'ln', 'var', 'diag', 'relu')):
+            if after.startswith("'s "):
+                word, self.at = word + "'s", self.at + 2
             return r'\ \text{' + word + r'}\ '
         return r'\operatorname{' + word + '}'
 
@@ -139,7 +143,7 @@ def scripts_of_prose(text):
     """d_v, z_{t−1} and 2^62 in a sentence, for HTML."""
     text = re.sub(r'(?<![\w`])((?:\d )?[A-Za-zα-ωΑ-Ω][\u0302\u0303\u0304]?[′\']?|Σ)_(?:\{([^{}]*)\}|([A-Za-z0-9])(?![A-Za-z0-9_]))',
                   lambda m: f'{m[1]}<sub>{m[2] or m[3]}</sub>', text)
-    return re.sub(r'(?<=[\w)])\^(?:\{([^{}]*)\}|(−?\d+))', lambda m: f'<sup>{m[1] or m[2]}</sup>', text)
+    return re.sub(r'(?<=[\w)])\^(?:\{([^{}]*)\}|(−?\d+|[a-z]\b))', lambda m: f'<sup>{m[1] or m[2]}</sup>', text)
 
 
 def relation(text):
@@ -153,17 +157,16 @@ def relation(text):
 
 
 def rows(lines):
-    """One row per equation: columns are 3 spaces apart. A line that begins deeper continues the one before."""
+    """One row per equation: columns are 3 spaces apart. A line that begins deeper goes on with the one before, and
+    gets a row that begins with spaces."""
     found, margin = [], len(lines[0]) - len(lines[0].lstrip())
     for line in lines:
-        continues = bool(found) and len(line) - len(line.lstrip()) > margin
-        parts = re.split(r' {3,}', line.strip())
-        for i, part in enumerate(parts):
-            joins = continues and i == 0 or found and i > 0 and (relation(part) < 0 or relation(found[-1]) < 0)
-            if joins:
+        deeper = bool(found) and len(line) - len(line.lstrip()) > margin
+        for i, part in enumerate(re.split(r' {3,}', line.strip())):
+            if i > 0 and (relation(part) < 0 or relation(found[-1]) < 0):
                 found[-1] += '  ' + part
             else:
-                found.append(part)
+                found.append('  ' + part if deeper and i == 0 else part)
     return found
 
 
@@ -173,16 +176,17 @@ def is_equation(lines):
     if re.search(r'fw::|;\s*$|;\s+//|^\s*(template|struct|using|static|auto|const|void|return|//|[}{#$])|\w\(\)|"|'
                  r'<\d|std::|\w&|\)\s*\{|memory\.|build/|script/|\.(cpp|hpp|py)|--', text, re.M):
         return False
-    return bool(re.search('[=←√‖]', text)) and sum(len(w) > 2 for w in re.findall('[a-z]+', text)) <= 8 * len(lines)
+    return bool(re.search('[=←√‖]', text.split('\n')[0])) and sum(len(w) > 2 for w in re.findall('[a-z]+', text)) <= 8 * len(lines)
 
 
 def tex(lines):
     """All lines as one formula, aligned at their relations."""
     out = []
     for row in rows(lines):
-        at = relation(row)
+        at = -1 if row.startswith(' ') else relation(row)
         if at < 0:
             out.append('&' + Writer(row).tex())
         else:
-            out.append(Writer(row[:at].rstrip()).tex() + ' &' + Writer(row[at:]).tex())
+            right = Writer(row[at:]).tex().replace('+=', r'\mathrel{+}=', 1 if row[at] == '+' else 0)
+            out.append(Writer(row[:at].rstrip()).tex() + ' &' + right)
     return r'\begin{aligned}' + r' \\ '.join(out) + r'\end{aligned}'

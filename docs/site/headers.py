@@ -226,8 +226,9 @@ def main():
         to = pathlib.Path(sys.argv[2]) / file
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_text('\n'.join(lines))
-    print('\n'.join(missing))
     print(f'{count} public names, {count - bare} with a comment, {bare - len(missing)} from common_members.txt')
+    if missing:
+        raise SystemExit('These public names have no comment:\n' + '\n'.join(missing))
 
 
 if __name__ == '__main__':

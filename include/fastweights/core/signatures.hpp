@@ -163,12 +163,12 @@ template <int D> struct Chunks {
     static constexpr auto roles = fw::roles(Role::value);
   };
   template <class C> struct Read {
-    mat<C, D, Dynamic> query;
+    mat<C, D, Dynamic> query;  ///< one per column
     static constexpr auto names = fw::names("query");
     static constexpr auto roles = fw::roles(Role::key);
   };
   template <class C> struct Out {
-    mat<C, D, Dynamic> output;
+    mat<C, D, Dynamic> output;  ///< one per query
     static constexpr auto names = fw::names("output");
   };
 

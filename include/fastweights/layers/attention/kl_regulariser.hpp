@@ -14,7 +14,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// without mean and variance, such as a Gibbs density, has no penalty. Martins et al. 2022, arXiv
 /// 2109.00301, eq. 13–14.
 struct KlRegulariser {
-  double weight = 0;
+  double weight = 0;     ///< of the KL in the loss
   double sigma0 = 0.05;  ///< σ₀, the standard deviation that the density is drawn to
   bool mean = false;     ///< whether its mean is drawn to μ₀ too
   double mu0 = 0.5;      ///< μ₀

@@ -45,7 +45,7 @@ template <class S> struct SelfReferentialLayer {
 
   struct State {
     Index tokens = 0;  ///< tokens so far; forward at 0 starts from the layer's `initial`
-    std::vector<StateOf<Memory>> heads;
+    std::vector<StateOf<Memory>> heads;  ///< one per head
     static constexpr auto names = fw::names("tokens", "heads");
   };
   struct Trace {

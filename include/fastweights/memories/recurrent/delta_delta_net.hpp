@@ -14,7 +14,7 @@ template <int D> struct NestedKeyValueBeta : RecurrentOutput<D, D> {
 
   template <class C> struct Write {
     vec<C, D> key;
-    vec<C, made> value;
+    vec<C, made> value;  ///< of W, 3 d + 1 rows
     num<C> beta;
     vec<C, D> query;
     static constexpr auto names = fw::names("key", "value", "beta", "query");

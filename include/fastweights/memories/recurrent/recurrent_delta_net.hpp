@@ -29,9 +29,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class RecurrentDeltaNet {
   static constexpr std::string_view name = "RecurrentDeltaNet";
 
   template <class C> struct Slow {
-    mat<C, Dk, Dv> key;
-    mat<C, Dk, Dv> query;
-    mat<C, Dv, Dv> value;
+    mat<C, Dk, Dv> key;    ///< R_k
+    mat<C, Dk, Dv> query;  ///< R_q
+    mat<C, Dv, Dv> value;  ///< R_v
     vec<C, Dv> beta;
     static constexpr auto names = fw::names("key", "query", "value", "beta");
 

@@ -16,7 +16,7 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
     vec<C, Dv> value;
     vec<C, Dk> decay;
     vec<C, Dk> erase;  ///< b, one per key row
-    vec<C, Dv> write;
+    vec<C, Dv> write;  ///< w, one per value row
     static constexpr auto names = fw::names("key", "value", "decay", "erase", "write");
     static constexpr auto roles =
         fw::roles(Role::key, Role::value, Role::decay, Role::strength, Role::strength);

@@ -103,7 +103,7 @@ class GatedLinearAttention {
   /// A segment of writes: W ← W diag(decay) + sum.
   struct Segment {
     detail::PlainArray<S, 1, Dk> decay;
-    detail::PlainArray<S, Dv, Dk> sum;
+    detail::PlainArray<S, Dv, Dk> sum;  ///< of its writes, each decayed by the later ones
     static constexpr auto names = fw::names("decay", "sum");
   };
   Segment empty_segment() const {

@@ -18,7 +18,7 @@ template <int Dk, int Dv, int Slots> struct KeyValueSlots : QueryOutput<Dk, Dv> 
     vec<C, Dk> key;
     vec<C, Dv> value;
     vec<C, Slots> strength;  ///< s, one per slot
-    vec<C, Slots> decay;
+    vec<C, Slots> decay;     ///< α, one per slot
     static constexpr auto names = fw::names("key", "value", "strength", "decay");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength, Role::decay);
   };

@@ -110,8 +110,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
 
   /// A segment of writes: W ← decay W + sum.
   struct Segment {
-    S decay;
-    detail::PlainArray<S, Dv, Dk> sum;
+    S decay;                            ///< λ to the power of the number of its writes
+    detail::PlainArray<S, Dv, Dk> sum;  ///< of its writes, each decayed by the later ones
     static constexpr auto names = fw::names("decay", "sum");
   };
   Segment empty_segment() const {

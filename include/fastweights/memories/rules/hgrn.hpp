@@ -73,7 +73,7 @@ template <class S, int D = Dynamic> class Hgrn {
 
   /// A segment of writes: h ← decay ⊙ h + sum.
   struct Segment {
-    detail::PlainArray<S, D, 1> decay, sum;
+    detail::PlainArray<S, D, 1> decay, sum;  ///< of its writes: the product of α, and h from 0
     static constexpr auto names = fw::names("decay", "sum");
   };
   Segment empty_segment() const {

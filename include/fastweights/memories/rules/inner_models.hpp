@@ -72,6 +72,7 @@ template <bool Bias = true> struct LinearModel {
   }
   void check(std::string_view) const {}
 
+  /// z = f(x; w).
   template <class W, class X, class Z> void value(const W& w, const X& x, Z& z) const {
     detail::affine(w, x, z);
   }
@@ -124,6 +125,7 @@ template <bool Bias = true> struct LinearModel {
 
 /// x σ(x), with two derivatives. `slope` is the derivative in the inner gradient.
 struct InnerSilu {
+  /// The function.
   template <class S> static S value(const S& x) { return x * Sigmoid().value(x); }
   /// The derivative in the gradients of a read.
   template <class S> static S derivative(const S& x) { return slope(x); }
@@ -142,6 +144,7 @@ struct InnerSilu {
 /// The tanh form of the GELU, as in the code of TTT: its inner gradient has a derivative with
 /// rounded constants, which weights of that code were trained with.
 struct InnerGelu {
+  /// The function.
   template <class S> static S value(const S& x) {
     return S(0.5) * x * (S(1) + tanh_of(x, root, cube));
   }
@@ -196,6 +199,7 @@ template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpMo
     detail::check_size<Hidden>(rule, "the number of hidden units", hidden);
   }
 
+  /// z = f(x; w).
   template <class W, class X, class Z> void value(const W& w, const X& x, Z& z) const {
     scratch<typename X::Scalar, Hidden>(hidden, [&](auto& h) {
       detail::affine(w.first, x, h);

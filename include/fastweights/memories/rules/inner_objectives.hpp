@@ -111,6 +111,7 @@ struct NormalisedObjective {
       d -= (s * s * ds / size(z)) * x;
     });
   }
+  /// Replaces z by the output.
   template <class Slow, class Q, class Z>
   void output(const Slow& slow, const Q& query, Z& z) const {
     using S = typename Z::Scalar;

@@ -45,8 +45,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class LogLinearAttention {
   static constexpr std::string_view name = "LogLinearAttention";
 
   template <class C> struct State {
-    mat<C, Dv, Dynamic> W;
-    count<C> length;  ///< tokens written so far
+    mat<C, Dv, Dynamic> W;  ///< those of all levels side by side
+    count<C> length;        ///< tokens written so far
     static constexpr auto names = fw::names("W", "length");
   };
   using OwnedState = State<Owned<S>>;

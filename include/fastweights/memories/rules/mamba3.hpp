@@ -19,7 +19,7 @@ template <int Dk, int Dv, int Angles> struct KeyValueRotation : QueryOutput<Dk, 
     vec<C, Dk> key;
     vec<C, Dv> value;
     num<C> decay;
-    num<C> step;
+    num<C> step;            ///< Δ
     num<C> share;           ///< λ
     vec<C, Angles> angles;  ///< the angles a before tanh, one per pair
     static constexpr auto names = fw::names("key", "value", "decay", "step", "share", "angles");

@@ -14,7 +14,7 @@ template <int Dk, int Dv> struct KeyValueStep : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
     vec<C, Dv> value;
-    vec<C, Dv> step;
+    vec<C, Dv> step;  ///< δ, before the softplus
     static constexpr auto names = fw::names("key", "value", "step");
     static constexpr auto roles = fw::roles(Role::key, Role::value, Role::value);
   };

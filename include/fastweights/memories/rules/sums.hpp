@@ -22,6 +22,7 @@ struct PlainSum {
 
   /// Adds with f(W).
   template <class W, class Z, class F> static void add(W& w, Z&, const F& f) { f(w); }
+  /// Adds the sum of later writes.
   template <class W, class Z> static void merge(W& w, Z&, const W& later, const Z&) { w += later; }
   /// Nothing: the gradient of W stays.
   template <class W, class Z> static void add_vjp(const W&, Z&) {}
