@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every script that a user runs answers --help with its first lines, at once and without an error, and
 # refuses an option that it does not know.
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 failed=0
 wrong() { echo "$*"; failed=1; }
 # Their options are those of the program that they run, or names of packages.
