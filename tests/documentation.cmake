@@ -135,8 +135,8 @@ set_tests_properties(documentation PROPERTIES LABELS documentation)
 find_program(FASTWEIGHTS_PYTHON python3)
 if(FASTWEIGHTS_PYTHON)
   add_test(NAME documented_headers
-           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
+           COMMAND ${FASTWEIGHTS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
   add_test(NAME site_equations
-           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
+           COMMAND ${FASTWEIGHTS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
   set_tests_properties(documented_headers site_equations PROPERTIES LABELS documentation)
 endif()
