@@ -1,4 +1,4 @@
-# The C++ code of README.md and docs/*.md compiles and runs. The programs of README.md are programs here
+# The C++ code of README.md, docs/*.md, CHANGELOG.md and CONTRIBUTING.md compiles and runs. The programs of README.md are programs here
 # too. All other code is one source, for the time it takes to compile. A ```cpp block is
 # - a program if it has `int main`, here a function, which must return 0
 # - a part of one program in docs/adding_a_rule.md
@@ -48,7 +48,7 @@ endmacro()
 set(includes "#include <fastweights/fastweights.hpp>")
 set(blocks "")
 set(calls "")
-file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/C*.md)
 foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   cmake_path(GET page STEM stem)
