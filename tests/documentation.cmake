@@ -1,5 +1,6 @@
-# The C++ code of README.md, docs/*.md, CHANGELOG.md and CONTRIBUTING.md compiles and runs. The programs of README.md are programs here
-# too. All other code is one source, for the time it takes to compile. A ```cpp block is
+# The C++ code of README.md, docs/*.md, CHANGELOG.md and CONTRIBUTING.md compiles and runs. The programs
+# of README.md are programs here too. All other code is one source, for the time it takes to compile.
+# A ```cpp block is
 # - a program if it has `int main`, here a function, which must return 0
 # - a part of one program in docs/adding_a_rule.md
 # - else the lines of a function, or code outside of functions. What they need is in a comment before
