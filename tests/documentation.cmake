@@ -1,5 +1,6 @@
-# The C++ code of README.md and docs/*.md compiles and runs. The programs of README.md are programs here
-# too. All other code is one source, for the time it takes to compile. A ```cpp block is
+# The C++ code of README.md, docs/*.md, CHANGELOG.md and CONTRIBUTING.md compiles and runs. The programs
+# of README.md are programs here too. All other code is one source, for the time it takes to compile.
+# A ```cpp block is
 # - a program if it has `int main`, here a function, which must return 0
 # - a part of one program in docs/adding_a_rule.md
 # - else the lines of a function, or code outside of functions. What they need is in a comment before
@@ -48,7 +49,7 @@ endmacro()
 set(includes "#include <fastweights/fastweights.hpp>")
 set(blocks "")
 set(calls "")
-file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/C*.md)
 foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   cmake_path(GET page STEM stem)
@@ -135,8 +136,8 @@ set_tests_properties(documentation PROPERTIES LABELS documentation)
 find_program(FASTWEIGHTS_PYTHON python3)
 if(FASTWEIGHTS_PYTHON)
   add_test(NAME documented_headers
-           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
+           COMMAND ${FASTWEIGHTS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
   add_test(NAME site_equations
-           COMMAND ${FASTWEIGHTS_PYTHON} ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
+           COMMAND ${FASTWEIGHTS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
   set_tests_properties(documented_headers site_equations PROPERTIES LABELS documentation)
 endif()

@@ -16,8 +16,11 @@ ACCENTS = {'\u0304': 'bar', '\u0302': 'hat', '\u0303': 'tilde', '\u0305': 'bar'}
 SUPERSCRIPTS = dict(zip('⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵗⁿⁱ', '0123456789-tni'), **{'ᵀ': r'\top ', '⅓': '1/3', '₊': '+'})
 SUBSCRIPTS = dict(zip('₀₁₂₃₄₅₆₇₈₉', '0123456789'), **{'₊': '+'})
 TOKEN = re.compile(r'`[^`]*`|\d+(?:\.\d+)?e-?\d+|\d+(?:\.\d+)?|[A-Za-z][A-Za-z0-9]*|\s+|.')
-PROSE = set('a all and as at but by doubled else every first for from if in is its layer likewise mod no of or over '
-            'probability gradient column sums tokens token answers corrections matrix each times of read root so than the their then they to where with without xor'.split())
+PROSE = set('''
+    a all and answers as at but by column corrections doubled each else every first for from gradient if in is its
+    layer likewise matrix mod no of or over probability read root so sums than the their then they times to token
+    tokens where with without xor
+'''.split())
 
 
 def closing(text, start):
@@ -141,7 +144,8 @@ class Writer:
 
 def scripts_of_prose(text):
     """d_v, z_{t−1} and 2^62 in a sentence, for HTML."""
-    text = re.sub(r'(?<![\w`])((?:\d )?[A-Za-zα-ωΑ-Ω][\u0302\u0303\u0304]?[′\']?|Σ)_(?:\{([^{}]*)\}|([A-Za-z0-9])(?![A-Za-z0-9_]))',
+    symbol = r'(?<![\w`])((?:\d )?[A-Za-zα-ωΑ-Ω][\u0302\u0303\u0304]?[′\']?|Σ)'
+    text = re.sub(symbol + r'_(?:\{([^{}]*)\}|([A-Za-z0-9])(?![A-Za-z0-9_]))',
                   lambda m: f'{m[1]}<sub>{m[2] or m[3]}</sub>', text)
     return re.sub(r'(?<=[\w)])\^(?:\{([^{}]*)\}|(−?\d+|[a-z]\b))', lambda m: f'<sup>{m[1] or m[2]}</sup>', text)
 

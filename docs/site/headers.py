@@ -10,75 +10,10 @@ import collections
 import pathlib
 import re
 import sys
-import xml.etree.ElementTree as xml
 
 import equations
 import topics
-
-ROOT = pathlib.Path(__file__).parents[2]
-INCLUDE = 'include/fastweights/'
-Member = collections.namedtuple('Member', 'line kind scope name args documented')
-
-
-def common_members():
-    """(folders, name) → text"""
-    texts, folders = {}, []
-    for line in (ROOT / 'docs/site/common_members.txt').read_text().splitlines():
-        if re.match(r'\[.*\]$', line):
-            folders = line[1:-1].split()
-        elif line and not line.startswith('#'):
-            names, text = line.split(': ', 1)
-            for name in names.split():
-                for folder in folders:
-                    texts[folder, name] = text
-    return texts
-
-
-COMMON = common_members()
-
-
-def common_text(folder, member):
-    """The comment that a member of this name has in this folder."""
-    names = [member.name]
-    if member.name == member.scope.split('::')[-1]:
-        names = ['<constructor>']
-    elif member.kind == 'function' and member.args.startswith('()'):
-        names = [member.name + '()', member.name]
-    for name in names:
-        for place in (folder, '.'):
-            if (place, name) in COMMON:
-                return COMMON[place, name]
-    return None
-
-
-def documented(element):
-    return any(''.join(part.itertext()).strip() for tag in ('briefdescription', 'detaileddescription')
-               for part in element.findall(tag))
-
-
-def members_of(folder):
-    """file → its members and classes"""
-    found = collections.defaultdict(list)
-
-    def add(element, kind, scope, name):
-        at = element.find('location')
-        if at is not None and at.get('file', '').startswith(INCLUDE):
-            found[at.get('file')].append(Member(int(at.get('line')), kind, scope, name,
-                                                element.findtext('argsstring') or '', documented(element)))
-
-    for file in sorted(pathlib.Path(folder).glob('*.xml')):
-        for compound in xml.parse(file).getroot().findall('compounddef'):
-            kind, full = compound.get('kind'), compound.findtext('compoundname')
-            if kind not in ('class', 'struct', 'concept', 'namespace') or compound.get('prot') == 'private' or (
-                    not full.startswith('fw')):
-                continue
-            scope, _, name = re.sub('<.*', '', full).rpartition('::')
-            if kind != 'namespace':
-                add(compound, kind, scope, name)
-            for each in compound.iter('memberdef'):
-                if each.get('prot') != 'private':
-                    add(each, each.get('kind'), re.sub('<.*', '', full), each.findtext('name'))
-    return found
+from members import COMMON, INCLUDE, ROOT, common_text, members_of
 
 
 def start_of(lines, i):
@@ -88,60 +23,62 @@ def start_of(lines, i):
     return i
 
 
-def split_declarators(line, texts):
-    """`T a, b;` as two declarations with their comments."""
-    code, _, own = line.partition('///<')
-    parts, depth, part = [], 0, ''
-    for c in code.rstrip().rstrip(';').strip():
+def declarators(line):
+    """(`T `, [`a = 1`, `b`]) of `T a = 1, b;`"""
+    parts, depth = [''], 0
+    for c in line.partition('//')[0].rstrip().rstrip(';').strip():
         depth += (c in '<({[') - (c in '>)}]')
         if c == ',' and depth == 0:
-            parts.append(part)
-            part = ''
+            parts.append('')
         else:
-            part += c
-    parts.append(part)
+            parts[-1] += c
     first = re.match(r'(.*?[\s>&*])(\w+\s*(?:=.*|\{.*|\[.*)?)$', parts[0])
-    declarations = [first[2]] + parts[1:]
-    return ' '.join(f'/** {own.strip() or text} */ {first[1].strip()} {each.strip()};' if own or text else
-                    f'{first[1].strip()} {each.strip()};' for text, each in zip(texts, declarations))
+    return first[1].strip(), [first[2], *parts[1:]]
+
+
+def split_declarators(lines, i, texts):
+    """`T a, b;` in line i as declarations of their own. A comment of the line, or before it, is for each of them."""
+    own = lines[i].partition('///<')[2].strip()
+    above = re.match(r'\s*/// (.*)', lines[i - 1])
+    kind, names = declarators(lines[i])
+    texts = [own or text or (above[1] if above else None) for text in texts]
+    if above and not own:
+        texts[0] = None  # has the comment
+    lines[i] = re.match(' *', lines[i])[0] + ' '.join(
+        (f'/** {text} */ ' if text else '') + f'{kind} {name.strip()};' for text, name in zip(texts, names))
+
+
+def comment_on(lines, i, text):
+    at = start_of(lines, i)
+    indent = re.match(' *', lines[at])[0]
+    lines[at] = f'{indent}/** {text} */ {lines[at][len(indent):]}'
 
 
 def add_comments(lines, members, file, missing):
     """Comments for members that have none."""
-    folder = file[len(INCLUDE):].split('/')[0]
-    by_line = collections.defaultdict(list)
+    folder, by_line = file[len(INCLUDE):].split('/')[0], collections.defaultdict(list)
     for member in dict.fromkeys(members):
-        by_line[member.line].append(member)
-    for number, here in sorted(by_line.items()):
-        i, bare = number - 1, [m for m in here if not m.documented]
+        by_line[member.line - 1].append(member)
+    for i, here in sorted(by_line.items()):
+        bare = [m for m in here if not m.documented]
         if not bare:
             continue
         if bare[0].scope.endswith('::Trace') and '///<' not in lines[i]:  # the layer's own matter
             lines[i] = re.sub(r'^( *)(.*?;)', r'\1/** @cond */ \2 /** @endcond */', lines[i])
             continue
-        if len(here) > 1 and any(m.name == 'names' for m in bare):
-            lines[i] = lines[i].replace('static constexpr auto names', f'/** {COMMON[".", "names"]} */ static constexpr auto names')
+        if len(here) > 1 and any(m.name == 'names' for m in bare):  # a record on one line
+            names = 'static constexpr auto names'
+            lines[i] = lines[i].replace(names, f'/** {COMMON[".", "names"]} */ {names}')
             bare = [m for m in bare if m.name != 'names']
-            if not bare:
-                continue
-        texts = [common_text(folder, m) for m in here]
-        if len(here) > 1 and here[0].kind == 'variable':
-            above = re.match(r'\s*/// (.*)', lines[i - 1])
-            shared = above[1] if above and len(bare) < len(here) else None
-            here_order = sorted(here, key=lambda m: re.search(rf'\b{m.name}\b', lines[i]).start())
-            texts = [common_text(folder, m) or shared for m in here_order]
-            if shared:
-                texts = [None] + [shared] * (len(here) - 1)
-            if '///<' in lines[i] or all(texts[1 if shared else 0:]):
-                lines[i] = re.match(' *', lines[i])[0] + split_declarators(lines[i], texts)
-                continue
-        text = next((common_text(folder, m) for m in bare if common_text(folder, m)), None)
-        if text is None:
-            missing += [f'{file}:{m.line}: {m.scope}::{m.name}' for m in bare]
+        elif len(here) > 1 and here[0].kind == 'variable':
+            here.sort(key=lambda m: re.search(rf'\b{m.name}\b', lines[i]).start())
+            split_declarators(lines, i, [common_text(folder, m) for m in here])
             continue
-        at = start_of(lines, i)
-        indent = re.match(' *', lines[at])[0]
-        lines[at] = f'{indent}/** {text} */ {lines[at][len(indent):]}'
+        text = next((common_text(folder, m) for m in bare if common_text(folder, m)), None)
+        if text:
+            comment_on(lines, i, text)
+        else:
+            missing += [f'{file}:{m.line}: {m.scope}::{m.name}' for m in bare]
 
 
 def write_block(lines, begin, end):
@@ -152,10 +89,10 @@ def write_block(lines, begin, end):
         lines[begin] = f'{prefix} \\f[{equations.tex(block)}\\f]'
         lines[begin + 1:end] = [prefix] * (end - begin - 1)
         return
-    kind = '{.cpp}' if re.search(r'[;{(]', '\n'.join(block)) and not re.search('^ *(write|read|8 bytes)', block[0]) else ''
+    is_code = re.search(r'[;{(]', '\n'.join(block)) and not re.match(' *(write|read|8 bytes)', block[0])
     blank = re.compile(r' *///$')
     if begin > 0 and blank.match(lines[begin - 1]) and end < len(lines) and blank.match(lines[end]):
-        lines[begin - 1] = f'{prefix} @code{kind or "{.txt}"}'
+        lines[begin - 1] = f'{prefix} @code{"{.cpp}" if is_code else "{.txt}"}'
         lines[end] = f'{prefix} @endcode'
 
 

@@ -47,7 +47,8 @@ def of_site(folder):
 
 
 def of_markdown():
-    listed = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '*.md'], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ['git', 'ls-files', '-co', '--exclude-standard', '*.md']
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     files, count = [ROOT / name for name in listed.stdout.split()], 0
     anchors = {}
     for file in files:

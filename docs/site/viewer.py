@@ -1,4 +1,4 @@
-"""Copies of files of the repository that pages link to, as HTML with numbered lines."""
+"""Copies of files of the repository that pages link to, as HTML."""
 import html
 import pathlib
 
