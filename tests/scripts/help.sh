@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 failed=0
 wrong() { echo "$*"; failed=1; }
 # Their options are those of the program that they run, or names of packages.
-passes_on=" bench bench_rules demo examples python setup test unpack "
+passes_on=" bench bench_rules demo examples setup test unpack "
 for script in script/*; do
   name=$(basename "$script")
   if ! [ -x "$script" ]; then continue; fi
