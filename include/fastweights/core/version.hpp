@@ -8,8 +8,12 @@
 ///     #if FASTWEIGHTS_VERSION_MAJOR == 0 && FASTWEIGHTS_VERSION_MINOR < 2
 ///
 /// CONTRIBUTING.md says what a version promises.
+
+/// The first number of the version.
 #define FASTWEIGHTS_VERSION_MAJOR 0
+/// The second number of the version.
 #define FASTWEIGHTS_VERSION_MINOR 2
+/// The third number of the version.
 #define FASTWEIGHTS_VERSION_PATCH 0
 
 // Two macros, because # does not expand its argument.
