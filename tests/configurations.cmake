@@ -32,7 +32,8 @@ if(Python3_FOUND)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   add_custom_command(OUTPUT ${header} COMMAND Python3::Interpreter ${embed} ${file} ${header}
                      DEPENDS ${embed} ${file} VERBATIM)
-  add_configuration(embedded_weights ${no_exceptions} -DFASTWEIGHTS_FILES=0)
+  add_configuration(embedded_weights ${no_exceptions} -DFASTWEIGHTS_FILES=0
+                    -DFASTWEIGHTS_SINGLE_THREADED)
   target_sources(embedded_weights PRIVATE ${header})
   target_include_directories(embedded_weights PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   target_link_libraries(embedded_weights PRIVATE fastweights::io)

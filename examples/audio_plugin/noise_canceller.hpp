@@ -5,6 +5,8 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 #include "audio_plugin/triple_buffer.hpp"
 
@@ -42,7 +44,7 @@ struct Preset {
 ///     W = W + β (d' − W x') x'ᵀ,   β = μ / (ε + ‖x'‖²)  x' and d' are filtered by the preset
 ///
 /// x are the last N samples. With this β the rule is the normalised least-mean-squares algorithm.
-/// White x' makes it converge faster. Cost: 12 N flops a frame. Widrow et al. 1975, "Adaptive noise
+/// White x' makes it converge faster. Cost: 14 N flops a frame. Widrow et al. 1975, "Adaptive noise
 /// cancelling"; Haykin, "Adaptive filter theory", chapter 6.
 class NoiseCanceller {
  public:
@@ -50,6 +52,7 @@ class NoiseCanceller {
   using State = fw::StateOf<Memory>;
   static constexpr fw::Index microphones = 2, inputs = 3;
 
+  /// Throws std::invalid_argument for fewer taps than the whitening filter has.
   NoiseCanceller(fw::Index taps, float strength)
       : memory_({.key_size = taps, .value_size = microphones}),
         strength_(strength),
@@ -58,15 +61,22 @@ class NoiseCanceller {
         white_reference_(taps),
         presets_(Preset()),
         restored_(state_),
-        snapshots_(state_) {}
+        snapshots_(state_) {
+    if (taps < Preset::taps)
+      throw std::invalid_argument("NoiseCanceller: taps is " + std::to_string(taps) +
+                                  ", expected at least " + std::to_string(Preset::taps));
+  }
 
   /// The block callback, for one thread. Takes frames of the two microphones and the reference, and
-  /// gives frames of the two outputs. Allocates nothing, and waits for nobody.
+  /// gives as many frames of the two outputs. Allocates nothing, and waits for nobody. Throws
+  /// std::invalid_argument for buffers of different numbers of frames, before anything is changed.
   void process(std::span<const float> in, std::span<float> out) {
-    presets_.take();
-    if (restored_.take()) state_ = restored_.front();
     const auto frames = fw::as_columns(in, inputs);
     auto outputs = fw::as_columns(out, microphones);
+    if (outputs.cols() != frames.cols())
+      throw std::invalid_argument("NoiseCanceller: out has another number of frames than in");
+    presets_.take();
+    if (restored_.take()) state_ = restored_.front();
     for (fw::Index t = 0; t < frames.cols(); ++t) process_frame(frames.col(t), outputs.col(t));
     snapshots_.back() = state_;
     snapshots_.publish();
@@ -85,7 +95,7 @@ class NoiseCanceller {
     restored_.back() = state;
     restored_.publish();
   }
-  /// The state after the last block.
+  /// The state after the last block that was processed.
   State snapshot() {
     snapshots_.take();
     return snapshots_.front();

@@ -9,6 +9,10 @@
 
 #include "pytorch_linear.hpp"
 
+#ifdef _GLIBCXX_FILESYSTEM
+#error "a header of files is included in spite of FASTWEIGHTS_FILES=0"
+#endif
+
 using fw::io::SafeTensors;
 using fw::io::SafeTensorsWriter;
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 // From the linker script. Their addresses count.
-extern std::uint32_t flash_end[], data_begin[], data_end[], bss_begin[], bss_end[], stack_limit[],
+extern std::uint32_t data_load[], data_begin[], data_end[], bss_begin[], bss_end[], stack_limit[],
     stack_top[];
 
 int call_main() asm("main");  // C++ lets no program call main
@@ -44,7 +44,7 @@ void reset() {
   // Full access to coprocessors 10 and 11, before the compiler uses a floating-point register.
   *reinterpret_cast<volatile std::uint32_t*>(0xE000ED88) |= 0xFU << 20U;
   asm volatile("dsb\n\tisb" ::: "memory");
-  const std::uint32_t* from = flash_end;
+  const std::uint32_t* from = data_load;
   for (std::uint32_t* to = data_begin; to < data_end;) *to++ = *from++;
   for (volatile std::uint32_t* to = bss_begin; to < bss_end;) *to++ = 0;
   paint_stack();

@@ -7,8 +7,9 @@
 /// One token at a time. None of these functions locks, and none allocates except here:
 /// - Temporaries of a dynamic rule above EIGEN_STACK_ALLOCATION_LIMIT (128 KiB) are on the heap. A
 ///   matrix of fixed size must not exceed this limit.
-/// - A write to a ContinuousMemory that needs a new ridge operator computes it on the heap, unless
-///   ContinuousMemory::prepare has.
+/// - A write to a ContinuousMemory that needs a new ridge operator computes it on the heap, and the
+///   first one in a thread allocates buffers, unless this thread has called
+///   ContinuousMemory::prepare.
 /// - Where Eigen has no alloca (bare metal, clang for Thumb), temporaries of dynamic rules are on
 ///   the heap. Define EIGEN_ALLOCA or use fixed sizes there.
 /// - With OpenMP, Eigen starts threads and allocates for larger products, such as those of a memory

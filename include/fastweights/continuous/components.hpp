@@ -24,7 +24,7 @@ template <class S> struct Mixture {
   Array weight, mean, variance;  ///< one entry per component; the weights sum to 1
   static constexpr auto names = fw::names("weight", "mean", "variance");
 
-  /// `components` components, each of weight 1 with mean and variance 0.
+  /// `components` components, to be set: weights 1, means and variances 0.
   explicit Mixture(Index components = 1)
       : weight(Array::Constant(components, S(1))),
         mean(Array::Zero(components)),

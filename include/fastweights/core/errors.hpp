@@ -57,8 +57,9 @@ template <class Error> [[noreturn]] FASTWEIGHTS_COLD void raise(const std::strin
 #endif
 }
 
-/// A number in a message, with six digits. No stream prints it: std::ostringstream brings the
-/// locales along, 400 KB of a program for a device without an operating system.
+/// A number in a message: with six digits, or with as many as tell it from its neighbours, as a
+/// float if it is one. No stream prints it: std::ostringstream brings the locales along, 400 KB of
+/// a program for a device without an operating system.
 std::string number_text(double number);
 
 // These are cold and not inlined: a check that passes costs only a comparison.

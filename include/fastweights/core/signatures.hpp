@@ -157,7 +157,7 @@ template <int D> struct Chunks {
   Index length = 1;  ///< tokens of a chunk
 
   template <class C> struct Write {
-    /// X, d×`length`.
+    /// X, d×any; in a sequence `length` columns are one write.
     mat<C, D, Dynamic> signal;
     static constexpr auto names = fw::names("signal");
     static constexpr auto roles = fw::roles(Role::value);
@@ -187,7 +187,7 @@ template <int D> struct DrawnChunks : Chunks<D> {
   Index draws = 1;  ///< random numbers per chunk
 
   template <class C> struct Write {
-    /// X, d×`length`.
+    /// X, d×any; in a sequence `length` columns are one write.
     mat<C, D, Dynamic> signal;
     mat<C, 1, Dynamic> draws;  ///< uniform in [0, 1)
     static constexpr auto names = fw::names("signal", "draws");

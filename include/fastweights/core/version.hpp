@@ -3,7 +3,7 @@
 #include <fastweights/core/abi.hpp>
 
 /// \file
-/// The version of the library, which CMake and the packages read here. For the preprocessor:
+/// The version of the library, which CMake and Conan read here. For the preprocessor:
 ///
 ///     #if FASTWEIGHTS_VERSION_MAJOR == 0 && FASTWEIGHTS_VERSION_MINOR < 2
 ///

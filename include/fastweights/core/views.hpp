@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <fastweights/core/errors.hpp>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -96,9 +97,6 @@ concept HasSpan = !is_dense_type<X> && requires(X & x) {
   std::span(x);
 };
 
-template <class X> struct IsSpan : std::false_type {};
-template <class T, std::size_t N> struct IsSpan<std::span<T, N>> : std::true_type {};
-
 enum class ViewError { none, not_dense, other_scalar, expression, constant, temporary };
 
 // Why S cannot view the numbers of a span, a container or an array.
@@ -111,7 +109,8 @@ template <class S, class X> constexpr ViewError span_error() {
     return ViewError::other_scalar;
   else if constexpr (writes && std::is_const_v<Element>)
     return ViewError::constant;
-  else if constexpr (writes && !std::is_lvalue_reference_v<X> && !IsSpan<Plain>::value)
+  else if constexpr (writes && !std::is_lvalue_reference_v<X> &&
+                     !std::ranges::borrowed_range<Plain>)
     return ViewError::temporary;
   else
     return ViewError::none;
@@ -157,7 +156,7 @@ template <class S, class X> struct AssertViewSource {
   throw_invalid({"fastweights: a token must be contiguous in memory"});
 }
 
-[[noreturn, gnu::cold]] inline void throw_not_columns(Index size, Index rows) {
+[[noreturn]] FASTWEIGHTS_COLD inline void throw_not_columns(Index size, Index rows) {
   throw_invalid({"fastweights: as_columns: ", std::to_string(size), " numbers are no columns of ",
                  std::to_string(rows), " rows"});
 }
@@ -186,6 +185,9 @@ auto as_columns(std::span<S, N> numbers, Index rows)
 template <detail::HasSpan X> auto as_columns(X& numbers, Index rows) {
   return as_columns(std::span(numbers), rows);
 }
+/// A temporary container would leave its columns dangling.
+template <detail::HasSpan X>
+void as_columns(const X&& numbers, Index rows) requires(!std::ranges::borrowed_range<X>) = delete;
 
 /// One step of a member: `Rows` × `Width`, usually a vector. An Eigen map; S is const for inputs.
 template <class S, int Rows, int Width = 1>
@@ -258,7 +260,7 @@ class SequenceView : public detail::ColumnMap<S, Rows, Dynamic> {
     detail::AssertViewSource<S, X>();
   }
 
-  /// Its rows and columns.
+  /// The rows and columns that were passed; a view of fixed size has its own rows().
   const MemberExtent& given() const { return given_; }
 
   /// Step t, for a member of the given extent.

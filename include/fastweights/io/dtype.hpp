@@ -39,8 +39,8 @@ enum class DType {
   F8_E4M3,      ///< 8 bits: 4 of the exponent, 3 of the fraction
   F8_E5M2,      ///< 8 bits: 5 of the exponent, 2 of the fraction
   F8_E8M0,      ///< 8 bits of the exponent
-  F8_E4M3FNUZ,  ///< as F8_E4M3, without infinity and −0
-  F8_E5M2FNUZ,  ///< as F8_E5M2, without infinity and −0
+  F8_E4M3FNUZ,  ///< as F8_E4M3, the exponent bias larger by 1, no −0
+  F8_E5M2FNUZ,  ///< as F8_E5M2, the exponent bias larger by 1, no −0, no infinity
   U16,          ///< unsigned, 16 bits
   I16,          ///< signed, 16 bits
   F16,          ///< IEEE, 16 bits

@@ -61,7 +61,7 @@ struct Identity {
 
 /// F(x) = tanh(x).
 struct Tanh {
-  /// Tanh(x).
+  /// tanh(x).
   template <class S> S value(const S& x) const {
     using std::tanh;
     return tanh(x);
@@ -88,7 +88,7 @@ struct Sigmoid {
     const S e = exp(x);
     return e / (S(1) + e);
   }
-  /// Σ(x) (1 − σ(x)).
+  /// σ(x) (1 − σ(x)).
   template <class S> S derivative(const S& x) const {
     const S y = value(x);
     return y * (S(1) - y);
@@ -97,7 +97,7 @@ struct Sigmoid {
 
 /// max(x, 0), with derivative 0 at 0. NaN stays NaN.
 struct Relu {
-  /// Max(0, x).
+  /// max(0, x).
   template <class S> S value(const S& x) const { return detail::real_part(x) <= 0 ? S(0) : x; }
   /// 0 for x ≤ 0, else 1.
   template <class S> S derivative(const S& x) const {

@@ -15,7 +15,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// Ε of all norms.
+/// ε of all norms.
 inline double qwen_epsilon(const Config& c) { return c.number("rms_norm_eps", 1e-6); }
 
 /// The linear layers. Qwen3-Next has fused projections, whose rows are in the order of key heads.

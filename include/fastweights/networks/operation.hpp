@@ -57,7 +57,8 @@ template <class S> struct Forward {
   /// Tokens of one sequence.
   Index steps() const { return out().cols() / sequences; }
 
-  /// The operation's own state and trace.
+  /// The operation's own state. Types are compared by address: a state does not cross to the copy
+  /// of the library in another shared object.
   template <class T> T& own_state() const {
     const auto own = state == nullptr ? fw::detail::Object{} : state->object();
     if (own.type != &fw::detail::object_type<T>)  // also in programs without dynamic_cast

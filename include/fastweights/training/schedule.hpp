@@ -35,9 +35,9 @@ inline double warmup_factor(long long step, long long warmup) {
 /// restarts.
 struct WarmupCosine {
   double peak = 1e-3;    ///< the largest rate
-  long long warmup = 0;  ///< steps from 0 to the peak
+  long long warmup = 0;  ///< steps that rise to the peak
   long long total = 1;   ///< steps to the end
-  double floor = 0;      ///< the last rate
+  double floor = 0;      ///< the rate from step `total` on
 
   /// The rate of a step, counted from 0.
   double operator()(long long step) const {
@@ -50,9 +50,9 @@ struct WarmupCosine {
 /// A straight line from peak to floor.
 struct WarmupLinear {
   double peak = 1e-3;    ///< the largest rate
-  long long warmup = 0;  ///< steps from 0 to the peak
+  long long warmup = 0;  ///< steps that rise to the peak
   long long total = 1;   ///< steps to the end
-  double floor = 0;      ///< the last rate
+  double floor = 0;      ///< the rate from step `total` on
 
   /// The rate of a step, counted from 0.
   double operator()(long long step) const {

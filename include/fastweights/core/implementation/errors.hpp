@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <cstdlib>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/implementation/inline.hpp>
 #include <stdexcept>
@@ -12,8 +13,15 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 EIGEN_DONT_INLINE FASTWEIGHTS_INLINE std::string number_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", number);
+  const bool is_float = static_cast<double>(static_cast<float>(number)) == number;
+  char text[32] = "";
+  for (const int digits : {6, 9, 17}) {
+    std::snprintf(text, sizeof text, "%.*g", digits, number);
+    const double read = std::strtod(text, nullptr);
+    if (is_float ? static_cast<float>(read) == static_cast<float>(number) : read == number) break;
+  }
+  for (char& c : text)
+    if (c == ',') c = '.';  // a host may have set a locale with a decimal comma
   return text;
 }
 

@@ -12,13 +12,8 @@
 #include <vector>
 
 #include "fastweights/io/byte_source.hpp"
-#include "fastweights/io/safetensors_format.hpp"
-
-#if FASTWEIGHTS_FILES
-#include <filesystem>
-
 #include "fastweights/io/implementation/files.hpp"
-#endif
+#include "fastweights/io/safetensors_format.hpp"
 
 namespace fw::inline FASTWEIGHTS_ABI::io::detail {
 

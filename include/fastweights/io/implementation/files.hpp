@@ -3,7 +3,14 @@
 ///
 /// - `files::open(path)`: a ByteSource of a regular file.
 /// - `files::replace(path, parts)`: a file of these parts takes the place of `path`.
+/// Empty if FASTWEIGHTS_FILES is 0.
 #pragma once
+
+#include "fastweights/io/safetensors_format.hpp"
+
+#if FASTWEIGHTS_FILES
+
+#include <filesystem>
 
 #if defined __unix__ || defined __APPLE__
 #include "fastweights/io/implementation/posix_files.hpp"
@@ -20,3 +27,5 @@ namespace files = standard;
 #endif
 
 }  // namespace fw::io::detail
+
+#endif

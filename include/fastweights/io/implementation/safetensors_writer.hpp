@@ -5,12 +5,9 @@
 #include <cstdint>
 
 #include "fastweights/core/implementation/inline.hpp"
+#include "fastweights/io/implementation/files.hpp"
 #include "fastweights/io/implementation/json_text.hpp"
 #include "fastweights/io/safetensors_writer.hpp"
-
-#if FASTWEIGHTS_FILES
-#include "fastweights/io/implementation/files.hpp"
-#endif
 
 namespace fw::inline FASTWEIGHTS_ABI::io {
 

@@ -57,10 +57,11 @@ struct StickySampling {
 /// (L + 2 M) flops and N M exponentials. A new operator costs N² (P + 2 (M + L) + N/3) more flops
 /// for P targets, 2 N² M more with EvenSampling, and allocates. With a fixed τ there are two per
 /// chunk length: one for the first write to an empty memory, and one for all later writes. Cost of
-/// a read: 4 d N flops and `heads` densities per query. No heap otherwise; prepare() computes the
-/// operators before the first write. Reading an empty memory gives 0. A NaN or infinity stays in
-/// the signal forever. Throws std::invalid_argument when an option is out of range or a size does
-/// not fit. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4–12.
+/// a read: 4 d N flops and `heads` densities per query. The first write in a thread allocates its
+/// buffers. No heap otherwise; prepare(), called in the thread that writes, does both in advance.
+/// Reading an empty memory gives 0. A NaN or infinity stays in the signal forever. Throws
+/// std::invalid_argument when an option is out of range or a size does not fit. Martins, Marinho,
+/// Martins 2022, arXiv 2109.00301, eq. 4–12.
 template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling = EvenSampling,
           int D = Dynamic>
 class ContinuousMemory {

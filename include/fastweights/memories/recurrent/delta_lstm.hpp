@@ -32,13 +32,13 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
   /// The matrices of one of the three nets.
   template <class C> struct Net {
     mat<C, Dv, Dk> W;  ///< the matrix that reads the query, d_v×d_k
-    mat<C, Dv, Dv> R;  ///< the matrix that reads the last output, d_v×d_v
+    mat<C, Dv, Dv> R;  ///< the matrix that reads the softmax of the last output, d_v×d_v
     static constexpr auto names = fw::names("W", "R");
   };
   template <class C> struct State {
     Net<C> input_gate, update, output_gate;  ///< the nets of the gates and of the update
     vec<C, Dv> cell;                         ///< c of the LSTM, d_v rows
-    vec<C, Dv> output;                       ///< h of the LSTM, the last output, d_v rows
+    vec<C, Dv> output;                       ///< y of the last token, d_v rows
     static constexpr auto names =
         fw::names("input_gate", "update", "output_gate", "cell", "output");
   };

@@ -32,7 +32,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
   };
   template <class C> struct State {
     mat<C, Dv, Dk> W;
-    mat<C, Dk, Dk> G;  ///< the decayed sum of k kᵀ, d_k×d_k
+    mat<C, Dk, Dk> G;  ///< the decayed sum of β k kᵀ, d_k×d_k
     Slow<C> slow;
     static constexpr auto names = fw::names("W", "G", "slow");
   };

@@ -30,7 +30,6 @@ struct NoNormaliser {
   template <class C, int Dk> struct State { static constexpr auto names = fw::names(); };
   /// No sizes.
   template <int Dk> State<Extents, Dk> extents(Index) const { return {}; }
-  /// Stores nothing.
   template <class T> NoNormaliser cast() const { return {}; }
   /// Adds nothing.
   template <class Z, class K> EIGEN_ALWAYS_INLINE void write(Z&, const K&) const {}

@@ -61,7 +61,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   };
   template <class C> struct State {
     mat<C, Dv, Dk> W;
-    vec<C, Dk> A;  ///< the decayed sum of k ⊙ k, d_k rows
+    vec<C, Dk> A;  ///< the decayed sum of β_a k ⊙ k, d_k rows
     Slow<C> slow;
     static constexpr auto names = fw::names("W", "A", "slow");
   };

@@ -15,7 +15,8 @@ class AddedTokens {
   struct Token {
     std::string text;  ///< what is looked for
     int id;            ///< its id
-    /// Matches only between characters that are no letters; takes spaces beside it.
+    /// Matches only between characters that are no letters, marks, digits or _; takes spaces beside
+    /// it.
     bool is_single_word, takes_left_space, takes_right_space;
   };
 

@@ -20,7 +20,7 @@ template <class S> struct Clamp final : Operation<S> {
         if (x(i, t) >= low && x(i, t) <= high) dx(i, t) += dy(i, t);
   }
 };
-/// Min(max(x, low), high), entry by entry.
+/// min(max(x, low), high), entry by entry.
 template <class S> Value<S> clamp(const Value<S>& x, double low, double high) {
   if (!(low <= high))
     fw::detail::throw_invalid({x.builder->path(),

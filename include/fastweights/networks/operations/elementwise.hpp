@@ -45,7 +45,7 @@ struct Tanh {
     return typename X::Scalar(1) - y.square();
   }
 };
-/// Max(0, x).
+/// max(0, x).
 struct Relu {
   template <class X> static auto value(const X& x) { return x.max(typename X::Scalar(0)); }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
@@ -106,11 +106,11 @@ template <class S> Value<S> sigmoid(const Value<S>& x) { return apply<Sigmoid>(x
 template <class S> Value<S> silu(const Value<S>& x) { return activate<fw::Silu>(x); }
 /// Log(1 + e^x), entry by entry.
 template <class S> Value<S> softplus(const Value<S>& x) { return apply<Softplus>(x); }
-/// Log σ(x), entry by entry.
+/// log σ(x), entry by entry.
 template <class S> Value<S> log_sigmoid(const Value<S>& x) { return apply<LogSigmoid>(x); }
 /// Tanh x, entry by entry.
 template <class S> Value<S> tanh(const Value<S>& x) { return apply<Tanh>(x); }
-/// Max(0, x), entry by entry.
+/// max(0, x), entry by entry.
 template <class S> Value<S> relu(const Value<S>& x) { return apply<Relu>(x); }
 /// x², entry by entry.
 template <class S> Value<S> square(const Value<S>& x) { return apply<Square>(x); }
