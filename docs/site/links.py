@@ -48,8 +48,10 @@ def of_site(folder):
 
 def of_markdown():
     command = ['git', 'ls-files', '-co', '--exclude-standard', '*.md']
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     files, count = [ROOT / name for name in listed.stdout.split()], 0
+    if listed.returncode != 0:  # an archive, without git
+        files = sorted(p for p in ROOT.rglob('*.md') if p.relative_to(ROOT).parts[0] != 'build')
     anchors = {}
     for file in files:
         text = re.sub(r'^```.*?^```', '', file.read_text(), flags=re.M | re.S)
