@@ -25,7 +25,7 @@ TEST_CASE("checked scan and step: the ranges of roles", "[checked]") {
   refuses(gated, gated.inputs.beta, 0, 0, -0.5, "beta is -0.5, expected 0 to 2");
   refuses(gated, gated.inputs.beta, 0, 3, 2.5, "beta is 2.5, expected 0 to 2");
   Case kimi(Kimi<double>({5, 3}));
-  refuses(kimi, kimi.inputs.decay, 3, 4, 1.0000001, "decay[3] is 1, expected 0 to 1");
+  refuses(kimi, kimi.inputs.decay, 3, 4, 1.0000001, "decay[3] is 1.0000001, expected 0 to 1");
   Case rows(RowDelta<float>({5, 3}));
   refuses(rows, rows.inputs.beta, 1, 4, 3, "beta[1] is 3, expected 0 to 2");
   Case lstm(fw::DeltaLstm<float>({5, 3}));
