@@ -1,5 +1,6 @@
 #include "arrays.hpp"
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -42,11 +43,67 @@ bool fits(const nb::ndarray<nb::ro>& a, const Expected& e) {
          (e.is_number || is(heads_axis + 1, e.rows));
 }
 
-// Whether torch is loaded and `object` is one of its tensors.
-bool is_tensor(nb::handle object) {
-  const auto torch = nb::steal<nb::object>(PyImport_GetModule(nb::str("torch").ptr()));
-  if (!torch.is_valid()) return PyErr_Clear(), false;
-  return nb::isinstance(object, torch.attr("Tensor"));
+// Whether the module is loaded, has the class, and `object` is an instance of it. The module may be
+// half imported, or None in sys.modules.
+bool is_instance_of(nb::handle object, const char* module_name, const char* class_name) {
+  const auto module = nb::steal<nb::object>(PyImport_GetModule(nb::str(module_name).ptr()));
+  if (!module.is_valid()) return PyErr_Clear(), false;
+  const nb::object type = nb::getattr(module, class_name, nb::none());
+  return PyType_Check(type.ptr()) && nb::isinstance(object, type);
+}
+
+bool is_tensor(nb::handle object) { return is_instance_of(object, "torch", "Tensor"); }
+
+bool holds(nb::handle tensor, const char* property) {
+  const nb::object value = tensor.attr(property);
+  return nb::cast<bool>(PyCallable_Check(value.ptr()) ? nb::object(value()) : value);
+}
+
+std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
+// What DLPack does not tell of a tensor, and another device.
+void check_tensor(nb::handle tensor, std::string_view owner, std::string_view name) {
+  if (holds(tensor, "requires_grad"))
+    throw_type(owner, name,
+               "is a tensor that requires a gradient, expected one that does not: use "
+               "fastweights.torch.scan, or pass its detach()");
+  if (!holds(tensor, "is_cpu"))
+    throw_type(owner, name,
+               "is on device " + text_of(tensor.attr("device")) + ", expected the CPU");
+  if (holds(tensor, "is_neg"))
+    throw_type(owner, name,
+               "is a tensor whose entries are stored with the other sign, expected one that is "
+               "resolved: pass its resolve_neg()");
+}
+
+// Tensors of FakeTensorMode, of zeros without memory and those whose storage is freed. A view of
+// them has its offset as its address.
+void check_storage(nb::handle argument, const nb::ndarray<nb::ro>& array, std::string_view owner,
+                   std::string_view name) {
+  if (array.size() == 0) return;
+  auto address = reinterpret_cast<std::uintptr_t>(array.data());
+  const std::size_t width = array.itemsize();
+  if (address % width != 0)
+    throw_type(owner, name,
+               "is not aligned to its entries, expected an aligned array: pass a copy");
+  if (is_tensor(argument))
+    address -= width * nb::cast<std::size_t>(argument.attr("storage_offset")());
+  if (address == 0)
+    throw_type(owner, name, "has no memory, expected an array with its entries in memory");
+}
+
+// "is a Tensor of torch.float32 and layout torch.sparse_coo, which is no array of DLPack (…)"
+std::string no_array_text(nb::handle argument) {
+  std::string text = "is a " + type_text(argument);
+  if (!nb::hasattr(argument, "dtype")) return text;
+  text += " of " + text_of(argument.attr("dtype"));
+  if (nb::hasattr(argument, "layout")) text += " and layout " + text_of(argument.attr("layout"));
+  try {
+    argument.attr("__dlpack__")();
+  } catch (const nb::python_error& e) {
+    text += ", which is no array of DLPack (" + text_of(e.value()) + ")";
+  }
+  return text;
 }
 
 }  // namespace
@@ -71,19 +128,13 @@ std::string dtype_text(DType dtype) {
 
 nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std::string_view name,
                                DType dtype) {
-  if (is_tensor(argument) && nb::cast<bool>(argument.attr("requires_grad")))
-    throw_type(owner, name,
-               "is a tensor that requires a gradient, expected one that does not: use "
-               "fastweights.torch.scan, or pass its detach()");
-  if (is_tensor(argument) && !nb::cast<bool>(argument.attr("is_cpu")))
-    throw_type(owner, name,
-               "is on device " +
-                   nb::cast<std::string>(nb::str(nb::object(argument.attr("device")))) +
-                   ", expected the CPU");
+  if (is_tensor(argument)) check_tensor(argument, owner, name);
+  if (is_instance_of(argument, "numpy.ma", "MaskedArray"))
+    throw_type(owner, name, "is a masked array, expected one without a mask: pass its filled()");
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast(argument, array, false))
     throw_type(owner, name,
-               "is a " + type_text(argument) + ", expected an array of " + dtype_text(dtype));
+               no_array_text(argument) + ", expected an array of " + dtype_text(dtype));
   if (array.device_type() != nb::device::cpu::value)
     throw_type(
         owner, name,
@@ -91,6 +142,7 @@ nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std:
   if (array.dtype() != dtype)
     throw_type(owner, name,
                "is of " + dtype_text(array.dtype()) + ", expected " + dtype_text(dtype));
+  check_storage(argument, array, owner, name);
   return array;
 }
 
@@ -118,10 +170,11 @@ Input read_input(nb::handle argument, const Expected& e) {
 
 Result::Result(DType type, std::vector<std::size_t> sizes) : dtype(type), shape(std::move(sizes)) {
   strides.resize(shape.size());
-  std::size_t entries = 1;
-  for (std::size_t i = shape.size(); i-- > 0; entries *= shape[i])
-    strides[i] = static_cast<std::int64_t>(entries);
-  const std::size_t bytes = entries * type.bits / 8;
+  std::size_t bytes = type.bits / 8;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = static_cast<std::int64_t>(bytes / (type.bits / 8));
+    if (__builtin_mul_overflow(bytes, shape[i], &bytes)) throw std::bad_alloc();
+  }
   data = ::operator new(bytes + 1, alignment);
   std::memset(data, 0, bytes);
   owner = nb::capsule(data, [](void* p) noexcept { ::operator delete(p, alignment); });
