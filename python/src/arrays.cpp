@@ -9,15 +9,6 @@ namespace {
 
 constexpr std::align_val_t alignment{64};  // a cache line
 
-std::string type_text(nb::handle object) {
-  return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
-}
-
-[[noreturn]] void throw_type(std::string_view owner, std::string_view name,
-                             const std::string& problem) {
-  throw nb::type_error((std::string(owner) + ": " + std::string(name) + " " + problem).c_str());
-}
-
 [[noreturn]] void throw_value(const Expected& e, const std::string& problem) {
   throw nb::value_error(
       (std::string(e.owner) + ": " + std::string(e.name) + " " + problem).c_str());
@@ -42,13 +33,6 @@ bool fits(const nb::ndarray<nb::ro>& a, const Expected& e) {
          (e.is_number || is(heads_axis + 1, e.rows));
 }
 
-// Whether torch is loaded and `object` is one of its tensors.
-bool is_tensor(nb::handle object) {
-  const auto torch = nb::steal<nb::object>(PyImport_GetModule(nb::str("torch").ptr()));
-  if (!torch.is_valid()) return PyErr_Clear(), false;
-  return nb::isinstance(object, torch.attr("Tensor"));
-}
-
 }  // namespace
 
 std::vector<std::size_t> shape_of(const nb::ndarray<nb::ro>& array) {
@@ -67,31 +51,6 @@ std::string dtype_text(DType dtype) {
   const char* kinds[] = {"int", "uint", "float", "", "bfloat", "complex", "bool"};
   if (dtype.code >= std::size(kinds)) return "of another type";
   return kinds[dtype.code] + std::to_string(dtype.bits);
-}
-
-nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std::string_view name,
-                               DType dtype) {
-  if (is_tensor(argument) && nb::cast<bool>(argument.attr("requires_grad")))
-    throw_type(owner, name,
-               "is a tensor that requires a gradient, expected one that does not: use "
-               "fastweights.torch.scan, or pass its detach()");
-  if (is_tensor(argument) && !nb::cast<bool>(argument.attr("is_cpu")))
-    throw_type(owner, name,
-               "is on device " +
-                   nb::cast<std::string>(nb::str(nb::object(argument.attr("device")))) +
-                   ", expected the CPU");
-  nb::ndarray<nb::ro> array;
-  if (!nb::try_cast(argument, array, false))
-    throw_type(owner, name,
-               "is a " + type_text(argument) + ", expected an array of " + dtype_text(dtype));
-  if (array.device_type() != nb::device::cpu::value)
-    throw_type(
-        owner, name,
-        "is on device " + std::to_string(array.device_type()) + " of DLPack, expected the CPU");
-  if (array.dtype() != dtype)
-    throw_type(owner, name,
-               "is of " + dtype_text(array.dtype()) + ", expected " + dtype_text(dtype));
-  return array;
 }
 
 Input read_input(nb::handle argument, const Expected& e) {
@@ -118,10 +77,11 @@ Input read_input(nb::handle argument, const Expected& e) {
 
 Result::Result(DType type, std::vector<std::size_t> sizes) : dtype(type), shape(std::move(sizes)) {
   strides.resize(shape.size());
-  std::size_t entries = 1;
-  for (std::size_t i = shape.size(); i-- > 0; entries *= shape[i])
-    strides[i] = static_cast<std::int64_t>(entries);
-  const std::size_t bytes = entries * type.bits / 8;
+  std::size_t bytes = type.bits / 8;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = static_cast<std::int64_t>(bytes / (type.bits / 8));
+    if (__builtin_mul_overflow(bytes, shape[i], &bytes)) throw std::bad_alloc();
+  }
   data = ::operator new(bytes + 1, alignment);
   std::memset(data, 0, bytes);
   owner = nb::capsule(data, [](void* p) noexcept { ::operator delete(p, alignment); });

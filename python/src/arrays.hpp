@@ -74,7 +74,11 @@ std::string shape_text(const std::vector<std::size_t>& shape);
 std::vector<std::size_t> shape_of(const nb::ndarray<nb::ro>& array);
 std::string dtype_text(DType dtype);
 
-/// The array in `argument`, on the CPU and of the type, else nb::type_error.
+/// Whether torch is loaded and `object` is one of its tensors.
+bool is_tensor(nb::handle object);
+
+/// The array in `argument`, on the CPU, of the type and with entries in memory as they are, else
+/// nb::type_error.
 nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std::string_view name,
                                DType dtype);
 

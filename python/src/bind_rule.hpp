@@ -44,11 +44,12 @@ inline constexpr const char* scan_doc =
     R"(Writes and reads whole sequences, as many as the state has; the state becomes the final one.
 
 Inputs are [batch, time, heads, entries], or [batch, time, heads] for one number per token. They are
-viewed without a copy; the entries of a token must be contiguous. Returns [batch, time, heads, d_v], a
+viewed without a copy; the entries of a token must be contiguous, and the stride over time positive. Returns [batch, time, heads, d_v], a
 tensor if the query is one, else a NumPy array. With `checkpoints` it stores there what `backward` needs.
 Heads and sequences run in threads, without Python's lock.
 
-Raises TypeError for another dtype or device, ValueError for another shape; the state is unchanged then.)";
+Raises TypeError for another dtype or device, ValueError for another shape; the state is unchanged then.
+A MemoryError may leave some heads with the old state and others with a newer one.)";
 
 inline constexpr const char* step_doc =
     "As scan, for one token per sequence: the inputs have no axis of time.";
@@ -56,9 +57,9 @@ inline constexpr const char* step_doc =
 inline constexpr const char* backward_doc =
     R"(The gradients of all inputs, by name, and of the initial state.
 
-`start` is the checkpoints that scan filled, or the initial state: then the forward pass runs once more.
-The inputs must be those of the scan. `state_gradient` is the gradient of the final state, 0 by default;
-memory.state(arrays) makes one. Exact up to rounding. Raises as scan does.)";
+`start` is the checkpoints that a scan of an equal memory filled, or the initial state: then the forward
+pass runs once more. The inputs must be those of the scan. `state_gradient` is the gradient of the final
+state, 0 by default; memory.state(arrays) makes one. Exact up to rounding. Raises as scan does.)";
 
 template <class T, std::size_t> using Repeated = T;
 
@@ -147,7 +148,7 @@ void bind_calls(nb::class_<RuleMemory<Rule>, Memory>& c, std::index_sequence<I..
 template <class Rule> void bind_rule(nb::module_& m) {
   using M = typename Rule::template type<float>;
   constexpr std::size_t inputs = member_count<ReadSequence<M>> + member_count<WriteSequence<M>>;
-  nb::class_<RuleMemory<Rule>, Memory> c(m, Rule::name, Rule::doc);
+  nb::class_<RuleMemory<Rule>, Memory> c(m, Rule::name, Rule::doc, nb::is_final());
   detail::bind_constructor<Rule>(c, std::make_index_sequence<Rule::settings.size()>{});
   detail::bind_calls<Rule>(c, std::make_index_sequence<inputs>{});
 }

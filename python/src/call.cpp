@@ -4,7 +4,8 @@
 
 /// \file
 /// Scan, step and backward for all rules: checks every argument, then runs the kernel without
-/// Python's lock. An error leaves the state as it is.
+/// Python's lock. A bad argument leaves the state as it is; a lack of memory inside the kernel does
+/// not: heads that ran before have their new state.
 
 namespace fw::python {
 
@@ -65,8 +66,22 @@ void run_scan(const Kernel& kernel, State& state, const Call& call, Traces* trac
     kernel.scan(*state.streams, call);
 }
 
-nb::object run(const Memory& memory, State& state, const std::vector<nb::handle>& inputs,
-               Traces* traces, bool has_time) {
+// The traces that a scan of `self` fills. They are invalid until it ends.
+Traces* prepare(Checkpoints* checkpoints, nb::handle self, Index time) {
+  if (!checkpoints) return nullptr;
+  const auto& memory = nb::cast<const Memory&>(self);
+  const nb::object& before = checkpoints->memory;
+  if (!before.is_valid() || !same_arguments(nb::cast<const Memory&>(before), memory))
+    checkpoints->traces = memory.kernel->traces();
+  checkpoints->memory = nb::borrow(self);
+  checkpoints->traces->batch = -1;
+  checkpoints->traces->time = time;
+  return checkpoints->traces.get();
+}
+
+nb::object run(nb::handle self, State& state, const std::vector<nb::handle>& inputs,
+               Checkpoints* checkpoints, bool has_time) {
+  const auto& memory = nb::cast<const Memory&>(self);
   const Kernel& kernel = *memory.kernel;
   check_state(memory, state, "state");
   Arguments arguments = read_arguments(kernel, inputs, state.batch(), has_time);
@@ -74,10 +89,7 @@ nb::object run(const Memory& memory, State& state, const std::vector<nb::handle>
   const Expected expected = expect(kernel, kernel.output, call.batch, call.time, has_time);
   const Result output = result_for(expected);
   call.output = view_of(output, expected);
-  if (traces) {
-    traces->batch = -1;  // marks them as invalid in case the scan throws
-    traces->time = call.time;
-  }
+  Traces* const traces = prepare(checkpoints, self, call.time);
   run_scan(kernel, state, call, traces);
   if (traces) traces->batch = call.batch;
   return output.to_python(inputs[0]);
@@ -90,19 +102,29 @@ struct Start {
   Index batch = 0, time = -1;
 };
 
+// Throws unless a scan of a memory with the same arguments has filled them.
+const Traces& check_filled(const Memory& memory, const Checkpoints& checkpoints) {
+  const std::string rule(memory.kernel->rule);
+  if (!checkpoints.traces || checkpoints.traces->batch < 0)
+    throw nb::value_error(
+        (rule + ": start is not filled, expected checkpoints of a scan of this memory").c_str());
+  const auto& filled_by = nb::cast<const Memory&>(checkpoints.memory);
+  if (!same_arguments(filled_by, memory))
+    throw nb::value_error((rule + ": start is checkpoints of " + filled_by.text() +
+                           ", expected checkpoints of " + memory.text())
+                              .c_str());
+  return *checkpoints.traces;
+}
+
 Start read_start(const Memory& memory, nb::handle start) {
   Start result;
   if (nb::try_cast(start, result.state)) {
     check_state(memory, *result.state, "start");
     result.batch = result.state->batch();
   } else if (nb::try_cast(start, result.checkpoints)) {
-    const Traces* traces = result.checkpoints->traces.get();
-    if (!traces || traces->batch < 0 || !memory.kernel->owns(*traces))
-      throw nb::value_error((std::string(memory.kernel->rule) +
-                             ": start is not filled, expected checkpoints of a scan of this memory")
-                                .c_str());
-    result.batch = traces->batch;
-    result.time = traces->time;
+    const Traces& traces = check_filled(memory, *result.checkpoints);
+    result.batch = traces.batch;
+    result.time = traces.time;
   } else {
     throw nb::type_error(
         (std::string(memory.kernel->rule) + ": start is neither Checkpoints nor a State").c_str());
@@ -140,18 +162,15 @@ void run_backward(const Kernel& kernel, const Start& start, const Call& call, St
 
 nb::object scan(nb::handle self, State& state, const std::vector<nb::handle>& inputs,
                 Checkpoints* checkpoints) {
-  const auto& memory = nb::cast<const Memory&>(self);
   const Busy::Guard guard(state.busy, "state");
-  if (!checkpoints) return run(memory, state, inputs, nullptr, true);
-  const Busy::Guard checkpoints_guard(checkpoints->busy, "checkpoints");
-  if (!checkpoints->traces || !memory.kernel->owns(*checkpoints->traces))
-    checkpoints->traces = memory.kernel->traces();
-  return run(memory, state, inputs, checkpoints->traces.get(), true);
+  std::optional<Busy::Guard> checkpoints_guard;
+  if (checkpoints) checkpoints_guard.emplace(checkpoints->busy, "checkpoints");
+  return run(self, state, inputs, checkpoints, true);
 }
 
 nb::object step(nb::handle self, State& state, const std::vector<nb::handle>& inputs) {
   const Busy::Guard guard(state.busy, "state");
-  return run(nb::cast<const Memory&>(self), state, inputs, nullptr, false);
+  return run(self, state, inputs, nullptr, false);
 }
 
 nb::object backward(nb::handle self, nb::handle from, const std::vector<nb::handle>& inputs,
@@ -175,7 +194,9 @@ nb::object backward(nb::handle self, nb::handle from, const std::vector<nb::hand
   nb::object gradient_object = new_state(self, start.batch);
   auto& gradient = nb::cast<State&>(gradient_object);
   if (state_gradient) {
-    const Busy::Guard gradient_guard(state_gradient->busy, "state_gradient");
+    std::optional<Busy::Guard> gradient_guard;
+    if (state_gradient != start.state)
+      gradient_guard.emplace(state_gradient->busy, "state_gradient");
     check_state(memory, *state_gradient, "state_gradient");
     if (state_gradient->batch() != start.batch)
       throw nb::value_error((std::string(kernel.rule) + ": state_gradient has a batch of " +

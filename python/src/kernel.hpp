@@ -28,7 +28,7 @@ class Streams {
 class Traces {
  public:
   virtual ~Traces() = default;
-  Index batch = 0, time = 0;
+  Index batch = -1, time = 0;  ///< a negative batch: no scan has filled them
 };
 
 /// An input or output by name: `rows` entries per token, or one number.
@@ -60,9 +60,9 @@ class Kernel {
   virtual std::unique_ptr<Traces> traces() const = 0;
   /// The record of a stream in its first state, for names and shapes. Not to be changed.
   virtual fw::detail::Object first() const = 0;
-  /// Whether these were made by a kernel of this type and these sizes.
+  /// Whether a kernel of this type and these sizes made the states. All streams of a State have the
+  /// same shapes, so the first one is compared.
   virtual bool owns(const Streams& states) const = 0;
-  virtual bool owns(const Traces& traces) const = 0;
 
   virtual void scan(Streams& states, const Call& call) const = 0;
   virtual void scan(Streams& states, const Call& call, Traces& traces) const = 0;

@@ -33,6 +33,10 @@ void check_heads(const char* rule, Index heads) {
     throw nb::value_error(
         (std::string(rule) + ": heads is " + std::to_string(heads) + ", expected at least 1")
             .c_str());
+  if (heads > most_streams)
+    throw nb::value_error((std::string(rule) + ": heads is " + std::to_string(heads) +
+                           ", expected at most " + std::to_string(most_streams))
+                              .c_str());
 }
 
 void bind_memory(nb::module_& m) {

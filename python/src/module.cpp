@@ -1,3 +1,5 @@
+#include <fastweights/core/version.hpp>
+
 #include "objects.hpp"
 
 namespace fw::python {
@@ -35,6 +37,12 @@ void check_processor() {
 NB_MODULE(_core, m) {
   using namespace fw::python;
   check_processor();
+#ifdef NDEBUG
+  // What a program still holds at its end is not reported as a leak: modules and graphs of
+  // autograd.
+  nb::set_leak_warnings(false);
+#endif
+  m.attr("__version__") = fw::version;
   m.doc() = "Fast-weight memories of the C++ library fastweights.";
   bind_memory(m);
   bind_state(m);

@@ -38,7 +38,7 @@ struct Memory {
   std::string text() const;  ///< "DeltaRule(key_size=64, …)"
 };
 
-/// Memories with the same arguments are equal.
+/// Whether they are the same rule with the same arguments: such memories are equal.
 bool same_arguments(const Memory& a, const Memory& b);
 
 struct State {
@@ -51,11 +51,12 @@ struct State {
 };
 
 struct Checkpoints {
+  nb::object memory;  ///< the Memory of the scan that filled them; invalid before
   std::unique_ptr<Traces> traces;
   Busy busy;
 };
 
-/// A new state, all entries 0.
+/// A new state, all entries 0. Throws nb::value_error unless batch × heads is at most most_streams.
 nb::object new_state(nb::handle memory, Index batch);
 
 /// The functions that the classes of all rules share. The arguments `inputs` are in the order of
@@ -68,7 +69,9 @@ nb::object backward(nb::handle memory, nb::handle start, const std::vector<nb::h
 
 /// "float32" or "float64" of a name or a dtype of NumPy or PyTorch.
 std::string dtype_name(nb::handle dtype);
-/// Throws nb::value_error unless it is at least 1.
+/// The most states of one head and one sequence that a State may have.
+inline constexpr Index most_streams = (Index(1) << 31) - 1;
+/// Throws nb::value_error unless it is at least 1 and at most most_streams.
 void check_heads(const char* rule, Index heads);
 
 void bind_memory(nb::module_& m);

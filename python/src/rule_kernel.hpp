@@ -60,15 +60,10 @@ template <class M> class RuleKernel final : public Kernel {
 
   fw::detail::Object first() const override { return fw::detail::object(zero_); }
 
-  bool owns(const Traces& traces) const override {
-    return dynamic_cast<const TracesOf<M>*>(&traces) != nullptr;
-  }
   bool owns(const Streams& states) const override {
     const auto* owned = dynamic_cast<const Owned*>(&states);
-    if (!owned || owned->count() % heads != 0) return false;
-    for (const auto& state : owned->each)
-      if (!fw::detail::same_shapes(fw::detail::object(state), first())) return false;
-    return true;
+    return owned && owned->count() % heads == 0 && !owned->each.empty() &&
+           fw::detail::same_shapes(fw::detail::object(owned->each.front()), first());
   }
 
   void scan(Streams& states, const Call& call) const override {

@@ -1,4 +1,5 @@
 #include "leaves.hpp"
+#include "paths.hpp"
 
 namespace fw::python {
 
@@ -23,16 +24,21 @@ nb::object guarded_copy(State& state) {
   return copy;
 }
 
-std::string path_text(nb::handle path) {
-  return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path));
+void check_batch(Index batch, Index heads) {
+  if (batch < 1)
+    throw nb::value_error(
+        ("state: batch is " + std::to_string(batch) + ", expected at least 1").c_str());
+  if (batch > most_streams / heads)
+    throw nb::value_error(("state: batch is " + std::to_string(batch) + " and heads is " +
+                           std::to_string(heads) + ", expected a product of at most " +
+                           std::to_string(most_streams))
+                              .c_str());
 }
 
 }  // namespace
 
 nb::object new_state(nb::handle memory, Index batch) {
-  if (batch < 1)
-    throw nb::value_error(
-        ("state: batch is " + std::to_string(batch) + ", expected at least 1").c_str());
+  check_batch(batch, nb::cast<const Memory&>(memory).kernel->heads);
   auto state = std::make_unique<State>();
   state->memory = nb::borrow(memory);
   state->streams = nb::cast<const Memory&>(memory).kernel->zeros(batch);
@@ -45,7 +51,8 @@ void bind_state(nb::module_& m) {
       R"(The states of a batch of sequences, one per head: what a memory has written so far.
 
 Only one call at a time may use a state; a second one raises RuntimeError. copy.copy, copy.deepcopy and
-pickle work.)")
+pickle work.)",
+      nb::is_final())
       .def_prop_ro("batch", &State::batch, "The number of sequences.")
       .def_ro("memory", &State::memory, nb::sig("def memory(self) -> Memory"),
               "The memory that made it.")
@@ -64,16 +71,17 @@ pickle work.)")
           [](nb::handle self, Index batch, Index head) { return views_of(self, batch, head); },
           nb::arg("batch"), nb::arg("head"),
           nb::sig("def view(self, batch: int, head: int) -> dict[str, numpy.ndarray]"),
-          "The arrays of one stream without a copy; writing to them changes the state.")
+          "The arrays of one stream without a copy; writing to them changes the state.\n\n"
+          "They are not guarded: do not use them while another thread scans with the state.")
       .def("copy", &guarded_copy, nb::sig("def copy(self) -> State"), "An independent copy.")
       .def("__copy__", &guarded_copy, nb::sig("def __copy__(self) -> State"))
       .def(
           "save",
           [](State& self, nb::handle path) {
             const Busy::Guard guard(self.busy, "state");
-            save_state(self, path_text(path));
+            with_path(path, [&](const std::string& text) { save_state(self, text); });
           },
-          nb::arg("path"), nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          nb::arg("path"), nb::sig("def save(self, path: str | bytes | os.PathLike) -> None"),
           "Writes a safetensors file, which replaces an old one in one step.\n\n"
           "Head h of sequence b has the prefix 'b.h', under which fw::io::load_state of C++ reads "
           "it.")
@@ -87,7 +95,8 @@ pickle work.)")
           nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 
   nb::class_<Checkpoints>(m, "Checkpoints",
-                          "What a scan stores for `backward`. A new scan fills it again.")
+                          "What a scan stores for `backward`. A new scan fills it again.",
+                          nb::is_final())
       .def(nb::init<>());
 
   auto memory = nb::borrow<nb::class_<Memory>>(m.attr("Memory"));
@@ -105,12 +114,16 @@ pickle work.)")
            "another shape.")
       .def(
           "load_state",
-          [](nb::handle self, nb::handle path) { return load_state(self, path_text(path)); },
-          nb::arg("path"), nb::sig("def load_state(self, path: str | os.PathLike[str]) -> State"),
+          [](nb::handle self, nb::handle path) {
+            return with_path(path, [&](const std::string& text) { return load_state(self, text); });
+          },
+          nb::arg("path"),
+          nb::sig("def load_state(self, path: str | bytes | os.PathLike) -> State"),
           "Reads a file of State.save.\n\n"
+          "Tensors of another floating-point type are converted to the memory's dtype, without "
+          "an error or a warning.\n\n"
           "Raises RuntimeError, with the name of the tensor, if the file is damaged or does not "
-          "fit, "
-          "and ValueError if it is one of another memory.");
+          "fit, and ValueError if it is one of another memory.");
 }
 
 }  // namespace fw::python

@@ -55,6 +55,31 @@ void copy_streams(const nb::ndarray<nb::ro>& array, State& state, std::size_t wh
                  array.stride_ptr() + 2, leaves_of(*state.streams, i)[which].leaf);
 }
 
+Index batch_of(const std::vector<nb::ndarray<nb::ro>>& leaves) {
+  return leaves[0].ndim() > 0 ? static_cast<Index>(leaves[0].shape(0)) : 1;
+}
+
+// The arrays in the order of the leaves, of the same batch.
+std::vector<nb::ndarray<nb::ro>> read_leaves(const Kernel& kernel, const nb::dict& arrays,
+                                             const std::vector<NamedLeaf>& leaves) {
+  std::vector<nb::ndarray<nb::ro>> given;
+  for (const NamedLeaf& leaf : leaves) {
+    if (!arrays.contains(leaf.name.c_str())) throw_state(kernel, leaf.name + " is missing");
+    given.push_back(read_array(arrays[leaf.name.c_str()], kernel.rule, leaf.name, kernel.dtype));
+  }
+  if (arrays.size() != leaves.size())
+    throw_state(kernel, std::to_string(arrays.size()) + " arrays are given, expected " +
+                            std::to_string(leaves.size()));
+  const Index batch = batch_of(given);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto expected = shape_for(leaves[i].leaf, batch, kernel.heads);
+    if (shape_of(given[i]) != expected)
+      throw_state(kernel, leaves[i].name + " has shape " + shape_text(shape_of(given[i])) +
+                              ", expected " + shape_text(expected));
+  }
+  return given;
+}
+
 }  // namespace
 
 nb::dict arrays_of(const State& state) {
@@ -91,22 +116,10 @@ nb::dict views_of(nb::handle owner, Index batch, Index head) {
 nb::object state_of_arrays(nb::handle self, const nb::dict& arrays) {
   const Kernel& kernel = *nb::cast<const Memory&>(self).kernel;
   const auto leaves = leaves_of(kernel.first());
-  std::vector<nb::ndarray<nb::ro>> given;
-  for (const NamedLeaf& leaf : leaves) {
-    if (!arrays.contains(leaf.name.c_str())) throw_state(kernel, leaf.name + " is missing");
-    given.push_back(read_array(arrays[leaf.name.c_str()], kernel.rule, leaf.name, kernel.dtype));
-  }
-  if (arrays.size() != leaves.size())
-    throw_state(kernel, std::to_string(arrays.size()) + " arrays are given, expected " +
-                            std::to_string(leaves.size()));
-  const Index batch = given[0].ndim() > 0 ? static_cast<Index>(given[0].shape(0)) : 0;
-  nb::object object = new_state(self, batch);
+  const auto given = read_leaves(kernel, arrays, leaves);
+  nb::object object = new_state(self, batch_of(given));
   auto& state = nb::cast<State&>(object);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const auto expected = shape_for(leaves[i].leaf, batch, kernel.heads);
-    if (shape_of(given[i]) != expected)
-      throw_state(kernel, leaves[i].name + " has shape " + shape_text(shape_of(given[i])) +
-                              ", expected " + shape_text(expected));
     if (kernel.dtype == nb::dtype<float>())
       copy_streams<float>(given[i], state, i);
     else

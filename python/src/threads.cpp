@@ -8,7 +8,10 @@
 namespace fw::python {
 
 namespace {
-std::atomic<int> threads{omp_get_max_threads()};
+// OpenMP ends the process if the system refuses it a thread.
+constexpr int most_threads = 1024;
+
+std::atomic<int> threads{std::min(omp_get_max_threads(), most_threads)};
 }
 
 UsedThreads::UsedThreads() : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
@@ -21,14 +24,14 @@ void bind_threads(nb::module_& m) {
   m.def(
       "set_num_threads",
       [](int count) {
-        if (count < 1)
-          throw nb::value_error(
-              ("set_num_threads: count is " + std::to_string(count) + ", expected at least 1")
-                  .c_str());
+        if (count < 1 || count > most_threads)
+          throw nb::value_error(("set_num_threads: count is " + std::to_string(count) +
+                                 ", expected 1 to " + std::to_string(most_threads))
+                                    .c_str());
         threads = count;
       },
       nb::arg("count"),
-      "Sets the number of threads; at first OMP_NUM_THREADS, or all processors.\n\n"
+      "Sets the number of threads, 1 to 1024; at first OMP_NUM_THREADS, or all processors.\n\n"
       "Results do not depend on it.");
 }
 

@@ -17,10 +17,12 @@ RULES = [
     "LowRankRule",
     "Mlstm",
 ]
+# A class that is bound is tested.
+assert sorted(RULES) == sorted(c.__name__ for c in fastweights.Memory.__subclasses__())
 
 
-def memory_of(rule, key_size, value_size=None, heads=2, dtype="float64"):
-    return getattr(fastweights, rule)(key_size, value_size, heads, dtype)
+def memory_of(rule, key_size, value_size=None, heads=2, dtype="float64", **settings):
+    return getattr(fastweights, rule)(key_size, value_size, heads, dtype, **settings)
 
 
 def unit(x):

@@ -30,8 +30,8 @@ def expected(rule, memory, inputs, initial, weights, state_weights):
     return outputs, final, gradients[: len(leaves)], dict(zip(state, gradients[len(leaves) :]))
 
 
-def check(rule, key_size, value_size, time, batch=2, heads=2):
-    memory = memory_of(rule, key_size, value_size, heads)
+def check(rule, key_size, value_size, time, batch=2, heads=2, **settings):
+    memory = memory_of(rule, key_size, value_size, heads, **settings)
     inputs, initial = random_inputs(memory, batch, time), random_state(memory, batch)
     rng = np.random.default_rng(3)
     weights = rng.normal(size=(batch, time, heads, value_size))
@@ -84,6 +84,28 @@ def test_float32(rule):
     assert distance(outputs, exact.scan(initial, *inputs)) < FLOAT32
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_float32_gradients(rule):
+    exact, rounded = memory_of(rule, 65, 64), memory_of(rule, 65, 64, dtype="float32")
+    inputs, initial, end = random_inputs(exact, 2, 200), random_state(exact, 2), random_state(exact, 2, seed=4)
+    weights = np.random.default_rng(3).normal(size=(2, 200, 2, 64))
+
+    def single(state):
+        return rounded.state({name: x.astype("float32") for name, x in state.arrays().items()})
+
+    expected, expected_state = exact.backward(initial, *inputs, output_gradient=weights, state_gradient=end)
+    found, found_state = rounded.backward(
+        single(initial),
+        *(x.astype("float32") for x in inputs),
+        output_gradient=weights.astype("float32"),
+        state_gradient=single(end),
+    )
+    for name, gradient in expected.items():
+        assert found[name].dtype == np.float32 and distance(found[name], gradient) < FLOAT32, name
+    for name, gradient in expected_state.arrays().items():
+        assert distance(found_state[name], gradient) < FLOAT32, name
+
+
 @pytest.mark.parametrize("rule,settings", [
     ("HebbianMemory", {"decay": 0.7, "rate": 1.5}),
     ("NormalisedDeltaRule", {"epsilon": 0.1}),
@@ -91,11 +113,6 @@ def test_float32(rule):
     ("Mlstm", {"epsilon": 0.1}),
 ])
 def test_settings(rule, settings, monkeypatch):
-    memory = getattr(fastweights, rule)(17, 3, 2, "float64", **settings)
-    inputs = random_inputs(memory, 2, 9)
     step = reference.STEPS[rule]
     monkeypatch.setitem(reference.STEPS, rule, lambda s, *x: step(s, *x, **settings))
-    state = memory.initial_state(2)
-    start = {name: torch.tensor(x) for name, x in state.arrays().items()}
-    outputs, _ = reference.scan(rule, [torch.tensor(x) for x in inputs], start)
-    assert distance(memory.scan(state, *inputs), outputs) < OUTPUTS
+    check(rule, 17, 3, time=9, **settings)

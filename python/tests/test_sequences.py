@@ -1,6 +1,7 @@
 """Steps and parts of a sequence against the whole; layouts of arrays; states in files and pickles."""
 
 import copy
+import os
 import pickle
 
 import numpy as np
@@ -93,6 +94,34 @@ def test_copies_continue_bit_for_bit(rule, dtype, kind, tmp_path):
     assert all((x == other[name]).all() for name, x in state.arrays().items())
 
 
+@pytest.mark.parametrize("name", ["plain", "täglich", b"bytes", b"not utf-8: \xff", "surrogate: \udcff"])
+def test_names_of_files(name, tmp_path):
+    memory = memory_of("DeltaRule", 5, 3)
+    state, path = random_state(memory, 2), os.path.join(os.fsencode(tmp_path), os.fsencode(name))
+    path = path if isinstance(name, bytes) else os.fsdecode(path)
+    state.save(path)
+    assert os.listdir(os.fsencode(tmp_path)) == [os.fsencode(name)]
+    assert (memory.load_state(path)["W"] == state["W"]).all()
+    with pytest.raises(ValueError, match="is a file of DeltaRule") as error:
+        memory_of("LinearAttention", 5, 3).load_state(path)
+    assert os.fsdecode(path) in str(error.value)
+    os.remove(path)
+    with pytest.raises(RuntimeError) as error:
+        memory.load_state(path)
+    assert os.fsdecode(path) in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["a\0b", b"a\0b"])
+def test_null_bytes_in_names_of_files(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    memory = memory_of("DeltaRule", 5, 3)
+    with pytest.raises(ValueError, match=r"path is b?'a\\x00b', expected one without a null byte"):
+        memory.initial_state().save(name)
+    with pytest.raises(ValueError, match="expected one without a null byte"):
+        memory.load_state(name)
+    assert os.listdir() == []
+
+
 def test_views_are_the_state():
     memory = memory_of("NormalisedDeltaRule", 4, 3, heads=2)
     state = random_state(memory, 2)
@@ -103,6 +132,14 @@ def test_views_are_the_state():
     assert state["W"][1, 0, 2, 3] == 7
     del state
     assert view["W"][2, 3] == 7
+
+
+def test_files_of_another_dtype_are_converted(tmp_path):
+    double, single = memory_of("DeltaRule", 4, 3), memory_of("DeltaRule", 4, 3, dtype="float32")
+    state = random_state(double, 2)
+    state.save(tmp_path / "state.safetensors")
+    loaded = single.load_state(tmp_path / "state.safetensors")["W"]
+    assert loaded.dtype == np.float32 and (loaded == state["W"].astype(np.float32)).all()
 
 
 def test_memories_are_values():

@@ -51,23 +51,33 @@ def test_python_threads_share_a_memory():
 
 
 def test_one_call_at_a_time_uses_a_state():
-    memory = memory_of("DeltaRule", 128, heads=4)
-    inputs, state = random_inputs(memory, 1, 3000), memory.initial_state()
-    errors = []
+    """An input that scans again while the call reads its arguments: no luck of two threads is needed."""
+    memory = memory_of("DeltaRule", 5)
+    inputs, state, errors = random_inputs(memory, 1, 3), memory.initial_state(), []
 
-    def scan():
-        for _ in range(5):
-            try:
-                memory.scan(state, *inputs)
-            except RuntimeError as error:
-                errors.append(str(error))
+    class Scanning:
+        def __init__(self, array):
+            self.array = array
 
-    threads = [threading.Thread(target=scan) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors and "state is in use by another call" in errors[0]
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+        def __dlpack__(self, **options):
+            for call in (
+                lambda: memory.scan(state, *inputs),
+                lambda: memory.backward(state, *inputs, output_gradient=inputs[2]),
+                state.arrays,
+                state.copy,
+            ):
+                with pytest.raises(RuntimeError, match="is in use by another call") as error:
+                    call()
+                errors.append(str(error.value))
+            return self.array.__dlpack__(**options)
+
+    found = memory.scan(state, Scanning(inputs[0]), *inputs[1:])
+    assert len(errors) == 4 and errors[0].startswith("fastweights: state is in use")
+    expected = memory.initial_state()
+    assert (found == memory.scan(expected, *inputs)).all() and (state["W"] == expected["W"]).all()
     memory.scan(state, *inputs)  # usable again
 
 

@@ -26,6 +26,7 @@ from ._core import (
     NormalisedLinearAttention,
     SimpleGatedLinearAttention,
     State,
+    __version__,
     get_num_threads,
     set_num_threads,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "NormalisedLinearAttention",
     "SimpleGatedLinearAttention",
     "State",
+    "__version__",
     "get_num_threads",
     "set_num_threads",
 ]

@@ -1,0 +1,1 @@
+../include/fastweights/core/version.hpp
