@@ -46,19 +46,17 @@ void check_tensor(nb::handle tensor, std::string_view owner, std::string_view na
                "resolved: pass its resolve_neg()");
 }
 
-// Tensors of FakeTensorMode, of zeros without memory and those whose storage is freed. A view of
-// them has its offset as its address.
-void check_storage(nb::handle argument, const nb::ndarray<nb::ro>& array, std::string_view owner,
+// `offset`: of a tensor in its storage. Tensors of FakeTensorMode, zeros of autograd and tensors
+// whose storage is freed have a storage at address 0.
+void check_storage(const nb::ndarray<nb::ro>& array, std::size_t offset, std::string_view owner,
                    std::string_view name) {
   if (array.size() == 0) return;
-  auto address = reinterpret_cast<std::uintptr_t>(array.data());
+  const auto address = reinterpret_cast<std::uintptr_t>(array.data());
   const std::size_t width = array.itemsize();
   if (address % width != 0)
     throw_type(owner, name,
                "is not aligned to its entries, expected an aligned array: pass a copy");
-  if (is_tensor(argument))
-    address -= width * nb::cast<std::size_t>(argument.attr("storage_offset")());
-  if (address == 0)
+  if (address == width * offset)
     throw_type(owner, name, "has no memory, expected an array with its entries in memory");
 }
 
@@ -82,8 +80,10 @@ bool is_tensor(nb::handle object) { return is_instance_of(object, "torch", "Tens
 
 nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std::string_view name,
                                DType dtype) {
-  if (is_tensor(argument)) check_tensor(argument, owner, name);
-  if (is_instance_of(argument, "numpy.ma", "MaskedArray"))
+  const bool tensor = is_tensor(argument);
+  if (tensor)
+    check_tensor(argument, owner, name);
+  else if (is_instance_of(argument, "numpy.ma", "MaskedArray"))
     throw_type(owner, name, "is a masked array, expected one without a mask: pass its filled()");
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast(argument, array, false))
@@ -96,7 +96,9 @@ nb::ndarray<nb::ro> read_array(nb::handle argument, std::string_view owner, std:
   if (array.dtype() != dtype)
     throw_type(owner, name,
                "is of " + dtype_text(array.dtype()) + ", expected " + dtype_text(dtype));
-  check_storage(argument, array, owner, name);
+  const auto offset =
+      tensor ? nb::cast<std::size_t>(argument.attr("storage_offset")()) : std::size_t(0);
+  check_storage(array, offset, owner, name);
   return array;
 }
 
