@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "fastweights/core/errors.hpp"
 #include "fastweights/core/implementation/inline.hpp"
 #include "fastweights/io/implementation/byte_source.hpp"
 #include "fastweights/io/implementation/json_text.hpp"
