@@ -3,7 +3,6 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <fastweights/core/errors.hpp>
-#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -110,7 +109,7 @@ template <class S, class X> constexpr ViewError span_error() {
   else if constexpr (writes && std::is_const_v<Element>)
     return ViewError::constant;
   else if constexpr (writes && !std::is_lvalue_reference_v<X> &&
-                     !std::ranges::borrowed_range<Plain>)
+                     !std::ranges::enable_borrowed_range<Plain>)
     return ViewError::temporary;
   else
     return ViewError::none;
@@ -187,7 +186,8 @@ template <detail::HasSpan X> auto as_columns(X& numbers, Index rows) {
 }
 /// A temporary container would leave its columns dangling.
 template <detail::HasSpan X>
-void as_columns(const X&& numbers, Index rows) requires(!std::ranges::borrowed_range<X>) = delete;
+void as_columns(const X&& numbers,
+                Index rows) requires(!std::ranges::enable_borrowed_range<X>) = delete;
 
 /// One step of a member: `Rows` × `Width`, usually a vector. An Eigen map; S is const for inputs.
 template <class S, int Rows, int Width = 1>
