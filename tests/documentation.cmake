@@ -54,6 +54,8 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   cmake_path(GET page STEM stem)
   file(READ ${page} text)
+  string(REGEX MATCHALL "\n *``` *cpp" fences "${text}")
+  list(LENGTH fences expected)
   set(number 0)
   set(rule "")
   set(body "")
@@ -91,6 +93,10 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
     endif()
     next_block(text code needs)
   endwhile()
+  if(NOT number EQUAL expected)
+    message(FATAL_ERROR "${page} has ${expected} blocks of C++, of which ${number} are found: each "
+                        "begins with ```cpp at the beginning of a line, and is not empty.")
+  endif()
   if(rule)
     set(code "#include <fastweights/testing/gradient_check.hpp>
 #include <iostream>
@@ -133,11 +139,11 @@ add_test(NAME documentation COMMAND fastweights_documentation)
 set_tests_properties(documentation PROPERTIES LABELS documentation)
 
 # The comments of memories and layers say what a user needs, and equations become formulas: script/docs.
-find_program(FASTWEIGHTS_PYTHON python3)
-if(FASTWEIGHTS_PYTHON)
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(Python3_FOUND)
   add_test(NAME documented_headers
-           COMMAND ${FASTWEIGHTS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
+           COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
   add_test(NAME site_equations
-           COMMAND ${FASTWEIGHTS_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
+           COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
   set_tests_properties(documented_headers site_equations PROPERTIES LABELS documentation)
 endif()

@@ -1,6 +1,5 @@
 #include "audio_plugin/allocations.hpp"
 
-#include <cstddef>
 #include <cstdlib>
 
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
@@ -19,36 +18,14 @@
 #endif
 
 #if COUNTS
+#include "report/malloc_hooks.hpp"
+
 namespace {
 thread_local long count = 0;
 }
 
+void count_allocation() { ++count; }
 long allocations_of_thread() { return count; }
-
-extern "C" {
-// The GNU C library's implementations of the functions below.
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t size) {
-  ++count;
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t number, std::size_t size) {
-  ++count;
-  return __libc_calloc(number, size);
-}
-void* realloc(void* old, std::size_t size) {
-  ++count;
-  return __libc_realloc(old, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++count;
-  return __libc_memalign(alignment, size);
-}
-}
 #else
 long allocations_of_thread() { return -1; }
 #endif

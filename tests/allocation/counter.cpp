@@ -8,8 +8,8 @@
 #include <semaphore.h>
 
 #include <atomic>
-#include <cerrno>
-#include <cstddef>
+
+#include "report/malloc_hooks.hpp"
 
 namespace {
 
@@ -23,46 +23,11 @@ template <class... Args> int forward_lock(const char* name, Args... args) {
 
 }  // namespace
 
+void count_allocation() { ++count; }
+
 Usage usage() { return {count.load(), locks.load()}; }
 
 extern "C" {
-
-// The GNU C library's implementations of the functions below.
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t size) {
-  ++count;
-  return __libc_malloc(size);
-}
-
-void* calloc(std::size_t number, std::size_t size) {
-  ++count;
-  return __libc_calloc(number, size);
-}
-
-void* realloc(void* old, std::size_t size) {
-  ++count;
-  return __libc_realloc(old, size);
-}
-
-void* memalign(std::size_t alignment, std::size_t size) {
-  ++count;
-  return __libc_memalign(alignment, size);
-}
-
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++count;
-  return __libc_memalign(alignment, size);
-}
-
-int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
-  ++count;
-  *result = __libc_memalign(alignment, size);
-  return *result ? 0 : ENOMEM;
-}
 
 int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
   return forward_lock("pthread_mutex_lock", m);

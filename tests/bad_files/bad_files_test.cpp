@@ -9,6 +9,7 @@
 #include "files.hpp"
 #include "heap.hpp"
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 
 namespace {
 
@@ -32,15 +33,6 @@ class File {
  private:
   std::filesystem::path path_;
 };
-
-template <class F> std::string error_of(const F& open) {
-  try {
-    open();
-  } catch (const fw::io::SafeTensorsError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // Of the header that a file claims to have, if it has that much.
 std::size_t header_bytes(const BadFile& bad) {
@@ -69,15 +61,17 @@ TEST_CASE("every bad file is refused with its fault, in at most 4 times the head
     {
       const File file(bad);
       std::string message;
-      CHECK(heap::peak_of([&] { message = error_of([&] { SafeTensors::read(file.path()); }); }) <=
-            limit);
+      CHECK(heap::peak_of([&] {
+              message = error_of<fw::io::SafeTensorsError>([&] { SafeTensors::read(file.path()); });
+            }) <= limit);
       check_message(bad, file.path().string(), message);
     }
     if (bad.sparse_bytes > 0) continue;
     const std::span<const std::byte> bytes = std::as_bytes(std::span(bad.bytes));
     std::string message;
-    CHECK(heap::peak_of([&] { message = error_of([&] { SafeTensors::view(bytes, "it"); }); }) <=
-          limit);
+    CHECK(heap::peak_of([&] {
+            message = error_of<fw::io::SafeTensorsError>([&] { SafeTensors::view(bytes, "it"); });
+          }) <= limit);
     check_message(bad, "it", message);
     CHECK(message.size() <= 200);
   }

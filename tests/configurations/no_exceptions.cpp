@@ -1,22 +1,11 @@
 // The library without exceptions and run-time type information (-fno-exceptions -fno-rtti). Without
 // an argument it uses memories, a layer, training and the continuous memory. With the argument
 // "error" it passes a key of a wrong size, which must print the error and abort.
-#include <cstdio>
 #include <fastweights/fastweights.hpp>
 
-#if FASTWEIGHTS_EXCEPTIONS || defined __GXX_RTTI
-#error "compile this program with -fno-exceptions -fno-rtti"
-#endif
+#include "without_exceptions.hpp"
 
 namespace {
-
-int failures = 0;
-
-void check(bool passed, const char* what) {
-  if (passed) return;
-  std::printf("wrong: %s\n", what);
-  ++failures;
-}
 
 // The delta rule's scan against its equation.
 void scan_equals_the_equation() {

@@ -1,7 +1,6 @@
 // Files, networks and the ONNX operator without exceptions and run-time type information. Without
 // an argument it saves and loads a state, runs a network and the operator. With the argument
 // "error" it reads a file that is cut off, which must print the error and abort.
-#include <cstdio>
 #include <fastweights/io/weights.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/networks/network.hpp>
@@ -9,19 +8,9 @@
 #include <fastweights/onnx/linear_attention.hpp>
 #include <vector>
 
-#if FASTWEIGHTS_EXCEPTIONS || defined __GXX_RTTI
-#error "compile this program with -fno-exceptions -fno-rtti"
-#endif
+#include "without_exceptions.hpp"
 
 namespace {
-
-int failures = 0;
-
-void check(bool passed, const char* what) {
-  if (passed) return;
-  std::printf("wrong: %s\n", what);
-  ++failures;
-}
 
 using Memory = fw::DeltaRule<double>;
 using State = fw::StateOf<Memory>;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 
 namespace {
 
@@ -27,15 +28,6 @@ MatrixXf random_matrix(Index rows, Index cols, unsigned seed) {
 
 // A vector of numbers with the entries of x, column after column.
 std::vector<float> numbers(const MatrixXf& x) { return {x.data(), x.data() + x.size()}; }
-
-template <class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // Steps with spans give the bits of steps with Eigen's vectors.
 template <class Memory> void check_steps(const Memory& memory) {

@@ -13,6 +13,7 @@
 
 #include "calls.hpp"
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -57,15 +58,6 @@ class Folder {
   TemporaryFolder folder_;
 };
 
-template <class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const fw::io::SafeTensorsError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -80,7 +72,8 @@ TEST_CASE("faults: a save in which one call fails leaves the old file or the new
       for (int number = 1; number < 50; ++number) {
         const Folder folder;
         calls::fail(call, number, error);
-        const std::string message = error_of([&] { Folder::save(folder.link(), 2); });
+        const std::string message =
+            error_of<fw::io::SafeTensorsError>([&] { Folder::save(folder.link(), 2); });
         if (!calls::has_failed()) break;
         INFO(call << " " << number << ", error " << error << ": " << message);
         ++faults;
@@ -131,7 +124,7 @@ TEST_CASE("faults: a folder that cannot be synchronised", "[faults]") {
   Folder::save(folder.link(), 2);
   CHECK(calls::has_failed());
   calls::fail("fsync", 2, EIO);
-  CHECK(contains(error_of([&] { Folder::save(folder.link(), 3); }),
+  CHECK(contains(error_of<fw::io::SafeTensorsError>([&] { Folder::save(folder.link(), 3); }),
                  "is written, but may not be on disk: Input/output error"));
   CHECK(folder.number() == 3);
 }
@@ -160,16 +153,16 @@ TEST_CASE("faults: a file that cannot be read names the part", "[faults]") {
   const Folder folder;
   for (const char* call : {"open", "fstat"}) {
     calls::fail(call, 1, EACCES);
-    CHECK(
-        contains(error_of([&] { SafeTensors::read(folder.link()); }), "cannot be opened: Permis"));
+    CHECK(contains(error_of<fw::io::SafeTensorsError>([&] { SafeTensors::read(folder.link()); }),
+                   "cannot be opened: Permis"));
   }
   calls::fail("pread", 1, EIO);
-  CHECK(contains(error_of([&] { SafeTensors::read(folder.link()); }),
+  CHECK(contains(error_of<fw::io::SafeTensorsError>([&] { SafeTensors::read(folder.link()); }),
                  "link: header cannot be read: Input/output error"));
   const auto file = SafeTensors::read(folder.link());
   calls::fail("pread", 1, EIO);
-  CHECK(
-      contains(error_of([&] { file.values<float>("b"); }), "link: tensor \"b\" cannot be read: "));
+  CHECK(contains(error_of<fw::io::SafeTensorsError>([&] { file.values<float>("b"); }),
+                 "link: tensor \"b\" cannot be read: "));
   calls::fail("pread", 1, EINTR);
   CHECK(file.values<float>("b") == std::vector<float>(3, 1.0f));
   calls::fail("short pread", 1, 0);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/temporary_folder.hpp"
 
 #if defined __unix__ || defined __APPLE__
@@ -43,15 +44,6 @@ bool holds(const fs::path& path, float value) {
   return std::all_of(w.begin(), w.end(), [&](float x) { return x == value; });
 }
 
-template <class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const SafeTensorsError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -83,7 +75,8 @@ TEST_CASE("files: a tensor of many pieces is read from the file as from memory",
     const auto a = file.data(name), b = memory.data(name);
     CHECK(std::equal(a.begin(), a.end(), b.begin(), b.end()));
   }
-  CHECK(contains(error_of([&] { file.values<std::uint8_t>("integers"); }), "element 0 is -9"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { file.values<std::uint8_t>("integers"); }),
+                 "element 0 is -9"));
 }
 
 TEST_CASE("files: bytes of a tensor outlive the file", "[files]") {
@@ -96,10 +89,12 @@ TEST_CASE("files: bytes of a tensor outlive the file", "[files]") {
 
 TEST_CASE("files: a file that is not there or not a file", "[files]") {
   const TemporaryFolder folder;
-  CHECK(contains(error_of([&] { SafeTensors::read(folder / "absent"); }),
+  CHECK(contains(error_of<SafeTensorsError>([&] { SafeTensors::read(folder / "absent"); }),
                  "absent: cannot be opened: No such file"));
-  CHECK(contains(error_of([&] { SafeTensors::read(folder / "."); }), "not a regular file"));
-  CHECK(contains(error_of([&] { ones(1, 1).write(folder / "."); }), "not a regular file"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { SafeTensors::read(folder / "."); }),
+                 "not a regular file"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 1).write(folder / "."); }),
+                 "not a regular file"));
 }
 
 TEST_CASE("files: systems without POSIX read and replace files too", "[files]") {
@@ -125,19 +120,21 @@ TEST_CASE("files: systems without POSIX read and replace files too", "[files]") 
   fs::remove(path);
   CHECK(source->read(0, read, error) == 0);
   CHECK(error);
-  CHECK(contains(error_of([&] { standard::open(path); }), "cannot be opened: No such file"));
-  CHECK(contains(error_of([&] { standard::open(folder / "."); }),
+  CHECK(contains(error_of<SafeTensorsError>([&] { standard::open(path); }),
+                 "cannot be opened: No such file"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { standard::open(folder / "."); }),
                  "cannot be opened: not a regular file"));
 #ifdef FASTWEIGHTS_TESTS_POSIX  // Windows has symbolic links for administrators only
   fs::create_symlink("loop", folder / "loop");
-  CHECK(contains(error_of([&] { standard::replace(folder / "loop", parts); }),
+  CHECK(contains(error_of<SafeTensorsError>([&] { standard::replace(folder / "loop", parts); }),
                  "loop: cannot be written: "));
   fs::remove(folder / "loop");
 #endif
-  CHECK(contains(error_of([&] { standard::replace(folder / "absent" / "x", parts); }),
-                 "x: cannot be written: No such file"));
+  CHECK(contains(
+      error_of<SafeTensorsError>([&] { standard::replace(folder / "absent" / "x", parts); }),
+      "x: cannot be written: No such file"));
   fs::create_directories(folder / "taken" / "inside");
-  CHECK(contains(error_of([&] { standard::replace(folder / "taken", parts); }),
+  CHECK(contains(error_of<SafeTensorsError>([&] { standard::replace(folder / "taken", parts); }),
                  "cannot be written: not a regular file"));
   CHECK(folder.entries() == std::vector<std::string>{"taken"});
 }
@@ -170,9 +167,9 @@ TEST_CASE("files: a file that shrinks while it is open is an error of the tensor
   const auto file = SafeTensors::read(folder / "model");
   fs::resize_file(folder / "model", 100'000);
   CHECK(contains(
-      error_of([&] { file.values<float>("w"); }),
+      error_of<SafeTensorsError>([&] { file.values<float>("w"); }),
       "model: tensor \"w\": the file has shrunk since it was opened; it ends at byte 100000"));
-  CHECK(contains(error_of([&] { file.data("w"); }), "has shrunk"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { file.data("w"); }), "has shrunk"));
 }
 
 TEST_CASE("files: an open file is the old one after it has been replaced", "[files]") {
@@ -218,7 +215,8 @@ TEST_CASE("files: a symbolic link stays, and its target is replaced", "[files]")
   CHECK(fs::is_symlink(folder / "dangling"));
 
   fs::create_symlink("loop", folder / "loop");
-  CHECK(contains(error_of([&] { ones(1, 1).write(folder / "loop"); }), "cannot be written: "));
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 1).write(folder / "loop"); }),
+                 "cannot be written: "));
 }
 
 TEST_CASE("files: a path without a folder is in the current one", "[files]") {
@@ -234,11 +232,13 @@ TEST_CASE("files: a path without a folder is in the current one", "[files]") {
 TEST_CASE("files: a FIFO or device is refused and stays, for reading and writing", "[files]") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
-  CHECK(contains(error_of([&] { ones(1, 1).write(folder / "fifo"); }),
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 1).write(folder / "fifo"); }),
                  "fifo: cannot be written: not a regular file"));
-  CHECK(contains(error_of([&] { SafeTensors::read(folder / "fifo"); }), "not a regular file"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { SafeTensors::read(folder / "fifo"); }),
+                 "not a regular file"));
   CHECK(fs::is_fifo(folder / "fifo"));
-  CHECK(contains(error_of([&] { ones(1, 1).write("/dev/null"); }), "not a regular file"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 1).write("/dev/null"); }),
+                 "not a regular file"));
   CHECK(folder.entries() == std::vector<std::string>{"fifo"});
 }
 
@@ -296,8 +296,8 @@ TEST_CASE("files: a write that fails is an error, even of bytes that the system 
   const rlimit small{4, old.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &small);
   const std::string standard_error =
-      error_of([&] { fw::io::detail::standard::replace(path, parts); });
-  const std::string error = error_of([&] { ones(9, 2.0f).write(path); });
+      error_of<SafeTensorsError>([&] { fw::io::detail::standard::replace(path, parts); });
+  const std::string error = error_of<SafeTensorsError>([&] { ones(9, 2.0f).write(path); });
   ::setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, handler);
   CHECK(contains(standard_error, "cannot be written: File too large"));
@@ -310,10 +310,12 @@ TEST_CASE("files: nothing is left of a file that cannot be written", "[files]") 
   const TemporaryFolder folder;
   ones(1, 1.0f).write(folder / "model");
   fs::create_directories(folder / "taken" / "inside");
-  CHECK(contains(error_of([&] { ones(1, 2).write(folder / "taken"); }), "not a regular file"));
-  CHECK(contains(error_of([&] { ones(1, 2).write(folder / "absent" / "model"); }),
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 2).write(folder / "taken"); }),
+                 "not a regular file"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 2).write(folder / "absent" / "model"); }),
                  "model: cannot be written: No such file"));
-  CHECK(contains(error_of([&] { ones(1, 2).write(folder / "model/inside"); }), "Not a directory"));
+  CHECK(contains(error_of<SafeTensorsError>([&] { ones(1, 2).write(folder / "model/inside"); }),
+                 "Not a directory"));
   CHECK(folder.entries() == std::vector<std::string>{"model", "taken"});
   CHECK(holds(folder / "model", 1.0f));
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 
 namespace {
 
@@ -24,15 +25,6 @@ template <class T> SafeTensors written(T value) {
 
 template <class T> void read(const SafeTensors& file, T& value) {
   file.copy_to("x", fw::detail::leaf_of<T>(&value));
-}
-
-template <class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const fw::io::SafeTensorsError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // Writes a value, and reads it into another one, `target`.
@@ -72,29 +64,31 @@ TEST_CASE("leaves: every type of array and number is written and read", "[leaves
 TEST_CASE("leaves: a file's numbers must fit", "[leaves]") {
   const SafeTensors two = written(Eigen::VectorXf(Eigen::Vector2f(1, 2)));
   float number = 9;
-  CHECK(error_of([&] { read(two, number); }) == "file: tensor \"x\": expected one number, has 2");
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(two, number); }) ==
+        "file: tensor \"x\": expected one number, has 2");
   Eigen::VectorXf three(3);
-  CHECK(error_of([&] { read(two, three); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(two, three); }) ==
         "file: tensor \"x\": expected shape [3, 1], the file has [2]");
-  CHECK(error_of([&] { read(written(1.5), three); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(written(1.5), three); }) ==
         "file: tensor \"x\": expected shape [3, 1], the file has []");
   std::int64_t count = 0;
-  CHECK(error_of([&] { read(written(std::int64_t{-5}), count); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(written(std::int64_t{-5}), count); }) ==
         "file: tensor \"x\": expected a count, is -5");
-  CHECK(error_of([&] { read(written(1.5), count); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(written(1.5), count); }) ==
         "file: tensor \"x\": F64 cannot be read as integers");
   std::uint8_t small = 0;
-  CHECK(error_of([&] { read(written(std::int64_t{300}), small); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(written(std::int64_t{300}), small); }) ==
         "file: tensor \"x\": element 0 is 300, beyond the range of the type it is read as");
-  CHECK(error_of([&] { read(written(std::int64_t{3}), number); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(written(std::int64_t{3}), number); }) ==
         "file: tensor \"x\": I64 cannot be read as floating-point numbers");
-  CHECK(error_of([&] { read(written(1e300), number); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([&] { read(written(1e300), number); }) ==
         "file: tensor \"x\": element 0 is 1e+300, beyond the range of the type it is read as");
 }
 
 TEST_CASE("leaves: a type that a file cannot hold is refused by the writer", "[leaves]") {
-  CHECK(error_of([] { written(std::complex<double>(1, 2)); }) ==
+  CHECK(error_of<fw::io::SafeTensorsError>([] { written(std::complex<double>(1, 2)); }) ==
         "safetensors: tensor \"x\": numbers of this type cannot be written");
-  CHECK(error_of([] { written(std::numeric_limits<std::uint64_t>::max()); }) ==
-        "safetensors: tensor \"x\": element beyond the range of I64");
+  CHECK(error_of<fw::io::SafeTensorsError>([] {
+          written(std::numeric_limits<std::uint64_t>::max());
+        }) == "safetensors: tensor \"x\": element beyond the range of I64");
 }

@@ -22,6 +22,7 @@
 
 #include "data_folder.hpp"
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/largest_entry.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -58,17 +59,8 @@ Bytes zeros_file(const std::string& header, std::size_t data_bytes) {
 // A header with the one tensor "w".
 std::string entry(const std::string& fields) { return "{\"w\":{" + fields + "}}"; }
 
-template <class F> std::string error_of(F&& action) {
-  try {
-    action();
-  } catch (const SafeTensorsError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 template <class F> void check_error(F&& action, const std::vector<std::string>& parts) {
-  const std::string message = error_of(action);
+  const std::string message = error_of<SafeTensorsError>(action);
   for (const std::string& part : parts) {
     INFO("message: " << message);
     INFO("should contain: " << part);
@@ -343,19 +335,20 @@ TEST_CASE("safetensors: messages are short, whatever is in the file", "[safetens
       zeros_file("{\"" + std::string(10'000, 'n') + "\":{" + fields + "}}", 1), "model");
   const std::string name = file.names()[0];
   CHECK(name.size() == 10'000);
-  const std::string message = error_of([&] { file.values<float>(name); });
+  const std::string message = error_of<SafeTensorsError>([&] { file.values<float>(name); });
   CHECK(message == "model: tensor \"" + std::string(60, 'n') +
                        "...\": U8 cannot be read as floating-point numbers");
-  CHECK(error_of([&] { file.fail("w", std::string(1000, 'x')); }).size() == 200);
+  CHECK(error_of<SafeTensorsError>([&] { file.fail("w", std::string(1000, 'x')); }).size() == 200);
   // No half of a character.
   std::string accents;
   for (int i = 0; i < 500; ++i) accents += "\u00e9";
   for (const char* before : {"", "x"}) {
-    const std::string cut = error_of([&] { file.fail("w", before + accents); });
+    const std::string cut = error_of<SafeTensorsError>([&] { file.fail("w", before + accents); });
     CHECK(cut.size() >= 199);
     CHECK(cut.ends_with("\u00e9..."));
   }
-  CHECK(error_of([&] { file.fail("w", std::string(1000, '\x80')); }).size() <= 200);
+  CHECK(error_of<SafeTensorsError>([&] { file.fail("w", std::string(1000, '\x80')); }).size() <=
+        200);
 }
 
 TEST_CASE("safetensors: a file of PyTorch's own format says what it is", "[safetensors]") {

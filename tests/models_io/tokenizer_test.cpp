@@ -7,6 +7,7 @@
 
 #include "data_folder.hpp"
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -58,14 +59,6 @@ json with_expression(const std::string& expression) {
 
 Tokenizer tokenizer_of(const json& file) { return Tokenizer::parse(file.dump(), "t.json"); }
 
-template <class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
-}
 std::string error_in(const std::string& text) {
   return error_of([&] { Tokenizer::parse(text, "t.json"); });
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 
 namespace hostile {
 
@@ -34,15 +35,6 @@ void set(const Subject& s, const Counters& counters) {
       if (name == path) found += leaf.store_integer(0, value);
   });
   REQUIRE(found == counters.size());
-}
-
-template <class Error, class F> std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 void check_message(const std::string& message, const Counters& counters) {
