@@ -163,8 +163,7 @@ int run(const Settings& s) {
                                       play_while(plugin, fourth, s, cost, watch));
   std::printf("%ld snapshots while it ran\n", exchanged);
   const bool silent = report_cost(s, cost);
-  // Half a second is too short to learn a room.
-  // Comparisons that a NaN fails.
+  // Half a second is too short to learn a room. NaN fails each comparison; std::min could drop it.
   const bool cancels = s.smoke || (kitchen_end.end > 15 && moved.end > 15 && restored.end > 15);
   return silent && cancels && restored.start > moved.start + 5 ? 0 : 1;
 }
