@@ -713,11 +713,17 @@ TEST_CASE("safetensors: the writer refuses names and shapes that no reader accep
   check_error([&] { writer.add("v", {-1}, std::vector<float>(1)); }, {"do not fill shape [-1]"});
   check_error([&] { writer.add("v", std::numeric_limits<std::uint64_t>::max()); },
               {"tensor \"v\": element beyond the range of I64"});
+  check_error([&] { writer.add("v", fw::io::Shape(65, 1), std::vector<float>(1)); },
+              {"tensor \"v\": more than 64 axes"});
   check_error([&] { writer.metadata("k", "\xff"); }, {"metadata \"k\": not valid UTF-8"});
   CHECK(writer.bytes() == before);
   writer.metadata("k", "1");
   check_error([&] { writer.metadata("k", "2"); }, {"metadata \"k\": added twice"});
   CHECK(SafeTensors::parse(writer.bytes()).metadata().at("k") == "1");
+  writer.add("v", fw::io::Shape(64, 1), std::vector<float>(1));
+  for (int i = 1; i < 4096; ++i) writer.metadata("k" + std::to_string(i), "");
+  check_error([&] { writer.metadata("l", ""); }, {"metadata \"l\": more than 4096 entries"});
+  CHECK(SafeTensors::parse(writer.bytes()).metadata().size() == 4096);
 }
 
 TEST_CASE("safetensors: files are written completely or not at all", "[safetensors]") {

@@ -98,6 +98,20 @@ TEST_CASE("a joined layer refuses counters that do not go together", "[hostile]"
   CHECK(state.tokens == many + 1);
 }
 
+TEST_CASE("a layer with a full cache for one sequence changes none", "[hostile]") {
+  fw::FastWeightLayer<Cache> layer({.d_model = d, .heads = 2},
+                                   Cache({.key_size = 2}, {3, fw::WhenFull::refuse}));
+  auto full = layer.initial_state(), state = layer.initial_state(2);
+  fw::FastWeightLayer<Cache>::Trace trace;
+  MatrixXf x = MatrixXf::Ones(d, 3), y = x;
+  layer.forward(full, x, y, trace);
+  state.heads[2] = full.heads[0];  // of the second sequence
+  state.heads[3] = full.heads[1];
+  CHECK_THROWS_AS(layer.forward(state, x.leftCols(2), y.leftCols(2), trace), std::length_error);
+  CHECK(state.heads[0].length == 0);
+  CHECK(state.heads[1].length == 0);
+}
+
 TEST_CASE("a model refuses the state of one block before it changes another", "[hostile]") {
   using Block =
       fw::PreNormBlock<fw::RmsNorm<float>, fw::FastWeightLayer<Cache>, fw::FeedForward<float>>;

@@ -7,9 +7,11 @@
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
+#include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
+#include <fastweights/memories/rules/titans_memory.hpp>
 
 #include "memories/checked_cases.hpp"
 
@@ -141,6 +143,38 @@ TEST_CASE("checked step: entries of the largest size keep the state finite", "[c
   const Eigen::Vector3f key = Eigen::Vector3f::Constant(1e3f);
   for (int t = 0; t < 100; ++t) fw::checked_step(projected, unit, {key, x, 1.0f}, {key}, {y});
   CHECK(unit.W.norm() == Catch::Approx(1));
+}
+
+TEST_CASE("checked step: the limit of TitansMemory for constant inputs", "[checked]") {
+  const fw::TitansMemory<double> memory({.key_size = 1});
+  const Eigen::VectorXd one = Eigen::VectorXd::Ones(1), key = one * 2;  // of squared norm 4
+  Eigen::VectorXd y(1);
+  for (const double momentum : {0.0, 0.5, 1.0})
+    for (const double forget : {0.0, 0.5, 1.0}) {
+      const double limit = (1 - forget / 2) * (1 + momentum) / 4;
+      auto state = fw::initial_state(memory), grown = state;
+      for (int t = 0; t < 2000; ++t) {
+        fw::checked_step(memory, state, {key, one, limit * 0.99, momentum, forget}, {one}, {y});
+        fw::step(memory, grown, {key, one, limit * 1.01, momentum, forget}, {one}, {y});
+      }
+      CHECK(state.W.norm() < 1e3);
+      CHECK(grown.W.norm() > 1e3);
+      CHECK_THROWS_WITH(
+          fw::checked_step(memory, state, {key, one, limit * 1.01, momentum, forget}, {one}, {y}),
+          ContainsSubstring("TitansMemory: 2 rate / ((1 - forget / 2) (1 + momentum))"));
+    }
+}
+
+TEST_CASE("checked step: every mapped key must be finite", "[checked]") {
+  const fw::FeatureMapped memory(fw::Comba<float>({.key_size = 4}), 2, fw::Dpfp<1>());
+  auto state = fw::initial_state(memory);
+  const Eigen::Vector2f small = Eigen::Vector2f::Ones(), large = small * 9e14f;
+  Eigen::Vector4f y = Eigen::Vector4f::Zero();
+  const Eigen::Vector4f value = Eigen::Vector4f::Ones();
+  CHECK_NOTHROW(fw::checked_step(memory, state, {small, value, small, 1.0f, 1.0f}, {small}, {y}));
+  CHECK_THROWS_WITH(
+      fw::checked_step(memory, state, {small, value, large, 1.0f, 1.0f}, {small}, {y}),
+      ContainsSubstring("the norm of a mapped key is "));
 }
 
 TEST_CASE("HebbianMemory: rates that are not finite are refused, unstable ones by checked steps",

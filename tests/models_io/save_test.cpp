@@ -60,6 +60,18 @@ TEST_CASE("changed weights are written, and can be read again", "[models][save]"
     CHECK(again.weights[i].value == network.weights[i].value);
 }
 
+TEST_CASE("a weight that the file's type cannot hold is refused before anything is written",
+          "[models][save]") {
+  const TemporaryFolder parent;
+  const Checkpoint folder = Checkpoint::read(source);
+  auto network = loaded(folder);
+  network.weights[3].value(0, 0) = 3.4e38f;  // rounds to infinity in bfloat16
+  CHECK_THROWS_WITH(
+      fw::models::save_folder(network, folder, parent / "copy"),
+      Catch::Matchers::ContainsSubstring(network.weights[3].name + " has the entry 3.4"));
+  CHECK_FALSE(fs::exists(parent / "copy"));
+}
+
 TEST_CASE("weights in other formats are not copied, other files are", "[models][save]") {
   const TemporaryFolder parent;
   fs::copy(source, parent / "from");

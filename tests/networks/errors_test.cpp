@@ -43,6 +43,13 @@ TEST_CASE("a builder refuses sizes that are 0, negative or absurd", "[networks]"
   CHECK(net.weight("w", {3}, draw) == net.weight("w", {3}, draw));  // as if nothing had happened
 }
 
+TEST_CASE("a norm refuses an ε that gives NaN or zeros", "[networks]") {
+  Builder<float> net;
+  const Value<float> x = net.input(4);
+  for (const double epsilon : {0.0, -1.0, 1e-60, HUGE_VAL, std::nan("")})
+    refused([&] { rms(x, 1, epsilon); }, "a norm: epsilon is ");
+}
+
 // The two operations would have one place in a saved state.
 TEST_CASE("a builder refuses two states of one name", "[networks]") {
   Builder<double> net;

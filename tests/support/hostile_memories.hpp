@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/algorithms/checked.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/testing/sequences.hpp>
 #include <string>
@@ -29,6 +30,10 @@ void use_state(const M& m, fw::StateOf<M>& state, Sequences& all, Sequences& gra
   each([&](auto& s) { fw::read(m, s, query, output); });
   each([&](auto& s) { fw::write(m, s, token); });
   each([&](auto& s) { fw::step(m, s, token, query, output); });
+  if constexpr (requires { fw::WriteToken<M>::roles; }) {
+    each([&](auto& s) { fw::checked_write(m, s, token); });
+    each([&](auto& s) { fw::checked_step(m, s, token, query, output); });
+  }
   if constexpr (fw::Chunkable<M>)
     each([&](auto& s) { fw::chunked_scan(m, s, inputs, queries, outputs); });
   if constexpr (fw::Differentiable<M>) {

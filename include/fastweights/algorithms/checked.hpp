@@ -18,9 +18,15 @@
 ///
 /// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,
 /// in HebbianMemory, η up to 4. Outputs, which are not checked, may overflow for entries near the
-/// largest. In three rules stability depends on the state: DeltaRule with a normaliser,
-/// SelfReferentialMatrix, and SelectiveScan by its slow weights A. Of these only the ranges are
-/// checked.
+/// largest. In some rules one token does not decide that:
+///
+/// - It depends on the state: DeltaRule with a normaliser, SelfReferentialMatrix, SelectiveScan
+/// (its
+///   slow weights A), Moneta and the learners with hidden layers. Only ranges are checked.
+/// - Tokens that are stable when repeated may grow the state in turns: Comba, LowRankRule and
+///   GatedDeltaRule2, whose look-up keys are not their write keys, TitansMemory with changing
+///   rates, and OmegaMemory, whose window has other keys. What is checked is a repeated token, in
+///   Comba and LowRankRule ranges alone.
 ///
 /// Cost: one pass over the inputs, and one more over the keys of delta rules; no heap. With
 /// FeatureMapped, keys are mapped twice.
@@ -77,7 +83,7 @@ void check_tokens(const M& m, WriteSequence<M> inputs, ReadSequence<M> queries) 
 
 /// As fw::write, for a checked token.
 template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken<M> input) {
-  detail::check_state(M::name, state, m.state_extents());
+  fw::check_state(m, state);
   detail::check_write(m, input);
   detail::check_tokens(m, input);
   m.write(state, input);
@@ -87,7 +93,7 @@ template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken
 template <Memory M>
 void checked_step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
                   OutToken<M> output) {
-  detail::check_state(M::name, state, m.state_extents());
+  fw::check_state(m, state);
   detail::check_write(m, input);
   detail::check_read(m, query, output);
   detail::check_tokens(m, input);

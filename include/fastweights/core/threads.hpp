@@ -10,6 +10,10 @@
 /// real-time operating system, run sequences, layers or training, or write to a ContinuousMemory.
 
 #ifdef FASTWEIGHTS_SINGLE_THREADED
+#ifdef _OPENMP
+#error \
+    "fastweights: FASTWEIGHTS_SINGLE_THREADED makes buffers static, and OpenMP uses threads; compile without OpenMP"
+#endif
 #define FASTWEIGHTS_THREAD_LOCAL static
 #else
 #define FASTWEIGHTS_THREAD_LOCAL thread_local

@@ -82,7 +82,7 @@ struct Header {
 /// The limit of the reference implementation. It bounds the time that a hostile header can cost.
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;
 
-/// Limits of this reader alone. They bound the memory that a hostile header can cost.
+/// Limits of this reader and writer alone. They bound the memory that a hostile header can cost.
 inline constexpr std::size_t max_axes = 64, max_metadata = 4096;
 
 /// Bytes of the little-endian length in front of the header.

@@ -28,7 +28,7 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 /// sorted by element width, the widest first, and then by name; this aligns every tensor to its
 /// element. A float is written as F32, a double as F64, Eigen's half and bfloat16 as F16 and BF16,
 /// std::int8_t as I8 and every other integer as I64. `add` throws, and adds nothing, if the name is
-/// taken, reserved or not valid UTF-8.
+/// taken, reserved or not valid UTF-8, or the shape has more than 64 axes.
 class SafeTensorsWriter {
  public:
   /// Adds a matrix as [rows, cols]. A column-vector type becomes [n].
@@ -76,7 +76,8 @@ class SafeTensorsWriter {
     insert(name, {dtype, shape, {bytes.begin(), bytes.end()}});
   }
 
-  /// Adds a text to the file's metadata. Throws if the key is taken or a text is not UTF-8.
+  /// Adds a text to the file's metadata. Throws if the key is taken, a text is not
+  /// UTF-8 or there are 4096 texts.
   void metadata(const std::string& key, const std::string& value);
 
   /// The whole file.

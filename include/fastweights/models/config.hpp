@@ -2,6 +2,7 @@
 
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/views.hpp>
+#include <fastweights/models/strict_json.hpp>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,15 +22,9 @@ class Config {
       : json_(std::move(json)), where_(std::move(where)) {
     if (!json_.is_object()) fail("", "expected an object");
   }
-  /// From the text of a file.
+  /// From the text of a file, by parse_strictly.
   static Config parse(const std::string& text, const std::string& where = "config.json") {
-    const auto check_depth = [&where](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-      if (depth > max_depth) fw::detail::throw_invalid({where, ": is nested too deeply"});
-      return true;
-    };
-    nlohmann::json json = nlohmann::json::parse(text, check_depth, false);
-    if (json.is_discarded()) fw::detail::throw_invalid({where, ": is not JSON"});
-    return Config(std::move(json), where);
+    return Config(parse_strictly(text, where), where);
   }
 
   /// Whether the entry is there and not null.
@@ -169,7 +164,6 @@ class Config {
   }
 
   static constexpr double most = 2147483648.0;
-  static constexpr int max_depth = 100;  // JSON is copied and printed by recursion
 
   nlohmann::json json_;
   std::string where_;

@@ -40,6 +40,8 @@ struct Mamba2Mixer {
 /// y of the equations.
 template <class S> Value<S> mamba2_mixer(const Value<S>& x, const Mamba2Mixer& o) {
   Builder<S>& net = *x.builder;
+  if (double(o.heads) * double(o.d_v) + double(o.groups) * double(o.d_k) > 2147483648.0)
+    fw::detail::throw_invalid({"mamba2_mixer: heads and groups have more than 2^31 rows"});
   const Index values = o.heads * o.d_v, keys = o.groups * o.d_k;
   Value<S> projected = linear(o.in_factor == 1 ? x : o.in_factor * x, "in_proj",
                               2 * (values + keys) + o.heads, o.in_bias);
@@ -75,8 +77,8 @@ template <class S> Value<S> mamba2_mixer(const Value<S>& x, const Mamba2Mixer& o
 inline void set_step_limits(Mamba2Mixer& mixer, const Config& c) {
   if (!c.has("time_step_limit")) return;
   const std::vector<double> limits = c.numbers("time_step_limit");
-  if (limits.size() != 2 || !(limits[0] <= limits[1]))
-    c.fail("time_step_limit", "expected two numbers, the smaller first");
+  if (limits.size() != 2 || !(0 <= limits[0] && limits[0] <= limits[1]))
+    c.fail("time_step_limit", "expected two numbers of at least 0, the smaller first");
   mixer.least_step = limits[0];
   mixer.most_step = limits[1];
 }

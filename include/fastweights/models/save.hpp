@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/io/safetensors_writer.hpp>
 #include <fastweights/models/checkpoint.hpp>
 #include <fastweights/networks/network.hpp>
@@ -8,33 +10,48 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 namespace detail {
 
-template <class T, class S>
-void add_as(io::SafeTensorsWriter& to, const std::string& name, const io::Shape& shape,
-            const networks::Matrix<S>& weight) {
-  std::vector<T> by_row;
-  by_row.reserve(static_cast<std::size_t>(weight.size()));
-  for (Index i = 0; i < weight.rows(); ++i)
-    for (Index j = 0; j < weight.cols(); ++j) by_row.push_back(static_cast<T>(weight(i, j)));
-  to.add(name, shape, by_row);
+// Calls f with a number of a floating-point type of files. Whether the type is one.
+template <class F> bool with_float(io::DType dtype, const F& f) {
+  switch (dtype) {
+    case io::DType::F64:
+      return f(double()), true;
+    case io::DType::F32:
+      return f(float()), true;
+    case io::DType::F16:
+      return f(Eigen::half()), true;
+    case io::DType::BF16:
+      return f(Eigen::bfloat16()), true;
+    default:
+      return false;
+  }
+}
+
+// Throws unless the type in the file has a finite number for every entry.
+template <class S>
+void check_fits(const Checkpoint& source, const std::string& name,
+                const networks::Matrix<S>& weight) {
+  const auto check = [&]<class T>(T) {
+    for (const S entry : weight.reshaped())
+      if (!fw::detail::is_finite(static_cast<double>(static_cast<T>(entry))))
+        fw::detail::throw_invalid({"save_folder: ", name, " has the entry ",
+                                   fw::detail::number_text(static_cast<double>(entry)),
+                                   ", expected a finite number of the type in the file"});
+  };
+  if (!with_float(source.dtype(name), check))
+    source.fail(name, "is not of a floating-point type that can be written");
 }
 
 // Adds the weight with the type and shape that the tensor has in its file.
 template <class S>
 void add_weight(io::SafeTensorsWriter& to, const io::SafeTensors& file, const std::string& name,
                 const networks::Matrix<S>& weight) {
-  const io::Shape shape = file.shape(name);
-  switch (file.dtype(name)) {
-    case io::DType::F64:
-      return add_as<double>(to, name, shape, weight);
-    case io::DType::F32:
-      return add_as<float>(to, name, shape, weight);
-    case io::DType::F16:
-      return add_as<Eigen::half>(to, name, shape, weight);
-    case io::DType::BF16:
-      return add_as<Eigen::bfloat16>(to, name, shape, weight);
-    default:
-      file.fail(name, "is not of a floating-point type that can be written");
-  }
+  with_float(file.dtype(name), [&]<class T>(T) {
+    std::vector<T> by_row;
+    by_row.reserve(static_cast<std::size_t>(weight.size()));
+    for (Index i = 0; i < weight.rows(); ++i)
+      for (Index j = 0; j < weight.cols(); ++j) by_row.push_back(static_cast<T>(weight(i, j)));
+    to.add(name, file.shape(name), by_row);
+  });
 }
 
 }  // namespace detail
@@ -45,7 +62,8 @@ void add_weight(io::SafeTensorsWriter& to, const io::SafeTensors& file, const st
 /// to the type in the file, so what was loaded without loss is written back bit for bit.
 ///
 /// Throws CheckpointError if `folder` is the source itself, and std::invalid_argument if a weight
-/// is not set, compact, or not in the source. Files that are there already are replaced.
+/// is not set, compact, not in the source, or too large for the type in the file. Files that are
+/// there already are replaced.
 template <class S>
 void save_folder(const networks::Network<S>& network, const Checkpoint& source,
                  const std::filesystem::path& folder) {
@@ -55,6 +73,7 @@ void save_folder(const networks::Network<S>& network, const Checkpoint& source,
       fw::detail::throw_invalid({"save_folder: ", weight.name, " is not set, or compact"});
     if (!source.contains(weight.name))
       fw::detail::throw_invalid({"save_folder: the source has no ", weight.name});
+    detail::check_fits(source, weight.name, weight.value);
     weights[weight.name] = &weight;
   }
   source.copy_other_files(folder);

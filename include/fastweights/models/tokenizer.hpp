@@ -1,9 +1,9 @@
 #pragma once
 
+#include <fastweights/models/strict_json.hpp>
 #include <fastweights/models/tokenizer/added_tokens.hpp>
 #include <fastweights/models/tokenizer/byte_pairs.hpp>
 #include <fastweights/models/tokenizer/pre_tokenizer.hpp>
-#include <fastweights/models/tokenizer/strict_json.hpp>
 #include <span>
 
 /// \file

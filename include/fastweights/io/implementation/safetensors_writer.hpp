@@ -91,6 +91,8 @@ FASTWEIGHTS_INLINE void SafeTensorsWriter::metadata(const std::string& key,
   const std::string label = "metadata " + detail::json_quote(key, detail::quote_limit);
   detail::check_utf8(key, label);
   detail::check_utf8(value, label);
+  if (metadata_.size() == detail::max_metadata)
+    detail::fail_to_add(label, "more than " + std::to_string(detail::max_metadata) + " entries");
   if (!metadata_.emplace(key, value).second) detail::fail_to_add(label, "added twice");
 }
 
@@ -101,6 +103,8 @@ FASTWEIGHTS_INLINE void SafeTensorsWriter::fail(const std::string& name, const s
 FASTWEIGHTS_INLINE void SafeTensorsWriter::insert(const std::string& name, Tensor tensor) {
   detail::check_utf8(name, detail::tensor_label(name));
   if (name == detail::metadata_name) fail(name, "the name is reserved");
+  if (tensor.shape.size() > detail::max_axes)
+    fail(name, "more than " + std::to_string(detail::max_axes) + " axes");
   if (!tensors_.emplace(name, std::move(tensor)).second) fail(name, "added twice");
 }
 

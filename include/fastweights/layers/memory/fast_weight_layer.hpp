@@ -131,6 +131,7 @@ struct FastWeightLayer {
     detail::check_forward(*this, x, y);
     check_state(state);
     const Index sequences = detail::check_sequences(name, this->sequences(state), x.cols());
+    detail::check_capacities(state.heads, memory, x.cols() / sequences);
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, d_key, map, x);
     trace.read.forward(read, signature.read(), heads, d_key, map, x);

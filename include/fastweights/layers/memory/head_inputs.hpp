@@ -297,6 +297,13 @@ void check_heads(std::string_view layer, const States& states, Index heads, cons
   for (const auto& state : states) fw::check_state(memory, state);
 }
 
+// Throws if a state has no place for so many tokens. Before the first head changes.
+template <class States, class M>
+void check_capacities(const States& states, const M& memory, Index steps) {
+  if constexpr (requires { memory.check_capacity(states[0], steps); })
+    for (const auto& state : states) memory.check_capacity(state, steps);
+}
+
 }  // namespace detail
 
 }  // namespace fw

@@ -105,6 +105,7 @@ template <Memory M> struct SummedHeads {
     check_state(state);
     if (!causal) detail::check_whole(name, pass);
     const Index sequences = detail::check_sequences(name, this->sequences(state), x.cols());
+    detail::check_capacities(state.heads, memory, x.cols() / sequences);
     const auto signature = memory.signature();
     trace.write.forward(write, signature.write(), heads, key_rows(), IdentityMap{}, x);
     trace.read.forward(read, signature.read(), heads, key_rows(), IdentityMap{}, x);

@@ -79,11 +79,14 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     constexpr double largest = detail::largest_input<Scalar>();
     Violation found;
     with_features(t, [&](const auto& mapped) {
-      const double size = std::sqrt(detail::squared_norm(std::get<0>(mapped)));
-      if (!detail::is_finite(size) || size > largest)
-        found = {"the norm of a mapped key", size, "a finite number, below the largest input"};
-      else if constexpr (StabilityCondition<M>)
-        found = memory_.violation(with_keys<WriteToken<M>>(t, mapped));
+      const auto check = [&](const auto& key) {
+        const double size = std::sqrt(detail::squared_norm(key));
+        if (!detail::is_finite(size) || size > largest)
+          found = {"the norm of a mapped key", size, "a finite number, below the largest input"};
+      };
+      std::apply([&](const auto&... keys) { (check(keys), ...); }, mapped);
+      if constexpr (StabilityCondition<M>)
+        if (!found) found = memory_.violation(with_keys<WriteToken<M>>(t, mapped));
     });
     return found;
   }

@@ -121,7 +121,8 @@ class ContinuousMemory {
   /// The part of the state's gradient that belongs to the coefficients.
   auto& slots_gradient(const OwnedState&, OwnedState& ds) const { return ds.coefficients; }
 
-  /// The operator of a write of `new_tokens` tokens after `tokens` written tokens.
+  /// The operator of a write of `new_tokens` tokens after `tokens` written tokens. The reference is
+  /// valid until the next call in the same thread.
   const RidgeOperator<S>& ridge_operator_for(Index new_tokens, Index tokens) const {
     return operators_.get(operator_key(new_tokens, tokens),
                           [&](const auto& key) { return make_operator(key); });

@@ -35,7 +35,9 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// With b = β and w = β it is Kimi delta attention, GatedDeltaRule with KeyValueBetaVectorDecay.
 ///
 /// Shapes: W d_v×d_k, k, q, α and b d_k, v, y and w d_v. Cost per token: 7 d_v d_k flops. b and w
-/// are in [0, 2]. Stable for Σ_i b_i k_i² ≤ 2. A zero key writes nothing. Throws
+/// are in [0, 2]. A token that is repeated is stable for Σ_i b_i k_i² ≤ 2, and any sequence of such
+/// tokens if the b of a token are equal; different ones can grow W, by up to 1.5 in four tokens
+/// with unit keys and b of 0 and 1 (found by random search). A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. arXiv 2605.22791.
 template <class S, int Dk = Dynamic, int Dv = Dk>
 class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {

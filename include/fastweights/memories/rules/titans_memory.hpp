@@ -64,9 +64,9 @@ template <class S> struct TitansTokens : RowTokens<S> {
 /// With η = 0 and α = 0 it is the delta rule with β = 2θ.
 ///
 /// Shapes: W and S d_v×d_k, k and q d_k, v and y d_v, θ, η and α 1. Cost per token: 9 d_v d_k
-/// flops. θ and α are in [0, 1], η in [0, 1]. Stable for θ‖k‖² ≤ 1 + η, if they are constant:
-/// normalise the keys. Throws std::invalid_argument when a size does not fit. Behrouz, Zhong,
-/// Mirrokni 2025, arXiv 2501.00663, eq. 11–15.
+/// flops. θ and α are in [0, 1], η in [0, 1]. Stable for θ‖k‖² ≤ (1 − α/2) (1 + η), if they are
+/// constant: normalise the keys. Throws std::invalid_argument when a size does not fit. Behrouz,
+/// Zhong, Mirrokni 2025, arXiv 2501.00663, eq. 11–15.
 template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
  public:
   using Scalar = S;
@@ -100,9 +100,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
     });
   }
   Violation violation(const WriteToken<TitansMemory>& t) const {
-    if (Eigen::numext::real(t.forget) > 1)
-      return {"forget", static_cast<double>(Eigen::numext::real(t.forget)), "0 to 1"};
-    return delta_violation(t.rate, t.key, "rate times the squared norm of key");
+    const auto forget = static_cast<double>(Eigen::numext::real(t.forget)),
+               momentum = static_cast<double>(Eigen::numext::real(t.momentum));
+    if (forget > 1) return {"forget", forget, "0 to 1"};
+    return delta_violation(
+        static_cast<double>(Eigen::numext::real(t.rate)) / ((1 - forget / 2) * (1 + momentum)) * 2,
+        t.key, "2 rate / ((1 - forget / 2) (1 + momentum)) times the squared norm of key");
   }
   void read(const OwnedState& s, const ReadToken<TitansMemory>& t, OutToken<TitansMemory> y) const {
     y.output.noalias() = s.W * t.query;

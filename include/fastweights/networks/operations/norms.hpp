@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fastweights/core/errors.hpp>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/networks/operations/equal_parts.hpp>
 #include <fastweights/networks/operations/weights.hpp>
 
@@ -26,7 +28,11 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
   Index groups;  ///< equal parts of x
   S epsilon;
 
-  Norm(Index g, double e) : groups(g), epsilon(S(e)) {}
+  Norm(Index g, double e) : groups(g), epsilon(S(e)) {
+    if (!(epsilon > 0) || !fw::detail::is_finite(epsilon))
+      fw::detail::throw_invalid({"a norm: epsilon is ", fw::detail::number_text(e),
+                                 ", expected a finite number above 0"});
+  }
 
   void forward(const Forward<S>& run) const override {
     for_each_part(
