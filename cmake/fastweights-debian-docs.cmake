@@ -1,5 +1,8 @@
 # CPack runs this between its installation and its archive: documents get the names and places that
 # Debian's policy prescribes (sections 12.5 and 12.7).
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  return()
+endif()
 set(share ${CPACK_TEMPORARY_DIRECTORY}/usr/share/doc)
 set(docs ${share}/${CPACK_DEBIAN_PACKAGE_NAME})
 file(RENAME ${share}/fastweights ${docs})

@@ -37,7 +37,7 @@ endif()
 add_library(fastweights_flags INTERFACE)
 if(MSVC)
   # Sources are UTF-8, and the objects of the tests have more sections than the usual format holds.
-  target_compile_options(fastweights_flags INTERFACE /W4 /utf-8 /bigobj
+  target_compile_options(fastweights_flags INTERFACE /W4 /utf-8 /bigobj /MP
     $<$<BOOL:${FASTWEIGHTS_WERROR}>:/WX>
     $<$<BOOL:${FASTWEIGHTS_NATIVE}>:/arch:AVX2>)
 else()
@@ -70,7 +70,8 @@ set_target_properties(fastweights_compiled PROPERTIES  # the target was created 
                       CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 add_library(fastweights_development INTERFACE)
 target_link_libraries(fastweights_development INTERFACE
-                      fastweights_flags fastweights::compiled fastweights::io)
+                      fastweights_flags fastweights::compiled fastweights::io
+                      nlohmann_json::nlohmann_json)
 
 # What reads the tokenizer of a published model needs two more libraries. Without them, its tests and
 # its examples are left out.

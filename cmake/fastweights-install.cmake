@@ -17,12 +17,17 @@ install(FILES ${PROJECT_BINARY_DIR}/fastweights-config.cmake
 
 # For pkg-config. It finds the prefix from its own place, so an installed tree can be moved.
 set(pc_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
-           BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pc_dir} OUTPUT_VARIABLE prefix_of_pc)
+cmake_path(ABSOLUTE_PATH pc_dir BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE absolute_pc_dir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${absolute_pc_dir} OUTPUT_VARIABLE prefix_of_pc)
+set(includedir_of_pc ${CMAKE_INSTALL_INCLUDEDIR})
+if(NOT IS_ABSOLUTE "${includedir_of_pc}")
+  string(PREPEND includedir_of_pc "\${prefix}/")
+endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/fastweights.pc.in fastweights.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/fastweights.pc DESTINATION ${pc_dir})
 
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Not CMAKE_INSTALL_DOCDIR, which has the name of a parent project.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fastweights)
 
 install(TARGETS fastweights EXPORT fastweights-targets FILE_SET HEADERS
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -55,6 +55,8 @@ class FastweightsConan(ConanFile):
         if self.options.models:
             self._component("models", "models", ["io", "nlohmann_json::nlohmann_json"])
         self.cpp_info.set_property("cmake_file_name", "fastweights")
+        # All components; the default is the name of one.
+        self.cpp_info.set_property("cmake_target_name", "fastweights::all")
 
     def _component(self, name, target, requires):
         component = self.cpp_info.components[name]
