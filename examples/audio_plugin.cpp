@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <fastweights/io/weights.hpp>
 #include <iostream>
 #include <thread>
@@ -65,21 +66,34 @@ std::vector<float> play(NoiseCanceller& plugin, const scene::Recording& recordin
   return out;
 }
 
+/// A thread that its owner waits for, also if an exception ends the owner.
+struct JoinedThread {
+  std::thread thread;
+  ~JoinedThread() { thread.join(); }
+};
+
 /// Plays in a thread of its own. This thread calls `meanwhile` until that has ended.
 template <class Meanwhile>
 std::vector<float> play_while(NoiseCanceller& plugin, const scene::Recording& recording,
                               const Settings& s, Cost& cost, const Meanwhile& meanwhile) {
   std::vector<float> out;
+  std::exception_ptr error;
   std::atomic<bool> ended = false;
-  std::thread audio([&] {
-    out = play(plugin, recording, s.block, cost);
-    ended = true;
-  });
-  do {
-    meanwhile();
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  } while (!ended);
-  audio.join();
+  {
+    const JoinedThread audio{std::thread([&] {
+      try {
+        out = play(plugin, recording, s.block, cost);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      ended = true;
+    })};
+    do {
+      meanwhile();
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    } while (!ended);
+  }
+  if (error) std::rethrow_exception(error);
   return out;
 }
 

@@ -21,13 +21,32 @@ namespace {
 
 // A wheel for this machine's processor stops with an error on others, not with a signal.
 void check_processor() {
-#if defined __x86_64__ && defined __AVX512F__
-  if (!__builtin_cpu_supports("avx512f"))
-    throw nb::import_error("fastweights: this wheel needs AVX-512; build one for this processor");
-#elif defined __x86_64__ && defined __AVX2__
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    throw nb::import_error("fastweights: this wheel needs AVX2; build one for this processor");
+  bool has_all = true;
+#ifdef __x86_64__
+#ifdef __AVX2__
+  has_all &= __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
+#ifdef __BMI2__
+  has_all &= __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+#endif
+#ifdef __AVX512F__
+  has_all &= __builtin_cpu_supports("avx512f");
+#endif
+#if defined __AVX512BW__ && defined __AVX512DQ__ && defined __AVX512VL__
+  has_all &= __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+#endif
+#if defined __AVX512VBMI__ && defined __AVX512VNNI__
+  has_all &= __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+#endif
+#ifdef __AVX512BF16__
+  has_all &= __builtin_cpu_supports("avx512bf16");
+#endif
+#endif
+  if (!has_all)
+    throw nb::import_error(
+        "fastweights: this wheel is for a processor with instructions that this one lacks, such as "
+        "AVX2 or AVX-512; build one here");
 }
 
 }  // namespace

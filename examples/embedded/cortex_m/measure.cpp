@@ -2,6 +2,7 @@
 
 #include <reent.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,7 @@ extern std::uint32_t flash_end[], data_begin[], data_end[], bss_end[], end[], st
 namespace {
 
 unsigned long allocation_count = 0;
+std::uint32_t* heap_end = end;
 
 unsigned long address(const void* of) { return reinterpret_cast<std::uintptr_t>(of); }
 
@@ -20,7 +22,6 @@ unsigned long address(const void* of) { return reinterpret_cast<std::uintptr_t>(
 // The linker replaces newlib's allocator by these (--wrap). All of malloc, calloc, operator new and
 // printf's buffers end there.
 extern "C" {
-void* _sbrk(std::ptrdiff_t);
 void* __real__malloc_r(_reent*, std::size_t);
 void* __real__realloc_r(_reent*, void*, std::size_t);
 
@@ -31,6 +32,18 @@ void* __wrap__malloc_r(_reent* context, std::size_t size) {
 void* __wrap__realloc_r(_reent* context, void* old, std::size_t size) {
   ++allocation_count;
   return __real__realloc_r(context, old, size);
+}
+
+// Instead of newlib's, whose heap may grow into the stack.
+void* _sbrk(std::ptrdiff_t bytes) {
+  void* const start = heap_end;
+  auto* const grown = reinterpret_cast<std::uint32_t*>(address(heap_end) + bytes);
+  if (grown > stack_limit) {
+    errno = ENOMEM;
+    return reinterpret_cast<void*>(-1);
+  }
+  heap_end = grown;
+  return start;
 }
 }
 
@@ -46,7 +59,7 @@ Memory memory() {
   const unsigned long data = address(data_end) - address(data_begin);
   return {.flash = address(flash_end) + data,  // which begins at 0 and ends with a copy of the data
           .statics = address(bss_end) - address(data_begin),
-          .heap = address(_sbrk(0)) - address(end),
+          .heap = address(heap_end) - address(end),
           .stack = address(stack_top) - address(used),
           .stack_size = address(stack_top) - address(stack_limit)};
 }
