@@ -37,7 +37,7 @@ endif()
 add_library(fastweights_flags INTERFACE)
 if(MSVC)
   # Sources are UTF-8, and the objects of the tests have more sections than the usual format holds.
-  target_compile_options(fastweights_flags INTERFACE /W4 /utf-8 /bigobj /MP
+  target_compile_options(fastweights_flags INTERFACE /W4 /utf-8 /bigobj $<$<CXX_COMPILER_ID:MSVC>:/MP>
     $<$<BOOL:${FASTWEIGHTS_WERROR}>:/WX>
     $<$<BOOL:${FASTWEIGHTS_NATIVE}>:/arch:AVX2>)
 else()

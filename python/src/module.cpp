@@ -24,23 +24,26 @@ void check_processor() {
   bool has_all = true;
 #ifdef __x86_64__
 #ifdef __AVX2__
-  has_all &= __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  has_all = has_all && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
 #ifdef __BMI2__
-  has_all &= __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  has_all = has_all && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 #endif
 #ifdef __AVX512F__
-  has_all &= __builtin_cpu_supports("avx512f");
+  has_all = has_all && __builtin_cpu_supports("avx512f");
 #endif
 #if defined __AVX512BW__ && defined __AVX512DQ__ && defined __AVX512VL__
-  has_all &= __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vl");
+  has_all = has_all && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl");
 #endif
-#if defined __AVX512VBMI__ && defined __AVX512VNNI__
-  has_all &= __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+#ifdef __AVX512VBMI__
+  has_all = has_all && __builtin_cpu_supports("avx512vbmi");
+#endif
+#ifdef __AVX512VNNI__
+  has_all = has_all && __builtin_cpu_supports("avx512vnni");
 #endif
 #ifdef __AVX512BF16__
-  has_all &= __builtin_cpu_supports("avx512bf16");
+  has_all = has_all && __builtin_cpu_supports("avx512bf16");
 #endif
 #endif
   if (!has_all)

@@ -18,15 +18,14 @@
 ///
 /// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,
 /// in HebbianMemory, η up to 4. Outputs, which are not checked, may overflow for entries near the
-/// largest. In some rules one token does not decide that:
+/// largest. In some rules a single token does not decide whether the state stays finite:
 ///
-/// - It depends on the state: DeltaRule with a normaliser, SelfReferentialMatrix, SelectiveScan
-/// (its
-///   slow weights A), Moneta and the learners with hidden layers. Only ranges are checked.
-/// - Tokens that are stable when repeated may grow the state in turns: Comba, LowRankRule and
-///   GatedDeltaRule2, whose look-up keys are not their write keys, TitansMemory with changing
-///   rates, and OmegaMemory, whose window has other keys. What is checked is a repeated token, in
-///   Comba and LowRankRule ranges alone.
+/// - It depends on the state in DeltaRule with a normaliser, SelfReferentialMatrix, SelectiveScan,
+///   Moneta and the learners with hidden layers. Only ranges are checked.
+/// - Different tokens in turns can grow what each token alone does not: in Comba, LowRankRule and
+///   GatedDeltaRule2, whose look-up keys are not their write keys, in TitansMemory with changing
+///   rates, and in OmegaMemory, whose window has other keys. What is checked is a token that
+///   repeats; in Comba and LowRankRule only ranges.
 ///
 /// Cost: one pass over the inputs, and one more over the keys of delta rules; no heap. With
 /// FeatureMapped, keys are mapped twice.

@@ -76,8 +76,8 @@ class SafeTensorsWriter {
     insert(name, {dtype, shape, {bytes.begin(), bytes.end()}});
   }
 
-  /// Adds a text to the file's metadata. Throws if the key is taken, a text is not
-  /// UTF-8 or there are 4096 texts.
+  /// Adds a text to the file's metadata. Throws if the key is taken, if a text is not UTF-8, or if
+  /// there are 4096 texts.
   void metadata(const std::string& key, const std::string& value);
 
   /// The whole file.

@@ -80,8 +80,7 @@ class NewtonSchulz {
     using S = typename M::Scalar;
     const S largest(matrix.cwiseAbs().maxCoeff());
     if (!(real_part(largest) > 0)) return S(0);
-    const S inverse = S(1) / largest;
-    return S(largest * sqrt(S((inverse * matrix).array().square().sum())));
+    return S(largest * sqrt(S((matrix / largest).array().square().sum())));
   }
   template <class M, class X> static void start(const M& matrix, X& x) {
     using S = typename M::Scalar;

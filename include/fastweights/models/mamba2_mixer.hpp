@@ -40,8 +40,8 @@ struct Mamba2Mixer {
 /// y of the equations.
 template <class S> Value<S> mamba2_mixer(const Value<S>& x, const Mamba2Mixer& o) {
   Builder<S>& net = *x.builder;
-  if (double(o.heads) * double(o.d_v) + double(o.groups) * double(o.d_k) > 2147483648.0)
-    fw::detail::throw_invalid({"mamba2_mixer: heads and groups have more than 2^31 rows"});
+  if (double(o.heads) * double(o.d_v) + double(o.groups) * double(o.d_k) > 0x1p29)
+    fw::detail::throw_invalid({"mamba2_mixer: heads and groups have more than 2^29 rows"});
   const Index values = o.heads * o.d_v, keys = o.groups * o.d_k;
   Value<S> projected = linear(o.in_factor == 1 ? x : o.in_factor * x, "in_proj",
                               2 * (values + keys) + o.heads, o.in_bias);

@@ -61,9 +61,10 @@ void add_weight(io::SafeTensorsWriter& to, const io::SafeTensors& file, const st
 /// so are config.json and other files beside the weights. One shard is in memory at a time. Rounds
 /// to the type in the file, so what was loaded without loss is written back bit for bit.
 ///
-/// Throws CheckpointError if `folder` is the source itself, and std::invalid_argument if a weight
-/// is not set, compact, not in the source, or too large for the type in the file. Files that are
-/// there already are replaced.
+/// Throws CheckpointError if `folder` is the source itself, SafeTensorsError if a tensor of the
+/// network has no floating-point type there, and std::invalid_argument if a weight is not set,
+/// compact, not in the source, or has an entry that is not finite in the type of the file. Files
+/// that are there already are replaced.
 template <class S>
 void save_folder(const networks::Network<S>& network, const Checkpoint& source,
                  const std::filesystem::path& folder) {

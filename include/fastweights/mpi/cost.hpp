@@ -12,7 +12,7 @@ namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
 /// How the ranks work at the same time.
 enum class Method {
-  automatic,  ///< the fastest one by mpi::seconds
+  automatic,  ///< the chain, unless another is a tenth faster by mpi::seconds
   chain,      ///< head after head along the ranks, for any memory
   segments,   ///< ranks compose their writes, then scan, for mergeable memories
   heads       ///< every rank takes all tokens of some heads
