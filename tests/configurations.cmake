@@ -34,6 +34,7 @@ if(Python3_FOUND)
                      DEPENDS ${embed} ${file} VERBATIM)
   add_configuration(embedded_weights ${no_exceptions} -DFASTWEIGHTS_FILES=0
                     -DFASTWEIGHTS_SINGLE_THREADED)
+  set_source_files_properties(configurations/embedded_weights.cpp PROPERTIES COMPILE_OPTIONS -fno-openmp)
   target_sources(embedded_weights PRIVATE ${header})
   target_include_directories(embedded_weights PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   target_link_libraries(embedded_weights PRIVATE fastweights::io)

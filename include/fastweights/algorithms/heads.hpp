@@ -5,13 +5,13 @@
 #include <fastweights/core/errors.hpp>
 #include <utility>
 
-#if defined _OPENMP && !defined FASTWEIGHTS_SINGLE_THREADED
+#ifdef _OPENMP
 #include <omp.h>
 #endif
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-#if defined _OPENMP && !defined FASTWEIGHTS_SINGLE_THREADED
+#ifdef _OPENMP
 namespace detail {
 
 // Runs calls of a parallel loop, which no exception may leave, and keeps one exception.
@@ -53,7 +53,7 @@ class ExceptionKeeper {
 /// exception of f; in parallel, after all calls have ended. Each thread keeps the buffers of the
 /// kernels.
 template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
-#if defined _OPENMP && !defined FASTWEIGHTS_SINGLE_THREADED
+#ifdef _OPENMP
   if (parallel && count > 1) {
     detail::ExceptionKeeper exception;
 #pragma omp parallel for schedule(static)
@@ -69,7 +69,7 @@ namespace detail {
 
 /// How many calls of for_each_head can run at the same time.
 inline Eigen::Index heads_at_once([[maybe_unused]] bool parallel) {
-#if defined _OPENMP && !defined FASTWEIGHTS_SINGLE_THREADED
+#ifdef _OPENMP
   if (parallel && !omp_in_parallel()) return omp_get_max_threads();
 #endif
   return 1;
