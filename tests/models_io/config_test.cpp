@@ -1,6 +1,7 @@
 // config.json: entries of the right type, and clear errors for others.
 
 #include <fastweights/models/config.hpp>
+#include <fastweights/models/mamba2_mixer.hpp>
 
 #include "models_io/folder_files.hpp"
 
@@ -121,6 +122,23 @@ TEST_CASE("texts that are not JSON, or no object", "[models_io]") {
   for (int i = 0; i < 2; ++i) nested = "{\"b\": " + nested + "}";
   CHECK_THROWS_WITH(config("1, \"a\": 2"), ContainsSubstring("the name a is there twice"));
   CHECK_THROWS_WITH(config(nested), ContainsSubstring("file: has more than 32 levels"));
+}
+
+TEST_CASE("a Mamba-2 mixer refuses limits below 0, and sizes whose product overflows",
+          "[models_io]") {
+  fw::models::Mamba2Mixer mixer;
+  const auto limits = [&](const char* text) {
+    fw::models::set_step_limits(
+        mixer, Config::parse(std::string("{\"time_step_limit\": ") + text + "}", "file"));
+  };
+  CHECK_THROWS_WITH(limits("[-5, -1]"), ContainsSubstring("two numbers of at least 0"));
+  CHECK_THROWS_WITH(limits("[2, 1]"), ContainsSubstring("two numbers of at least 0"));
+  limits("[0, 0.5]");
+  CHECK(mixer.most_step == 0.5);
+  fw::networks::Builder<float> net;
+  const auto x = net.input(4);
+  mixer.groups = mixer.d_k = Index(1) << 31;
+  CHECK_THROWS_WITH(fw::models::mamba2_mixer(x, mixer), ContainsSubstring("more than 2^29 rows"));
 }
 
 }  // namespace

@@ -100,12 +100,12 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
     });
   }
   Violation violation(const WriteToken<TitansMemory>& t) const {
-    const auto forget = static_cast<double>(Eigen::numext::real(t.forget)),
-               momentum = static_cast<double>(Eigen::numext::real(t.momentum));
+    const double forget = detail::largest_strength(t.forget);
     if (forget > 1) return {"forget", forget, "0 to 1"};
+    const double limit = (1 - forget / 2) * (1 + detail::largest_strength(t.momentum));
     return delta_violation(
-        static_cast<double>(Eigen::numext::real(t.rate)) / ((1 - forget / 2) * (1 + momentum)) * 2,
-        t.key, "2 rate / ((1 - forget / 2) (1 + momentum)) times the squared norm of key");
+        2 * detail::largest_strength(t.rate) / limit, t.key,
+        "2 rate / ((1 - forget / 2) (1 + momentum)) times the squared norm of key");
   }
   void read(const OwnedState& s, const ReadToken<TitansMemory>& t, OutToken<TitansMemory> y) const {
     y.output.noalias() = s.W * t.query;

@@ -68,8 +68,7 @@ template <class S, Memory M> struct RunMemory final : Operation<S> {
   void check_state(const Forward<S>& run) const override {
     const auto& all = run.template own_state<detail::MemoryHeads<M>>().heads;
     fw::detail::check_heads(run.node.path, all, states * run.sequences, memory);
-    if constexpr (requires { memory.check_capacity(all[0], run.steps()); })
-      for (const StateOf<M>& state : all) memory.check_capacity(state, run.steps());
+    fw::detail::check_capacities(all, memory, run.steps());
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
