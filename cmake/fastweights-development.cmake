@@ -65,12 +65,15 @@ if(FASTWEIGHTS_SANITIZE)
   endforeach()
 endif()
 
-target_link_libraries(fastweights_compiled PRIVATE fastweights_flags)
-set_target_properties(fastweights_compiled PROPERTIES  # the target was created before these were set
-                      CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+foreach(compiled fastweights_compiled_kernels fastweights_compiled_memories)
+  target_link_libraries(${compiled} PRIVATE fastweights_flags)
+  set_target_properties(${compiled} PROPERTIES  # the targets were created before these were set
+                        CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+endforeach()
+# Kernels compiled once. A program that makes memories by name links fastweights::compiled too.
 add_library(fastweights_development INTERFACE)
 target_link_libraries(fastweights_development INTERFACE
-                      fastweights_flags fastweights::compiled fastweights::io
+                      fastweights_flags fastweights_compiled_kernels fastweights::io
                       nlohmann_json::nlohmann_json)
 
 # What reads the tokenizer of a published model needs two more libraries. Without them, its tests and

@@ -214,6 +214,13 @@ template <class... Records> void visit_all_leaves(const LeafVisitor& visit, Reco
 /// Whether two objects have lists of the same lengths and arrays of the same shapes.
 bool same_shapes(const Object& a, const Object& b);
 
+/// Whether two objects of the same type have the same shapes and equal numbers.
+bool equal(const Object& a, const Object& b);
+
+/// Copies the numbers of an object into one with the same members and shapes, whatever the scalars
+/// are. A complex number loses its imaginary part in a real one.
+void convert(const Object& from, const Object& to);
+
 }  // namespace fw::detail
 
 #ifndef FASTWEIGHTS_COMPILED

@@ -101,6 +101,59 @@ FASTWEIGHTS_INLINE bool same_shapes(const Object& a, const Object& b) {
   return true;
 }
 
+// An entry of any scalar but an integer.
+inline std::complex<double> load_number(const Leaf& leaf, Index i) {
+  const void* at = leaf.entry(i);
+  switch (leaf.scalar) {
+    case ScalarKind::float32:
+      return static_cast<double>(*static_cast<const float*>(at));
+    case ScalarKind::float64:
+      return *static_cast<const double*>(at);
+    case ScalarKind::complex128:
+      return *static_cast<const std::complex<double>*>(at);
+    case ScalarKind::float16:
+      return static_cast<double>(*static_cast<const Eigen::half*>(at));
+    case ScalarKind::bfloat16:
+      return static_cast<double>(*static_cast<const Eigen::bfloat16*>(at));
+    default:
+      throw_invalid({"fastweights: this member does not hold numbers that are known"});
+  }
+}
+
+FASTWEIGHTS_INLINE bool equal(const Object& a, const Object& b) {
+  if (!same_shapes(a, b)) return false;
+  bool all = true;
+  const std::array<Object, 2> both{a, b};
+  visit_leaves(both.data(), 2, [&](const Leaf* x, const LeafPath&) {
+    for (Index i = 0; all && i < x[0].size(); ++i) {
+      if (x[0].scalar != x[1].scalar) {
+        all = false;
+      } else if (x[0].scalar == ScalarKind::integer) {
+        std::int64_t m = 0, n = 0;
+        all = x[0].load_integer(i, m) && x[1].load_integer(i, n) && m == n;
+      } else {
+        all = load_number(x[0], i) == load_number(x[1], i);
+      }
+    }
+  });
+  return all;
+}
+
+FASTWEIGHTS_INLINE void convert(const Object& from, const Object& to) {
+  const std::array<Object, 2> both{to, from};
+  visit_leaves(both.data(), 2, [](const Leaf* x, const LeafPath&) {
+    for (Index i = 0; i < x[0].size(); ++i) {
+      std::int64_t count = 0;
+      if (x[0].scalar == ScalarKind::complex128)
+        x[0].entries<std::complex<double>>()[i] = load_number(x[1], i);
+      else if (x[0].scalar != ScalarKind::integer)
+        x[0].store(i, load_number(x[1], i).real());
+      else if (x[1].load_integer(i, count))
+        x[0].store_integer(i, count);
+    }
+  });
+}
+
 }  // namespace fw::detail
 
 #include <fastweights/core/finite.hpp>

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <fastweights/any_memory/table.hpp>
+#include <fastweights/continuous/components.hpp>
+#include <fastweights/continuous/gibbs_density.hpp>
+#include <fastweights/continuous/density.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+// The options that every continuous memory has.
+template <class M, class Options> typename M::Options continuous_options(Options& o) {
+  typename M::Options options;
+  options.d = o.size();
+  options.heads = o.integer("heads", 1);
+  options.chunk = o.integer("chunk", 1);
+  options.samples = o.integer("samples", 64);
+  const double tau = o.number("tau", 0);  // 0: an even share for every token
+  options.contraction = tau == 0 ? Contraction::even() : Contraction::fixed(tau);
+  options.regression.ridge = o.number("ridge", 0.1);
+  options.backpropagate =
+      o.flag("gradients_of_the_past", true) ? Backpropagate::past : Backpropagate::chunk;
+  return options;
+}
+
+// A density with learned components, which start at random.
+template <class Options>
+MixtureDensity<double, LearnedComponents<double>> learned_density(Options& o, Index functions) {
+  Random random(static_cast<std::uint64_t>(o.integer("seed", 5)));
+  MixtureDensity<double, LearnedComponents<double>> density{
+      LearnedComponents<double>(functions, o.integer("components", 1), true, 1e-3)};
+  density.components.initialise(random);
+  density.components.variance_bias.setConstant(o.number("variance_bias", -3));
+  return density;
+}
+
+// Gaussians of two widths.
+template <class Sampling, class Options>
+auto gaussian_memory(Options& o, const Sampling& sampling) {
+  using Density = MixtureDensity<double, LearnedComponents<double>>;
+  using M = ContinuousMemory<double, Density, GaussianBasis<double>, Sampling>;
+  auto options = continuous_options<M>(o);
+  options.sampling = sampling;
+  const Index functions = o.integer("functions", 64);
+  const GaussianBasis<double> basis(functions, {o.number("narrow", 0.1), o.number("wide", 0.3)});
+  return M(options, basis, learned_density(o, functions));
+}
+
+/// The ∞-former's memory: a signal on [0, 1].
+template <class S> void add_continuous(MemoryTable<S>& table) {
+  constexpr MemoryFacts square{.square = true};
+  table.add("ContinuousMemory", [](auto& o) {
+    return gaussian_memory(o, EvenSampling()).template cast<S>();
+  }, square);
+  table.add("StickyContinuousMemory", [](auto& o) {
+    StickySampling sampling;
+    sampling.bins = o.integer("bins", 128);
+    if (o.flag("published_sampling", false)) sampling.scheme = SamplingScheme::published;
+    return gaussian_memory(o, sampling).template cast<S>();
+  }, square);
+  table.add("SlotContinuousMemory", [](auto& o) {
+    using M = ContinuousMemory<S, GibbsDensity<S>, RectangularBasis<S>>;
+    const RectangularBasis<S> basis(o.integer("functions", 64));
+    return M(continuous_options<M>(o), basis, GibbsDensity<S>(basis));
+  }, square);
+}
+
+}  // namespace fw::detail

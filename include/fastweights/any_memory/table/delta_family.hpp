@@ -1,0 +1,24 @@
+#pragma once
+
+#include <fastweights/any_memory/table.hpp>
+#include <fastweights/memories/rules/comba.hpp>
+#include <fastweights/memories/rules/gated_delta_product.hpp>
+#include <fastweights/memories/rules/gated_delta_rule_2.hpp>
+#include <fastweights/memories/rules/low_rank_rule.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// The family of the delta rule.
+template <class S> void add_delta_family(MemoryTable<S>& table) {
+  table.add("Comba", [](auto& o) { return Comba<S>(o.sizes()); });
+  table.add("GatedDeltaRule2", [](auto& o) { return GatedDeltaRule2<S>(o.sizes()); });
+  table.add("GatedDeltaProduct", [](auto& o) { return GatedDeltaProduct<S, 2>(o.sizes()); });
+  table.add("GatedDeltaProduct1", [](auto& o) { return GatedDeltaProduct<S, 1>(o.sizes()); });
+  table.add("GatedDeltaProduct3", [](auto& o) { return GatedDeltaProduct<S, 3>(o.sizes()); });
+  table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
+  table.add("IdentityLowRankRule", [](auto& o) {
+    return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes());
+  });
+}
+
+}  // namespace fw::detail

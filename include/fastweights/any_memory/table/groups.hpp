@@ -1,0 +1,43 @@
+#pragma once
+
+#include <fastweights/any_memory/implementation/table.hpp>
+
+/// \file
+/// The groups of the table. Each group is compiled in a source of its own for each scalar
+/// (FASTWEIGHTS_MEMORY_GROUP); the table puts them together.
+
+#define FASTWEIGHTS_MEMORY_GROUPS(GROUP)  \
+  GROUP(sums)                             \
+  GROUP(deltas)                           \
+  GROUP(gated)                            \
+  GROUP(gated_deltas)                     \
+  GROUP(delta_family)                     \
+  GROUP(delta_rows)                       \
+  GROUP(learners)                         \
+  GROUP(windows)                          \
+  GROUP(models)                           \
+  GROUP(recurrent)                        \
+  GROUP(state_spaces)                     \
+  GROUP(attention)                        \
+  GROUP(continuous)                       \
+  GROUP(feature_mapped)                   \
+  GROUP(deferred)
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+#define FASTWEIGHTS_DECLARE_GROUP(group) template <class S> void add_##group(MemoryTable<S>& table);
+FASTWEIGHTS_MEMORY_GROUPS(FASTWEIGHTS_DECLARE_GROUP)
+#undef FASTWEIGHTS_DECLARE_GROUP
+
+template <class S> const MemoryTable<S>& memory_table() {
+  static const MemoryTable<S> all = [] {
+    MemoryTable<S> table;
+#define FASTWEIGHTS_ADD_GROUP(group) add_##group(table);
+    FASTWEIGHTS_MEMORY_GROUPS(FASTWEIGHTS_ADD_GROUP)
+#undef FASTWEIGHTS_ADD_GROUP
+    return table;
+  }();
+  return all;
+}
+
+}  // namespace fw::detail

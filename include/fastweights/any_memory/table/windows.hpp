@@ -1,0 +1,23 @@
+#pragma once
+
+#include <fastweights/any_memory/table.hpp>
+#include <fastweights/memories/rules/atlas_memory.hpp>
+#include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/omega_memory.hpp>
+#include <fastweights/memories/rules/titans_memory.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// Titans, learners from a window of tokens, and the fast weight memory.
+template <class S> void add_windows(MemoryTable<S>& table) {
+  table.add("TitansMemory", [](auto& o) { return TitansMemory<S>(o.sizes()); });
+  table.add("OmegaMemory",
+            [](auto& o) { return OmegaMemory<S>(o.sizes(), o.integer("window", 4)); });
+  table.add("AtlasMemory",
+            [](auto& o) { return AtlasMemory<S>(o.sizes(), o.integer("window", 4)); });
+  table.add("FastWeightMemory", [](auto& o) {
+    return FastWeightMemory<S>(o.sizes(), S(o.number("epsilon", 1e-5)));
+  });
+}
+
+}  // namespace fw::detail

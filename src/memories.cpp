@@ -1,0 +1,1 @@
+#include <fastweights/any_memory/implementation/table.hpp>
