@@ -3,7 +3,5 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 FASTWEIGHTS_PRODUCTS(, float);
-FASTWEIGHTS_PRODUCTS(, double);
-FASTWEIGHTS_PRODUCTS(, std::complex<double>);
 
 }  // namespace fw::detail
