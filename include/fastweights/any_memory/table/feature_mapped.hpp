@@ -33,7 +33,7 @@ template <class S> void add_feature_mapped(MemoryTable<S>& table) {
     return mapped<NormalisedGatedAttention<S>, SymmetricPower<2>>(o);
   });
   table.add("DpfpDeltaRule", [](auto& o) {
-    return mapped<DeltaRule<S>, SumNormalised<Dpfp<2>>>(o);
+    return mapped<DeltaRule<S>, SumNormalised<Dpfp<1>>>(o);
   });
   table.add("L2GatedDeltaRule", [](auto& o) {
     return mapped<GatedDeltaRule<S>, L2Normalised<IdentityMap>>(o);
