@@ -18,6 +18,7 @@
   GROUP(models)                           \
   GROUP(recurrent)                        \
   GROUP(state_spaces)                     \
+  GROUP(caches)                           \
   GROUP(attention)                        \
   GROUP(continuous)                       \
   GROUP(feature_mapped)                   \
