@@ -30,7 +30,7 @@ template <class S> class AnyMemory {
   /// Any memory of this scalar.
   template <Memory M>
   requires std::same_as<typename M::Scalar, S> AnyMemory(M m)  // NOLINT: implicit by design
-      : rule_(std::make_unique<detail::ErasedRule<M>>(std::move(m))) {}
+      : rule_(detail::erased(std::move(m))) {}
   AnyMemory(AnyMemory&&) noexcept = default;
   AnyMemory& operator=(AnyMemory&&) noexcept = default;
   /// Copies the rule with its hyperparameters.
@@ -59,6 +59,8 @@ template <class S> class AnyMemory {
   State zero_gradient() const { return rule_->zero_gradient(); }
   /// A state with the numbers of a state of the same rule in another scalar.
   template <class T> State state_from(const AnyState<T>& other) const;
+  /// Whether it is a state of this rule, of any size.
+  bool is_own(const State& state) const { return state.object().type == rule_->state_type; }
   /// Throws unless it is a state that writes of this memory can reach; see fw::check_state.
   void check_state(const State& state) const { rule_->check_state(state); }
   /// Throws std::length_error if the state has no room for `steps` more tokens.

@@ -61,7 +61,8 @@ template <class S> class ErasedMemory {
   std::string_view name;
   std::vector<SignatureMember> written, read_with, given;
   Capabilities can;
-  const void *type = nullptr, *state_type = nullptr;
+  const void* type = nullptr;
+  const ObjectType* state_type = nullptr;
 
   virtual AnyState<S> initial_state() const = 0;
   virtual AnyState<S> zero_gradient() const = 0;
@@ -152,7 +153,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     this->given = members_of<OutSequence<M>>(signature.out());
     this->can = capabilities<M>();
     this->type = &type_tag<M>;
-    this->state_type = &type_tag<State>;
+    this->state_type = &object_type<State>;
   }
   std::unique_ptr<ErasedMemory<S>> copy() const override {
     return std::make_unique<ErasedRule>(memory_);
@@ -316,6 +317,12 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
 
   M memory_;
 };
+
+// A rule behind virtual functions. The groups of any_memory/table/ say which rules
+// fastweights::compiled has.
+template <Memory M> std::unique_ptr<ErasedMemory<typename M::Scalar>> erased(M m) {
+  return std::make_unique<ErasedRule<M>>(std::move(m));
+}
 
 }  // namespace detail
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/continuous/components.hpp>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>

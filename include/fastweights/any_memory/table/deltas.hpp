@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -28,5 +28,9 @@ template <class S> void add_deltas(MemoryTable<S>& table) {
       },
       positive);
 }
+
+#define FASTWEIGHTS_DELTAS(prefix, S) FASTWEIGHTS_ERASED(prefix, DeltaRule<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTAS);
 
 }  // namespace fw::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/identity.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/hgrn.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
@@ -29,5 +29,12 @@ template <class S> void add_gated(MemoryTable<S>& table) {
   table.add("Mlstm", [](auto& o) { return Mlstm<S>(o.sizes(), S(o.number("epsilon", 1e-6))); });
   table.add("Hgrn", [](auto& o) { return Hgrn<S>(o.size()); }, {.square = true});
 }
+
+#define FASTWEIGHTS_GATED(prefix, S)                                                    \
+  FASTWEIGHTS_ERASED(prefix, GatedLinearAttention<S>);                                  \
+  FASTWEIGHTS_ERASED(prefix, GatedLinearAttention<S, Dynamic, Dynamic, KeyValueDecay>); \
+  FASTWEIGHTS_ERASED(prefix, Mlstm<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_GATED);
 
 }  // namespace fw::detail

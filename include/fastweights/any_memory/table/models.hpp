@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/test_time_training.hpp>
 #include <fastweights/memories/rules/titans_learner.hpp>
 

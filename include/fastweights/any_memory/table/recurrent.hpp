@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/recurrent/delta_delta_net.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
 #include <fastweights/memories/recurrent/delta_mlp.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
@@ -19,5 +19,9 @@ template <class S> void add_state_spaces(MemoryTable<S>& table) {
     return Mamba3<S>(o.sizes(), o.integer("angles", o.sizes().key_size / 2));
   });
 }
+
+#define FASTWEIGHTS_STATE_SPACES(prefix, S) FASTWEIGHTS_ERASED(prefix, GatedSlotAttention<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_STATE_SPACES);
 
 }  // namespace fw::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>

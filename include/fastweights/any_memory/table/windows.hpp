@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
