@@ -31,15 +31,6 @@ FASTWEIGHTS_INLINE void throw_unknown_memory(std::string_view name,
   throw_invalid({"unknown memory ", name, ", expected one of ", listed(known)});
 }
 
-template <class S> const TableEntry<S>& MemoryTable<S>::find(std::string_view name) const {
-  std::vector<std::string_view> known;
-  for (const TableEntry<S>& entry : entries) {
-    if (entry.name == name) return entry;
-    known.push_back(entry.name);
-  }
-  throw_unknown_memory(name, known);
-}
-
 }  // namespace detail
 
 }  // namespace fw

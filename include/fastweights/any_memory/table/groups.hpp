@@ -1,10 +1,10 @@
 #pragma once
 
-#include <fastweights/any_memory/implementation/table.hpp>
+#include <fastweights/any_memory/table.hpp>
 
 /// \file
 /// The groups of the table. Each group is compiled in a source of its own for each scalar
-/// (FASTWEIGHTS_MEMORY_GROUP); the table puts them together.
+/// (cmake/fastweights-memories.cmake); the table puts them together.
 
 #define FASTWEIGHTS_MEMORY_GROUPS(GROUP)  \
   GROUP(sums)                             \
@@ -28,6 +28,15 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 #define FASTWEIGHTS_DECLARE_GROUP(group) template <class S> void add_##group(MemoryTable<S>& table);
 FASTWEIGHTS_MEMORY_GROUPS(FASTWEIGHTS_DECLARE_GROUP)
 #undef FASTWEIGHTS_DECLARE_GROUP
+
+template <class S> const TableEntry<S>& MemoryTable<S>::find(std::string_view name) const {
+  std::vector<std::string_view> known;
+  for (const TableEntry<S>& entry : entries) {
+    if (entry.name == name) return entry;
+    known.push_back(entry.name);
+  }
+  throw_unknown_memory(name, known);
+}
 
 template <class S> const MemoryTable<S>& memory_table() {
   static const MemoryTable<S> all = [] {
