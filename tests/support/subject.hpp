@@ -1,11 +1,12 @@
 #pragma once
 
 #include <complex>
-#include <cstdint>
 #include <fastweights/any_memory/table.hpp>
 #include <fastweights/testing/any_sequences.hpp>
 #include <string>
 #include <vector>
+
+#include "support/values.hpp"
 
 /// \file
 /// What the laws are about: a memory by name, with its options. The laws are ordinary functions of a
@@ -67,19 +68,10 @@ template <class S> class Run {
   AnyState<S> state;
 };
 
-/// The real numbers of a record as double, and its counters.
-struct Values {
-  std::vector<double> numbers;
-  std::vector<std::int64_t> counters;
-};
-Values values_of(const fw::detail::Object& record);
 template <class S> Values values_of(const AnyState<S>& state) { return values_of(state.object()); }
 template <class S> Values values_of(const fw::testing::AnyRecord<S>& record);
 
-/// max|a − b| / max|b| over all numbers of two records together; infinite if counters differ. It is
-/// not taken per array: the compensation of a normaliser holds rounding errors, which depend on the
-/// order of summation.
-double difference(const Values& a, const Values& b);
+/// The difference of two records: see support/values.hpp.
 template <class A, class B> double difference(const A& a, const B& b) {
   return difference(values_of(a), values_of(b));
 }
