@@ -3,6 +3,7 @@
 #include <fastweights/any_memory/table.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/feature_maps/symmetric_power.hpp>
@@ -10,6 +11,7 @@
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 
@@ -29,8 +31,16 @@ template <class S> void add_feature_mapped(MemoryTable<S>& table) {
   table.add("EluPlusOneLinearAttention", [](auto& o) { return mapped<Sum, EluPlusOne>(o); });
   table.add("TaylorLinearAttention", [](auto& o) { return mapped<Sum, TaylorMap>(o); });
   table.add("SquaredLinearAttention", [](auto& o) { return mapped<Sum, SymmetricPower<2>>(o); });
+  table.add("FavorPlusLinearAttention", [](auto& o) {
+    const Index features = o.integer("features", 64);
+    const auto seed = static_cast<std::uint64_t>(o.integer("seed", 1));
+    return mapped<Sum>(o, FavorPlus<S>(o.sizes().key_size, features, seed));
+  });
   table.add("PowerAttention", [](auto& o) {
     return mapped<NormalisedGatedAttention<S>, SymmetricPower<2>>(o);
+  });
+  table.add("DpfpGatedLinearAttention", [](auto& o) {
+    return mapped<GatedLinearAttention<S>, Dpfp<2>>(o);
   });
   table.add("DpfpDeltaRule", [](auto& o) {
     return mapped<DeltaRule<S>, SumNormalised<Dpfp<2>>>(o);
