@@ -1,7 +1,5 @@
-#include <fastweights/testing/any_gradient_check.hpp>
-
 #include "support/catch.hpp"
-#include "support/subject.hpp"
+#include "support/memory_laws.hpp"
 
 /// \file
 /// Every memory: the gradients of all inputs, queries and the initial state equal the complex step.
@@ -16,11 +14,7 @@ void has_exact_gradients(const Subject& subject, Index steps) {
   const auto memory = subject.memory<double>();
   if (!memory.can().differentiable) return;
   INFO(subject.text() << ", " << steps << " tokens");
-  const auto error =
-      fw::testing::gradient_error(memory, subject.memory<laws::Complex>(),
-                                  laws::first_state(memory), steps, 8, subject.positive());
-  INFO("worst in " << error.where);
-  CHECK(error.worst <= 1e-10);
+  laws::gradients_are_exact(memory, subject.memory<laws::Complex>(), steps, subject.positive());
 }
 
 TEST_CASE("gradients are exact: square sizes", "[laws][gradients]") {

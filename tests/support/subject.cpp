@@ -114,10 +114,15 @@ template <class S> AnyState<S> first_state(const Subject& subject) {
 
 template <class S>
 Run<S>::Run(const Subject& subject, Index steps, Index used, std::uint64_t seed)
-    : memory(subject.memory<S>()), state(first_state<S>(subject)) {
+    : Run(subject.memory<S>(), first_state<S>(subject), subject.positive(), steps, used, seed) {}
+
+template <class S>
+Run<S>::Run(AnyMemory<S> any, AnyState<S> first, bool positive, Index steps, Index used,
+            std::uint64_t seed)
+    : memory(std::move(any)), state(std::move(first)) {
   fw::Random random(seed);
-  all = fw::testing::random_sequences(memory, steps, random, subject.positive());
-  auto before = fw::testing::random_sequences(memory, used, random, subject.positive());
+  all = fw::testing::random_sequences(memory, steps, random, positive);
+  auto before = fw::testing::random_sequences(memory, used, random, positive);
   fw::testing::scan(memory, state, before);
 }
 

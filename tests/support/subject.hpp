@@ -49,8 +49,11 @@ template <class S> AnyState<S> first_state(const Subject& subject);
 /// A memory with a state and a sequence. Steps write their outputs to the sequence.
 template <class S> class Run {
  public:
-  /// Over `steps` random tokens, from a state after `used` other tokens.
+  /// Over `steps` random tokens, from the state after `used` other tokens.
   Run(const Subject& subject, Index steps, Index used, std::uint64_t seed);
+  /// Of any memory. `first` is the state before all tokens.
+  Run(AnyMemory<S> any, AnyState<S> first, bool positive, Index steps, Index used,
+      std::uint64_t seed);
 
   void step(Index t) { memory.step(state, input(t), query(t), output(t)); }
   void write(Index t) { memory.write(state, input(t)); }
