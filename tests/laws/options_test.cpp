@@ -1,0 +1,62 @@
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/error_of.hpp"
+#include "support/subject.hpp"
+
+/// \file
+/// What every memory refuses when it is made.
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using fw::make_memory;
+using laws::Subject;
+
+// Of every memory with sizes 4 × 4 after a change of its options.
+template <class Change> void refuses(const std::string& name, const Change& change) {
+  Subject subject = laws::subject(name, 4, 4);
+  CHECK_NOTHROW(subject.memory<float>());
+  change(subject.options);
+  INFO(subject.text());
+  CHECK(error_of([&] { subject.memory<float>(); }).find("expected") != std::string::npos);
+}
+
+TEST_CASE("a memory of no or negative size is refused", "[laws][options]") {
+  for (const std::string& name : fw::memory_names())
+    for (const fw::Index size : {0, -1}) {
+      refuses(name, [&](auto& options) { options.key_size = options.value_size = size; });
+      if (size < 0) refuses(name, [&](auto& options) { options.value_size = size; });
+    }
+}
+
+TEST_CASE("a memory that would keep, learn from or read nothing is refused", "[laws][options]") {
+  const std::set<std::string> counts = {"capacity", "batch", "window",    "slots",
+                                        "levels",   "hidden", "functions", "chunk",
+                                        "rate",     "heads",  "components", "bins"};
+  std::set<std::string> seen;
+  for (const std::string& name : fw::memory_names())
+    for (const fw::MemoryOption& option : fw::memory_options(name))
+      if (counts.count(option.name) && option.value >= 1) {
+        seen.insert(option.name);
+        for (const double count : {0, -1})
+          refuses(name, [&](auto& options) { options.more[option.name] = count; });
+      }
+  CHECK(seen == counts);
+}
+
+TEST_CASE("an unknown name and unknown or odd options are refused with the known ones",
+          "[options]") {
+  CHECK_THROWS_WITH(make_memory<double>("Delta", {.key_size = 4}),
+                    ContainsSubstring("unknown memory Delta, expected one of LinearAttention, "));
+  CHECK_THROWS_WITH(make_memory<double>("MesaMemory", {4, 4, {{"window", 3}}}),
+                    "MesaMemory: unknown option window, expected one of key_size, value_size");
+  CHECK_THROWS_WITH(make_memory<double>("OmegaMemory", {4, 4, {{"window", 1.5}}}),
+                    "OmegaMemory: window is 1.5, expected a whole number");
+  CHECK_THROWS_WITH(make_memory<double>("KeyValueCache", {4, 4, {{"refuse", 2}}}),
+                    "KeyValueCache: refuse is 2, expected 0 or 1");
+  CHECK_THROWS_WITH(make_memory<double>("Hgrn", {4, 3}),
+                    "Hgrn: value_size is 3, expected key_size, 4");
+}
+
+}  // namespace

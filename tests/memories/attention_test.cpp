@@ -1,0 +1,184 @@
+#include <fastweights/testing/any_gradient_check.hpp>
+
+#include "support/catch.hpp"
+#include "support/error_of.hpp"
+#include "support/reductions.hpp"
+
+/// \file
+/// Attention to tokens that are kept: to the last ones, and to means of several.
+
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::RowVectorXd;
+using Eigen::VectorXd;
+using fw::Index;
+using fw::make_memory;
+using laws::leaf;
+using laws::output_difference;
+using laws::outputs_of;
+using laws::random_outputs;
+
+const RowVectorXd zeros = RowVectorXd::Zero(20), ones = RowVectorXd::Ones(20);
+
+TEST_CASE("without its gates, every attention is softmax attention", "[token_attention]") {
+  const fw::MemoryOptions options{4, 5, {{"capacity", 7}}};
+  const auto all = random_outputs(make_memory<double>("KeyValueCache", options), 20, 3);
+  const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"];
+  const auto apart = [&](const char* name, std::vector<MatrixXd> inputs) {
+    return output_difference(all, make_memory<double>(name, options), std::move(inputs));
+  };
+  CHECK(apart("ForgettingAttention", {key, value, ones}) <= 1e-14);
+  CHECK(apart("DeltaFormer", {key, value, zeros, key}) <= 1e-14);
+  CHECK(apart("PathAttention", {key, value, key, zeros, ones}) <= 1e-14);
+  const MatrixXd none = MatrixXd::Zero(all.queries["query"].rows(), 20);
+  CHECK(largest_entry(outputs_of(make_memory<double>("Parallax", options), {key, value},
+                                 {all.queries["query"], none}) -
+                      all.outputs["output"]) <= 1e-14);
+}
+
+TEST_CASE("PaTH attention that reflects nothing is forgetting attention", "[path_attention]") {
+  const fw::MemoryOptions options{4, 5, {{"capacity", 7}, {"scale", 1}}};
+  const auto all = random_outputs(make_memory<double>("ForgettingAttention", options), 20, 3);
+  const auto& in = all.inputs;
+  CHECK(output_difference(all, make_memory<double>("PathAttention", options),
+                          {in["key"], in["value"], in["key"], zeros, in["decay"]}) <= 1e-14);
+}
+
+TEST_CASE("an attention memory of no tokens answers 0", "[token_attention][key_value_cache]") {
+  for (const char* const name :
+       {"KeyValueCache", "ForgettingAttention", "PathAttention", "DeltaFormer"}) {
+    INFO(name);
+    const auto m = make_memory<double>(name, {4, 5, {{"capacity", 7}}});
+    const auto state = m.initial_state();
+    VectorXd query = VectorXd::Ones(4), output = VectorXd::Ones(5);
+    m.read(state, {query}, {output});
+    CHECK(output.isZero(0));
+  }
+}
+
+TEST_CASE("key-value cache is softmax attention", "[key_value_cache]") {
+  const auto m = make_memory<double>("KeyValueCache", {2, 2, {{"capacity", 300}, {"scale", 0.7}}});
+  fw::Random random(1);
+  auto all = fw::testing::random_sequences(m, 290, random);  // a read takes more than two blocks
+  auto state = m.initial_state();
+  fw::testing::scan(m, state, all);
+  const MatrixXd &K = all.inputs["key"], &V = all.inputs["value"], &Q = all.queries["query"];
+  for (const Index t : {0, 1, 127, 128, 289}) {
+    const VectorXd p = (0.7 * (K.leftCols(t + 1).transpose() * Q.col(t))).array().exp();
+    const VectorXd y = V.leftCols(t + 1) * p / p.sum();
+    CHECK(largest_entry(y - all.outputs["output"].col(t)) <= 1e-14);
+  }
+  VectorXd y(2);
+  m.read(state, {Q.col(289)}, {y});
+  CHECK(largest_entry(y - all.outputs["output"].col(289)) <= 1e-14);
+}
+
+TEST_CASE("gradients of a key-value cache are exact over more tokens than it holds",
+          "[laws][gradients][key_value_cache]") {
+  const fw::MemoryOptions options{3, 2, {{"capacity", 70}}};
+  const auto m = make_memory<double>("KeyValueCache", options);
+  const auto error = fw::testing::gradient_error(
+      m, make_memory<std::complex<double>>("KeyValueCache", options), m.initial_state(), 150, 8);
+  INFO("worst in " << error.where);
+  CHECK(error.worst <= 1e-10);
+}
+
+TEST_CASE("softmax of huge scores does not overflow", "[key_value_cache]") {
+  const auto m = make_memory<float>("KeyValueCache", {1, 1, {{"capacity", 4}, {"scale", 1}}});
+  auto state = m.initial_state();
+  float y = NAN;
+  m.write(state, {-1e4f, 7.0f});
+  m.step(state, {1e4f, 3.0f}, {1e4f}, {y});
+  CHECK(y == 3.0f);
+}
+
+TEST_CASE("a full cache that refuses throws and stays unchanged", "[key_value_cache]") {
+  const auto m = make_memory<double>("KeyValueCache", {3, 2, {{"capacity", 5}, {"refuse", 1}}});
+  auto all = random_outputs(m, 4, 1);
+  auto state = m.initial_state();
+  fw::testing::scan(m, state, all);
+  const auto before = state;
+  CHECK(error_of<std::length_error>([&] { fw::testing::scan(m, state, all); }) ==
+        "KeyValueCache: 4 tokens held, 4 more given, the capacity is 5");
+  CHECK(state == before);
+  const VectorXd k = VectorXd::Ones(3), v = VectorXd::Ones(2);
+  VectorXd y(2);
+  m.step(state, {k, v}, {k}, {y});
+  const auto full = state;
+  CHECK_THROWS_AS(m.step(state, {k, v}, {k}, {y}), std::length_error);
+  CHECK(state == full);
+}
+
+fw::AnyMemory<double> compressive(Index d, double heads, double capacity, double rate) {
+  return make_memory<double>(
+      "CompressiveMemory", {d, d, {{"heads", heads}, {"capacity", capacity}, {"rate", rate}}});
+}
+
+TEST_CASE("a slot is the mean of its tokens, and reads attend to the last slots", "[compressive]") {
+  constexpr Index d = 4, heads = 2, capacity = 3, rate = 2, tokens = 11;
+  const auto m = compressive(d, heads, capacity, rate);
+  fw::Random random(1);
+  MatrixXd x(d, tokens), q(d, 1), y(d, 1);
+  random.fill(x);
+  random.fill(q);
+  auto state = m.initial_state();
+  for (Index t = 0; t < tokens; ++t) {
+    m.write(state, {x.col(t)});
+    m.read(state, {q}, {y});
+    const Index written = (t + 1) / rate, first = std::max<Index>(0, written - capacity);
+    MatrixXd expected = MatrixXd::Zero(d, 1);
+    for (Index h = 0; h < d; h += d / heads) {
+      double total = 0;
+      for (Index i = first; i < written; ++i) {
+        const VectorXd slot =
+            x.middleCols(i * rate, rate).rowwise().mean().segment(h, d / heads);
+        const double p = std::exp(slot.dot(q.col(0).segment(h, d / heads)) / std::sqrt(2.0));
+        expected.col(0).segment(h, d / heads) += p * slot;
+        total += p;
+      }
+      if (total > 0) expected.col(0).segment(h, d / heads) /= total;
+    }
+    INFO("token " << t);
+    CHECK(largest_entry(y - expected) <= 1e-14);
+  }
+}
+
+TEST_CASE("slots do not depend on how tokens are split into chunks", "[compressive]") {
+  const auto m = compressive(3, 1, 4, 3);
+  fw::Random random(2);
+  MatrixXd x(3, 40);
+  random.fill(x);
+  auto whole = m.initial_state();
+  m.write(whole, {x});
+  CHECK(laws::counter(whole.object(), "tokens") == 40);
+  for (const Index piece : {1, 2, 3, 5, 7, 39}) {
+    auto state = m.initial_state();
+    for (Index t = 0; t < 40; t += piece)
+      m.write(state, {x.middleCols(t, std::min(piece, 40 - t))});
+    INFO("pieces of " << piece);
+    CHECK(state == whole);
+  }
+}
+
+TEST_CASE("an empty compressive memory returns 0 and has no gradient", "[compressive]") {
+  const auto m = compressive(2, 1, 3, 4);
+  fw::Random random(3);
+  MatrixXd q(2, 3), y = MatrixXd::Constant(2, 3, NAN), dq = MatrixXd::Zero(2, 3), dx = dq;
+  random.fill(q);
+  auto state = m.initial_state(), ds = m.zero_gradient();
+  m.backward(state, {q}, {q}, {q}, ds, {dx}, {dq});
+  m.write(state, {q});  // does not fill a slot
+  m.read(state, {q}, {y});
+  CHECK(y.isZero(0));
+  CHECK(dq.isZero(0));
+  CHECK(dx.isZero(0));
+  CHECK(ds == m.zero_gradient());
+}
+
+TEST_CASE("compressive memory: d must be a multiple of heads", "[compressive]") {
+  CHECK_THROWS_WITH(compressive(4, 3, 1, 1),
+                    "CompressiveMemory: d is 4, expected a multiple of heads, 3");
+}
+
+}  // namespace

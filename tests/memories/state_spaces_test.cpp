@@ -1,0 +1,261 @@
+#include <bit>
+
+#include "support/catch.hpp"
+#include "support/reductions.hpp"
+
+/// \file
+/// Memories that forget by gates: HGRN, mLSTM, normalised gated attention, gated slot attention,
+/// the selective scan, Mamba-3 and log-linear attention.
+
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::RowVectorXd;
+using Eigen::VectorXd;
+using fw::Index;
+using fw::make_memory;
+using laws::leaf;
+using laws::output_difference;
+using laws::outputs_of;
+using laws::random_outputs;
+using State = fw::AnyState<double>;
+
+// Writes the outputs of the sequence again, from the initial state.
+State scan(const fw::AnyMemory<double>& m, laws::AnySequences<double>& all) {
+  State state = m.initial_state();
+  fw::testing::scan(m, state, all);
+  return state;
+}
+
+TEST_CASE("HGRN is the row of gated linear attention with value 1", "[hgrn]") {
+  const auto hgrn = make_memory<double>("Hgrn", {5});
+  auto all = random_outputs(hgrn, 20, 3);
+  const State state = scan(hgrn, all);
+  const auto attention = make_memory<double>("GatedLinearAttention", {5, 1});
+  State row = attention.initial_state();
+  const MatrixXd &value = all.inputs["value"], &decay = all.inputs["decay"];
+  const RowVectorXd ones = RowVectorXd::Ones(20);
+  RowVectorXd outputs(20);
+  attention.scan(row, {value, ones, decay}, {value}, {outputs});
+  CHECK(largest_entry(leaf(state, "h") - leaf(row, "W").transpose()) <= 1e-14);
+}
+
+// i = 0 and log σ(f) = log α. The denominator is 1 as long as |n·q| stays below e^{−m}.
+TEST_CASE("mLSTM with short queries is gated linear attention", "[mlstm]") {
+  const auto attention = make_memory<double>("SimpleGatedLinearAttention", {4, 5});
+  auto all = random_outputs(attention, 20, 4);
+  all.queries["query"] *= 1e-3;
+  scan(attention, all);
+  all.outputs["output"] /= 1 + 1e-6;
+  const auto& in = all.inputs;
+  const MatrixXd input = RowVectorXd::Zero(20), forget = -(in["decay"].array().inverse() - 1).log();
+  CHECK(output_difference(all, make_memory<double>("Mlstm", {4, 5}),
+                          {in["key"], in["value"], input, forget}) <= 1e-8);
+}
+
+TEST_CASE("mLSTM stays finite for gates of any size", "[mlstm]") {
+  const auto m = make_memory<float>("Mlstm", {1, 1});
+  for (const float input : {-1e15F, -100.F, 0.F, 100.F, 1e15F})
+    for (const float forget : {-1e15F, -100.F, 0.F, 100.F, 1e15F}) {
+      CAPTURE(input, forget);
+      auto state = m.initial_state();
+      float y = NAN;
+      for (int t = 0; t < 1000; ++t) m.step(state, {1.F, 1.F, input, forget}, {1.F}, {y});
+      CHECK((y >= 0 && y <= 1.001F));
+      CHECK(leaf(state, "log_scale").allFinite());
+      if (input > 0) CHECK(std::abs(y - 1) <= 1e-5F);  // all values are 1, and so is their mean
+      float dk = 0, dv = 0, di = 0, df = 0, dq = 0;
+      auto ds = m.zero_gradient();
+      m.backward(state, {1.F, 1.F, input, forget}, {1.F}, {1.F}, ds, {dk, dv, di, df}, {dq});
+      CHECK((std::isfinite(dq) && std::isfinite(dk) && std::isfinite(dv)));
+      CHECK((std::isfinite(di) && std::isfinite(df) && leaf(ds, "log_scale").allFinite()));
+    }
+}
+
+TEST_CASE("mLSTM answers a mean after 20 million tokens in float", "[mlstm]") {
+  const auto m = make_memory<float>("Mlstm", {1, 1});
+  auto state = m.initial_state();
+  constexpr Index block = 100'000;
+  const Eigen::RowVectorXf ones = Eigen::RowVectorXf::Ones(block), open = 100 * ones, none = 0 * ones;
+  Eigen::RowVectorXf y(block);
+  for (Index t = 0; t < 20'000'000; t += block)
+    m.scan(state, {ones, ones, none, open}, {ones}, {y});
+  CHECK(std::abs(y[block - 1] - 1) <= 1e-5F);
+}
+
+TEST_CASE("mLSTM does not depend on the scale of its state", "[mlstm]") {
+  const auto m = make_memory<double>("Mlstm", {4, 5});
+  auto all = random_outputs(m, 5, 6);
+  const State state = scan(m, all);
+  State scaled = state;
+  leaf(scaled, "W") *= std::exp(3.);
+  leaf(scaled, "normaliser") *= std::exp(3.);
+  leaf(scaled, "log_scale").array() -= 3;
+  const VectorXd q = VectorXd::Constant(4, 0.3);
+  VectorXd y(5), z(5);
+  m.read(state, {q}, {y});
+  m.read(scaled, {q}, {z});
+  CHECK(largest_entry(y - z) <= 1e-4);  // but for ε
+}
+
+TEST_CASE("normalised gated attention without decay is normalised linear attention",
+          "[normalised_gated_attention]") {
+  const auto all = random_outputs(
+      make_memory<double>("NormalisedLinearAttention", {4, 5, {{"epsilon", 1e-6}}}), 20, 3, true);
+  const auto& in = all.inputs;
+  CHECK(output_difference(all, make_memory<double>("NormalisedGatedAttention", {4, 5}),
+                          {in["key"], in["value"], RowVectorXd::Ones(20)}) <= 1e-14);
+}
+TEST_CASE("normalised gated attention answers a mean of equal values",
+          "[normalised_gated_attention]") {
+  const auto m = make_memory<double>("NormalisedGatedAttention", {4, 1});
+  const auto all = random_outputs(m, 20, 4, true);
+  const auto& in = all.inputs;
+  const MatrixXd ones = RowVectorXd::Ones(20);
+  const MatrixXd y = outputs_of(m, {in["key"], ones, in["decay"]}, all.queries.matrices);
+  CHECK(largest_entry(y - ones) <= 1e-4);
+}
+
+// A slot that is written by one token alone holds this token: the softmax runs over tokens.
+TEST_CASE("gated slot attention with one slot per token is softmax attention",
+          "[gated_slot_attention]") {
+  const Index steps = 6;
+  const auto m = make_memory<double>("GatedSlotAttention", {4, 5, {{"slots", steps}}});
+  auto all = random_outputs(m, steps, 7);
+  all.inputs["decay"].setOnes();
+  all.inputs["strength"].setIdentity();
+  scan(m, all);
+  const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"];
+  const VectorXd weights =
+      (key.transpose() * all.queries["query"].col(steps - 1)).array().exp();
+  const VectorXd expected = value * weights / weights.sum();
+  CHECK(largest_entry(all.outputs["output"].col(steps - 1) - expected) <= 1e-14);
+}
+
+TEST_CASE("gated slot attention takes large scores", "[gated_slot_attention]") {
+  const auto m = make_memory<float>("GatedSlotAttention", {2, 2, {{"slots", 3}}});
+  auto state = m.initial_state();
+  leaf(state, "keys") << 1e20F, 0, -1e20F, 0, 0, 1;
+  leaf(state, "values") << 1, 2, 3, 4, 5, 6;
+  const Eigen::Vector2f q(1e10F, 0);
+  Eigen::Vector2f y;
+  m.read(state, {q}, {y});
+  CHECK(y == Eigen::Vector2f(1, 4));
+}
+
+// With equal decays in a row's entries, A_ij = a, the scan of one value row is gated attention.
+TEST_CASE("the selective scan with equal decays is gated linear attention", "[selective_scan]") {
+  const auto attention = make_memory<double>("SimpleGatedLinearAttention", {4, 1});
+  auto all = random_outputs(attention, 20, 5);
+  const State expected = scan(attention, all);
+  const auto m = make_memory<double>("SelectiveScan", {4, 1});
+  State state = m.initial_state();
+  leaf(state, "slow.A").setConstant(-0.7);
+  const auto& in = all.inputs;
+  const RowVectorXd step = -in["decay"].array().log() / 0.7,
+                    before = (step.array().exp() - 1).log(),
+                    value = in["value"].array() / step.array(), zero = RowVectorXd::Zero(20);
+  MatrixXd y(1, 20);
+  m.scan(state, {in["key"], value, before}, {all.queries["query"], value, zero}, {y});
+  CHECK(largest_entry(leaf(state, "W") - leaf(expected, "W")) <= 1e-13);
+  CHECK(y.isZero(0));  // silu(0)
+}
+TEST_CASE("the selective scan stays finite for steps of any size", "[selective_scan]") {
+  const auto m = make_memory<float>("SelectiveScan", {3, 2});
+  for (const float size : {-1e15F, -100.F, 0.F, 100.F, 1e15F}) {
+    auto state = m.initial_state();
+    const Eigen::Vector3f k = Eigen::Vector3f::Ones();
+    const Eigen::Vector2f v = Eigen::Vector2f::Ones(), step = Eigen::Vector2f::Constant(size);
+    Eigen::Vector2f y(NAN, NAN);
+    for (int t = 0; t < 5; ++t) m.step(state, {k, v, step}, {k, v, step}, {y});
+    CHECK(leaf(state, "W").allFinite());
+    CHECK(y.allFinite());
+  }
+}
+
+TEST_CASE("Mamba-3 that turns no key and writes one token is gated linear attention", "[mamba3]") {
+  const auto attention = make_memory<double>("SimpleGatedLinearAttention", {4, 5});
+  auto all = random_outputs(attention, 20, 6);
+  const State expected = scan(attention, all);
+  const auto m = make_memory<double>("Mamba3", {4, 5});
+  const auto& in = all.inputs;
+  const RowVectorXd ones = RowVectorXd::Ones(20);
+  const MatrixXd zero = MatrixXd::Zero(2, 20), open = MatrixXd::Constant(5, 20, 1e3);
+  State state = m.initial_state();
+  MatrixXd y(5, 20);
+  m.scan(state, {in["key"], in["value"], in["decay"], ones, ones, zero},
+         {all.queries["query"], in["value"], open}, {y});
+  CHECK(largest_entry(leaf(state, "W") - leaf(expected, "W")) <= 1e-14);
+  CHECK(largest_entry(y / 1e3 - all.outputs["output"]) <= 1e-14);
+}
+// A product of a key and a query depends on the difference of their angles alone.
+TEST_CASE("Mamba-3 with equal angles everywhere reads as without them", "[mamba3]") {
+  const auto m = make_memory<double>("Mamba3", {4, 5});
+  auto all = random_outputs(m, 20, 7);
+  all.inputs["angles"].setZero();
+  scan(m, all);
+  auto turned = all;
+  State state = m.initial_state();
+  leaf(state, "angle").setConstant(1.3);
+  fw::testing::scan(m, state, turned);
+  CHECK(largest_entry(all.outputs["output"] - turned.outputs["output"]) <= 1e-14);
+}
+TEST_CASE("angles of Mamba-3 stay within a circle", "[mamba3]") {
+  const auto m = make_memory<float>("Mamba3", {2, 1});
+  auto state = m.initial_state();
+  const Eigen::Vector2f k(1, 0);
+  for (const float angle : {-1e-30F, 20.F, -20.F, 1e-9F, -1e-9F})
+    for (int t = 0; t < 100; ++t) {
+      m.write(state, {k, 1.F, 0.9F, 1.9F, 0.5F, angle});
+      const float at = leaf(state, "angle")(0);
+      CHECK((at >= 0 && at < 6.2831855F));
+    }
+}
+TEST_CASE("Mamba-3 refuses too many angles and a share over 1", "[mamba3]") {
+  CHECK_THROWS_WITH(make_memory<float>("Mamba3", {4, 4, {{"angles", 3}}}),
+                    "Mamba3: the number of angles is 3, expected 0 to 2");
+  const auto m = make_memory<double>("Mamba3", {2, 1});
+  auto state = m.initial_state();
+  const Eigen::Vector2d k(1, 0);
+  CHECK_THROWS_WITH(m.checked_write(state, {k, 1., 1., 1., 1.5, 1.}),
+                    Catch::Matchers::ContainsSubstring("share is 1.5"));
+  CHECK(state == m.initial_state());
+  CHECK_NOTHROW(m.checked_write(state, {k, 1., 1., 1., 1., 1.}));
+}
+
+TEST_CASE("log-linear attention with equal weights is gated linear attention",
+          "[log_linear_attention]") {
+  for (const Index levels : {1, 3, 9}) {
+    const auto m =
+        make_memory<double>("LogLinearAttention", {4, 5, {{"levels", double(levels)}}});
+    auto all = random_outputs(m, 40, 3);
+    all.queries["scales"].setOnes();
+    scan(m, all);
+    const MatrixXd expected = outputs_of(make_memory<double>("SimpleGatedLinearAttention", {4, 5}),
+                                         all.inputs.matrices, {all.queries["query"]});
+    CHECK(largest_entry(all.outputs["output"] - expected) <= 1e-14);
+  }
+}
+
+TEST_CASE("levels are those of the binary cut; the last one keeps older tokens",
+          "[log_linear_attention]") {
+  constexpr Index levels = 4;
+  const auto all = random_outputs(
+      make_memory<double>("LogLinearAttention", {4, 5, {{"levels", levels}}}), 40, 3);
+  const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"],
+                 &query = all.queries["query"];
+  for (Index t = 0; t < 40; ++t) {
+    VectorXd expected = VectorXd::Zero(5);
+    double decay = 1;
+    for (Index i = t; i >= 0; --i) {
+      const auto difference = static_cast<unsigned>(t ^ i);
+      const Index level = std::min<Index>(std::bit_width(difference), levels - 1);
+      expected += all.queries["scales"](level, t) * decay * key.col(i).dot(query.col(t)) *
+                  value.col(i);
+      decay *= all.inputs["decay"](i);
+    }
+    CHECK(largest_entry(all.outputs["output"].col(t) - expected) <= 1e-14);
+  }
+}
+
+}  // namespace
