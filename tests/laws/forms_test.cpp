@@ -1,20 +1,16 @@
-#include <limits>
-#include <stdexcept>
-
 #include "support/catch.hpp"
+#include "support/memory_laws.hpp"
 #include "support/sizes.hpp"
-#include "support/subject.hpp"
 
 /// \file
-/// Every memory: a step is a write and a read, a scan is steps, the chunkwise form and merged
-/// segments are the recurrent form, a state is a value, wrong sizes are refused.
+/// Every memory of the table obeys the laws of support/memory_laws.hpp that are not about
+/// gradients.
 
 namespace {
 
 using fw::Index;
-using laws::difference;
+using laws::runs_of;
 using laws::Subject;
-using Run = laws::Run<double>;
 
 // All memories at all sizes, square and narrow, and with other options.
 template <class Law> void for_every_memory(const Law& law) {
@@ -32,136 +28,50 @@ template <class Law> void for_every_memory(const Law& law) {
 }
 
 TEST_CASE("a step is a write and a read", "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    constexpr Index length = 5;
-    Run stepped(subject, length, 4, 3), separate = stepped;
-    const bool reads_first = stepped.memory.can().reads_first;
-    for (Index t = 0; t < length; ++t) {
-      stepped.step(t);
-      if (reads_first) separate.read(t);
-      separate.write(t);
-      if (!reads_first) separate.read(t);
-    }
-    // Not to the last bit: a kernel reads the token's own write and the old state separately.
-    CHECK(difference(stepped.all.outputs, separate.all.outputs) <= 1e-14);
-    CHECK(difference(stepped.state, separate.state) <= 1e-14);
-  });
+  for_every_memory([](const Subject& s) { laws::step_is_write_and_read(runs_of<double>(s)); });
 }
-
 TEST_CASE("a scan is steps, for every split of the sequence in two", "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    constexpr Index length = 13;
-    const Run start(subject, length, 6, 4);
-    Run by_steps = start;
-    for (Index t = 0; t < length; ++t) by_steps.step(t);
-    for (Index split = 0; split <= length; ++split) {
-      Run scanned = start;
-      scanned.scan(0, split);
-      scanned.scan(split, length - split);
-      CHECK(difference(scanned.all.outputs, by_steps.all.outputs) <= 1e-13);
-      CHECK(difference(scanned.state, by_steps.state) <= 1e-13);
-    }
-  });
+  for_every_memory([](const Subject& s) { laws::scan_is_steps(runs_of<double>(s)); });
 }
-
 TEST_CASE("the chunkwise form is the recurrent form, for chunks of any length", "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    const Run start(subject, 100, 6, 5);
-    if (!start.memory.can().chunkable) return;
-    Run recurrent = start;
-    recurrent.scan();
-    for (const Index chunk : {1, 3, 20, 63, 64, 100, 200}) {
-      Run run = start;
-      run.memory.chunked_scan(run.state, run.all.inputs.views(), run.all.queries.views(),
-                              run.all.outputs.views<double>(), chunk);
-      CHECK(difference(run.all.outputs, recurrent.all.outputs) <= 1e-12);
-      CHECK(difference(run.state, recurrent.state) <= 1e-12);
-    }
-  });
+  for_every_memory([](const Subject& s) { laws::chunked_is_recurrent(runs_of<double>(s)); });
 }
-
 TEST_CASE("merged segments and parallel scans are one scan", "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    const Run start(subject, 23, 6, 6);
-    const auto& memory = start.memory;
-    if (!memory.can().mergeable) return;
-    Run recurrent = start;
-    recurrent.scan();
-    for (const Index segments : {Index{1}, Index{2}, Index{3}, Index{7}, Index{23}, Index{40},
-                                 std::numeric_limits<Index>::max()}) {
-      Run run = start;
-      memory.parallel_scan(run.state, run.all.inputs.views(), run.all.queries.views(),
-                           run.all.outputs.views<double>(), segments);
-      CHECK(difference(run.all.outputs, recurrent.all.outputs) <= 1e-12);
-      CHECK(difference(run.state, recurrent.state) <= 1e-12);
-    }
-    Run run = start;
-    auto early = memory.empty_segment(), late = memory.empty_segment();
-    for (Index t = 0; t < 23; ++t) memory.extend(t < 10 ? early : late, run.input(t));
-    memory.merge(early, late);
-    memory.apply(early, run.state);
-    CHECK(difference(run.state, recurrent.state) <= 1e-12);
-  });
+  for_every_memory([](const Subject& s) { laws::merged_is_recurrent(runs_of<double>(s)); });
 }
-
 TEST_CASE("a state is a value: a copy is independent, and going back repeats the same bits",
           "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    Run run(subject, 9, 6, 7);
-    const Run snapshot = run;
-    run.scan();
-    Run again = snapshot;
-    CHECK(again.state == snapshot.state);
-    again.scan();
-    CHECK(again.state == run.state);
-    CHECK(difference(again.all.outputs, run.all.outputs) == 0);
-    again.state = snapshot.state;
-    CHECK(again.state == snapshot.state);
-  });
+  for_every_memory([](const Subject& s) { laws::state_is_a_value(runs_of<double>(s)); });
 }
-
-// Adds a row or a column of zeros to one member of a record, scans, and expects an error that names
-// the memory, and the member if it has a row more.
-void refuses(const Run& start, fw::testing::AnyRecord<double> fw::testing::AnySequences<double>::*part,
-             std::size_t member, bool by_row) {
-  Run wrong = start;
-  auto& record = wrong.all.*part;
-  auto& matrix = record.matrices[member];
-  matrix.setZero(matrix.rows() + (by_row ? 1 : 0), matrix.cols() + (by_row ? 0 : 1));
-  const std::string name(record.members()[member].name);
-  try {
-    // The first input determines the length of the sequence. If that input is longer, the error
-    // names another member.
-    wrong.memory.scan(wrong.state, wrong.all.inputs.views(), wrong.all.queries.views(),
-                      wrong.all.outputs.views<double>());
-    FAIL("accepted a wrong " << name);
-  } catch (const std::invalid_argument& error) {
-    const std::string what = error.what();
-    CHECK(what.find(start.memory.name()) == 0);
-    CHECK(what.find("expects") != std::string::npos);
-    if (by_row) CHECK(what.find(name) != std::string::npos);
-  }
-  CHECK(wrong.state == start.state);
-}
-
 TEST_CASE("sequences of a wrong size are refused by name and leave the state unchanged", "[laws]") {
-  using All = fw::testing::AnySequences<double>;
-  for_every_memory([](const Subject& subject) {
-    const Run start(subject, 4, 3, 11);
-    for (const auto part : {&All::inputs, &All::queries, &All::outputs})
-      for (std::size_t i = 0; i < (start.all.*part).matrices.size(); ++i)
-        for (const bool by_row : {true, false}) refuses(start, part, i, by_row);
+  for_every_memory([](const Subject& s) { laws::wrong_sizes_are_refused(runs_of<double>(s)); });
+}
+TEST_CASE("the results in float are those in double up to rounding", "[laws]") {
+  for_every_memory([](const Subject& s) {
+    // Moneta divides by a norm of its state, which starts at 0: of one row, the first outputs are
+    // large, and so are their rounding errors.
+    if (s.name == "Moneta" && s.options.value_size == 1) return;
+    // Atlas takes the steps of Newton and Schulz on a matrix of 3×3 that is nearly singular.
+    const double tolerance = s.name == "AtlasMemory" ? 1e-3 : 2e-5;
+    laws::float_follows_double(runs_of<float>(s), runs_of<double>(s), tolerance);
   });
 }
 
-TEST_CASE("the results in float are those in double up to rounding", "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    laws::Run<double> exact(subject, 50, 0, 10);
-    laws::Run<float> rounded(subject, 50, 0, 10);
-    exact.scan();
-    rounded.scan();
-    CHECK(difference(rounded.all.outputs, exact.all.outputs) <= 2e-5);
-  });
+// Those that keep their matrix in 16 or 8 bits. They round as they store, so their scans and steps
+// agree to the last bits, but not with a memory in double.
+TEST_CASE("memories in 16 and 8 bits: states are values, scans agree with steps", "[laws]") {
+  const auto check = [](Index dk, Index dv) {
+    for (const Subject& subject : laws::subjects<float>(dk, dv)) {
+      if (subject.has<double>()) continue;
+      INFO(subject.text());
+      const auto runs = runs_of<float>(subject);
+      laws::state_is_a_value(runs);
+      laws::scan_is_steps(runs);
+      laws::wrong_sizes_are_refused(runs);
+    }
+  };
+  for (const Index d : {1, 3, 33, 64}) check(d, d);
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 5}, {5, 1}, {65, 4}}) check(dk, dv);
 }
 
 }  // namespace

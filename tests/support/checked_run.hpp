@@ -12,10 +12,11 @@
 
 namespace laws {
 
-/// One entry of a member of what a run writes or reads with.
+/// One entry of a member of what a run writes, or of what it reads with.
 struct Entry {
   std::string_view member;
   Index row = 0, column = 0;
+  bool is_query = false;
 };
 
 /// A memory with tokens that checked calls accept. With its first state.
@@ -36,7 +37,7 @@ template <class S> class CheckedRun : public Run<S> {
   void checked_write(Index t) { this->memory.checked_write(this->state, this->input(t)); }
 
   S& number(const Entry& e) {
-    return (is_written(e) ? this->all.inputs : this->all.queries)[e.member](e.row, e.column);
+    return (e.is_query ? this->all.queries : this->all.inputs)[e.member](e.row, e.column);
   }
   /// The state and the outputs, to the bit.
   std::string bytes() {
@@ -62,29 +63,26 @@ template <class S> class CheckedRun : public Run<S> {
                           ContainsSubstring(text));
     CHECK_THROWS_WITH(checked_step(t), ContainsSubstring(name) && ContainsSubstring(text) &&
                                            !ContainsSubstring("token "));
-    if (is_written(e)) CHECK_THROWS_WITH(checked_write(t), ContainsSubstring(text));
+    if (!e.is_query) CHECK_THROWS_WITH(checked_write(t), ContainsSubstring(text));
     CHECK(bytes() == before);
     number(e) = good;
   }
 
   /// Calls f(entry, member) for the last row of the first and of the last column of every member.
   template <class F> void for_each_entry(const F& f) const {
-    for (const auto members : {this->memory.written(), this->memory.read_with()})
-      for (const fw::SignatureMember& m : members)
+    for (const bool is_query : {false, true})
+      for (const fw::SignatureMember& m : members(is_query))
         for (const Index column : {Index(0), m.width * steps - 1})
-          f(Entry{m.name, m.rows - 1, column}, m);
+          f(Entry{m.name, m.rows - 1, column, is_query}, m);
   }
 
  private:
-  bool is_written(const Entry& e) const {
-    for (const fw::SignatureMember& m : this->memory.written())
-      if (m.name == e.member) return true;
-    return false;
+  std::span<const fw::SignatureMember> members(bool is_query) const {
+    return is_query ? this->memory.read_with() : this->memory.written();
   }
   Index width(const Entry& e) const {
-    for (const auto members : {this->memory.written(), this->memory.read_with()})
-      for (const fw::SignatureMember& m : members)
-        if (m.name == e.member) return m.width;
+    for (const fw::SignatureMember& m : members(e.is_query))
+      if (m.name == e.member) return m.width;
     return 0;
   }
 };

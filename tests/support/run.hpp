@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <fastweights/core/leaves.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "support/values.hpp"
 
 /// \file
 /// Type erasure of a memory with a state and a sequence. The laws are ordinary functions of a Run
@@ -15,21 +15,10 @@ namespace laws {
 
 using Eigen::Index;
 
-/// The real numbers of a record as double, and its counters.
-struct Values {
-  std::vector<double> numbers;
-  std::vector<std::int64_t> counters;
-};
-
-Values values_of(const fw::detail::Object& record);
 template <class R> Values values_of(const R& record) {
   return values_of(fw::detail::object(record));
 }
 
-/// max|a − b| / max|b| over all numbers of two records together; infinite if counters differ. It is
-/// not taken per array: the compensation of a normaliser holds rounding errors, which depend on the
-/// order of summation.
-double difference(const Values& a, const Values& b);
 template <class A, class B> double difference(const A& a, const B& b) {
   return difference(values_of(a), values_of(b));
 }

@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
-#include <stdexcept>
-
-#include "support/largest_entry.hpp"
 
 namespace laws {
 
@@ -31,23 +27,6 @@ const std::map<std::string, std::vector<double>> others = {
     {"tau", {0.5, 0.9}},       {"published_sampling", {1}}, {"refuse", {1}},
     {"scale", {2}},            {"epsilon", {0.5}},      {"angles", {1}},
     {"decay", {0.5}},          {"gradients_of_the_past", {0}}};
-
-double number(const Leaf& leaf, Index i) {
-  switch (leaf.scalar) {
-    case ScalarKind::float32:
-      return static_cast<double>(leaf.entries<float>()[i]);
-    case ScalarKind::float64:
-      return leaf.entries<double>()[i];
-    case ScalarKind::complex128:
-      return leaf.entries<Complex>()[i].real();
-    case ScalarKind::float16:
-      return static_cast<double>(leaf.entries<Eigen::half>()[i]);
-    case ScalarKind::bfloat16:
-      return static_cast<double>(leaf.entries<Eigen::bfloat16>()[i]);
-    default:
-      throw std::logic_error("expected a leaf of real numbers");
-  }
-}
 
 // The first component of a path.
 std::string root(const LeafPath& path) {
@@ -135,24 +114,16 @@ template <class S> AnyState<S> first_state(const Subject& subject) {
 
 template <class S>
 Run<S>::Run(const Subject& subject, Index steps, Index used, std::uint64_t seed)
-    : memory(subject.memory<S>()), state(first_state<S>(subject)) {
-  fw::Random random(seed);
-  all = fw::testing::random_sequences(memory, steps, random, subject.positive());
-  auto before = fw::testing::random_sequences(memory, used, random, subject.positive());
-  fw::testing::scan(memory, state, before);
-}
+    : Run(subject.memory<S>(), first_state<S>(subject), subject.positive(), steps, used, seed) {}
 
-Values values_of(const fw::detail::Object& record) {
-  Values values;
-  fw::detail::visit_leaves(&record, 1, [&](const Leaf* leaf, const LeafPath&) {
-    for (Index i = 0; i < leaf->size(); ++i) {
-      if (leaf->scalar == ScalarKind::integer)
-        leaf->load_integer(i, values.counters.emplace_back());
-      else
-        values.numbers.push_back(number(*leaf, i));
-    }
-  });
-  return values;
+template <class S>
+Run<S>::Run(AnyMemory<S> any, AnyState<S> first, bool positive, Index steps, Index used,
+            std::uint64_t seed)
+    : memory(std::move(any)), state(std::move(first)) {
+  fw::Random random(seed);
+  all = fw::testing::random_sequences(memory, steps, random, positive);
+  auto before = fw::testing::random_sequences(memory, used, random, positive);
+  fw::testing::scan(memory, state, before);
 }
 
 template <class S> Values values_of(const fw::testing::AnyRecord<S>& record) {
@@ -161,17 +132,6 @@ template <class S> Values values_of(const fw::testing::AnyRecord<S>& record) {
     for (Index i = 0; i < matrix.size(); ++i)
       values.numbers.push_back(static_cast<double>(Eigen::numext::real(matrix.data()[i])));
   return values;
-}
-
-double difference(const Values& a, const Values& b) {
-  if (a.counters != b.counters || a.numbers.size() != b.numbers.size())
-    return std::numeric_limits<double>::infinity();
-  double worst = 0, largest = 0;
-  for (std::size_t i = 0; i < b.numbers.size(); ++i) {
-    keep_worst(worst, std::abs(a.numbers[i] - b.numbers[i]));
-    largest = std::max(largest, std::abs(b.numbers[i]));
-  }
-  return largest > 0 ? worst / largest : worst;
 }
 
 #define FASTWEIGHTS_LAWS(S)                               \

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <complex>
-#include <cstdint>
 #include <fastweights/any_memory/table.hpp>
 #include <fastweights/testing/any_sequences.hpp>
 #include <string>
 #include <vector>
+
+#include "support/values.hpp"
 
 /// \file
 /// What the laws are about: a memory by name, with its options. The laws are ordinary functions of a
@@ -48,8 +49,11 @@ template <class S> AnyState<S> first_state(const Subject& subject);
 /// A memory with a state and a sequence. Steps write their outputs to the sequence.
 template <class S> class Run {
  public:
-  /// Over `steps` random tokens, from a state after `used` other tokens.
+  /// Over `steps` random tokens, from the state after `used` other tokens.
   Run(const Subject& subject, Index steps, Index used, std::uint64_t seed);
+  /// Of any memory. `first` is the state before all tokens.
+  Run(AnyMemory<S> any, AnyState<S> first, bool positive, Index steps, Index used,
+      std::uint64_t seed);
 
   void step(Index t) { memory.step(state, input(t), query(t), output(t)); }
   void write(Index t) { memory.write(state, input(t)); }
@@ -67,19 +71,10 @@ template <class S> class Run {
   AnyState<S> state;
 };
 
-/// The real numbers of a record as double, and its counters.
-struct Values {
-  std::vector<double> numbers;
-  std::vector<std::int64_t> counters;
-};
-Values values_of(const fw::detail::Object& record);
 template <class S> Values values_of(const AnyState<S>& state) { return values_of(state.object()); }
 template <class S> Values values_of(const fw::testing::AnyRecord<S>& record);
 
-/// max|a − b| / max|b| over all numbers of two records together; infinite if counters differ. It is
-/// not taken per array: the compensation of a normaliser holds rounding errors, which depend on the
-/// order of summation.
-double difference(const Values& a, const Values& b);
+/// The difference of two records: see support/values.hpp.
 template <class A, class B> double difference(const A& a, const B& b) {
   return difference(values_of(a), values_of(b));
 }

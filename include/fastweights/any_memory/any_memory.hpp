@@ -22,8 +22,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// state does not fit, and then change nothing.
 template <class S> class AnyMemory {
  public:
-  using Scalar = S;              ///< of states, inputs and outputs
-  using State = AnyState<S>;     ///< what it keeps
+  using Scalar = S;                  ///< of states, inputs and outputs
+  using State = AnyState<S>;         ///< what it keeps
   using Inputs = AnyViews<const S>;  ///< what is written or read with
   using Outputs = AnyViews<S>;       ///< what a call overwrites, or adds gradients to
 
@@ -150,8 +150,8 @@ template <class S> class AnyMemory {
   /// The gradients of a sequence whose scan filled `checkpoints`. `ds` is the gradient of the final
   /// state on entry and of the initial state on return; the gradients of inputs and queries
   /// accumulate.
-  void backward(AnyCheckpoints<S>& checkpoints, Inputs written, Inputs queries, Inputs dy, State& ds,
-                Outputs dwritten, Outputs dqueries) const {
+  void backward(AnyCheckpoints<S>& checkpoints, Inputs written, Inputs queries, Inputs dy,
+                State& ds, Outputs dwritten, Outputs dqueries) const {
     check_gradients(written, queries, dy, dwritten, dqueries);
     rule_->backward(checkpoints, written, queries, dy, ds, dwritten, dqueries);
   }

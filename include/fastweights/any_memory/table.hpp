@@ -31,8 +31,7 @@ template <class S> class MemoryTable {
  public:
   using Scalar = S;
   /// `make` is a lambda without captures, OptionReader& → a memory.
-  template <class Make>
-  void add(std::string_view name, const Make&, MemoryFacts facts = {}) {
+  template <class Make> void add(std::string_view name, const Make&, MemoryFacts facts = {}) {
     entries.push_back(
         {name, facts, [](OptionReader& options) { return AnyMemory<S>(Make()(options)); }});
   }

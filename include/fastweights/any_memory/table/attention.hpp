@@ -13,11 +13,10 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// Attention to the last tokens, which are kept.
 template <class S> void add_attention(MemoryTable<S>& table) {
   table.add("KeyValueCache", [](auto& o) {
-    return KeyValueCache<S>(o.sizes(),
-                            {.capacity = o.integer("capacity", 1024),
-                             .when_full = o.flag("refuse", false) ? WhenFull::refuse
-                                                                  : WhenFull::slide,
-                             .scale = S(o.number("scale", 0))});
+    return KeyValueCache<S>(
+        o.sizes(), {.capacity = o.integer("capacity", 1024),
+                    .when_full = o.flag("refuse", false) ? WhenFull::refuse : WhenFull::slide,
+                    .scale = S(o.number("scale", 0))});
   });
   table.add("ForgettingAttention", [](auto& o) {
     return ForgettingAttention<S>(o.sizes(), {o.integer("capacity", 1024), o.number("scale", 0)});
@@ -31,13 +30,15 @@ template <class S> void add_attention(MemoryTable<S>& table) {
   table.add("Parallax", [](auto& o) {
     return Parallax<S>(o.sizes(), {o.integer("capacity", 1024), o.number("scale", 0)});
   });
-  table.add("CompressiveMemory", [](auto& o) {
-    return CompressiveMemory<S>({.d = o.size(),
-                                 .heads = o.integer("heads", 1),
-                                 .chunk = o.integer("chunk", 1),
-                                 .capacity = o.integer("capacity", 64),
-                                 .rate = o.integer("rate", 4)});
-  }, {.square = true});
+  table.add("CompressiveMemory",
+            [](auto& o) {
+              return CompressiveMemory<S>({.d = o.size(),
+                                           .heads = o.integer("heads", 1),
+                                           .chunk = o.integer("chunk", 1),
+                                           .capacity = o.integer("capacity", 64),
+                                           .rate = o.integer("rate", 4)});
+            },
+            {.square = true});
 }
 
 }  // namespace fw::detail

@@ -2,8 +2,8 @@
 
 #include <fastweights/any_memory/table.hpp>
 #include <fastweights/continuous/components.hpp>
-#include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/continuous/density.hpp>
+#include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -52,20 +52,26 @@ auto gaussian_memory(Options& o, const Sampling& sampling) {
 /// The ∞-former's memory: a signal on [0, 1].
 template <class S> void add_continuous(MemoryTable<S>& table) {
   constexpr MemoryFacts square{.square = true};
-  table.add("ContinuousMemory", [](auto& o) {
-    return gaussian_memory(o, EvenSampling()).template cast<S>();
-  }, square);
-  table.add("StickyContinuousMemory", [](auto& o) {
-    StickySampling sampling;
-    sampling.bins = o.integer("bins", 128);
-    if (o.flag("published_sampling", false)) sampling.scheme = SamplingScheme::published;
-    return gaussian_memory(o, sampling).template cast<S>();
-  }, square);
-  table.add("SlotContinuousMemory", [](auto& o) {
-    using M = ContinuousMemory<S, GibbsDensity<S>, RectangularBasis<S>>;
-    const RectangularBasis<S> basis(o.integer("functions", 64));
-    return M(continuous_options<M>(o), basis, GibbsDensity<S>(basis));
-  }, square);
+  table.add(
+      "ContinuousMemory",
+      [](auto& o) { return gaussian_memory(o, EvenSampling()).template cast<S>(); }, square);
+  table.add(
+      "StickyContinuousMemory",
+      [](auto& o) {
+        StickySampling sampling;
+        sampling.bins = o.integer("bins", 128);
+        if (o.flag("published_sampling", false)) sampling.scheme = SamplingScheme::published;
+        return gaussian_memory(o, sampling).template cast<S>();
+      },
+      square);
+  table.add(
+      "SlotContinuousMemory",
+      [](auto& o) {
+        using M = ContinuousMemory<S, GibbsDensity<S>, RectangularBasis<S>>;
+        const RectangularBasis<S> basis(o.integer("functions", 64));
+        return M(continuous_options<M>(o), basis, GibbsDensity<S>(basis));
+      },
+      square);
 }
 
 }  // namespace fw::detail

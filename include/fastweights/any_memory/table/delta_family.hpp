@@ -16,9 +16,8 @@ template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("GatedDeltaProduct1", [](auto& o) { return GatedDeltaProduct<S, 1>(o.sizes()); });
   table.add("GatedDeltaProduct3", [](auto& o) { return GatedDeltaProduct<S, 3>(o.sizes()); });
   table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
-  table.add("IdentityLowRankRule", [](auto& o) {
-    return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes());
-  });
+  table.add("IdentityLowRankRule",
+            [](auto& o) { return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes()); });
 }
 
 }  // namespace fw::detail

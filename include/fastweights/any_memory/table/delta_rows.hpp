@@ -16,9 +16,8 @@ template <class S> void add_delta_rows(MemoryTable<S>& table) {
   });
   table.add("GatedOjaRule", [](auto& o) { return GatedOjaRule<S>(o.sizes()); });
   table.add("Longhorn", [](auto& o) { return Longhorn<S>(o.sizes()); });
-  table.add("ExactLonghorn", [](auto& o) {
-    return Longhorn<S, Dynamic, Dynamic, LonghornForm::exact>(o.sizes());
-  });
+  table.add("ExactLonghorn",
+            [](auto& o) { return Longhorn<S, Dynamic, Dynamic, LonghornForm::exact>(o.sizes()); });
 }
 
 }  // namespace fw::detail

@@ -13,13 +13,20 @@ template <class S> void add_deltas(MemoryTable<S>& table) {
   table.add("VectorDeltaRule", [](auto& o) {
     return DeltaRule<S, Dynamic, Dynamic, NoNormaliser, KeyValueVectorBeta>(o.sizes());
   });
-  table.add("NormalisedDeltaRule", [](auto& o) {
-    return DeltaRule<S, Dynamic, Dynamic, Normaliser>(o.sizes(), {S(o.number("epsilon", 1e-5))});
-  }, positive);
-  table.add("NormalisedVectorDeltaRule", [](auto& o) {
-    return DeltaRule<S, Dynamic, Dynamic, Normaliser, KeyValueVectorBeta>(
-        o.sizes(), {S(o.number("epsilon", 1e-5))});
-  }, positive);
+  table.add(
+      "NormalisedDeltaRule",
+      [](auto& o) {
+        return DeltaRule<S, Dynamic, Dynamic, Normaliser>(o.sizes(),
+                                                          {S(o.number("epsilon", 1e-5))});
+      },
+      positive);
+  table.add(
+      "NormalisedVectorDeltaRule",
+      [](auto& o) {
+        return DeltaRule<S, Dynamic, Dynamic, Normaliser, KeyValueVectorBeta>(
+            o.sizes(), {S(o.number("epsilon", 1e-5))});
+      },
+      positive);
 }
 
 }  // namespace fw::detail

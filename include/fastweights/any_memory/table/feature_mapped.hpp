@@ -19,8 +19,8 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 template <class M, class Map, class Options> auto mapped(Options& o, Map map = {}) {
   const Sizes<> sizes = o.sizes();
   check_size<Dynamic>(M::name, "key_size", sizes.key_size);
-  return FeatureMapped<M, Map>(M({map.features(sizes.key_size), sizes.value_size}),
-                               sizes.key_size, map);
+  return FeatureMapped<M, Map>(M({map.features(sizes.key_size), sizes.value_size}), sizes.key_size,
+                               map);
 }
 
 /// Memories behind a feature map.
@@ -29,15 +29,12 @@ template <class S> void add_feature_mapped(MemoryTable<S>& table) {
   table.add("EluPlusOneLinearAttention", [](auto& o) { return mapped<Sum, EluPlusOne>(o); });
   table.add("TaylorLinearAttention", [](auto& o) { return mapped<Sum, TaylorMap>(o); });
   table.add("SquaredLinearAttention", [](auto& o) { return mapped<Sum, SymmetricPower<2>>(o); });
-  table.add("PowerAttention", [](auto& o) {
-    return mapped<NormalisedGatedAttention<S>, SymmetricPower<2>>(o);
-  });
-  table.add("DpfpDeltaRule", [](auto& o) {
-    return mapped<DeltaRule<S>, SumNormalised<Dpfp<2>>>(o);
-  });
-  table.add("L2GatedDeltaRule", [](auto& o) {
-    return mapped<GatedDeltaRule<S>, L2Normalised<IdentityMap>>(o);
-  });
+  table.add("PowerAttention",
+            [](auto& o) { return mapped<NormalisedGatedAttention<S>, SymmetricPower<2>>(o); });
+  table.add("DpfpDeltaRule",
+            [](auto& o) { return mapped<DeltaRule<S>, SumNormalised<Dpfp<1>>>(o); });
+  table.add("L2GatedDeltaRule",
+            [](auto& o) { return mapped<GatedDeltaRule<S>, L2Normalised<IdentityMap>>(o); });
 }
 
 }  // namespace fw::detail

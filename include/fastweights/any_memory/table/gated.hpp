@@ -15,13 +15,17 @@ template <class S> void add_gated(MemoryTable<S>& table) {
   table.add("SimpleGatedLinearAttention", [](auto& o) {
     return GatedLinearAttention<S, Dynamic, Dynamic, KeyValueDecay>(o.sizes());
   });
-  table.add("NormalisedGatedAttention", [](auto& o) {
-    return NormalisedGatedAttention<S>(o.sizes(), S(o.number("epsilon", 1e-6)));
-  }, positive);
-  table.add("NormalisedVectorGatedAttention", [](auto& o) {
-    return NormalisedGatedAttention<S, Dynamic, Dynamic, KeyValueVectorDecay>(
-        o.sizes(), S(o.number("epsilon", 1e-6)));
-  }, positive);
+  table.add(
+      "NormalisedGatedAttention",
+      [](auto& o) { return NormalisedGatedAttention<S>(o.sizes(), S(o.number("epsilon", 1e-6))); },
+      positive);
+  table.add(
+      "NormalisedVectorGatedAttention",
+      [](auto& o) {
+        return NormalisedGatedAttention<S, Dynamic, Dynamic, KeyValueVectorDecay>(
+            o.sizes(), S(o.number("epsilon", 1e-6)));
+      },
+      positive);
   table.add("Mlstm", [](auto& o) { return Mlstm<S>(o.sizes(), S(o.number("epsilon", 1e-6))); });
   table.add("Hgrn", [](auto& o) { return Hgrn<S>(o.size()); }, {.square = true});
 }

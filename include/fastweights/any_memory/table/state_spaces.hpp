@@ -10,12 +10,10 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// State spaces, and memories of slots and levels.
 template <class S> void add_state_spaces(MemoryTable<S>& table) {
-  table.add("LogLinearAttention", [](auto& o) {
-    return LogLinearAttention<S>(o.sizes(), o.integer("levels", 13));
-  });
-  table.add("GatedSlotAttention", [](auto& o) {
-    return GatedSlotAttention<S>(o.sizes(), o.integer("slots", 64));
-  });
+  table.add("LogLinearAttention",
+            [](auto& o) { return LogLinearAttention<S>(o.sizes(), o.integer("levels", 13)); });
+  table.add("GatedSlotAttention",
+            [](auto& o) { return GatedSlotAttention<S>(o.sizes(), o.integer("slots", 64)); });
   table.add("SelectiveScan", [](auto& o) { return SelectiveScan<S>(o.sizes()); });
   table.add("Mamba3", [](auto& o) {
     return Mamba3<S>(o.sizes(), o.integer("angles", o.sizes().key_size / 2));

@@ -1,0 +1,176 @@
+#include "support/memory_laws.hpp"
+
+#include <fastweights/testing/any_gradient_check.hpp>
+#include <limits>
+#include <stdexcept>
+
+#include "support/catch.hpp"
+
+namespace laws {
+
+template <class S> Runs<S> runs_of(const Subject& subject) {
+  return [subject](Index steps, Index used, std::uint64_t seed) {
+    return Run<S>(subject, steps, used, seed);
+  };
+}
+template <class S> Runs<S> runs_of(const AnyMemory<S>& memory, bool positive) {
+  AnyState<S> first = memory.initial_state();
+  if constexpr (std::is_same_v<S, double>) first = first_state(memory);
+  return [memory, first, positive](Index steps, Index used, std::uint64_t seed) {
+    return Run<S>(memory, first, positive, steps, used, seed);
+  };
+}
+
+template <class S> void step_is_write_and_read(const Runs<S>& runs) {
+  constexpr Index length = 5;
+  Run<S> stepped = runs(length, 4, 3), separate = stepped;
+  const bool reads_first = stepped.memory.can().reads_first;
+  for (Index t = 0; t < length; ++t) {
+    stepped.step(t);
+    if (reads_first) separate.read(t);
+    separate.write(t);
+    if (!reads_first) separate.read(t);
+  }
+  // Not to the last bit: a kernel reads the token's own write and the old state separately.
+  CHECK(difference(stepped.all.outputs, separate.all.outputs) <= 1e-14);
+  CHECK(difference(stepped.state, separate.state) <= 1e-14);
+}
+
+template <class S> void scan_is_steps(const Runs<S>& runs) {
+  constexpr Index length = 13;
+  const Run<S> start = runs(length, 6, 4);
+  Run<S> by_steps = start;
+  for (Index t = 0; t < length; ++t) by_steps.step(t);
+  for (Index split = 0; split <= length; ++split) {
+    Run<S> scanned = start;
+    scanned.scan(0, split);
+    scanned.scan(split, length - split);
+    CHECK(difference(scanned.all.outputs, by_steps.all.outputs) <= 1e-13);
+    CHECK(difference(scanned.state, by_steps.state) <= 1e-13);
+  }
+}
+
+template <class S> void chunked_is_recurrent(const Runs<S>& runs) {
+  const Run<S> start = runs(100, 6, 5);
+  if (!start.memory.can().chunkable) return;
+  Run<S> recurrent = start;
+  recurrent.scan();
+  for (const Index chunk : {1, 3, 20, 63, 64, 100, 200}) {
+    Run<S> run = start;
+    run.memory.chunked_scan(run.state, run.all.inputs.views(), run.all.queries.views(),
+                            run.all.outputs.template views<S>(), chunk);
+    CHECK(difference(run.all.outputs, recurrent.all.outputs) <= 1e-12);
+    CHECK(difference(run.state, recurrent.state) <= 1e-12);
+  }
+}
+
+template <class S> void merged_is_recurrent(const Runs<S>& runs) {
+  const Run<S> start = runs(23, 6, 6);
+  const auto& memory = start.memory;
+  if (!memory.can().mergeable) return;
+  Run<S> recurrent = start;
+  recurrent.scan();
+  for (const Index segments : {Index{1}, Index{2}, Index{3}, Index{7}, Index{23}, Index{40},
+                               std::numeric_limits<Index>::max()}) {
+    Run<S> run = start;
+    memory.parallel_scan(run.state, run.all.inputs.views(), run.all.queries.views(),
+                         run.all.outputs.template views<S>(), segments);
+    CHECK(difference(run.all.outputs, recurrent.all.outputs) <= 1e-12);
+    CHECK(difference(run.state, recurrent.state) <= 1e-12);
+  }
+  Run<S> run = start;
+  auto early = memory.empty_segment(), late = memory.empty_segment();
+  for (Index t = 0; t < 23; ++t) memory.extend(t < 10 ? early : late, run.input(t));
+  memory.merge(early, late);
+  memory.apply(early, run.state);
+  CHECK(difference(run.state, recurrent.state) <= 1e-12);
+}
+
+template <class S> void state_is_a_value(const Runs<S>& runs) {
+  Run<S> run = runs(9, 6, 7);
+  const Run<S> snapshot = run;
+  run.scan();
+  Run<S> again = snapshot;
+  CHECK(again.state == snapshot.state);
+  again.scan();
+  CHECK(again.state == run.state);
+  CHECK(difference(again.all.outputs, run.all.outputs) == 0);
+  again.state = snapshot.state;
+  CHECK(again.state == snapshot.state);
+}
+
+namespace {
+
+// Adds a row or a column of zeros to one member of a record, scans, and expects an error that names
+// the memory, and the member if it has a row more.
+template <class S>
+void refuses(const Run<S>& start, fw::testing::AnyRecord<S> fw::testing::AnySequences<S>::*part,
+             std::size_t member, bool by_row) {
+  Run<S> wrong = start;
+  auto& record = wrong.all.*part;
+  auto& matrix = record.matrices[member];
+  matrix.setZero(matrix.rows() + (by_row ? 1 : 0), matrix.cols() + (by_row ? 0 : 1));
+  const std::string name(record.members()[member].name);
+  try {
+    // The first input determines the length of the sequence. If that input is longer, the error
+    // names another member.
+    wrong.scan();
+    FAIL("accepted a wrong " << name);
+  } catch (const std::invalid_argument& error) {
+    const std::string what = error.what();
+    CHECK(what.find(start.memory.name()) == 0);
+    CHECK(what.find("expects") != std::string::npos);
+    if (by_row) CHECK(what.find(name) != std::string::npos);
+  }
+  CHECK(wrong.state == start.state);
+}
+
+}  // namespace
+
+template <class S> void wrong_sizes_are_refused(const Runs<S>& runs) {
+  using All = fw::testing::AnySequences<S>;
+  const Run<S> start = runs(4, 3, 11);
+  for (const auto part : {&All::inputs, &All::queries, &All::outputs})
+    for (std::size_t i = 0; i < (start.all.*part).matrices.size(); ++i)
+      for (const bool by_row : {true, false}) refuses(start, part, i, by_row);
+}
+
+void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact) {
+  auto a = rounded(50, 0, 10);
+  auto b = exact(50, 0, 10);
+  a.scan();
+  b.scan();
+  CHECK(difference(a.all.outputs, b.all.outputs) <= 2e-5);
+}
+
+void all(const AnyMemory<double>& memory, bool positive) {
+  const auto runs = runs_of(memory, positive);
+  step_is_write_and_read(runs);
+  scan_is_steps(runs);
+  chunked_is_recurrent(runs);
+  merged_is_recurrent(runs);
+  state_is_a_value(runs);
+  wrong_sizes_are_refused(runs);
+}
+
+void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Complex>& in_complex,
+                         Index steps, bool positive) {
+  const auto error =
+      fw::testing::gradient_error(memory, in_complex, first_state(memory), steps, 8, positive);
+  INFO("worst in " << error.where);
+  CHECK(error.worst <= 1e-10);
+}
+
+#define FASTWEIGHTS_LAWS(S)                             \
+  template Runs<S> runs_of(const Subject&);             \
+  template Runs<S> runs_of(const AnyMemory<S>&, bool);  \
+  template void step_is_write_and_read(const Runs<S>&); \
+  template void scan_is_steps(const Runs<S>&);          \
+  template void chunked_is_recurrent(const Runs<S>&);   \
+  template void merged_is_recurrent(const Runs<S>&);    \
+  template void state_is_a_value(const Runs<S>&);       \
+  template void wrong_sizes_are_refused(const Runs<S>&);
+FASTWEIGHTS_LAWS(float)
+FASTWEIGHTS_LAWS(double)
+
+}  // namespace laws

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+
+#include "support/subject.hpp"
+
+/// \file
+/// The laws that every memory obeys: ordinary functions of a memory, compiled once. The tests of
+/// tests/laws apply them to all memories of the table, and to a few that are not in it.
+
+namespace laws {
+
+/// Makes a run over `steps` random tokens, from the state after `used` other tokens.
+template <class S> using Runs = std::function<Run<S>(Index steps, Index used, std::uint64_t seed)>;
+template <class S> Runs<S> runs_of(const Subject& subject);
+template <class S> Runs<S> runs_of(const AnyMemory<S>& memory, bool positive = false);
+
+/// A step is a write and a read, or a read and a write if the rule reads first.
+template <class S> void step_is_write_and_read(const Runs<S>& runs);
+/// A scan is steps, for every split of the sequence in two.
+template <class S> void scan_is_steps(const Runs<S>& runs);
+/// The chunkwise form is the recurrent form, for chunks of any length, also beyond the sequence's.
+template <class S> void chunked_is_recurrent(const Runs<S>& runs);
+/// Merged segments and parallel scans are one scan.
+template <class S> void merged_is_recurrent(const Runs<S>& runs);
+/// A state is a value: a copy is independent, and going back repeats the same bits.
+template <class S> void state_is_a_value(const Runs<S>& runs);
+/// Sequences of a wrong size are refused by name and leave the state unchanged.
+template <class S> void wrong_sizes_are_refused(const Runs<S>& runs);
+/// The results in float are those in double up to rounding.
+void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact);
+/// All of these in double.
+void all(const AnyMemory<double>& memory, bool positive = false);
+
+/// The gradients of all inputs, queries and the initial state equal the complex step.
+void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Complex>& in_complex,
+                         Index steps, bool positive = false);
+
+}  // namespace laws
