@@ -16,7 +16,10 @@ template <class M, class Options> typename M::Options continuous_options(Options
   options.chunk = o.integer("chunk", 1);
   options.samples = o.integer("samples", 64);
   const double tau = o.number("tau", 0);  // 0: an even share for every token
-  options.contraction = tau == 0 ? Contraction::even() : Contraction::fixed(tau);
+  const Index horizon = o.integer("horizon", 0);  // 0: none
+  options.contraction = tau != 0      ? Contraction::fixed(tau)
+                        : horizon > 0 ? Contraction::even(horizon)
+                                      : Contraction::even();
   options.regression.ridge = o.number("ridge", 0.1);
   options.backpropagate =
       o.flag("gradients_of_the_past", true) ? Backpropagate::past : Backpropagate::chunk;
