@@ -15,7 +15,7 @@ template <class M, class Options> typename M::Options continuous_options(Options
   options.heads = o.integer("heads", 1);
   options.chunk = o.integer("chunk", 1);
   options.samples = o.integer("samples", 64);
-  const double tau = o.number("tau", 0);  // 0: an even share for every token
+  const double tau = o.number("tau", 0);          // 0: an even share for every token
   const Index horizon = o.integer("horizon", 0);  // 0: none
   options.contraction = tau != 0      ? Contraction::fixed(tau)
                         : horizon > 0 ? Contraction::even(horizon)

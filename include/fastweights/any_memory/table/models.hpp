@@ -14,22 +14,28 @@ template <class S> void add_models(MemoryTable<S>& table) {
       "TttLinear",
       [](auto& o) {
         const Index d = o.size();
-        return TttLinear<S>({d}, {.batch = o.integer("batch", 16)});
+        return TttLinear<S>(
+            {d}, {.batch = o.integer("batch", 16), .objective = {o.number("epsilon", 1e-6)}});
       },
       square);
   table.add(
       "TttMlp",
       [](auto& o) {
         const Index d = o.size();
-        return TttMlp<S>({d},
-                         {.batch = o.integer("batch", 16), .model = {o.integer("hidden", 4 * d)}});
+        return TttMlp<S>({d}, {.batch = o.integer("batch", 16),
+                               .model = {o.integer("hidden", 4 * d)},
+                               .objective = {o.number("epsilon", 1e-6)}});
       },
       square);
   table.add("TitansMlp", [](auto& o) {
     return TitansMlp<S>(o.sizes(), {.model = {o.integer("hidden", 4 * o.sizes().key_size)}});
   });
   table.add(
-      "NormalisedTitans", [](auto& o) { return NormalisedTitans<S>({o.size()}); }, square);
+      "NormalisedTitans",
+      [](auto& o) {
+        return NormalisedTitans<S>({o.size()}, {.objective = {o.number("epsilon", 1e-6)}});
+      },
+      square);
   table.add("TttRegression", [](auto& o) {
     return TestTimeTraining<S, Dynamic, Dynamic, LinearModel<false>, SquaredObjective>(
         o.sizes(), {.batch = o.integer("batch", 16)});
