@@ -81,7 +81,7 @@ template <class S> class AnyMemory {
   }
   /// The same for a rule whose reads leave the state as it is.
   void read(const State& state, Inputs queries, Outputs outputs) const {
-    require(can().pure_read, "a read of a const state: its reads change the state");
+    require(can().pure_read, "read of a const state: its reads change the state");
     read(const_cast<State&>(state), queries, outputs);
   }
   /// Writes, then reads, or reads first if can().reads_first. Does not allocate.
@@ -114,14 +114,14 @@ template <class S> class AnyMemory {
   /// As scan, `chunk` tokens at a time in matrix products.
   void chunked_scan(State& state, Inputs written, Inputs queries, Outputs outputs,
                     Index chunk = 64) const {
-    require(can().chunkable, "a chunkwise form");
+    require(can().chunkable, "chunkwise form");
     check_records(written, queries, outputs);
     rule_->chunked_scan(state, written, queries, outputs, chunk);
   }
   /// One chunk that several queries read, each with outputs of its own.
   void shared_chunk(State& state, Inputs written, std::span<const Inputs> queries,
                     std::span<const Outputs> outputs) const {
-    require(can().shares_chunks, "a chunkwise form for shared states");
+    require(can().shares_chunks, "chunkwise form for shared states");
     rule_->shared_chunk(state, written, queries, outputs);
   }
   /// As scan, in `segments` parts in parallel; see fw::parallel_scan.
