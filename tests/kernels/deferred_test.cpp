@@ -5,7 +5,10 @@
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 
-#include "support/laws.hpp"
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+#include "support/sizes.hpp"
+#include "support/typed_sequences.hpp"
 
 namespace {
 
@@ -70,7 +73,8 @@ template <int N, class S> void rules_agree(Index dk, Index dv, double limit) {
 }
 
 template <class S> void all_agree(double limit) {
-  for (const Index d : laws::sizes) rules_agree<8, S>(d, d, limit);
+  for (const Index d : ::sizes({1, 3, 17, 63, 64, 65, 100}, {1, 3, 17, 65}))
+    rules_agree<8, S>(d, d, limit);
   for (const auto& [dk, dv] :
        {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}, {40, 129}}) {
     rules_agree<8, S>(dk, dv, limit);

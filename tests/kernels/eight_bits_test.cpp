@@ -10,7 +10,10 @@
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <limits>
 
-#include "support/laws.hpp"
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+#include "support/sizes.hpp"
+#include "support/typed_sequences.hpp"
 
 namespace {
 
@@ -103,7 +106,7 @@ template <class S> void rules_round(Index dk, Index dv) {
 }
 
 TEST_CASE("8 bits: products take 8 bits, a flush rounds to 12", "[deferred]") {
-  for (const Index d : laws::sizes) {
+  for (const Index d : ::sizes({1, 3, 17, 63, 64, 65, 100}, {1, 3, 17, 65})) {
     rules_round<float>(d, d);
     rules_round<double>(d, d);
   }

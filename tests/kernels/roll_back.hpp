@@ -3,7 +3,9 @@
 #include <fastweights/io/weights.hpp>
 #include <fastweights/memories/adaptors/deferred.hpp>
 
-#include "support/laws.hpp"
+#include "support/catch.hpp"
+#include "support/largest_entry.hpp"
+#include "support/typed_sequences.hpp"
 
 /// \file
 /// Draft tokens of a deferred memory are written and taken back.

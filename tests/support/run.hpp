@@ -15,14 +15,6 @@ namespace laws {
 
 using Eigen::Index;
 
-template <class R> Values values_of(const R& record) {
-  return values_of(fw::detail::object(record));
-}
-
-template <class A, class B> double difference(const A& a, const B& b) {
-  return difference(values_of(a), values_of(b));
-}
-
 /// One of the three records of a sequence.
 enum class Part { inputs, queries, outputs };
 

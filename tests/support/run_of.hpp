@@ -1,33 +1,15 @@
 #pragma once
 
 #include <fastweights/algorithms/parallel_scan.hpp>
-#include <fastweights/testing/sequences.hpp>
 #include <utility>
 
 #include "support/run.hpp"
+#include "support/typed_sequences.hpp"
 
 /// \file
 /// Run for one type of memory.
 
 namespace laws {
-
-using fw::testing::Sequences;
-
-template <class M> void scan(const M& m, fw::StateOf<M>& s, Sequences<M>& all) {
-  fw::scan(m, s, fw::view<fw::WriteSequence<M>>(all.inputs),
-           fw::view<fw::ReadSequence<M>>(all.queries), fw::view<fw::OutSequence<M>>(all.outputs));
-}
-
-/// The write, read and output tokens of step t.
-template <class M> auto tokens(const M& m, Sequences<M>& all, Index t) {
-  const auto signature = m.signature();
-  return std::make_tuple(fw::detail::token_at<fw::WriteToken<M>>(
-                             fw::view<fw::WriteSequence<M>>(all.inputs), signature.write(), t),
-                         fw::detail::token_at<fw::ReadToken<M>>(
-                             fw::view<fw::ReadSequence<M>>(all.queries), signature.read(), t),
-                         fw::detail::token_at<fw::OutToken<M>>(
-                             fw::view<fw::OutSequence<M>>(all.outputs), signature.out(), t));
-}
 
 template <class M> class RunOf final : public Run {
  public:

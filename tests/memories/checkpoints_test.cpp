@@ -1,13 +1,12 @@
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/hebbian.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/testing/sequences.hpp>
 
 #include "support/catch.hpp"
 
 /// \file
-/// What only the types of memories show: their concepts, and the checkpoints of a scan.
+/// The checkpoints of a scan: their number, and whose they are. Only the types of memories show
+/// them.
 
 namespace {
 
@@ -16,13 +15,6 @@ using fw::Index;
 using Delta = fw::DeltaRule<double>;
 using Normaliser = fw::AttentionNormaliser<double>;
 using Normalised = fw::DeltaRule<double, Dynamic, Dynamic, Normaliser>;
-using Vector = fw::DeltaRule<double, Dynamic, Dynamic, fw::NoNormaliser, fw::KeyValueVectorBeta>;
-
-static_assert(fw::Mergeable<Delta>);
-static_assert(!fw::Mergeable<Normalised>);
-static_assert(!fw::Mergeable<Vector>);
-static_assert(fw::Interchangeable<fw::LinearAttention<double>, fw::HebbianMemory<double>>);
-static_assert(!fw::Interchangeable<fw::LinearAttention<double>, fw::HebbianMemory<float>>);
 
 // A scan of random tokens that fills checkpoints, and its backward pass.
 template <class M> struct Example {
