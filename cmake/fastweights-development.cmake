@@ -7,7 +7,7 @@ option(FASTWEIGHTS_NATIVE "Compile for the processor of this machine" OFF)
 option(FASTWEIGHTS_SANITIZE "Compile with the address and undefined-behaviour sanitizers" OFF)
 option(FASTWEIGHTS_WERROR "Warnings are errors" OFF)
 option(FASTWEIGHTS_CHECK_ONLY "Compile for errors and warnings: no programs, a quarter of the time" OFF)
-option(FASTWEIGHTS_LOG_COMPILE_TIMES "Log the time and memory of every compilation" OFF)
+option(FASTWEIGHTS_LOG_COMPILE_TIMES "Log the time and memory of every compilation, without ccache" OFF)
 
 if(NOT (FASTWEIGHTS_TESTS OR FASTWEIGHTS_EXAMPLES OR FASTWEIGHTS_BENCHMARKS))
   return()
@@ -29,10 +29,13 @@ if(FASTWEIGHTS_CHECK_ONLY)
   set(CMAKE_CXX_LINK_EXECUTABLE true)
   set(FASTWEIGHTS_TESTS OFF)  # tests need programs that run
 endif()
+set(fastweights_log_launcher "")
 if(FASTWEIGHTS_LOG_COMPILE_TIMES)
+  set(fastweights_log_launcher ${CMAKE_CURRENT_LIST_DIR}/log-compile-time
+                               ${PROJECT_BINARY_DIR}/compile_times.log)
   # In front of the launcher above, or of the user's own.
-  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
-       ${CMAKE_CURRENT_LIST_DIR}/log-compile-time ${PROJECT_BINARY_DIR}/compile_times.log)
+  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER ${fastweights_log_launcher})
+  set(CMAKE_CXX_LINKER_LAUNCHER ${fastweights_log_launcher})
 endif()
 add_library(fastweights_flags INTERFACE)
 if(MSVC)
@@ -65,16 +68,21 @@ if(FASTWEIGHTS_SANITIZE)
   endforeach()
 endif()
 
-foreach(compiled fastweights_compiled_kernels fastweights_compiled_memories)
-  target_link_libraries(${compiled} PRIVATE fastweights_flags)
+foreach(part core float kernels memories)
+  set(compiled fastweights_compiled_${part})
+  target_link_libraries(${compiled} PRIVATE $<BUILD_INTERFACE:fastweights_flags>)
   set_target_properties(${compiled} PROPERTIES  # the targets were created before these were set
                         CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 endforeach()
-# Kernels compiled once. A program that makes memories by name links fastweights::compiled too.
+# For programs that need kernels of float alone, and for all others. A program that makes memories by
+# name links fastweights::compiled too.
+add_library(fastweights_development_float INTERFACE)
+target_link_libraries(fastweights_development_float INTERFACE
+                      fastweights_flags fastweights_compiled_float fastweights::io
+                      nlohmann_json::nlohmann_json)
 add_library(fastweights_development INTERFACE)
 target_link_libraries(fastweights_development INTERFACE
-                      fastweights_flags fastweights_compiled_kernels fastweights::io
-                      nlohmann_json::nlohmann_json)
+                      fastweights_development_float fastweights_compiled_kernels)
 
 # What reads the tokenizer of a published model needs two more libraries. Without them, its tests and
 # its examples are left out.

@@ -1,12 +1,15 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Nothing here depends on the architecture.
+# The headers depend on no architecture, and need no compiler to be installed. The libraries of
+# fastweights::compiled do, and take minutes to build.
+option(FASTWEIGHTS_INSTALL_COMPILED "Build and install fastweights::compiled" OFF)
+set(compiled_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fastweights-compiled)
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/fastweights)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fastweights-config.cmake.in
                               ${PROJECT_BINARY_DIR}/fastweights-config.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${package_dir} PATH_VARS compiled_dir)
 # Before 1.0 a minor version may break the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fastweights-config-version.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
@@ -41,3 +44,20 @@ foreach(export fastweights-targets fastweights-io-targets fastweights-models-tar
         fastweights-mpi-targets)
   install(EXPORT ${export} NAMESPACE fastweights:: DESTINATION ${package_dir})
 endforeach()
+
+if(FASTWEIGHTS_INSTALL_COMPILED)
+  get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(PROJECT_IS_TOP_LEVEL AND NOT multi_config AND NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)  # kernels without optimisation serve nobody
+  endif()
+  set(parts fastweights_compiled_core fastweights_compiled_float fastweights_compiled_kernels
+            fastweights_compiled_memories)
+  foreach(target fastweights_compiled ${parts})
+    string(REPLACE fastweights_ "" name ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  endforeach()
+  set_target_properties(${parts} PROPERTIES EXCLUDE_FROM_ALL OFF)
+  install(TARGETS fastweights_compiled ${parts} EXPORT fastweights-compiled-targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT fastweights-compiled-targets NAMESPACE fastweights:: DESTINATION ${compiled_dir})
+endif()

@@ -15,10 +15,14 @@ function(fastweights_add_memories target)
   foreach(scalar IN LISTS ARGN)
     set(type ${type_of_${scalar}})
     foreach(group IN LISTS groups)
+      string(TOUPPER FASTWEIGHTS_${group} list)  # of rules that are made without a name too
       file(CONFIGURE OUTPUT ${folder}/${group}_${scalar}.cpp CONTENT
            "#include <fastweights/any_memory/table/${group}.hpp>\n
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 template void add_${group}(MemoryTable<${type}>&);
+#ifdef ${list}
+${list}(, ${type});
+#endif
 }\n")
       target_sources(${target} PRIVATE ${folder}/${group}_${scalar}.cpp)
     endforeach()

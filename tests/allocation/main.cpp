@@ -85,14 +85,8 @@ int main(int count, char** arguments) {
   check_allocations_are_counted();
   check_locks_are_counted();
   check_system_calls_are_counted();
-  check_fixed_memories();
-  check_dynamic_memories();
-  check_delta_family();
-  check_state_spaces();
-  check_learners();
-  check_inner_models();
-  check_token_attention();
-  check_feature_mapped();
+  check_memories();
+  check_typed_memories();
   check_models();
   check_networks();
   check_layers();

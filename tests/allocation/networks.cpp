@@ -1,4 +1,4 @@
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/networks/operations.hpp>
 #include <optional>
 

@@ -32,7 +32,6 @@ template class ContinuousMemory<double, Moments, Gaussians, EvenSampling, 4>;
 #endif
 template class ContinuousMemory<double, Parabola, Gaussians, StickySampling>;
 template class ContinuousMemory<float, GibbsDensity<float>, Rectangles, StickySampling>;
-template class CompressiveMemory<float>;
 template class CompressiveMemory<double, 4>;
 template struct Chunks<4>;
 template struct Chunks<Dynamic>;

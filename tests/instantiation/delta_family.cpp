@@ -11,26 +11,15 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-template class Comba<float>;
 template class Comba<double, 3, 4>;
-template class GatedDeltaProduct<float>;
 template class GatedDeltaProduct<double, 2, 3, 4>;
-template class GatedDeltaProduct<double, 1>;
-template class GatedDeltaRule2<float>;
 template class GatedDeltaRule2<double, 3, 4>;
-template class GatedOjaRule<float>;
 template class GatedOjaRule<double, 3, 4>;
-template class Longhorn<float>;
 template class Longhorn<double, 3, 4>;
 template class Longhorn<float, 3, 4, LonghornForm::exact>;
-template class Longhorn<double, Dynamic, Dynamic, LonghornForm::exact>;
-template class LowRankRule<float>;
 template class LowRankRule<double, 3, 4>;
 template class LowRankRule<float, 3, 4, KeyValueRemoval>;
-template class LowRankRule<double, Dynamic, Dynamic, KeyValueRemoval>;
 template class PreconditionedDeltaRule<double, 3, 4>;
-template class PreconditionedDeltaRule<double, Dynamic, Dynamic, Dynamic>;
-template class Rwkv6<float>;
 template class Rwkv6<double, 3, 4>;
 
 template struct KeyValueLookupBetaDecay<4, 3>;

@@ -18,7 +18,6 @@ template class FavorPlus<float>;
 template struct Chain<EluPlusOne, SumNormalise>;
 template struct Chain<Dpfp<2>, FavorPlus<float>, L2Normalise>;
 
-template class FeatureMapped<DeltaRule<float>, EluPlusOne>;
 template class FeatureMapped<DeltaRule<double, 16, 4>, SumNormalised<Dpfp<2>>, 4>;
 template class FeatureMapped<LinearAttention<double>, FavorPlus<double>>;
 // Before version 16 clang instantiates members whose constraints fail, as the gradients here.

@@ -34,7 +34,6 @@ template struct IdentityLayer<float>;
 template struct SummedHeads<Delta>;
 template struct SummedHeads<Cache>;
 template class Hypernetwork<float>;
-template class FastWeightMemory<float>;
 template class FastWeightMemory<double, 4, 3>;
 template struct PreNormBlock<LayerNorm<float>, FastWeightLayer<Delta>, FeedForward<float>>;
 template struct PreNormBlock<LayerNorm<float>, RelativeAttention<float>, FeedForward<float>>;

@@ -1,9 +1,13 @@
 // Every public class template, instantiated with all its members: a member of a template that
-// nobody calls is otherwise never compiled. In float where sizes are dynamic and in double where
-// they are fixed; the laws of the memories run with the other two.
+// nobody calls is otherwise never compiled. Memories have fixed sizes here. With dynamic sizes the
+// table of any_memory/ compiles them, in three scalars and with every algorithm.
 
 #include <fastweights/algorithms/backward.hpp>
+#include <fastweights/memories/attention/delta_former.hpp>
+#include <fastweights/memories/attention/forgetting_attention.hpp>
 #include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/attention/parallax.hpp>
+#include <fastweights/memories/attention/path_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
@@ -15,22 +19,17 @@ using NormaliserD = AttentionNormaliser<double>;
 
 template struct AttentionNormaliser<float>;
 
-template class LinearAttention<float>;
 template class LinearAttention<double, 3, 4>;
-template class LinearAttention<float, Dynamic, Dynamic, NormaliserF>;
 template class LinearAttention<double, 3, 4, NormaliserD>;
 template class LinearAttention<float, 3, 4, NoNormaliser, CompensatedSum>;
 
-template class HebbianMemory<float>;
 template class HebbianMemory<double, 3, 4>;
 
-template class Programmer1991<float>;
 template class Programmer1991<double, 3, 4>;
 template class Programmer1991<float, 3, 4, Sigmoid>;
 template class Programmer1991<double, Dynamic, Dynamic, Relu>;
 template class Programmer1991<double, 3, 4, Identity>;
 
-template class KeyValueCache<float>;
 template class KeyValueCache<double, 3, 4>;
 
 template struct Checkpoints<LinearAttention<float>>;
@@ -51,5 +50,14 @@ template class SequenceView<const double, Dynamic>;
 template class SequenceView<double, 1>;
 template class ScalarSequence<float>;
 template class ScalarSequence<const double>;
+
+template class DeltaFormer<double, 3, 4>;
+template class ForgettingAttention<double, 3, 4>;
+template class Parallax<double, 3, 4>;
+template class PathAttention<double, 3, 4>;
+
+template struct KeyValueBetaQuery<4, 3>;
+template struct KeyValueReflection<4, 3>;
+template struct KeyValueTwoQueries<4, 3>;
 
 }  // namespace fw

@@ -10,17 +10,11 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-template class DeltaRnn<float>;
 template class DeltaRnn<double, 3, 4>;
-template class DeltaLstm<float>;
 template class DeltaLstm<double, 3, 4>;
-template class DeltaDeltaNet<float>;
 template class DeltaDeltaNet<double, 3>;
-template class DeltaMlp<float>;
 template class DeltaMlp<double, 3, 4>;
-template class RecurrentDeltaNet<float>;
 template class RecurrentDeltaNet<double, 3, 4>;
-template class SelfReferentialMatrix<float>;
 template class SelfReferentialMatrix<double, 3, 4>;
 
 template struct RecurrentKeyValueBeta<4, 3>;

@@ -14,27 +14,18 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-template class GatedSlotAttention<float>;
 template class GatedSlotAttention<double, 3, 4, 2>;
-template class Hgrn<float>;
 template class Hgrn<double, 3>;
-template class LogLinearAttention<float>;
 template class LogLinearAttention<double, 3, 4>;
-template class Mamba3<float>;
 template class Mamba3<double, 3, 4>;
 template class Mamba3<float, 4, 3, 1>;
-template class Mlstm<float>;
 template class Mlstm<double, 3, 4>;
-template class NormalisedGatedAttention<float>;
 template class NormalisedGatedAttention<double, 3, 4>;
 template class NormalisedGatedAttention<float, 3, 4, KeyValueVectorDecay>;
-template class NormalisedGatedAttention<double, Dynamic, Dynamic, KeyValueVectorDecay>;
-template class SelectiveScan<float>;
 template class SelectiveScan<double, 3, 4>;
 
 template struct SymmetricPower<2>;
 template struct SymmetricPower<4>;
-template class FeatureMapped<LinearAttention<float>, TaylorMap>;
 template class FeatureMapped<NormalisedGatedAttention<double, 10, 4>, SymmetricPower<2>, 4>;
 
 template struct KeyValueSlots<4, 3, 2>;

@@ -10,24 +10,14 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-template class TitansMemory<float>;
 template class TitansMemory<double, 3, 4>;
-template class MesaMemory<float>;
 template class MesaMemory<double, 3, 4>;
 template class MesaMemory<float, 3, 4, ConjugateGradients>;
-template class MesaMemory<double, Dynamic, Dynamic, ConjugateGradients>;
-template class MirasMemory<float>;
 template class MirasMemory<double, 3, 4, HuberLoss, PlainRetention>;
-template class MirasMemory<float, Dynamic, Dynamic, CubicLoss, FourNormRetention>;
 template class MirasMemory<float, 3, 1, SquaredLoss, SoftmaxRetention>;
-template class OmegaMemory<float>;
 template class OmegaMemory<double, 3, 4, 2>;
-template class AtlasMemory<float>;
 template class AtlasMemory<double, 3, 4, 2>;
-template class TestTimeTraining<float, Dynamic, Dynamic, LinearModel<>, NormalisedObjective<>>;
 template class TestTimeTraining<double, 4, 4, MlpModel<InnerGelu, 6>, NormalisedObjective<>>;
-template class TitansLearner<float, Dynamic, Dynamic, MlpModel<InnerSilu, Dynamic, false>,
-                             SquaredObjective>;
 template class TitansLearner<double, 3, 3, LinearModel<false>,
                              NormalisedObjective<Residual::answer, NormGradient::fla_titans>>;
 

@@ -6,7 +6,6 @@
 #include <fastweights/memories/attention/continuous_memory.hpp>
 
 #include "support/catch.hpp"
-#include "support/saves_its_state.hpp"
 
 namespace {
 
@@ -24,12 +23,6 @@ template <class S, class Sampling> auto continuous_memory() {
   o.chunk = 3;
   o.samples = 5;
   return M(o, {6, {0.1, 0.3}}, Density{fw::LearnedComponents<S>(6)});
-}
-
-TEST_CASE("save then load is the identity for the states of long-term memories", "[weights]") {
-  saves_its_state(continuous_memory<float, fw::EvenSampling>());
-  saves_its_state(continuous_memory<double, fw::StickySampling>());
-  saves_its_state(fw::CompressiveMemory<float>({4, 2, 2, 3, 3}));
 }
 
 TEST_CASE("a joined layer's parameters and state are saved and loaded", "[weights]") {

@@ -2,7 +2,7 @@
 
 #include "kernels/corrections.hpp"
 
-// In float, and in fixed sizes.
+// In float.
 namespace {
 
 TEST_CASE("corrections: float", "[kernels]") {
@@ -23,14 +23,6 @@ TEST_CASE("corrections: a write that looks up nothing multiplies no infinity by 
   };
   check(M({.key_size = 2}));
   check(fw::Deferred(M({.key_size = 2})));
-}
-
-TEST_CASE("corrections: sizes fixed at compile time", "[kernels]") {
-  check(fw::Comba<double, 5, 3>(), 9);
-  check(fw::GatedDeltaRule2<double, 8, 8>(), 9);
-  check(fw::GatedDeltaProduct<double, 2, 4, 12>(), 9);
-  check(fw::LowRankRule<double, 16, 16>(), 9);
-  check(fw::PreconditionedDeltaRule<double, 7, 1>(), 9);
 }
 
 }  // namespace

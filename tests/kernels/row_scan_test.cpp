@@ -64,10 +64,4 @@ TEST_CASE("row scan: Longhorn is finite where its steps are", "[kernels]") {
   }
 }
 
-TEST_CASE("row scan: sizes fixed at compile time", "[kernels]") {
-  check(fw::TitansMemory<double, 5, 3>(), 70);
-  check(fw::Longhorn<double, 8, 1>(), 70);
-  check(fw::SelectiveScan<float, 16, 64>(), 70);
-}
-
 }  // namespace

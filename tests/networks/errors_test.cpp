@@ -1,5 +1,6 @@
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/gated.hpp>
 #include <fastweights/io/weights.hpp>
-#include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/networks/operations.hpp>
 
 #include "networks/operation_checks.hpp"
@@ -294,6 +295,10 @@ TEST_CASE("a network refuses the state of another network, and does not change i
   refused_state_of([](const X& x) {  // has another name
     const X y = convolution(linear(x, "map", 4), "conv", 3);
     return memory(Gated({2, 2}), {y, y, y}, {y}, "other");
+  });
+  refused_state_of([](const X& x) {  // is of another rule, with as many entries
+    const X y = convolution(linear(x, "map", 4), "conv", 3);
+    return memory(fw::DeltaRule<double>({2, 2}), {y, y, y.rows_of(0, 2)}, {y});
   });
   refused_state_of([](const X& x) {  // has another size
     const X y = convolution(linear(x, "map", 4), "conv", 3);

@@ -1,7 +1,8 @@
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/gated_delta_product.hpp>
-#include <fastweights/memories/rules/gated_linear_attention.hpp>
-#include <fastweights/memories/rules/mesa_memory.hpp>
+#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/table/delta_family.hpp>
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/gated.hpp>
+#include <fastweights/any_memory/table/learners.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -88,6 +89,40 @@ TEST_CASE("slow weights that are learned: gradients and streaming", "[networks]"
   check_operation(3, [](const X& x) { return mesa(x, 1, 1); });
   check_operation(3, [](const X& x) { return mesa(x, 4, 4); });
   check_operation(3, [](const X& x) { return mesa(x, 4, 2); });  // two heads share one
+}
+
+X delta_rule_by_name(const X& x, const std::string& name) {
+  const auto rule = fw::make_memory<double>(name, {.key_size = 2, .value_size = 3});
+  return memory(rule, {keys(x, 4, "k"), linear(x, "v", 6), sigmoid(linear(x, "b", 2))},
+                {linear(x, "q", 4)});
+}
+
+TEST_CASE("a memory by name is the rule", "[networks]") {
+  const Net typed = network_of(3, [](const X& x) { return delta_rule(x, {2, 2, 2, 2}, 2, 3); });
+  const Net named = network_of(3, [](const X& x) { return delta_rule_by_name(x, "DeltaRule"); });
+  fw::Random random(3);
+  State a = typed.initial_state(), b = named.initial_state();
+  Net::Trace trace_a, trace_b;
+  for (const Index steps : {5, 1}) {
+    const Matrix<double> x = random_matrix(3, steps, random);
+    CHECK(run(typed, a, x, trace_a) == run(named, b, x, trace_b));
+  }
+}
+
+TEST_CASE("a memory without gradients is refused in a backward pass, with its path", "[networks]") {
+  const Net network = network_of(3, [](const X& x) {
+    return module("mixer", x,
+                  [](const X& v) { return delta_rule_by_name(v, "DeferredDeltaRule"); });
+  });
+  State state = network.initial_state();
+  Net::Trace trace;
+  const Matrix<double> x = Matrix<double>::Ones(3, 4);
+  const Matrix<double> dy = run(network, state, x, trace, fw::Pass::train);
+  Matrix<double> dx(3, 4);
+  Net grad = fw::zero_gradient(network);
+  CHECK_THROWS_AS(network.backward(x, trace, dy, dx, grad), std::invalid_argument);
+  CHECK_THROWS_WITH(network.backward(x, trace, dy, dx, grad),
+                    ContainsSubstring("mixer.memory: ") && ContainsSubstring(" has no gradients"));
 }
 
 TEST_CASE("threads share the states, and give the same bits", "[networks]") {

@@ -1,6 +1,5 @@
+#include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/io/weights.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/gated_linear_attention.hpp>
 
 #include "networks/operation_checks.hpp"
 

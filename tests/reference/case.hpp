@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fastweights/core/views.hpp>
+#include <fastweights/any_memory/views.hpp>
 #include <fastweights/io/safetensors.hpp>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -34,11 +35,8 @@ struct Array {
     const Index steps = axis(1), heads = axis(2), d = shape.size() > 3 ? axis(3) : 1;
     return {at((b * steps * heads + h) * d), d, steps, heads * d};
   }
-  /// The same for one number per step.
-  fw::ScalarSequence<double> numbers(Index b, Index h) {
-    const Index steps = axis(1), heads = axis(2);
-    return fw::SequenceView<double, 1>(at(b * steps * heads + h), 1, steps, heads);
-  }
+  /// The same as an input of a memory.
+  fw::AnyView<double> view(Index b, Index h) { return head(b, h); }
   /// [B, T, D]: batch b as D×T.
   fw::SequenceView<double, fw::Dynamic> batch(Index b) {
     return {at(b * axis(1) * axis(2)), axis(2), axis(1), axis(2)};
@@ -129,21 +127,17 @@ class Case {
   double forward_limit_ = 1e-12, gradient_limit_ = 1e-10;
 };
 
-using Test = void (*)(Case&);
+using Test = std::function<void(Case&)>;
 
-/// The rules of each source file, by file stem.
-std::map<std::string, Test> memory_tests();
-std::map<std::string, Test> delta_family_tests();
-std::map<std::string, Test> state_space_tests();
-std::map<std::string, Test> mesa_tests();
-std::map<std::string, Test> attention_tests();
-std::map<std::string, Test> test_time_tests();
+/// The rules of each source file that are more than a memory of the table, by file stem.
+std::map<std::string, Test> typed_memory_tests();
+std::map<std::string, Test> programmer_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();
 std::map<std::string, Test> infformer_tests();
 std::map<std::string, Test> fast_weights_rnn_tests();
 std::map<std::string, Test> hypernetwork_tests();
 std::map<std::string, Test> synthetic_tests();
-std::map<std::string, Test> recurrent_programmer_tests();
+std::map<std::string, Test> recurrent_layer_tests();
 
 }  // namespace reference

@@ -242,13 +242,6 @@ template <class Density, class Gate, class Sampling> class Scenario {
   Layer layer_;
 };
 
-template <class Density, class Gate> void with_sampling(Case& file, Density density, Gate gate) {
-  if (json_of(file, "sticky"))
-    Scenario<Density, Gate, fw::StickySampling>(file, density, gate).run();
-  else
-    Scenario<Density, Gate, fw::EvenSampling>(file, density, gate).run();
-}
-
 template <class Gate> Gate load(Case& file, Gate gate) {
   Array weight = file["w_mask_net_weight"];
   gate.weight = Eigen::Map<Eigen::Matrix<double, fw::Dynamic, fw::Dynamic, Eigen::RowMajor>>(
@@ -256,15 +249,14 @@ template <class Gate> Gate load(Case& file, Gate gate) {
   gate.bias = file["w_mask_net_bias"].flat();
   return gate;
 }
-
-template <class Density> void with_gate(Case& file, const Density& density) {
-  const std::string gate = file.setting("gate");
-  if (gate == "cnn")
-    with_sampling(file, density, load(file, fw::ConvGate<double>(file["step0_k"].axis(2))));
-  else if (gate == "affine")
-    with_sampling(file, density, load(file, fw::AffineGate<double>(file["step0_k"].axis(1))));
+using ConvGate = fw::ConvGate<double>;
+using AffineGate = fw::AffineGate<double>;
+using NoGate = fw::NoGate<double>;
+template <class Gate> Gate gate_of(Case& file) {
+  if constexpr (std::is_same_v<Gate, NoGate>)
+    return {};
   else
-    with_sampling(file, density, fw::NoGate<double>());
+    return load(file, Gate(file["step0_k"].axis(std::is_same_v<Gate, ConvGate> ? 2 : 1)));
 }
 
 Learned learned_components(const Case& file) {
@@ -272,6 +264,33 @@ Learned learned_components(const Case& file) {
   learned.mean_weight = file["w_mu_weight"].matrix();
   learned.variance_weight = file["w_sigma_weight"].matrix();
   return learned;
+}
+
+using Gaussians = fw::MixtureDensity<double, Learned>;
+using Parabolas = fw::MixtureDensity<double, Learned, fw::ParabolaShape>;
+using MatchedGaussians = fw::MixtureDensity<double, Moments>;
+
+template <class Density, class Gate, class Sampling> void run(Case& file) {
+  if constexpr (std::is_same_v<Density, MatchedGaussians>)
+    Scenario<Density, Gate, Sampling>(file, Density{}, gate_of<Gate>(file)).run();
+  else
+    Scenario<Density, Gate, Sampling>(file, Density{learned_components(file)}, gate_of<Gate>(file))
+        .run();
+}
+
+// The kinds of layers that files have. Each costs seconds of compile time.
+void run_kind(Case& file, const std::string& kind) {
+  using fw::EvenSampling, fw::StickySampling;
+  static const std::map<std::string, Test> kinds = {
+      {"softmax affine cnn", run<Gaussians, ConvGate, EvenSampling>},
+      {"softmax affine cnn sticky", run<Gaussians, ConvGate, StickySampling>},
+      {"softmax affine affine", run<Gaussians, AffineGate, EvenSampling>},
+      {"softmax affine none sticky", run<Gaussians, NoGate, StickySampling>},
+      {"softmax matched none", run<MatchedGaussians, NoGate, EvenSampling>},
+      {"sparsemax affine none", run<Parabolas, NoGate, EvenSampling>}};
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) throw std::invalid_argument("no test of this kind: " + kind);
+  found->second(file);
 }
 
 void scenario(Case& file) {
@@ -285,15 +304,10 @@ void scenario(Case& file) {
   file.forward("basis_mu", mean);
   file.forward("basis_sigma", width);
 
-  if (file.setting("density") == "sparsemax") {
-    file.allow(cancelling_limit, cancelling_limit);
-    with_gate(file,
-              fw::MixtureDensity<double, Learned, fw::ParabolaShape>{learned_components(file)});
-  } else if (!json_of(file, "affine_mu_sigma")) {
-    with_gate(file, fw::MixtureDensity<double, Moments>{});
-  } else {
-    with_gate(file, fw::MixtureDensity<double, Learned>{learned_components(file)});
-  }
+  const std::string density = file.setting("density");
+  if (density == "sparsemax") file.allow(cancelling_limit, cancelling_limit);
+  run_kind(file, density + (json_of(file, "affine_mu_sigma") ? " affine " : " matched ") +
+                     file.setting("gate") + (json_of(file, "sticky") ? " sticky" : ""));
 }
 
 // r = E_p[ψ] for densities with mean μ and variance v, and the gradient of Σ dr·r with respect to

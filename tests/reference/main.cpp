@@ -10,28 +10,28 @@
 
 #include "case.hpp"
 #include "data_folder.hpp"
+#include "rule_run.hpp"
 
 namespace {
 
 std::map<std::string, reference::Test> all_tests() {
-  auto tests = reference::memory_tests();
-  tests.merge(reference::delta_family_tests());
-  tests.merge(reference::state_space_tests());
-  tests.merge(reference::mesa_tests());
-  tests.merge(reference::attention_tests());
-  tests.merge(reference::test_time_tests());
-  tests.merge(reference::feature_map_tests());
-  tests.merge(reference::layer_tests());
-  tests.merge(reference::infformer_tests());
-  tests.merge(reference::fast_weights_rnn_tests());
-  tests.merge(reference::hypernetwork_tests());
-  tests.merge(reference::synthetic_tests());
-  tests.merge(reference::recurrent_programmer_tests());
+  std::map<std::string, reference::Test> tests;
+  for (const auto& cases :
+       {reference::memory_cases(), reference::delta_family_cases(), reference::state_space_cases(),
+        reference::attention_cases(), reference::test_time_cases()})
+    for (const auto& [stem, given] : cases)
+      tests[stem] = [given = given](reference::Case& file) { reference::run(file, given); };
+  for (const auto& more : {reference::typed_memory_tests(), reference::programmer_tests(),
+                           reference::recurrent_layer_tests(), reference::layer_tests(),
+                           reference::feature_map_tests(), reference::infformer_tests(),
+                           reference::fast_weights_rnn_tests(), reference::hypernetwork_tests(),
+                           reference::synthetic_tests()})
+    tests.insert(more.begin(), more.end());
   return tests;
 }
 
 // Prints the file's line. Returns whether all errors are within the limits.
-bool passes(const std::filesystem::path& path, reference::Test test) {
+bool passes(const std::filesystem::path& path, const reference::Test& test) {
   reference::Case file(fw::io::SafeTensors::read(path));
   test(file);
   char gradient[32] = "-";

@@ -1,7 +1,9 @@
 #include "rule_run.hpp"
 
 #include <algorithm>
+#include <fastweights/any_memory/table.hpp>
 #include <fastweights/math/softmax.hpp>
+#include <stdexcept>
 
 namespace reference {
 
@@ -65,6 +67,14 @@ Array in_file_order(const Layout& layout, const std::string& name, const Array& 
   fw::io::Shape shape;
   for (const char axis : axes) shape.push_back(ours.axis(std::string(our_axes).find(axis)));
   return reordered(ours, our_axes, axes, shape);
+}
+
+std::string array_of(const Layout& layout, std::string_view member) {
+  static const std::map<std::string_view, std::string> usual = {
+      {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}, {"query", "q"}};
+  if (layout.constants.contains(member)) return std::string(member);
+  const auto found = layout.inputs.find(member);
+  return found != layout.inputs.end() ? found->second : usual.at(member);
 }
 
 Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view>& members)
@@ -208,6 +218,95 @@ void States::compare_final() {
         fw::detail::softmax_in_place(final.columns().col(i));
     file_.forward(kept.final, final);
   }
+}
+
+namespace {
+
+// Head h of sequence b as a record of views. `heads` is the number of heads of the output.
+Views head_of(Inputs& inputs, std::span<const fw::SignatureMember> members, Index b, Index h,
+              Index heads) {
+  Views views;
+  for (const auto& member : members) {
+    Array& array = inputs.of(member.name);
+    views.push_back(array.view(b, h * array.axis(2) / heads));
+  }
+  return views;
+}
+std::vector<fw::AnyView<const double>> constant(const Views& views) {
+  return std::vector<fw::AnyView<const double>>(views.begin(), views.end());
+}
+
+std::set<std::string_view> input_names(const Memory& m) {
+  std::set<std::string_view> names;
+  for (const auto& member : m.written()) names.insert(member.name);
+  for (const auto& member : m.read_with()) names.insert(member.name);
+  return names;
+}
+
+double number(const Case& file, const Number& given, Index h) {
+  if (!given.array.empty()) return double(file[given.array].axis(given.axis));
+  if (!given.setting.empty()) return std::stod(file.setting(given.setting));
+  return given.of_head ? given.of_head(double(h)) : given.value;
+}
+
+}  // namespace
+
+void run(Case& file, const Layout& layout, const Make& make) {
+  Array o = in_order(layout, "o", file.like("o")), up = in_order(layout, "o", file["up_o"]);
+  const Index dv = o.axis(3), heads = o.axis(2);
+  const std::string query = array_of(layout, "query");
+  const Index dk = file.has(query) ? in_order(layout, query, file[query]).axis(3) : dv;
+  Inputs inputs(file, layout, input_names(make(dk, dv, 0)));
+  States states(file, layout, heads);
+
+  for (const std::string kind : {"grad_", "gradout_"}) {
+    if (!file.has(kind + array_of(layout, "value"))) continue;
+    Inputs gradients = inputs.zeros();
+    for (Index b = 0; b < o.axis(0); ++b)
+      for (Index h = 0; h < heads; ++h) {
+        const Memory m = make(dk, dv, h);
+        auto state = m.initial_state(), ds = m.zero_gradient();
+        states.load_initial(state.object(), b, h);
+        if (kind == "grad_") states.load_gradient(ds.object(), b, h);
+        scan_and_backward(m, state, head_of(inputs, m.written(), b, h, heads),
+                          head_of(inputs, m.read_with(), b, h, heads), {o.view(b, h)},
+                          {up.view(b, h)}, ds, head_of(gradients, m.written(), b, h, heads),
+                          head_of(gradients, m.read_with(), b, h, heads));
+        states.keep_final(state.object(), b, h);
+        states.keep_gradient(ds.object(), b, h);
+      }
+    inputs.compare(kind, gradients);
+    states.compare_gradients(kind);
+  }
+  file.forward("o", in_file_order(layout, "o", o));
+  states.compare_final();
+}
+
+void run(Case& file, const MemoryCase& given) {
+  run(file, given.layout, [&](Index dk, Index dv, Index h) {
+    fw::MemoryOptions options{.key_size = dk, .value_size = dv};
+    for (const auto& [name, value] : given.options) options.more[name] = number(file, value, h);
+    return fw::make_memory<double>(given.memory, options);
+  });
+}
+
+void scan_and_backward(const Memory& m, fw::AnyState<double>& state, const Views& written,
+                       const Views& read, const Views& out, const Views& dout,
+                       fw::AnyState<double>& ds, const Views& dwritten, const Views& dread) {
+  const auto w = constant(written), r = constant(read), dy = constant(dout);
+  fw::AnyCheckpoints<double> checkpoints;
+  m.scan(state, w, r, out, checkpoints);
+  m.backward(checkpoints, w, r, dy, ds, dwritten, dread);
+}
+
+Eigen::Map<Matrix> entries(const fw::AnyState<double>& state, std::string_view path) {
+  const fw::detail::Object object = state.object();
+  fw::detail::Leaf found;
+  fw::detail::visit_leaves(&object, 1, [&](const fw::detail::Leaf* leaf, const auto& at) {
+    if (at.text() == path) found = *leaf;
+  });
+  if (!found.data) throw std::invalid_argument("the state has no " + std::string(path));
+  return {static_cast<double*>(found.data), found.rows, found.cols};
 }
 
 }  // namespace reference

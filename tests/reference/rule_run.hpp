@@ -1,51 +1,26 @@
 #pragma once
 
-#include <cmath>
-#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/any_memory/any_memory.hpp>
+#include <functional>
 #include <set>
+#include <vector>
 
 #include "case.hpp"
+#include "layout.hpp"
 
 /// \file
 /// Runs a memory on a file: every head of every sequence, outputs, final states and gradients.
 
 namespace reference {
 
-/// The conventions of a file. Sequences are [B, T, H, D] (or [B, T, H] for numbers), states
-/// [B, H, …]. An array with fewer heads than the output is shared by groups of heads.
-struct Layout {
-  struct Kept {
-    std::string initial, final;
-    bool key_major = true;  // matrices are [B, H, K, V]; else [B, H, d_v, d_k]
-    bool softmax = false;   // the final array has the softmax of every row along its last axis
-  };
-  struct Slow {
-    std::string name;
-    bool key_major = true;
-  };
-  /// Arrays of the members that a memory writes and reads.
-  std::map<std::string_view, std::string> inputs = {
-      {"key", "k"}, {"value", "v"}, {"beta", "beta"}, {"decay", "g"}, {"query", "q"}};
-  /// The axes of sequences in another order, or without heads: "BDT". By name of the array. Axes
-  /// T that follow each other are one: the mini-batches of "BHTTD".
-  std::map<std::string, std::string> axes = {};
-  /// Members of which the file has the logarithm.
-  std::set<std::string_view> logarithms = {"decay"};
-  /// Members that are the same number for all tokens, and not in the file.
-  std::map<std::string_view, double> constants = {};
-  /// Members of which the file has x, with the member sigmoid(x).
-  std::set<std::string_view> sigmoids = {};
-  /// Arrays of the state's members, if the file has them.
-  std::map<std::string, Kept> state = {{"W", {"initial_state", "final_state"}}};
-  /// Arrays [H, …] of the state's slow weights.
-  std::map<std::string, Slow> slow = {};
-  bool scales_query = true;  // the source multiplies q by 1/√K
-  double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
-};
+using Memory = fw::AnyMemory<double>;
 
 /// The array of a file as [B, T, H, D], and the reverse.
 Array in_order(const Layout& layout, const std::string& name, Array given);
 Array in_file_order(const Layout& layout, const std::string& name, const Array& ours);
+
+/// The name of the array of a member.
+std::string array_of(const Layout& layout, std::string_view member);
 
 /// The inputs of a memory: arrays of a file without logarithms, normalised and scaled.
 class Inputs {
@@ -63,9 +38,7 @@ class Inputs {
  private:
   bool is_normalised(std::string_view member) const;
   double scale(const Array& query) const;
-  std::string name_of(std::string_view member) const {
-    return layout_.constants.contains(member) ? std::string(member) : layout_.inputs.at(member);
-  }
+  std::string name_of(std::string_view member) const { return array_of(layout_, member); }
 
   Case& file_;
   const Layout& layout_;
@@ -103,60 +76,23 @@ class States {
   std::map<std::string, Array> finals_, gradients_;
 };
 
-/// Head h of sequence b, as a record of sequences. `heads` is the number of heads of the output.
-template <class R> R head_of(Inputs& inputs, Index b, Index h, Index heads) {
-  [[maybe_unused]] const auto member = [&]<std::size_t I>() -> fw::member_t<R, I> {
-    Array& array = inputs.of(R::names[I]);
-    const Index own = h * array.axis(2) / heads;
-    if constexpr (fw::member_t<R, I>::RowsAtCompileTime == 1)
-      return array.numbers(b, own);
-    else
-      return array.head(b, own);
-  };
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return R{member.template operator()<I>()...};
-  }
-  (std::make_index_sequence<fw::member_count<R>>{});
-}
-
-/// Runs every head h of every sequence of a file with the memory make(d_k, d_v, T, h). Without a
+/// Runs every head h of every sequence of a file with the memory make(d_k, d_v, h). Without a
 /// query, d_k is d_v.
-template <class Make> void run(Case& file, const Layout& layout, const Make& make) {
-  using M = decltype(make(Index(), Index(), Index(), Index()));
-  std::set<std::string_view> members;
-  for (const auto name : fw::WriteSequence<M>::names) members.insert(name);
-  for (const auto name : fw::ReadSequence<M>::names) members.insert(name);
-  Inputs inputs(file, layout, members);
-  Array o = in_order(layout, "o", file.like("o")), up = in_order(layout, "o", file["up_o"]);
-  const Index dv = o.axis(3), steps = o.axis(1), heads = o.axis(2);
-  const Index dk = inputs.has("query") ? inputs.of("query").axis(3) : dv;
-  States states(file, layout, heads);
+using Make = std::function<Memory(Index dk, Index dv, Index h)>;
+void run(Case& file, const Layout& layout, const Make& make);
 
-  for (const std::string kind : {"grad_", "gradout_"}) {
-    if (!file.has(kind + layout.inputs.at("value"))) continue;
-    Inputs gradients = inputs.zeros();
-    for (Index b = 0; b < o.axis(0); ++b)
-      for (Index h = 0; h < heads; ++h) {
-        const M m = make(dk, dv, steps, h);
-        auto state = fw::initial_state(m);
-        auto ds = fw::zero_gradient(m);
-        states.load_initial(fw::detail::object(state), b, h);
-        if (kind == "grad_") states.load_gradient(fw::detail::object(ds), b, h);
-        const auto written = head_of<fw::WriteSequence<M>>(inputs, b, h, heads);
-        const auto read = head_of<fw::ReadSequence<M>>(inputs, b, h, heads);
-        fw::Checkpoints<M> checkpoints;
-        fw::scan(m, state, written, read, {o.head(b, h)}, checkpoints);
-        states.keep_final(fw::detail::object(state), b, h);
-        fw::backward(m, checkpoints, written, read, {up.head(b, h)}, ds,
-                     head_of<fw::WriteGradSequence<M>>(gradients, b, h, heads),
-                     head_of<fw::ReadGradSequence<M>>(gradients, b, h, heads));
-        states.keep_gradient(fw::detail::object(ds), b, h);
-      }
-    inputs.compare(kind, gradients);
-    states.compare_gradients(kind);
-  }
-  file.forward("o", in_file_order(layout, "o", o));
-  states.compare_final();
-}
+/// The same with a memory of the table.
+void run(Case& file, const MemoryCase& given);
+
+/// The views of one record.
+using Views = std::vector<fw::AnyView<double>>;
+/// A scan and its backward pass: overwrites outputs, `ds` becomes the gradient of the initial
+/// state, and the gradients of inputs and queries accumulate.
+void scan_and_backward(const Memory& m, fw::AnyState<double>& state, const Views& written,
+                       const Views& read, const Views& out, const Views& dout,
+                       fw::AnyState<double>& ds, const Views& dwritten, const Views& dread);
+
+/// The entries of a state at a path.
+Eigen::Map<Matrix> entries(const fw::AnyState<double>& state, std::string_view path);
 
 }  // namespace reference

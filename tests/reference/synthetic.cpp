@@ -1,4 +1,4 @@
-#include <fastweights/algorithms/backward.hpp>
+#include <fastweights/any_memory/table.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
@@ -6,19 +6,29 @@
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
 #include <fastweights/layers/projections/linear.hpp>
-#include <fastweights/memories/attention/key_value_cache.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/fast_weight_memory.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
 
-#include "case.hpp"
+#include "rule_run.hpp"
 
 namespace reference {
 
 namespace {
 
-using Normaliser = fw::AttentionNormaliser<double>;
 using Linear = fw::Linear<double>;
+
+// A feature map whose type is known at run time.
+struct AnyMap {
+  std::function<Index(Index)> features;
+  std::function<void(const Matrix& x, Matrix& y)> apply;
+  std::function<void(const Matrix& x, const Matrix& y, const Matrix& dy, Matrix& dx)> apply_vjp;
+
+  template <class Map> static AnyMap of(const Map& map) {
+    return {[=](Index rows) { return map.features(rows); },
+            [=](const Matrix& x, Matrix& y) { fw::apply(map, x, y); },
+            [=](const Matrix& x, const Matrix& y, const Matrix& dy, Matrix& dx) {
+              fw::apply_vjp(map, x, y, dy, dx);
+            }};
+  }
+};
 
 // The source applies SumNormalise to queries, but not to keys.
 struct SumNormaliseWithEpsilon : fw::detail::KeepsRows {
@@ -87,62 +97,49 @@ struct Tokens {
   Matrix key, value, beta, query;
 
   Tokens zeros() const { return {0 * key, 0 * value, 0 * beta, 0 * query}; }
-  // The tokens from `first` on.
-  template <class R> R writes(Index first) {
+  // The tokens from `first` on, for a memory with or without β.
+  Views writes(const Memory& m, Index first) {
     const Index n = key.cols() - first;
-    if constexpr (fw::member_count<R> == 3)
-      return R{key.rightCols(n), value.rightCols(n), beta.rightCols(n)};
-    else
-      return R{key.rightCols(n), value.rightCols(n)};
+    Views views{key.rightCols(n), value.rightCols(n)};
+    if (m.written().size() == 3) views.push_back(beta.rightCols(n));
+    return views;
   }
-  template <class R> R reads(Index first) { return R{query.rightCols(key.cols() - first)}; }
+  Views reads(Index first) { return {query.rightCols(key.cols() - first)}; }
 };
 
-// Writes the first tokens by hand, and computes their gradients. Returns the number of these
-// tokens.
-template <class M> Index start(const M&, const Tokens&, fw::StateOf<M>&) { return 0; }
-template <class M> void start_vjp(const M&, const Tokens&, const fw::StateOf<M>&, Tokens&) {}
-
-// The source does not project the first token's matrix to the unit ball.
-using FastWeightMemory = fw::FastWeightMemory<double>;
-Index start(const FastWeightMemory&, const Tokens& in, fw::StateOf<FastWeightMemory>& s) {
-  s.W = in.beta(0) * in.value.col(0) * in.key.col(0).transpose();
+// The source does not project the first token's matrix to the unit ball. So the first token of a
+// FastWeightMemory is written by hand. Returns the number of these tokens.
+Index start(const Memory& m, const Tokens& in, const fw::AnyState<double>& s) {
+  if (m.name() != "FastWeightMemory") return 0;
+  entries(s, "W") = in.beta(0) * in.value.col(0) * in.key.col(0).transpose();
   return 1;
 }
-void start_vjp(const FastWeightMemory&, const Tokens& in, const fw::StateOf<FastWeightMemory>& ds,
-               Tokens& din) {
-  din.beta(0) += in.value.col(0).dot(ds.W * in.key.col(0));
-  din.key.col(0) += in.beta(0) * ds.W.transpose() * in.value.col(0);
+void start_vjp(const Tokens& in, const fw::AnyState<double>& ds, Tokens& din) {
+  const auto dW = entries(ds, "W");
+  din.beta(0) += in.value.col(0).dot(dW * in.key.col(0));
+  din.key.col(0) += in.beta(0) * dW.transpose() * in.value.col(0);
 }
 
 // The memory's output, and the gradients of Σ dy·y.
-template <class M>
-Eigen::VectorXd read_memory(const M& m, Tokens& in, const Eigen::VectorXd& dy, Tokens& din) {
-  auto state = fw::initial_state(m);
-  auto ds = fw::zero_gradient(m);
+Eigen::VectorXd read_memory(const Memory& m, Tokens& in, const Eigen::VectorXd& dy, Tokens& din) {
+  auto state = m.initial_state(), ds = m.zero_gradient();
   const Index first = start(m, in, state), steps = in.key.cols() - first;
   Matrix out(in.value.rows(), steps), dout = Matrix::Zero(in.value.rows(), steps);
   dout.rightCols(1) = dy;
-  fw::Checkpoints<M> checkpoints;
-  fw::scan(m, state, in.writes<fw::WriteSequence<M>>(first), in.reads<fw::ReadSequence<M>>(first),
-           {out}, checkpoints);
-  fw::backward(m, checkpoints, in.writes<fw::WriteSequence<M>>(first),
-               in.reads<fw::ReadSequence<M>>(first), {dout}, ds,
-               din.writes<fw::WriteGradSequence<M>>(first),
-               din.reads<fw::ReadGradSequence<M>>(first));
-  start_vjp(m, in, ds, din);
+  scan_and_backward(m, state, in.writes(m, first), in.reads(first), {out}, {dout}, ds,
+                    din.writes(m, first), din.reads(first));
+  if (first > 0) start_vjp(in, ds, din);
   return out.rightCols(1);
 }
 
-template <class Map> Matrix mapped(const Map& map, const Matrix& x) {
+Matrix mapped(const AnyMap& map, const Matrix& x) {
   Matrix y(map.features(x.rows()), x.cols());
-  fw::apply(map, x, y);
+  map.apply(x, y);
   return y;
 }
 
 // One sequence: y, with the gradients of the slow net added to dslow.
-template <class M, class KeyMap, class QueryMap>
-Eigen::VectorXd run_sequence(const M& m, const KeyMap& key_map, const QueryMap& query_map,
+Eigen::VectorXd run_sequence(const Memory& m, const AnyMap& key_map, const AnyMap& query_map,
                              const Symbols& s, Index values, const Slow& slow,
                              const Eigen::VectorXd& dy, Slow& dslow) {
   const Index steps = Index(s.keys.size());
@@ -164,8 +161,8 @@ Eigen::VectorXd run_sequence(const M& m, const KeyMap& key_map, const QueryMap& 
 
   Matrix dk = 0 * k, dq = 0 * q, dx = 0 * x, dquery_embedding = 0 * query_embedding;
   const Matrix dquery = din.query.rightCols(1);
-  fw::apply_vjp(key_map, k, in.key, din.key, dk);
-  fw::apply_vjp(query_map, q, query, dquery, dq);
+  key_map.apply_vjp(k, in.key, din.key, dk);
+  query_map.apply_vjp(q, query, dquery, dq);
   const Matrix dlogits = (din.beta.array() * in.beta.array() * (1 - in.beta.array())).matrix();
   fw::Output<double> to_x(dx), to_query_embedding(dquery_embedding);
   slow.key.add_backward(x, dk, to_x, dslow.key);
@@ -196,10 +193,13 @@ void compare_gradients(Case& file, const Slow& dslow, bool softmax) {
   }
 }
 
-template <class M, class KeyMap, class QueryMap>
-void run(Case& file, const M& m, const KeyMap& key_map, const QueryMap& query_map) {
+// The memory `name` with the options, behind maps of keys and queries.
+void run(Case& file, const std::string& name, const std::map<std::string, double>& options,
+         const AnyMap& key_map, const AnyMap& query_map) {
   Array y = file.like("y_hat"), up = file["up_y_hat"], loss = file.like("their_loss", 0);
-  const Index batch = y.axis(0), values = y.axis(1);
+  const Index batch = y.axis(0), values = y.axis(1), key_rows = file["p_W_k__bias"].axis(0);
+  const Memory m = fw::make_memory<double>(
+      name, {.key_size = key_map.features(key_rows), .value_size = values, .more = options});
   const Slow slow(file);
   Slow dslow = slow;
   dslow.set_zero();
@@ -213,41 +213,29 @@ void run(Case& file, const M& m, const KeyMap& key_map, const QueryMap& query_ma
   }
   file.forward("y_hat", y);
   file.forward("their_loss", loss);
-  compare_gradients(file, dslow, std::is_same_v<M, fw::KeyValueCache<double>>);
+  compare_gradients(file, dslow, name == "KeyValueCache");
 }
 
-// d_v, and the size of a key before the feature map.
-Index value_rows(Case& file) { return file.like("y_hat").axis(1); }
-Index key_rows(Case& file) { return file.like("p_W_k__bias").axis(0); }
-
-template <class Map> void sum_rule(Case& file, const Map& map) {
-  using M = fw::LinearAttention<double, -1, -1, Normaliser>;
-  run(file,
-      M({.key_size = map.features(key_rows(file)), .value_size = value_rows(file)},
-        Normaliser{1e-6}),
-      map, map);
+void sum_rule(Case& file, const AnyMap& map) {
+  run(file, "NormalisedLinearAttention", {{"epsilon", 1e-6}}, map, map);
 }
-template <class Map> void sum(Case& file) { sum_rule(file, Map()); }
+template <class Map> void sum(Case& file) { sum_rule(file, AnyMap::of(Map())); }
 void sum_favor(Case& file) {
-  sum_rule(file, fw::FavorPlus<double>(Matrix(file["Omega"].matrix())));
+  sum_rule(file, AnyMap::of(fw::FavorPlus<double>(Matrix(file["Omega"].matrix()))));
 }
 template <class Map> void delta(Case& file) {
-  const fw::DeltaRule<double> m(
-      {.key_size = Map().features(key_rows(file)), .value_size = value_rows(file)});
-  run(file, m, fw::SumNormalised<Map>(), fw::Chain<Map, SumNormaliseWithEpsilon>());
+  run(file, "DeltaRule", {}, AnyMap::of(fw::SumNormalised<Map>()),
+      AnyMap::of(fw::Chain<Map, SumNormaliseWithEpsilon>()));
 }
 template <class Map> void fast_weight_memory(Case& file) {
-  run(file,
-      FastWeightMemory(
-          {.key_size = Map().features(key_rows(file)), .value_size = value_rows(file)}),
-      Map(), Map());
+  const AnyMap map = AnyMap::of(Map());
+  run(file, "FastWeightMemory", {}, map, map);
 }
 void softmax(Case& file) {
   const Index batch = file.like("y_hat").axis(0);
   const Index steps = Index(file.integers("x_tokens").size()) / (2 * batch);
-  const fw::KeyValueCache<double> m({.key_size = key_rows(file), .value_size = value_rows(file)},
-                                    {.capacity = steps});
-  run(file, m, fw::IdentityMap(), fw::IdentityMap());
+  const AnyMap map = AnyMap::of(fw::IdentityMap());
+  run(file, "KeyValueCache", {{"capacity", double(steps)}}, map, map);
 }
 
 }  // namespace

@@ -1,170 +1,93 @@
-#include <fastweights/memories/rules/atlas_memory.hpp>
-#include <fastweights/memories/rules/miras_memory.hpp>
-#include <fastweights/memories/rules/omega_memory.hpp>
-#include <fastweights/memories/rules/test_time_training.hpp>
-#include <fastweights/memories/rules/titans_learner.hpp>
-
-#include "rule_run.hpp"
+#include "layout.hpp"
 
 namespace reference {
 
 namespace {
 
-using fw::Dynamic;
-
-// Runs the rule M, which has no hyperparameters but its sizes.
-template <class M> void run(Case& file, const Layout& layout) {
-  run(file, layout, [](Index dk, Index dv, Index, Index) { return M({dk, dv}); });
-}
-
 // Files of our own: states [B, H, d_v, d_k], queries as they are, decays instead of logarithms.
-Layout own() {
-  Layout layout;
-  layout.inputs["beta"] = "eta";
-  layout.inputs["decay"] = "alpha";
-  layout.logarithms = {};
-  layout.state = {};
-  layout.scales_query = false;
-  return layout;
+Layout own(std::map<std::string_view, std::string> inputs,
+           std::map<std::string, Layout::Kept> state) {
+  inputs.insert({{"beta", "eta"}, {"decay", "alpha"}});
+  for (auto& [path, kept] : state) kept.key_major = false;
+  return {.inputs = inputs, .logarithms = {}, .state = state, .scales_query = false};
 }
 
-void yaad(Case& file) {
-  Layout layout = own();
-  layout.inputs["threshold"] = "delta";
-  layout.state["A"] = {"W0", "final_W", /*key_major=*/false};
-  run<fw::Yaad<double>>(file, layout);
-}
-
-void moneta(Case& file) {
-  Layout layout = own();
-  layout.state["A"] = {"A0", "final_A", /*key_major=*/false};
-  run<fw::Moneta<double>>(file, layout);
-}
-
-void memora(Case& file) {
-  Layout layout = own();
-  layout.state["A"] = {"L0", "final_W", /*key_major=*/false, /*softmax=*/true};
-  run<fw::Memora<double>>(file, layout);
-}
-
-// Memories of the last tokens, as many as there are weights γ.
-template <class M> void run_window(Case& file, const Layout& layout) {
-  const Index window = file["gamma"].axis(3);
-  run(file, layout, [=](Index dk, Index dv, Index, Index) { return M({dk, dv}, window); });
-}
-
-void omega(Case& file) {
-  Layout layout = own();
-  layout.inputs["weights"] = "gamma";
-  layout.state["W"] = {"W0", "final_W", /*key_major=*/false};
-  run_window<fw::OmegaMemory<double>>(file, layout);
-}
-
-void atlas(Case& file) {
-  Layout layout = own();
-  layout.inputs["weights"] = "gamma";
-  layout.inputs["momentum"] = "theta";
-  layout.state["W"] = {"W0", "final_W", /*key_major=*/false};
-  layout.state["momentum"] = {"S0", "final_S", /*key_major=*/false};
-  run_window<fw::AtlasMemory<double>>(file, layout);
-}
-
-// The files of TTT have [B, H, mini-batch, token, D], and weights [H, …] that all sequences share.
-Layout official_ttt(Case& file) {
-  Layout layout;
+// The published files of TTT have [B, H, mini-batch, token, D], and weights [H, …] that all
+// sequences share. `weights` are the arrays of the model's parameters.
+Layout published(const std::map<std::string, std::string>& weights) {
+  Layout layout = {.inputs = {{"rate", "lr_eta"}, {"token_rate", "token_eta"}},
+                   .axes = {{"lr_eta", "BHTTT"}, {"token_eta", "BHTTT"}},
+                   .state = {},
+                   .slow = {{"slow.weight", {"ln_weight"}}, {"slow.bias", {"ln_bias"}}},
+                   .scales_query = false};
   for (const char* name : {"q", "k", "v", "o"}) layout.axes[name] = "BHTTD";
-  for (const char* name : {"lr_eta", "token_eta"}) layout.axes[name] = "BHTTT";
-  layout.scales_query = false;
-  layout.inputs["rate"] = "lr_eta";
-  layout.inputs["token_rate"] = "token_eta";
-  layout.slow["slow.weight"] = {"ln_weight"};
-  layout.slow["slow.bias"] = {"ln_bias"};
-  layout.state = {};
-  const bool mlp = file.has("W2");
-  const auto add = [&](const std::string& path, const std::string& array) {
+  for (const auto& [path, array] : weights) {
     layout.slow["weights." + path] = {array};
     layout.state["weights." + path] = {"", "final_" + array};
-  };
-  add(mlp ? "first.W" : "W", "W1");
-  add(mlp ? "first.b" : "b", "b1");
-  if (mlp) {
-    add("second.W", "W2");
-    add("second.b", "b2");
   }
   return layout;
 }
 
-void ttt_linear_official(Case& file) {
-  const Index batch = file["q"].axis(3);
-  run(file, official_ttt(file),
-      [=](Index d, Index, Index, Index) { return fw::TttLinear<double>({d}, {.batch = batch}); });
+Layout titans(std::map<std::string, Layout::Kept> state,
+              std::map<std::string, Layout::Slow> slow = {}) {
+  return {.inputs = {{"rate", "theta"}, {"momentum", "eta"}, {"forget", "alpha"}},
+          .state = std::move(state),
+          .slow = std::move(slow),
+          .scales_query = false};
 }
 
-void ttt_mlp_official(Case& file) {
-  const Index batch = file["q"].axis(3), hidden = file["W2"].axis(1);
-  run(file, official_ttt(file), [=](Index d, Index, Index, Index) {
-    return fw::TttMlp<double>({d}, {.batch = batch, .model = {hidden}});
-  });
+Layout mesa() {
+  return {.state = {{"W", {"initial_h_kv", "final_h_kv"}},
+                    {"G", {"initial_h_kk", "final_h_kk", /*key_major=*/false}}},
+          .slow = {{"slow.ridge", {"lamb"}}},
+          .scales_query = false};
 }
 
-// flash-linear-attention's forms.
-void ttt_linear(Case& file) {
-  Layout layout;
-  layout.inputs["token_rate"] = "eta";
-  layout.constants["rate"] = 1;
-  layout.state = {{"weights.W", {"initial_state", "final_state"}},
-                  {"weights.b", {"initial_state_bias", "final_state_bias"}}};
-  layout.slow = {{"slow.weight", {"w"}}, {"slow.bias", {"b"}}};
-  const Index batch = std::stol(file.setting("mini_batch_size"));
-  const double epsilon = std::stod(file.setting("eps"));
-  using Objective = fw::NormalisedObjective<fw::Residual::answer>;
-  run(file, layout, [=](Index d, Index, Index, Index) {
-    return fw::TttLinear<double, Dynamic, Objective>({d}, {.batch = batch, .objective = {epsilon}});
-  });
-}
-
-Layout titans_layout() {
-  Layout layout;
-  layout.scales_query = false;
-  layout.inputs["rate"] = "theta";
-  layout.inputs["momentum"] = "eta";
-  layout.inputs["forget"] = "alpha";
+// One step: no axis of tokens.
+Layout mesa_step() {
+  Layout layout = mesa();
+  for (const char* name : {"q", "k", "v", "o"}) layout.axes[name] = "BHD";
+  for (const char* name : {"g", "beta"}) layout.axes[name] = "BH";
   return layout;
-}
-
-void titans_linear(Case& file) {
-  Layout layout = titans_layout();
-  layout.state = {{"weights.W", {"initial_state", "final_state"}}};
-  layout.slow = {{"slow.weight", {"w"}}, {"slow.bias", {"b"}}};
-  const double epsilon = std::stod(file.setting("eps"));
-  run(file, layout, [=](Index d, Index, Index, Index) {
-    return fw::NormalisedTitans<double>({d}, {.objective = {epsilon}});
-  });
-}
-
-void titans_mlp(Case& file) {
-  Layout layout = titans_layout();
-  layout.state = {{"weights.first.W", {"A0", "final_A", /*key_major=*/false}},
-                  {"weights.second.W", {"B0", "final_B", /*key_major=*/false}}};
-  const Index hidden = file["A0"].axis(2);
-  run(file, layout, [=](Index dk, Index dv, Index, Index) {
-    return fw::TitansMlp<double>({dk, dv}, {.model = {hidden}});
-  });
 }
 
 }  // namespace
 
-std::map<std::string, Test> test_time_tests() {
-  return {{"own_yaad_linear", yaad},
-          {"own_moneta_linear", moneta},
-          {"own_memora_linear", memora},
-          {"own_omega_linear", omega},
-          {"own_atlas_linear", atlas},
-          {"ttt_linear_official", ttt_linear_official},
-          {"ttt_mlp_official", ttt_mlp_official},
-          {"ttt_linear", ttt_linear},
-          {"titans_linear_chunk1", titans_linear},
-          {"own_titans_mlp", titans_mlp}};
+MemoryCases test_time_cases() {
+  return {
+      {"mesa_net_exact", {"MesaMemory", mesa()}},
+      {"mesa_net_cg_one_step", {"IterativeMesaMemory", mesa_step()}},
+      {"own_yaad_linear", {"Yaad", own({{"threshold", "delta"}}, {{"A", {"W0", "final_W"}}})}},
+      {"own_moneta_linear", {"Moneta", own({}, {{"A", {"A0", "final_A"}}})}},
+      {"own_memora_linear",
+       {"Memora", own({}, {{"A", {"L0", "final_W", false, /*softmax=*/true}}})}},
+      // Memories of the last tokens, as many as there are weights γ.
+      {"own_omega_linear",
+       {"OmegaMemory",
+        own({{"weights", "gamma"}}, {{"W", {"W0", "final_W"}}}),
+        {{"window", axis("gamma", 3)}}}},
+      {"own_atlas_linear",
+       {"AtlasMemory",
+        own({{"weights", "gamma"}, {"momentum", "theta"}},
+            {{"W", {"W0", "final_W"}}, {"momentum", {"S0", "final_S"}}}),
+        {{"window", axis("gamma", 3)}}}},
+      {"ttt_linear_official",
+       {"TttLinear", published({{"W", "W1"}, {"b", "b1"}}), {{"batch", axis("q", 3)}}}},
+      {"ttt_mlp_official",
+       {"TttMlp",
+        published({{"first.W", "W1"}, {"first.b", "b1"}, {"second.W", "W2"}, {"second.b", "b2"}}),
+        {{"batch", axis("q", 3)}, {"hidden", axis("W2", 1)}}}},
+      {"titans_linear_chunk1",
+       {"NormalisedTitans",
+        titans({{"weights.W", {"initial_state", "final_state"}}},
+               {{"slow.weight", {"w"}}, {"slow.bias", {"b"}}}),
+        {{"epsilon", setting("eps")}}}},
+      {"own_titans_mlp",
+       {"TitansMlp",
+        titans({{"weights.first.W", {"A0", "final_A", /*key_major=*/false}},
+                {"weights.second.W", {"B0", "final_B", /*key_major=*/false}}}),
+        {{"hidden", axis("A0", 2)}}}},
+  };
 }
 
 }  // namespace reference

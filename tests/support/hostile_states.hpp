@@ -19,9 +19,9 @@ using Bytes = std::vector<std::byte>;
 /// A state and what can be done with it. Its type is erased, so that the checks are compiled once.
 struct Subject {
   fw::detail::Object state;
-  std::function<void()> restore;  ///< sets the state to one that was reached by writes
-  std::function<void()> use;      ///< every public call that takes the state
-  std::function<Bytes()> save;    ///< the state as a file
+  std::function<void()> restore;            ///< sets the state to one that was reached by writes
+  std::vector<std::function<void()>> uses;  ///< the public calls that take the state
+  std::function<Bytes()> save;              ///< the state as a file
   std::function<void(const Bytes&)> load;
   std::function<void(const Bytes&)> load_for_owner;  ///< with the memory or layer
 };
@@ -34,13 +34,13 @@ void try_counters(const Subject& subject, const std::vector<std::string>& free_c
 void expect_refused(const Subject& subject,
                     const std::vector<std::pair<std::string, std::int64_t>>& counters);
 
-/// `use(state)` writes to the state and reads it by every public call. The owner and the state must
-/// outlive the subject.
-template <class Owner, class State, class Use>
-Subject subject(const Owner& owner, State& state, Use use) {
+/// Each of `uses` is a call, use(state). The owner and the state must outlive the subject. The state
+/// may be an AnyState.
+template <class Owner, class State, class... Uses>
+Subject subject(const Owner& owner, State& state, Uses... uses) {
   return {.state = fw::detail::object(state),
           .restore = [&state, reached = state] { state = reached; },
-          .use = [&state, use] { use(state); },
+          .uses = {[&state, uses] { uses(state); }...},
           .save =
               [&state] {
                 fw::io::SafeTensorsWriter writer;

@@ -19,7 +19,6 @@ int Processes::run(const char* program, const std::function<int()>& work) const 
 #include <fastweights/mpi/relay.hpp>
 #include <fastweights/mpi/training.hpp>
 #include <numeric>
-#include <stdexcept>
 #include <thread>
 
 namespace {
@@ -31,10 +30,6 @@ bool is_started_by_mpirun() {
 }
 
 }  // namespace
-
-struct Processes::Sums {
-  fw::mpi::GradientSum gradients{MPI_COMM_WORLD};
-};
 
 Processes::Processes() {
   if (!is_started_by_mpirun()) return;
@@ -67,14 +62,6 @@ void Processes::abort() const {
 
 void Processes::join(fw::Trainer<AnyModel<float>>& trainer) const {
   if (count_ > 1) fw::mpi::join(trainer, MPI_COMM_WORLD);
-}
-
-fw::GradientReady Processes::join(fw::Trainer<fw::networks::Network<float>>& trainer) {
-  if (count_ == 1) return {};
-  if (sums_) throw std::logic_error("Processes::join: a second trainer");
-  sums_ = std::make_shared<Sums>();
-  fw::mpi::join(trainer, sums_->gradients);
-  return sums_->gradients.adder();
 }
 
 double Processes::sum(double mine) const {
@@ -119,13 +106,10 @@ Score Processes::sum(const Score& mine) const {
 
 #else
 
-struct Processes::Sums {};
-
 Processes::Processes() = default;
 Processes::~Processes() = default;
 void Processes::abort() const {}
 void Processes::join(fw::Trainer<AnyModel<float>>&) const {}
-fw::GradientReady Processes::join(fw::Trainer<fw::networks::Network<float>>&) { return {}; }
 Score Processes::sum(const Score& mine) const { return mine; }
 double Processes::sum(double mine) const { return mine; }
 double Processes::largest(double mine) const { return mine; }

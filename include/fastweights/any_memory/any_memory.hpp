@@ -22,15 +22,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// state does not fit, and then change nothing.
 template <class S> class AnyMemory {
  public:
-  using Scalar = S;              ///< of states, inputs and outputs
-  using State = AnyState<S>;     ///< what it keeps
+  using Scalar = S;                  ///< of states, inputs and outputs
+  using State = AnyState<S>;         ///< what it keeps
   using Inputs = AnyViews<const S>;  ///< what is written or read with
   using Outputs = AnyViews<S>;       ///< what a call overwrites, or adds gradients to
 
   /// Any memory of this scalar.
   template <Memory M>
   requires std::same_as<typename M::Scalar, S> AnyMemory(M m)  // NOLINT: implicit by design
-      : rule_(std::make_unique<detail::ErasedRule<M>>(std::move(m))) {}
+      : rule_(detail::erased(std::move(m))) {}
   AnyMemory(AnyMemory&&) noexcept = default;
   AnyMemory& operator=(AnyMemory&&) noexcept = default;
   /// Copies the rule with its hyperparameters.
@@ -59,6 +59,8 @@ template <class S> class AnyMemory {
   State zero_gradient() const { return rule_->zero_gradient(); }
   /// A state with the numbers of a state of the same rule in another scalar.
   template <class T> State state_from(const AnyState<T>& other) const;
+  /// Whether it is a state of this rule, of any size.
+  bool is_own(const State& state) const { return state.object().type == rule_->state_type; }
   /// Throws unless it is a state that writes of this memory can reach; see fw::check_state.
   void check_state(const State& state) const { rule_->check_state(state); }
   /// Throws std::length_error if the state has no room for `steps` more tokens.
@@ -79,7 +81,7 @@ template <class S> class AnyMemory {
   }
   /// The same for a rule whose reads leave the state as it is.
   void read(const State& state, Inputs queries, Outputs outputs) const {
-    require(can().pure_read, "a read of a const state: its reads change the state");
+    require(can().pure_read, "read of a const state: its reads change the state");
     read(const_cast<State&>(state), queries, outputs);
   }
   /// Writes, then reads, or reads first if can().reads_first. Does not allocate.
@@ -112,14 +114,14 @@ template <class S> class AnyMemory {
   /// As scan, `chunk` tokens at a time in matrix products.
   void chunked_scan(State& state, Inputs written, Inputs queries, Outputs outputs,
                     Index chunk = 64) const {
-    require(can().chunkable, "a chunkwise form");
+    require(can().chunkable, "chunkwise form");
     check_records(written, queries, outputs);
     rule_->chunked_scan(state, written, queries, outputs, chunk);
   }
   /// One chunk that several queries read, each with outputs of its own.
   void shared_chunk(State& state, Inputs written, std::span<const Inputs> queries,
                     std::span<const Outputs> outputs) const {
-    require(can().shares_chunks, "a chunkwise form for shared states");
+    require(can().shares_chunks, "chunkwise form for shared states");
     rule_->shared_chunk(state, written, queries, outputs);
   }
   /// As scan, in `segments` parts in parallel; see fw::parallel_scan.
@@ -150,8 +152,8 @@ template <class S> class AnyMemory {
   /// The gradients of a sequence whose scan filled `checkpoints`. `ds` is the gradient of the final
   /// state on entry and of the initial state on return; the gradients of inputs and queries
   /// accumulate.
-  void backward(AnyCheckpoints<S>& checkpoints, Inputs written, Inputs queries, Inputs dy, State& ds,
-                Outputs dwritten, Outputs dqueries) const {
+  void backward(AnyCheckpoints<S>& checkpoints, Inputs written, Inputs queries, Inputs dy,
+                State& ds, Outputs dwritten, Outputs dqueries) const {
     check_gradients(written, queries, dy, dwritten, dqueries);
     rule_->backward(checkpoints, written, queries, dy, ds, dwritten, dqueries);
   }

@@ -14,15 +14,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     {.key_size = 64, .more = {{"decay", 0.9}}}
 struct MemoryOptions {
-  Index key_size = 0;                        ///< d_k; d of a memory with one size
-  Index value_size = 0;                      ///< d_v; 0 for as large as keys
-  std::map<std::string, double> more = {};   ///< hyperparameters; those left out have defaults
+  Index key_size = 0;                       ///< d_k; d of a memory with one size
+  Index value_size = 0;                     ///< d_v; 0 for as large as keys
+  std::map<std::string, double> more = {};  ///< hyperparameters; those left out have defaults
 };
 
 /// A hyperparameter of a memory that is made by name.
 struct MemoryOption {
-  std::string name;   ///< as MemoryOptions::more has it
-  double value = 0;   ///< its default
+  std::string name;  ///< as MemoryOptions::more has it
+  double value = 0;  ///< its default
 };
 
 /// What is written of a memory in the table, whatever its type.
@@ -57,8 +57,7 @@ class OptionReader {
   Index integer(const char* name, Index otherwise) {
     const double given = number(name, static_cast<double>(otherwise));
     if (!(given >= -0x1p53 && given <= 0x1p53) || given != static_cast<double>(Index(given)))
-      throw_invalid(
-          {memory_, ": ", name, " is ", number_text(given), ", expected a whole number"});
+      throw_invalid({memory_, ": ", name, " is ", number_text(given), ", expected a whole number"});
     return static_cast<Index>(given);
   }
   bool flag(const char* name, bool otherwise) {

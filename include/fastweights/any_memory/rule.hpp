@@ -16,15 +16,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// What a memory has beyond write, read, step and scan.
 struct Capabilities {
-  bool differentiable = false;      ///< backward
-  bool traced_backward = false;     ///< its own backward pass, by the kernels or by the rule
-  bool chunkable = false;           ///< chunked_scan
-  bool mergeable = false;           ///< parallel_scan and segments
-  bool pure_read = false;           ///< reads leave the state as it is
-  bool reads_first = false;         ///< a step reads before it writes
-  bool has_roles = false;           ///< its inputs say their roles, which random sequences need
-  bool states_stability = false;    ///< checked calls know a condition of its own
-  bool keeps_slow_weights = false;  ///< its state has weights that no write changes
+  bool differentiable = false;        ///< backward
+  bool traced_backward = false;       ///< its own backward pass, by the kernels or by the rule
+  bool chunkable = false;             ///< chunked_scan
+  bool mergeable = false;             ///< parallel_scan and segments
+  bool pure_read = false;             ///< reads leave the state as it is
+  bool reads_first = false;           ///< a step reads before it writes
+  bool has_roles = false;             ///< its inputs say their roles, which random sequences need
+  bool states_stability = false;      ///< checked calls know a condition of its own
+  bool keeps_slow_weights = false;    ///< its state has weights that no write changes
   bool learns_initial_state = false;  ///< writes never change a zero state
   bool limits_counts = false;         ///< its state has counters with a range of their own
   bool rolls_back = false;            ///< roll_back
@@ -42,7 +42,9 @@ concept SharedChunk = Chunkable<M> &&
 };
 
 template <class M>
-concept RollsBack = Memory<M> && requires(StateOf<M>& s) { roll_back(s, Index(1)); };
+concept RollsBack = Memory<M> && requires(StateOf<M>& s) {
+  roll_back(s, Index(1));
+};
 
 // Finds fw::roll_back by its argument; a member of that name would hide it.
 template <class State> void take_back(State& s, Index tokens) { roll_back(s, tokens); }
@@ -59,7 +61,8 @@ template <class S> class ErasedMemory {
   std::string_view name;
   std::vector<SignatureMember> written, read_with, given;
   Capabilities can;
-  const void *type = nullptr, *state_type = nullptr;
+  const void* type = nullptr;
+  const ObjectType* state_type = nullptr;
 
   virtual AnyState<S> initial_state() const = 0;
   virtual AnyState<S> zero_gradient() const = 0;
@@ -143,12 +146,14 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   explicit ErasedRule(M m) : memory_(std::move(m)) {
     const auto signature = memory_.signature();
     this->name = M::name;
-    this->written = members_of<typename M::Signature::template Write<Sequence<S>>>(signature.write());
-    this->read_with = members_of<typename M::Signature::template Read<Sequence<S>>>(signature.read());
+    this->written =
+        members_of<typename M::Signature::template Write<Sequence<S>>>(signature.write());
+    this->read_with =
+        members_of<typename M::Signature::template Read<Sequence<S>>>(signature.read());
     this->given = members_of<OutSequence<M>>(signature.out());
     this->can = capabilities<M>();
     this->type = &type_tag<M>;
-    this->state_type = &type_tag<State>;
+    this->state_type = &object_type<State>;
   }
   std::unique_ptr<ErasedMemory<S>> copy() const override {
     return std::make_unique<ErasedRule>(memory_);
@@ -240,7 +245,8 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   AnySegment<S> empty_segment() const override {
     AnySegment<S> g;
     if constexpr (Mergeable<M>)
-      g.value = AnyValue(std::make_unique<ErasedValueOf<typename M::Segment>>(memory_.empty_segment()));
+      g.value =
+          AnyValue(std::make_unique<ErasedValueOf<typename M::Segment>>(memory_.empty_segment()));
     return g;
   }
   void extend(AnySegment<S>& g, Inputs<S> w) const override {
@@ -264,8 +270,9 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
 
  private:
   [[noreturn]] static void throw_other_state() {
-    throw_invalid({M::name, ": the state is empty or one of another memory; initial_state() of this "
-                            "memory makes one"});
+    throw_invalid({M::name,
+                   ": the state is empty or one of another memory; initial_state() of this "
+                   "memory makes one"});
   }
   static State& of(AnyState<S>& s) {
     State* const state = s.template get<State>();
@@ -276,8 +283,9 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   template <class Rule = M> static auto& of(AnySegment<S>& g) {
     auto* const segment = g.value.template get<typename Rule::Segment>();
     if (!segment)
-      throw_invalid({M::name, ": the segment is empty or one of another memory; empty_segment() of "
-                              "this memory makes one"});
+      throw_invalid({M::name,
+                     ": the segment is empty or one of another memory; empty_segment() of "
+                     "this memory makes one"});
     return *segment;
   }
   template <class Rule = M> static const auto& of(const AnySegment<S>& g) {
@@ -309,6 +317,12 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
 
   M memory_;
 };
+
+// A rule behind virtual functions. The groups of any_memory/table/ say which rules
+// fastweights::compiled has.
+template <Memory M> std::unique_ptr<ErasedMemory<typename M::Scalar>> erased(M m) {
+  return std::make_unique<ErasedRule<M>>(std::move(m));
+}
 
 }  // namespace detail
 

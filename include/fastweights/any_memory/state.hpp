@@ -6,8 +6,8 @@
 #include <utility>
 
 /// \file
-/// What a memory that is chosen at run time keeps: its state, the checkpoints of a scan, a segment of
-/// composed writes. Each is a value: a copy is independent.
+/// What a memory that is chosen at run time keeps: its state, the checkpoints of a scan, a segment
+/// of composed writes. Each is a value: a copy is independent.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -93,7 +93,8 @@ template <class S> class AnyState {
   /// No state.
   AnyState() = default;
   /// Takes the state of a memory whose type is known, StateOf<M>.
-  template <Record T> explicit AnyState(T state)
+  template <Record T>
+  explicit AnyState(T state)
       : value_(std::make_unique<detail::ErasedValueOf<T>>(std::move(state))) {}
   /// Whether it is the state of a memory.
   explicit operator bool() const { return value_.type() != nullptr; }
@@ -118,8 +119,8 @@ template <class S> class AnyState {
   detail::AnyValue value_;
 };
 
-/// What a scan of an AnyMemory<S> stores for its backward pass; see Checkpoints. Reuse the object to
-/// allocate only once.
+/// What a scan of an AnyMemory<S> stores for its backward pass; see Checkpoints. Reuse the object
+/// to allocate only once.
 template <class S> class AnyCheckpoints {
  public:
   Index requested_interval = 0;  ///< C, set by the user; 0 for √T

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/any_memory.hpp>
-#include <fastweights/any_memory/options.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 
 /// \file
 /// Memories by name:
@@ -16,40 +15,6 @@
 /// A new memory is one line in a header of any_memory/table/.
 
 namespace fw::inline FASTWEIGHTS_ABI {
-
-namespace detail {
-
-/// How to make one memory.
-template <class S> struct TableEntry {
-  std::string_view name;
-  MemoryFacts facts;
-  AnyMemory<S> (*make)(OptionReader&);
-};
-
-/// The memories of one scalar.
-template <class S> class MemoryTable {
- public:
-  using Scalar = S;
-  /// `make` is a lambda without captures, OptionReader& → a memory.
-  template <class Make>
-  void add(std::string_view name, const Make&, MemoryFacts facts = {}) {
-    entries.push_back(
-        {name, facts, [](OptionReader& options) { return AnyMemory<S>(Make()(options)); }});
-  }
-  /// Throws std::invalid_argument, listing all names, for a name that is not in the table.
-  const TableEntry<S>& find(std::string_view name) const;
-
-  std::vector<TableEntry<S>> entries;
-};
-
-/// The table of a scalar; made at the first call.
-template <class S> const MemoryTable<S>& memory_table();
-
-/// Throws std::invalid_argument: "unknown memory: Name, expected one of …".
-[[noreturn]] void throw_unknown_memory(std::string_view name,
-                                       const std::vector<std::string_view>& known);
-
-}  // namespace detail
 
 /// The memory with this name. Throws std::invalid_argument for a name or an option that is unknown,
 /// and lists the known ones; and for a size or a hyperparameter that the memory refuses.

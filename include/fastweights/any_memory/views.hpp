@@ -7,8 +7,8 @@
 #include <vector>
 
 /// \file
-/// The arguments of a memory that is chosen at run time: views of the caller's numbers, one for each
-/// member of what is written, read and given, in the order of the memory's signature.
+/// The arguments of a memory that is chosen at run time: views of the caller's numbers, one for
+/// each member of what is written, read and given, in the order of the memory's signature.
 ///
 ///     memory.step(state, {key, value, beta}, {query}, {output});
 ///
@@ -18,26 +18,26 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// One member of what a memory writes, reads or gives.
 struct SignatureMember {
-  std::string_view name;     ///< as in its signature: "key"
-  Role role = Role::value;   ///< of an input; outputs have none
-  Index rows = 1;            ///< rows of one token
-  Index width = 1;           ///< columns of one token
-  bool chunks = false;       ///< whether a step takes any number of columns
-  bool is_number = false;    ///< one number a token, not a vector of one entry
+  std::string_view name;    ///< as in its signature: "key"
+  Role role = Role::value;  ///< of an input; outputs have none
+  Index rows = 1;           ///< rows of one token
+  Index width = 1;          ///< columns of one token
+  bool chunks = false;      ///< whether a step takes any number of columns
+  bool is_number = false;   ///< one number a token, not a vector of one entry
 
   /// Its size as the checks and sequences take it.
   MemberExtent extent() const { return {rows, width, chunks}; }
 };
 
-/// A view of any Eigen matrix, map or block with contiguous columns, of what converts to a std::span,
-/// or of one number. S is const for inputs.
+/// A view of any Eigen matrix, map or block with contiguous columns, of what converts to a
+/// std::span, or of one number. S is const for inputs.
 template <class S> struct AnyView {
-  S* data = nullptr;      ///< the first number
-  Index rows = 0;         ///< of the matrix that was passed
-  Index cols = 0;         ///< of the matrix that was passed
-  Index row_stride = 1;   ///< numbers from one row to the next
-  Index col_stride = 0;   ///< numbers from one column to the next
-  bool is_vector = false; ///< by its type, so that a row may stand for a column
+  S* data = nullptr;       ///< the first number
+  Index rows = 0;          ///< of the matrix that was passed
+  Index cols = 0;          ///< of the matrix that was passed
+  Index row_stride = 1;    ///< numbers from one row to the next
+  Index col_stride = 0;    ///< numbers from one column to the next
+  bool is_vector = false;  ///< by its type, so that a row may stand for a column
 
   /// Views nothing.
   AnyView() = default;
@@ -53,13 +53,13 @@ template <class S> struct AnyView {
            !std::is_base_of_v<AnyView<const S>, std::remove_cvref_t<X>> &&
            !std::is_arithmetic_v<std::remove_cvref_t<X>> &&
            !std::is_same_v<std::remove_cvref_t<X>, std::remove_const_t<S>>)
-  AnyView(X&& x) {  // NOLINT: implicit by design
+      AnyView(X&& x) {  // NOLINT: implicit by design
     detail::AssertViewSource<S, X>();
     set<X>(x);
   }
   /// A view of constants of a view of variables.
   template <class T>
-  requires(std::is_const_v<S> && std::is_same_v<const T, S>) AnyView(const AnyView<T>& other)
+  requires(std::is_const_v<S>&& std::is_same_v<const T, S>) AnyView(const AnyView<T>& other)
       : data(other.data),
         rows(other.rows),
         cols(other.cols),
@@ -117,8 +117,7 @@ template <class S> class AnyViews {
   /// No views, for a memory that reads without input.
   AnyViews() = default;
   /// Views in braces.
-  AnyViews(std::initializer_list<AnyView<S>> each)
-      : first_(std::data(each)), count_(each.size()) {}
+  AnyViews(std::initializer_list<AnyView<S>> each) : first_(std::data(each)), count_(each.size()) {}
   /// Views in an array of the caller's.
   AnyViews(std::span<const AnyView<S>> each) : first_(each.data()), count_(each.size()) {}
   /// Views in a std::vector of the caller's.
@@ -140,10 +139,9 @@ template <class S> class AnyViews {
 
 namespace detail {
 
-[[noreturn]] FASTWEIGHTS_COLD inline void throw_view_count(std::string_view rule,
-                                                           std::string_view record,
-                                                           std::size_t given,
-                                                           std::span<const SignatureMember> expected) {
+[[noreturn]] FASTWEIGHTS_COLD inline void throw_view_count(
+    std::string_view rule, std::string_view record, std::size_t given,
+    std::span<const SignatureMember> expected) {
   std::string names;
   for (const SignatureMember& each : expected)
     names += (names.empty() ? "" : ", ") + std::string(each.name);

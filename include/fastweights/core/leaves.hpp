@@ -100,6 +100,10 @@ concept DynamicRecord = requires(T& record) {
   { record.part(std::size_t()) } -> std::same_as<Object>;
 };
 
+/// Whether T is a std::vector of records, whose members may be known only at run time.
+template <class T> inline constexpr bool is_object_list = is_record_list<T>;
+template <DynamicRecord R, class A> inline constexpr bool is_object_list<std::vector<R, A>> = true;
+
 template <class T> inline constexpr bool is_array = std::is_base_of_v<Eigen::PlainObjectBase<T>, T>;
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || scalar_kind<T>() != ScalarKind::other;
@@ -139,7 +143,7 @@ template <class T> constexpr ObjectType make_object_type() {
             [](void* record, std::size_t i) { return static_cast<T*>(record)->part(i); }, nullptr};
   else if constexpr (Record<T>)
     return {[](const void*) { return member_count<T>; }, &member_of<T>, nullptr};
-  else if constexpr (is_record_list<T>)
+  else if constexpr (is_object_list<T>)
     return {[](const void* list) { return static_cast<const T*>(list)->size(); }, &element_of<T>,
             nullptr};
   else if constexpr (is_array<T> || is_number<T>)

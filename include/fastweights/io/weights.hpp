@@ -19,6 +19,8 @@
 ///     fw::io::load(model, bytes);                                  // of such a file, in memory
 ///     fw::io::load_state(memory, state, SafeTensors::view(bytes));
 ///
+/// A memory and a state may also be chosen at run time: an AnyMemory and its AnyState.
+///
 /// Bytes in memory need no file system and no alignment. script/embed_weights makes a header of a
 /// file. Loading uses the heap.
 ///
@@ -33,6 +35,10 @@ namespace fw::inline FASTWEIGHTS_ABI::io {
 namespace detail {
 
 using fw::detail::Object;
+
+// A record whose members are known when it is compiled, or when it runs, as those of an AnyState.
+template <class T>
+concept SavedRecord = Record<T> || fw::detail::DynamicRecord<T>;
 
 enum class Scope { parameters, state };
 
@@ -78,7 +84,7 @@ void load_parameters(Model& model, const SafeTensors& file, const std::string& p
 }
 
 /// Adds every member of a state, counters included, to a writer.
-template <Record State>
+template <detail::SavedRecord State>
 void add_state(SafeTensorsWriter& writer, const State& state, const std::string& prefix = "") {
   detail::add(writer, fw::detail::object(state), detail::Scope::state, prefix);
 }
@@ -87,14 +93,14 @@ void add_state(SafeTensorsWriter& writer, const State& state, const std::string&
 /// not 0 to max_count, and no others: only the memory or layer knows what they may be. It checks
 /// them at the next call that takes the state. To have them checked here, pass it as well. If the
 /// types are the same too, as after add_state, the stream continues bit for bit.
-template <Record State>
+template <detail::SavedRecord State>
 void load_state(State& state, const SafeTensors& file, const std::string& prefix = "") {
   detail::load_all(state, detail::Scope::state, file, prefix);
 }
 
-/// The same for a state of `owner`, a memory or a layer. Refuses a state that no run of its writes
-/// can reach (see fw::check_state).
-template <class Owner, Record State>
+/// The same for a state of `owner`, a memory, AnyMemory or layer. Refuses a state that no run of its
+/// writes can reach (see fw::check_state), and an AnyState of another memory.
+template <class Owner, detail::SavedRecord State>
 void load_state(const Owner& owner, State& state, const SafeTensors& file,
                 const std::string& prefix = "") {
   State loaded = state;

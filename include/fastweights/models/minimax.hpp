@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/any_memory/table/gated.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/parts.hpp>
 #include <fastweights/networks/operations/constants.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/low_rank_rule.hpp>
+#include <fastweights/any_memory/table/delta_family.hpp>
 #include <fastweights/models/parts.hpp>
 #include <optional>
 

@@ -61,28 +61,9 @@ template <class S> class Builder {
   template <class Op>
   Value<S> add(Op operation, Index rows, std::vector<Value<S>> in,
                std::vector<std::size_t> weights = {}, const std::string& state_name = "") {
-    Node<S> node;
-    if (plan_.nodes.size() >= max_operations)
-      fw::detail::throw_invalid({path(), ": the network has too many operations"});
-    std::size_t constants = 0;
-    for (const Value<S>& each : in) {
-      constants += is_constant(each);
-      node.in.push_back(each.slice);
-    }
-    const bool constant = !in.empty() && constants == in.size();
-    if (constants > 0 && !constant && !Op::takes_constants)
-      fw::detail::throw_invalid({path(), ": an operation takes a constant and a value of tokens"});
-    node.operation = std::make_shared<const Op>(std::move(operation));
-    node.out = new_buffer(rows, constant || Op::is_constant);
-    node.weights = std::move(weights);
-    node.path = path(state_name);
-    node.has_state = node.operation->initial_state(0) != nullptr;  // without its memory
-    if (constant && (node.has_state || Op::sees_position))
-      fw::detail::throw_invalid({node.path, ": a constant has no tokens before it"});
-    if (node.has_state && !state_paths_.insert(node.path).second)
-      fw::detail::throw_invalid({node.path, ": is the name of two states"});
-    plan_.nodes.push_back(std::move(node));
-    return {this, plan_.nodes.back().out};
+    return add_node(std::make_shared<const Op>(std::move(operation)),
+                    {Op::is_constant, Op::sees_position, Op::takes_constants}, rows, std::move(in),
+                    std::move(weights), state_name);
   }
 
   /// The path of a name inside the modules that are being built.
@@ -150,6 +131,38 @@ template <class S> class Builder {
   static constexpr double max_entries = 1e12;
   static constexpr std::size_t max_operations = std::size_t(1) << 19;
   static constexpr std::size_t max_weights = std::size_t(1) << 18;
+
+  // What an operation's type says of it.
+  struct Facts {
+    bool is_constant, sees_position, takes_constants;
+  };
+  // Compiled once, because it is no template on the operation.
+  Value<S> add_node(std::shared_ptr<const Operation<S>> operation, const Facts& is, Index rows,
+                    std::vector<Value<S>> in, std::vector<std::size_t> weights,
+                    const std::string& state_name) {
+    Node<S> node;
+    if (plan_.nodes.size() >= max_operations)
+      fw::detail::throw_invalid({path(), ": the network has too many operations"});
+    std::size_t constants = 0;
+    for (const Value<S>& each : in) {
+      constants += is_constant(each);
+      node.in.push_back(each.slice);
+    }
+    const bool constant = !in.empty() && constants == in.size();
+    if (constants > 0 && !constant && !is.takes_constants)
+      fw::detail::throw_invalid({path(), ": an operation takes a constant and a value of tokens"});
+    node.operation = std::move(operation);
+    node.out = new_buffer(rows, constant || is.is_constant);
+    node.weights = std::move(weights);
+    node.path = path(state_name);
+    node.has_state = node.operation->initial_state(0) != nullptr;  // without its memory
+    if (constant && (node.has_state || is.sees_position))
+      fw::detail::throw_invalid({node.path, ": a constant has no tokens before it"});
+    if (node.has_state && !state_paths_.insert(node.path).second)
+      fw::detail::throw_invalid({node.path, ": is the name of two states"});
+    plan_.nodes.push_back(std::move(node));
+    return {this, plan_.nodes.back().out};
+  }
 
   void check_own(const Value<S>& value) const {
     if (value.builder != this)

@@ -30,8 +30,9 @@ template <class S> class AnyRecord {
     for (std::size_t i = 0; i < matrices.size(); ++i) {
       const Index begin = std::min(first * members_[i].width, matrices[i].cols());
       const Index left = matrices[i].cols() - begin;
-      all.push_back(AnyView<T>(matrices[i]).columns(
-          begin, count < 0 ? left : std::min(left, count * members_[i].width)));
+      all.push_back(
+          AnyView<T>(matrices[i])
+              .columns(begin, count < 0 ? left : std::min(left, count * members_[i].width)));
     }
     return all;
   }
@@ -95,8 +96,8 @@ AnySequences<S> random_sequences(const AnyMemory<S>& m, Index steps, Random& ran
   AnySequences<S> all;
   all.inputs = drawn(m.written());
   all.queries = drawn(m.read_with());
-  all.outputs =
-      AnyRecord<S>(m.given(), steps, S(std::numeric_limits<double>::quiet_NaN()));
+  detail::share_members(fw::detail::object(all.inputs), fw::detail::object(all.queries));
+  all.outputs = AnyRecord<S>(m.given(), steps, S(std::numeric_limits<double>::quiet_NaN()));
   return all;
 }
 

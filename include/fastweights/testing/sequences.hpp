@@ -46,11 +46,23 @@ template <class R, class E> void draw(R& record, const E& extents, Random& rando
       record, extents);
 }
 
+// A query that has the name of an input is the token's own.
+inline void share_members(const fw::detail::Object& inputs, const fw::detail::Object& queries) {
+  for (std::size_t q = 0; q < queries.type->count(queries.address); ++q)
+    for (std::size_t i = 0; i < inputs.type->count(inputs.address); ++i) {
+      const auto query = queries.type->part(queries.address, q);
+      const auto input = inputs.type->part(inputs.address, i);
+      if (query.name == input.name && fw::detail::same_shapes(query, input))
+        fw::detail::convert(input, query);
+    }
+}
+
 }  // namespace detail
 
 /// Random inputs and queries. Entries are uniform: values in (−1, 1), keys and queries in (−1, 1)
 /// divided by √d_k, write strengths in (0.05, 1), decays in (0.5, 1), draws in [0, 1). With
-/// `positive`, (0.05, 1) replaces (−1, 1), for rules that need positive features.
+/// `positive`, (0.05, 1) replaces (−1, 1), for rules that need positive features. A query with the name
+/// of an input is that input: Rwkv6 reads with the token's own key.
 template <Memory M>
 Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
   using S = typename M::Scalar;
@@ -61,6 +73,7 @@ Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool posi
                                                       S(std::numeric_limits<double>::quiet_NaN()))};
   detail::draw(sequences.inputs, signature.write(), random, positive);
   detail::draw(sequences.queries, signature.read(), random, positive);
+  detail::share_members(fw::detail::object(sequences.inputs), fw::detail::object(sequences.queries));
   return sequences;
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/delta_former.hpp>
 #include <fastweights/memories/attention/forgetting_attention.hpp>
-#include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/attention/parallax.hpp>
 #include <fastweights/memories/attention/path_attention.hpp>
 
@@ -12,13 +11,6 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Attention to the last tokens, which are kept.
 template <class S> void add_attention(MemoryTable<S>& table) {
-  table.add("KeyValueCache", [](auto& o) {
-    return KeyValueCache<S>(o.sizes(),
-                            {.capacity = o.integer("capacity", 1024),
-                             .when_full = o.flag("refuse", false) ? WhenFull::refuse
-                                                                  : WhenFull::slide,
-                             .scale = S(o.number("scale", 0))});
-  });
   table.add("ForgettingAttention", [](auto& o) {
     return ForgettingAttention<S>(o.sizes(), {o.integer("capacity", 1024), o.number("scale", 0)});
   });
@@ -31,13 +23,15 @@ template <class S> void add_attention(MemoryTable<S>& table) {
   table.add("Parallax", [](auto& o) {
     return Parallax<S>(o.sizes(), {o.integer("capacity", 1024), o.number("scale", 0)});
   });
-  table.add("CompressiveMemory", [](auto& o) {
-    return CompressiveMemory<S>({.d = o.size(),
-                                 .heads = o.integer("heads", 1),
-                                 .chunk = o.integer("chunk", 1),
-                                 .capacity = o.integer("capacity", 64),
-                                 .rate = o.integer("rate", 4)});
-  }, {.square = true});
+  table.add("CompressiveMemory",
+            [](auto& o) {
+              return CompressiveMemory<S>({.d = o.size(),
+                                           .heads = o.integer("heads", 1),
+                                           .chunk = o.integer("chunk", 1),
+                                           .capacity = o.integer("capacity", 64),
+                                           .rate = o.integer("rate", 4)});
+            },
+            {.square = true});
 }
 
 }  // namespace fw::detail

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/continuous/components.hpp>
-#include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/continuous/density.hpp>
+#include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -15,8 +15,11 @@ template <class M, class Options> typename M::Options continuous_options(Options
   options.heads = o.integer("heads", 1);
   options.chunk = o.integer("chunk", 1);
   options.samples = o.integer("samples", 64);
-  const double tau = o.number("tau", 0);  // 0: an even share for every token
-  options.contraction = tau == 0 ? Contraction::even() : Contraction::fixed(tau);
+  const double tau = o.number("tau", 0);          // 0: an even share for every token
+  const Index horizon = o.integer("horizon", 0);  // 0: none
+  options.contraction = tau != 0      ? Contraction::fixed(tau)
+                        : horizon > 0 ? Contraction::even(horizon)
+                                      : Contraction::even();
   options.regression.ridge = o.number("ridge", 0.1);
   options.regression.padding = o.number("padding", 0.5);
   options.regression.parity = o.flag("parity", false);
@@ -52,20 +55,26 @@ auto gaussian_memory(Options& o, const Sampling& sampling) {
 /// The ∞-former's memory: a signal on [0, 1].
 template <class S> void add_continuous(MemoryTable<S>& table) {
   constexpr MemoryFacts square{.square = true};
-  table.add("ContinuousMemory", [](auto& o) {
-    return gaussian_memory(o, EvenSampling()).template cast<S>();
-  }, square);
-  table.add("StickyContinuousMemory", [](auto& o) {
-    StickySampling sampling;
-    sampling.bins = o.integer("bins", 128);
-    if (o.flag("published_sampling", false)) sampling.scheme = SamplingScheme::published;
-    return gaussian_memory(o, sampling).template cast<S>();
-  }, square);
-  table.add("SlotContinuousMemory", [](auto& o) {
-    using M = ContinuousMemory<S, GibbsDensity<S>, RectangularBasis<S>>;
-    const RectangularBasis<S> basis(o.integer("functions", 64));
-    return M(continuous_options<M>(o), basis, GibbsDensity<S>(basis));
-  }, square);
+  table.add(
+      "ContinuousMemory",
+      [](auto& o) { return gaussian_memory(o, EvenSampling()).template cast<S>(); }, square);
+  table.add(
+      "StickyContinuousMemory",
+      [](auto& o) {
+        StickySampling sampling;
+        sampling.bins = o.integer("bins", 128);
+        if (o.flag("published_sampling", false)) sampling.scheme = SamplingScheme::published;
+        return gaussian_memory(o, sampling).template cast<S>();
+      },
+      square);
+  table.add(
+      "SlotContinuousMemory",
+      [](auto& o) {
+        using M = ContinuousMemory<S, GibbsDensity<S>, RectangularBasis<S>>;
+        const RectangularBasis<S> basis(o.integer("functions", 64));
+        return M(continuous_options<M>(o), basis, GibbsDensity<S>(basis));
+      },
+      square);
 }
 
 }  // namespace fw::detail

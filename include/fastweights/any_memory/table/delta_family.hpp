@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
@@ -16,9 +16,19 @@ template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("GatedDeltaProduct1", [](auto& o) { return GatedDeltaProduct<S, 1>(o.sizes()); });
   table.add("GatedDeltaProduct3", [](auto& o) { return GatedDeltaProduct<S, 3>(o.sizes()); });
   table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
-  table.add("IdentityLowRankRule", [](auto& o) {
-    return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes());
-  });
+  table.add("IdentityLowRankRule",
+            [](auto& o) { return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes()); });
 }
+
+#define FASTWEIGHTS_DELTA_FAMILY(prefix, S)            \
+  FASTWEIGHTS_ERASED(prefix, Comba<S>);                \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>);      \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 1>); \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 2>); \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 3>); \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 4>); \
+  FASTWEIGHTS_ERASED(prefix, LowRankRule<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTA_FAMILY);
 
 }  // namespace fw::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/gated_oja_rule.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
@@ -16,9 +16,12 @@ template <class S> void add_delta_rows(MemoryTable<S>& table) {
   });
   table.add("GatedOjaRule", [](auto& o) { return GatedOjaRule<S>(o.sizes()); });
   table.add("Longhorn", [](auto& o) { return Longhorn<S>(o.sizes()); });
-  table.add("ExactLonghorn", [](auto& o) {
-    return Longhorn<S, Dynamic, Dynamic, LonghornForm::exact>(o.sizes());
-  });
+  table.add("ExactLonghorn",
+            [](auto& o) { return Longhorn<S, Dynamic, Dynamic, LonghornForm::exact>(o.sizes()); });
 }
+
+#define FASTWEIGHTS_DELTA_ROWS(prefix, S) FASTWEIGHTS_ERASED(prefix, PreconditionedDeltaRule<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTA_ROWS);
 
 }  // namespace fw::detail

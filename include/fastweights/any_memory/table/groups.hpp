@@ -6,21 +6,22 @@
 /// The groups of the table. Each group is compiled in a source of its own for each scalar
 /// (cmake/fastweights-memories.cmake); the table puts them together.
 
-#define FASTWEIGHTS_MEMORY_GROUPS(GROUP)  \
-  GROUP(sums)                             \
-  GROUP(deltas)                           \
-  GROUP(gated)                            \
-  GROUP(gated_deltas)                     \
-  GROUP(delta_family)                     \
-  GROUP(delta_rows)                       \
-  GROUP(learners)                         \
-  GROUP(windows)                          \
-  GROUP(models)                           \
-  GROUP(recurrent)                        \
-  GROUP(state_spaces)                     \
-  GROUP(attention)                        \
-  GROUP(continuous)                       \
-  GROUP(feature_mapped)                   \
+#define FASTWEIGHTS_MEMORY_GROUPS(GROUP) \
+  GROUP(sums)                            \
+  GROUP(deltas)                          \
+  GROUP(gated)                           \
+  GROUP(gated_deltas)                    \
+  GROUP(delta_family)                    \
+  GROUP(delta_rows)                      \
+  GROUP(learners)                        \
+  GROUP(windows)                         \
+  GROUP(models)                          \
+  GROUP(recurrent)                       \
+  GROUP(state_spaces)                    \
+  GROUP(caches)                          \
+  GROUP(attention)                       \
+  GROUP(continuous)                      \
+  GROUP(feature_mapped)                  \
   GROUP(deferred)
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
 
@@ -18,5 +18,9 @@ template <class S> void add_learners(MemoryTable<S>& table) {
   table.add("Moneta", [](auto& o) { return Moneta<S>(o.sizes()); });
   table.add("Memora", [](auto& o) { return Memora<S>(o.sizes()); });
 }
+
+#define FASTWEIGHTS_LEARNERS(prefix, S) FASTWEIGHTS_ERASED(prefix, MesaMemory<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_LEARNERS);
 
 }  // namespace fw::detail

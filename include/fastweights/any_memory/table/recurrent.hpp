@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/recurrent/delta_delta_net.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
 #include <fastweights/memories/recurrent/delta_mlp.hpp>
@@ -15,11 +15,15 @@ template <class S> void add_recurrent(MemoryTable<S>& table) {
   constexpr MemoryFacts square{.square = true};
   table.add("DeltaRnn", [](auto& o) { return DeltaRnn<S>(o.sizes()); });
   table.add("DeltaLstm", [](auto& o) { return DeltaLstm<S>(o.sizes()); });
-  table.add("DeltaDeltaNet", [](auto& o) { return DeltaDeltaNet<S>(o.size()); }, square);
-  table.add("DeltaMlp", [](auto& o) {
-    const Index d = o.size();
-    return DeltaMlp<S>(d, o.integer("hidden", 4 * d));
-  }, square);
+  table.add(
+      "DeltaDeltaNet", [](auto& o) { return DeltaDeltaNet<S>(o.size()); }, square);
+  table.add(
+      "DeltaMlp",
+      [](auto& o) {
+        const Index d = o.size();
+        return DeltaMlp<S>(d, o.integer("hidden", 4 * d));
+      },
+      square);
   table.add("RecurrentDeltaNet", [](auto& o) { return RecurrentDeltaNet<S>(o.sizes()); });
   table.add("SelfReferentialMatrix", [](auto& o) { return SelfReferentialMatrix<S>(o.sizes()); });
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
@@ -15,23 +15,23 @@ template <class S> void add_sums(MemoryTable<S>& table) {
   table.add("CompensatedLinearAttention", [](auto& o) {
     return LinearAttention<S, Dynamic, Dynamic, NoNormaliser, CompensatedSum>(o.sizes());
   });
-  table.add("NormalisedLinearAttention", [](auto& o) {
-    return LinearAttention<S, Dynamic, Dynamic, Normaliser>(o.sizes(),
-                                                            {S(o.number("epsilon", 1e-5))});
-  }, positive);
+  table.add(
+      "NormalisedLinearAttention",
+      [](auto& o) {
+        return LinearAttention<S, Dynamic, Dynamic, Normaliser>(o.sizes(),
+                                                                {S(o.number("epsilon", 1e-5))});
+      },
+      positive);
   table.add("HebbianMemory", [](auto& o) {
     return HebbianMemory<S>(o.sizes(), {S(o.number("decay", 0.95)), S(o.number("rate", 0.5))});
   });
   table.add("Programmer1991", [](auto& o) { return Programmer1991<S>(o.sizes()); });
-  table.add("SigmoidProgrammer1991", [](auto& o) {
-    return Programmer1991<S, Dynamic, Dynamic, Sigmoid>(o.sizes());
-  });
-  table.add("ReluProgrammer1991", [](auto& o) {
-    return Programmer1991<S, Dynamic, Dynamic, Relu>(o.sizes());
-  });
-  table.add("IdentityProgrammer1991", [](auto& o) {
-    return Programmer1991<S, Dynamic, Dynamic, Identity>(o.sizes());
-  });
+  table.add("SigmoidProgrammer1991",
+            [](auto& o) { return Programmer1991<S, Dynamic, Dynamic, Sigmoid>(o.sizes()); });
+  table.add("ReluProgrammer1991",
+            [](auto& o) { return Programmer1991<S, Dynamic, Dynamic, Relu>(o.sizes()); });
+  table.add("IdentityProgrammer1991",
+            [](auto& o) { return Programmer1991<S, Dynamic, Dynamic, Identity>(o.sizes()); });
 }
 
 }  // namespace fw::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
@@ -15,9 +15,8 @@ template <class S> void add_windows(MemoryTable<S>& table) {
             [](auto& o) { return OmegaMemory<S>(o.sizes(), o.integer("window", 4)); });
   table.add("AtlasMemory",
             [](auto& o) { return AtlasMemory<S>(o.sizes(), o.integer("window", 4)); });
-  table.add("FastWeightMemory", [](auto& o) {
-    return FastWeightMemory<S>(o.sizes(), S(o.number("epsilon", 1e-5)));
-  });
+  table.add("FastWeightMemory",
+            [](auto& o) { return FastWeightMemory<S>(o.sizes(), S(o.number("epsilon", 1e-5))); });
 }
 
 }  // namespace fw::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/comba.hpp>
+#include <fastweights/any_memory/table/delta_family.hpp>
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/gated_delta_product.hpp>
+#include <fastweights/any_memory/table/delta_family.hpp>
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file

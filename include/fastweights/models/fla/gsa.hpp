@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/gated_slot_attention.hpp>
+#include <fastweights/any_memory/table/state_spaces.hpp>
 #include <fastweights/models/fla/grouped_queries.hpp>
 
 /// \file

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/mesa_memory.hpp>
+#include <fastweights/any_memory/table/learners.hpp>
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
+#include <fastweights/any_memory/table/delta_rows.hpp>
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file

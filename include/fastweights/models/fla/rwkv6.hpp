@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/rules/rwkv6.hpp>
+#include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/models/fla/grouped_queries.hpp>
 #include <fastweights/networks/operations/constants.hpp>
 

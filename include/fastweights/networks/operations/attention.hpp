@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/any_memory/table/caches.hpp>
 #include <fastweights/networks/operations/memory.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {

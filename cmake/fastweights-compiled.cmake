@@ -1,0 +1,28 @@
+# The targets of fastweights::compiled. They are parts, because a program that needs one part should not
+# wait for the others: what depends on no type, kernels of float, all kernels, all memories.
+include(${CMAKE_CURRENT_LIST_DIR}/fastweights-memories.cmake)
+
+# fastweights_add_compiled(part link ... SOURCES source ...): a part that links others
+function(fastweights_add_compiled target)
+  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+  list(TRANSFORM arg_SOURCES REPLACE "(.+)" src/\\1.cpp)
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_link_libraries(${target} PUBLIC ${arg_UNPARSED_ARGUMENTS})
+  target_compile_definitions(${target} PUBLIC FASTWEIGHTS_COMPILED)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)  # plug-ins
+endfunction()
+
+# The longest sources first: what is last keeps one processor busy.
+fastweights_add_compiled(fastweights_compiled_core fastweights
+                         SOURCES io memories core testing training)
+fastweights_add_compiled(fastweights_compiled_float fastweights_compiled_core
+                         SOURCES backward_float step_float scan_float products_float)
+fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_float
+                         SOURCES networks_float networks_double backward_double products_double
+                                 step_double scan_double deferred deferred_16_bits deferred_8_bits)
+fastweights_add_memories(fastweights_compiled_memories float double)
+
+add_library(fastweights_compiled INTERFACE)
+add_library(fastweights::compiled ALIAS fastweights_compiled)
+target_link_libraries(fastweights_compiled INTERFACE fastweights_compiled_memories
+                      fastweights_compiled_kernels)

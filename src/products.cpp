@@ -1,9 +1,0 @@
-#include <fastweights/math/products.hpp>
-
-namespace fw::inline FASTWEIGHTS_ABI::detail {
-
-FASTWEIGHTS_PRODUCTS(, float);
-FASTWEIGHTS_PRODUCTS(, double);
-FASTWEIGHTS_PRODUCTS(, std::complex<double>);
-
-}  // namespace fw::detail

@@ -1,0 +1,85 @@
+#include "support/catch.hpp"
+#include "support/reductions.hpp"
+
+/// \file
+/// The family of the delta rule: which rules contain which others.
+
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::RowVectorXd;
+using fw::make_memory;
+using laws::leaf;
+using laws::output_difference;
+using laws::random_outputs;
+
+const MatrixXd zeros = MatrixXd::Zero(4, 20), zero = RowVectorXd::Zero(20);
+
+auto gated_delta_rule() {
+  return random_outputs(make_memory<double>("GatedDeltaRule", {4, 5}), 20, 3);
+}
+
+TEST_CASE("Comba that looks up the decayed key is the gated delta rule", "[comba]") {
+  const auto all = gated_delta_rule();
+  const auto& in = all.inputs;
+  const MatrixXd lookup = in["key"] * in["decay"].row(0).asDiagonal();
+  CHECK(output_difference(all, make_memory<double>("Comba", {4, 5}),
+                          {in["key"], in["value"], lookup, in["beta"], in["decay"]}) <= 1e-14);
+}
+
+TEST_CASE("the low-rank rule contains the gated delta rule", "[low_rank_rule]") {
+  const auto all = gated_delta_rule();
+  const auto& in = all.inputs;
+  const RowVectorXd beta = in["beta"], both = in["decay"].cwiseProduct(beta);
+  const MatrixXd removal = -in["key"] * both.asDiagonal(), value = in["value"] * beta.asDiagonal(),
+                 decay = in["decay"].replicate(4, 1);
+  CHECK(output_difference(all, make_memory<double>("LowRankRule", {4, 5}),
+                          {in["key"], value, removal, in["key"], decay}) <= 1e-14);
+}
+
+TEST_CASE("the low-rank rule that removes nothing is gated linear attention", "[low_rank_rule]") {
+  const auto all = random_outputs(make_memory<double>("GatedLinearAttention", {4, 5}), 20, 5);
+  const auto& in = all.inputs;
+  CHECK(output_difference(all, make_memory<double>("LowRankRule", {4, 5}),
+                          {in["key"], in["value"], zeros, in["key"], in["decay"]}) <= 1e-14);
+}
+
+TEST_CASE("the DeltaProduct of one write is the gated delta rule", "[gated_delta_product]") {
+  const auto all = gated_delta_rule();
+  const auto& in = all.inputs;
+  CHECK(output_difference(all, make_memory<double>("GatedDeltaProduct1", {4, 5}),
+                          {in["key"], in["value"], in["beta"], in["decay"]}) <= 1e-14);
+}
+
+TEST_CASE("the second gated delta rule with one strength is Kimi delta attention",
+          "[gated_delta_rule_2]") {
+  const auto all = random_outputs(make_memory<double>("KimiDeltaAttention", {4, 5}), 20, 3);
+  const auto& in = all.inputs;
+  const MatrixXd erase = in["beta"].replicate(4, 1), write = in["beta"].replicate(5, 1);
+  CHECK(output_difference(all, make_memory<double>("GatedDeltaRule2", {4, 5}),
+                          {in["key"], in["value"], in["decay"], erase, write}) <= 1e-14);
+}
+
+TEST_CASE("the gated Oja rule is the transpose of Kimi delta attention", "[gated_oja_rule]") {
+  const auto oja = make_memory<double>("GatedOjaRule", {4, 5}),
+             kimi = make_memory<double>("KimiDeltaAttention", {5, 4});
+  fw::Random random(4);
+  auto all = fw::testing::random_sequences(oja, 20, random);
+  auto state = oja.initial_state(), transposed = kimi.initial_state();
+  fw::testing::scan(oja, state, all);
+  const auto& in = all.inputs;
+  MatrixXd outputs(4, 20);
+  kimi.scan(transposed, {in["value"], in["key"], in["beta"], in["decay"]}, {in["value"]},
+            {outputs});
+  CHECK(largest_entry(leaf(state, "W") - leaf(transposed, "W").transpose()) <= 1e-14);
+}
+
+TEST_CASE("the memory of Titans without momentum is the delta rule with twice the rate",
+          "[titans]") {
+  const auto all = random_outputs(make_memory<double>("DeltaRule", {4, 5}), 20, 5);
+  const auto& in = all.inputs;
+  CHECK(output_difference(all, make_memory<double>("TitansMemory", {4, 5}),
+                          {in["key"], in["value"], in["beta"] / 2, zero, zero}) <= 1e-14);
+}
+
+}  // namespace
