@@ -1,8 +1,8 @@
+#include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
-#include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/feature_maps/symmetric_power.hpp>
 #include <fastweights/feature_maps/taylor.hpp>
 
@@ -25,6 +25,8 @@ void is_by_hand(const char* name, fw::MemoryOptions options, const char* plain, 
   const auto all = random_outputs(m, 20, 2);
   const Index features = map.features(options.key_size);
   auto mapped = all;
+  mapped.inputs["key"].resize(features, 20);
+  mapped.queries["query"].resize(features, 20);
   fw::apply(map, all.inputs["key"], mapped.inputs["key"]);
   fw::apply(map, all.queries["query"], mapped.queries["query"]);
   const auto memory = make_memory<double>(plain, {features, options.value_size});
