@@ -6,14 +6,19 @@ set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/fastweights)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fastweights-config.cmake.in
                               ${PROJECT_BINARY_DIR}/fastweights-config.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${package_dir}
+                              PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 # Before 1.0 a minor version may break the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fastweights-config-version.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/fastweights-config.cmake
               ${PROJECT_BINARY_DIR}/fastweights-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/fastweights-eigen.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/fastweights-compiled.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/fastweights-memories.cmake
         DESTINATION ${package_dir})
+# Of the component compiled.
+install(DIRECTORY ${fastweights_source_dir}/ DESTINATION ${package_dir}/src FILES_MATCHING PATTERN *.cpp)
 
 # For pkg-config. It finds the prefix from its own place, so an installed tree can be moved.
 set(pc_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)

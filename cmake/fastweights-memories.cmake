@@ -2,7 +2,7 @@
 # these scalars: float, double or complex. Each group of any_memory/table/ is a source of its own for
 # each scalar, because one source of all would compile for minutes.
 function(fastweights_add_memories target)
-  set(table ${PROJECT_SOURCE_DIR}/include/fastweights/any_memory/table)
+  set(table ${fastweights_include_dir}/fastweights/any_memory/table)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table}/groups.hpp)
   file(READ ${table}/groups.hpp text)
   string(REGEX MATCHALL "\n  GROUP\\([a-z_]+" groups "${text}")
