@@ -173,6 +173,17 @@ void run_backward(const Heads& heads, const Start& start, const Call& call, Stat
 
 }  // namespace
 
+nb::dict input_shapes(const Memory& memory, Index batch, Index time) {
+  nb::dict shapes;
+  for (const Member& member : memory.heads->inputs) {
+    nb::list sizes;
+    for (const std::size_t size : shape_of(expect(*memory.heads, member, batch, time, true)))
+      sizes.append(size);
+    shapes[nb::str(member.name.c_str())] = nb::tuple(sizes);
+  }
+  return shapes;
+}
+
 nb::object scan(nb::handle self, State& state, std::span<const nb::object> inputs,
                 Checkpoints* checkpoints) {
   const Busy::Guard guard(state.busy, "state");

@@ -202,7 +202,15 @@ void forbid_subclasses(nb::module_& m) {
 }  // namespace
 
 void bind_memories(nb::module_& m) {
-  for (const MemoryClass& type : memory_classes()) bind_class(m, type);
+  nb::list names;
+  for (const char* each : {"Checkpoints", "Memory", "State", "get_num_threads", "set_num_threads"})
+    names.append(each);
+  for (const MemoryClass& type : memory_classes()) {
+    bind_class(m, type);
+    names.append(type.name.c_str());
+  }
+  names.attr("sort")();
+  m.attr("__all__") = names;
   forbid_subclasses(m);
 }
 

@@ -65,6 +65,16 @@ It holds no state: one memory serves many sequences. Each memory of the library 
           },
           nb::sig("def inputs(self) -> tuple[str, ...]"),
           "The names of the inputs of scan and step, in order.")
+      .def(
+          "input_shapes",
+          [](const Memory& self, Index batch, Index time) {
+            if (batch < 0 || time < 0)
+              throw nb::value_error("input_shapes: batch and time are expected to be at least 0");
+            return input_shapes(self, batch, time);
+          },
+          nb::arg("batch"), nb::arg("time"),
+          nb::sig("def input_shapes(self, batch: int, time: int) -> dict[str, tuple[int, ...]]"),
+          "The shapes of the inputs of a scan of `time` tokens, by name.")
       .def("__repr__", &Memory::text)
       .def(
           "__eq__",

@@ -68,6 +68,9 @@ nb::object step(nb::handle memory, State& state, std::span<const nb::object> inp
 nb::object backward(nb::handle memory, nb::handle start, std::span<const nb::object> inputs,
                     nb::handle output_gradient, State* state_gradient);
 
+/// The shapes of the inputs of a scan, by name.
+nb::dict input_shapes(const Memory& memory, Index batch, Index time);
+
 /// "float32" or "float64" of a name or a dtype of NumPy or PyTorch.
 std::string dtype_name(nb::handle dtype);
 /// The most states of one head and one sequence that a State may have.
