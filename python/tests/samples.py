@@ -70,14 +70,14 @@ def random_state(memory, batch, seed=2):
 
 # How much a memory keeps, small beside the sequences of the tests.
 SMALL = {"capacity": 9, "levels": 4, "slots": 3, "window": 2, "batch": 4, "hidden": 5, "iterations": 3}
-SMALL |= {"functions": 6, "samples": 5, "bins": 16, "rate": 2}
+SMALL |= {"functions": 6, "samples": 5, "bins": 16}
 
 
 def small(name, heads=2, **settings):
     """A memory with d_k = 4, and d_v = 3 unless it has one size; in float64 if it can."""
     made = getattr(fastweights, name)
     options = re.findall(r"(\w+)=", repr(made(4)))[4:]
-    settings |= {each: SMALL[each] for each in options if each in SMALL and name != "HebbianMemory"} | settings
+    settings |= {each: SMALL[each] for each in options if each in SMALL} | settings
     dtype = "float32" if name in ("Bfloat16DeltaRule", "EightBitDeltaRule") else "float64"
     try:
         return made(4, 3, heads, dtype, **settings)
