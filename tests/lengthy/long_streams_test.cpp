@@ -31,11 +31,13 @@ Index all_blocks() {
 
 // Every number of a record times 2048, but not its counters.
 void multiply(const fw::detail::Object& record) {
-  fw::detail::visit_leaves(
-      &record, 1, [](const fw::detail::Leaf* leaf, const fw::detail::LeafPath&) {
-        if (leaf->scalar == fw::detail::ScalarKind::float32) leaf->entries<float>() *= 2048;
-        if (leaf->scalar == fw::detail::ScalarKind::float64) leaf->entries<double>() *= 2048;
-      });
+  fw::detail::visit_leaves(&record, 1,
+                           [](const fw::detail::Leaf* leaf, const fw::detail::LeafPath&) {
+                             if (leaf->scalar == fw::detail::ScalarKind::float32)
+                               leaf->entries<float>() *= 2048;
+                             if (leaf->scalar == fw::detail::ScalarKind::float64)
+                               leaf->entries<double>() *= 2048;
+                           });
 }
 
 // A block of tokens, which is repeated.
@@ -92,9 +94,7 @@ double error(const char* name, const fw::MemoryOptions& options, Form form, bool
 }
 
 // Keys in (0.05, 1) and values near 1, so that answers are means near 1.
-void near_one(Inputs& all) {
-  all.inputs["value"].array() = 1 + 0.1f * all.inputs["value"].array();
-}
+void near_one(Inputs& all) { all.inputs["value"].array() = 1 + 0.1f * all.inputs["value"].array(); }
 // One key and one value, whose product is rounded in the same direction at every write.
 void constant(Inputs& all) {
   all.inputs["key"].setConstant(0.7f);
