@@ -96,13 +96,17 @@ nb::object Result::to_python(nb::handle like) const {
   return make.template operator()<nb::numpy>();
 }
 
-Result result_for(const Expected& e) {
+std::vector<std::size_t> shape_of(const Expected& e) {
   const auto size = [](Index i) { return static_cast<std::size_t>(i); };
   std::vector<std::size_t> shape{size(e.batch)};
   if (e.has_time) shape.push_back(size(e.time));
   shape.push_back(size(e.heads));
   if (!e.is_number) shape.push_back(size(e.rows));
-  Result result(e.dtype, std::move(shape));
+  return shape;
+}
+
+Result result_for(const Expected& e) {
+  Result result(e.dtype, shape_of(e));
   if (e.is_number && e.has_time) result.strides = {e.heads * e.time, 1, e.time};
   return result;
 }

@@ -64,6 +64,8 @@ struct Result {
   nb::object to_python(nb::handle like) const;
 };
 
+/// The shape of an argument whose batch and time are known.
+std::vector<std::size_t> shape_of(const Expected& expected);
 /// A result that an argument of the same expectation could be. Numbers of one head are contiguous,
 /// so that threads do not write to the same cache lines.
 Result result_for(const Expected& expected);

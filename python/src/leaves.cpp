@@ -14,7 +14,16 @@ std::vector<NamedLeaf> leaves_of(const Object& stream) {
   return leaves;
 }
 
-std::vector<NamedLeaf> leaves_of(Streams& streams, Index i) { return leaves_of(streams.stream(i)); }
+DType dtype_of(const Leaf& leaf) {
+  using fw::detail::ScalarKind;
+  DType type{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float),
+             static_cast<std::uint8_t>(8 * leaf.width), 1};
+  if (leaf.scalar == ScalarKind::bfloat16 || !leaf.is_signed)
+    type.code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt);
+  else if (leaf.scalar == ScalarKind::integer)
+    type.code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int);
+  return type;
+}
 
 std::vector<std::size_t> axes_of(const Leaf& leaf) {
   if (!leaf.is_array) return {};
@@ -28,8 +37,8 @@ std::vector<std::size_t> shape_for(const Leaf& leaf, Index batch, Index heads) {
   return shape;
 }
 
-void throw_state(const Kernel& kernel, const std::string& what) {
-  throw nb::value_error((std::string(kernel.rule) + ": state: " + what).c_str());
+void throw_state(const Heads& heads, const std::string& what) {
+  throw nb::value_error((heads.name() + ": state: " + what).c_str());
 }
 
 }  // namespace fw::python

@@ -9,7 +9,7 @@ Busy::Guard::Guard(Busy& busy, const char* name) : busy_(busy) {
 }
 
 std::string Memory::text() const {
-  std::string text = std::string(kernel->rule) + "(";
+  std::string text = heads->name() + "(";
   for (std::size_t i = 0; i < arguments.size(); ++i)
     text += (i ? ", " : "") + arguments[i].first + "=" +
             nb::cast<std::string>(nb::repr(arguments[i].second));
@@ -28,13 +28,13 @@ std::string dtype_name(nb::handle dtype) {
   return name;
 }
 
-void check_heads(const char* rule, Index heads) {
+void check_heads(const std::string& name, Index heads) {
   if (heads < 1)
     throw nb::value_error(
-        (std::string(rule) + ": heads is " + std::to_string(heads) + ", expected at least 1")
+        (name + ": heads is " + std::to_string(heads) + ", expected at least 1")
             .c_str());
   if (heads > most_streams)
-    throw nb::value_error((std::string(rule) + ": heads is " + std::to_string(heads) +
+    throw nb::value_error((name + ": heads is " + std::to_string(heads) +
                            ", expected at most " + std::to_string(most_streams))
                               .c_str());
 }
@@ -44,27 +44,37 @@ void bind_memory(nb::module_& m) {
       m, "Memory",
       R"(A fast-weight memory: its equation, sizes and hyperparameters, for several heads.
 
-It holds no state: one memory serves many sequences. Each rule is a subclass.)")
-      .def_prop_ro("heads", [](const Memory& self) { return self.kernel->heads; })
+It holds no state: one memory serves many sequences. Each memory of the library is a subclass.)")
+      .def_prop_ro("heads", [](const Memory& self) { return self.heads->count; })
       .def_prop_ro(
-          "key_size", [](const Memory& self) { return self.kernel->inputs[0].rows; },
+          "key_size", [](const Memory& self) { return self.heads->key_size; },
           "d_k, the entries of a key and a query.")
       .def_prop_ro(
-          "value_size", [](const Memory& self) { return self.kernel->output.rows; },
+          "value_size", [](const Memory& self) { return self.heads->output.rows; },
           "d_v, the entries of a value and an output.")
       .def_prop_ro(
-          "dtype", [](const Memory& self) { return dtype_text(self.kernel->dtype); },
+          "dtype", [](const Memory& self) { return dtype_text(self.heads->dtype); },
           "'float32' or 'float64': of states, inputs and outputs.")
       .def_prop_ro(
           "inputs",
           [](const Memory& self) {
             nb::list names;
-            for (const Member& member : self.kernel->inputs)
-              names.append(nb::str(member.name.data()));
+            for (const Member& member : self.heads->inputs)
+              names.append(nb::str(member.name.c_str()));
             return nb::tuple(names);
           },
           nb::sig("def inputs(self) -> tuple[str, ...]"),
           "The names of the inputs of scan and step, in order.")
+      .def(
+          "input_shapes",
+          [](const Memory& self, Index batch, Index time) {
+            if (batch < 0 || time < 0)
+              throw nb::value_error("input_shapes: batch and time are expected to be at least 0");
+            return input_shapes(self, batch, time);
+          },
+          nb::arg("batch"), nb::arg("time"),
+          nb::sig("def input_shapes(self, batch: int, time: int) -> dict[str, tuple[int, ...]]"),
+          "The shapes of the inputs of a scan of `time` tokens, by name.")
       .def("__repr__", &Memory::text)
       .def(
           "__eq__",

@@ -4,19 +4,6 @@
 
 namespace fw::python {
 
-// A line per file of src/rules.
-void bind_linear_attention(nb::module_& m);
-void bind_normalised_linear_attention(nb::module_& m);
-void bind_delta_rule(nb::module_& m);
-void bind_normalised_delta_rule(nb::module_& m);
-void bind_gated_linear_attention(nb::module_& m);
-void bind_simple_gated_linear_attention(nb::module_& m);
-void bind_gated_delta_rule(nb::module_& m);
-void bind_kimi_delta_attention(nb::module_& m);
-void bind_hebbian_memory(nb::module_& m);
-void bind_low_rank_rule(nb::module_& m);
-void bind_mlstm(nb::module_& m);
-
 namespace {
 
 // A wheel for this machine's processor stops with an error on others, not with a signal.
@@ -69,15 +56,5 @@ NB_MODULE(_core, m) {
   bind_memory(m);
   bind_state(m);
   bind_threads(m);
-  bind_linear_attention(m);
-  bind_normalised_linear_attention(m);
-  bind_delta_rule(m);
-  bind_normalised_delta_rule(m);
-  bind_gated_linear_attention(m);
-  bind_simple_gated_linear_attention(m);
-  bind_gated_delta_rule(m);
-  bind_kimi_delta_attention(m);
-  bind_hebbian_memory(m);
-  bind_low_rank_rule(m);
-  bind_mlstm(m);
+  bind_memories(m);
 }

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "kernel.hpp"
+#include "heads.hpp"
 
 /// \file
-/// The objects of Python: Memory, State and Checkpoints. Each class of a rule derives from Memory.
+/// The objects of Python: Memory, State and Checkpoints. The class of each name in the table derives from Memory.
 
 namespace fw::python {
 
@@ -32,50 +32,56 @@ class Busy {
 };
 
 struct Memory {
-  std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<const Heads> heads;
   std::vector<std::pair<std::string, nb::object>> arguments;  ///< of the constructor, in order
 
   std::string text() const;  ///< "DeltaRule(key_size=64, …)"
 };
 
-/// Whether they are the same rule with the same arguments: such memories are equal.
+/// Whether they are of the same class with the same arguments: such memories are equal.
 bool same_arguments(const Memory& a, const Memory& b);
 
 struct State {
   nb::object memory;  ///< the Memory that made it
-  std::unique_ptr<Streams> streams;
+  Streams streams;
   Busy busy;
 
-  const Kernel& kernel() const { return *nb::cast<const Memory&>(memory).kernel; }
-  Index batch() const { return streams->count() / kernel().heads; }
+  const Heads& heads() const { return *nb::cast<const Memory&>(memory).heads; }
+  Index batch() const { return streams.count() / heads().count; }
 };
 
 struct Checkpoints {
   nb::object memory;  ///< the Memory of the scan that filled them; invalid before
-  std::unique_ptr<Traces> traces;
+  Traces traces;
   Busy busy;
 };
 
-/// A new state, all entries 0. Throws nb::value_error unless batch × heads is at most most_streams.
+/// A new state. Throws nb::value_error unless batch × heads is at most most_streams.
 nb::object new_state(nb::handle memory, Index batch);
+/// The same, all entries 0: a gradient.
+nb::object zero_state(nb::handle memory, Index batch);
 
-/// The functions that the classes of all rules share. The arguments `inputs` are in the order of
-/// Kernel::inputs.
-nb::object scan(nb::handle memory, State& state, const std::vector<nb::handle>& inputs,
+/// The methods of all memories. The arguments `inputs` are in the order of MemoryClass::inputs.
+nb::object scan(nb::handle memory, State& state, std::span<const nb::object> inputs,
                 Checkpoints* checkpoints);
-nb::object step(nb::handle memory, State& state, const std::vector<nb::handle>& inputs);
-nb::object backward(nb::handle memory, nb::handle start, const std::vector<nb::handle>& inputs,
+nb::object step(nb::handle memory, State& state, std::span<const nb::object> inputs);
+nb::object backward(nb::handle memory, nb::handle start, std::span<const nb::object> inputs,
                     nb::handle output_gradient, State* state_gradient);
+
+/// The shapes of the inputs of a scan, by name.
+nb::dict input_shapes(const Memory& memory, Index batch, Index time);
 
 /// "float32" or "float64" of a name or a dtype of NumPy or PyTorch.
 std::string dtype_name(nb::handle dtype);
 /// The most states of one head and one sequence that a State may have.
 inline constexpr Index most_streams = (Index(1) << 31) - 1;
 /// Throws nb::value_error unless it is at least 1 and at most most_streams.
-void check_heads(const char* rule, Index heads);
+void check_heads(const std::string& name, Index heads);
 
 void bind_memory(nb::module_& m);
 void bind_state(nb::module_& m);
+/// A class for each memory of the table.
+void bind_memories(nb::module_& m);
 void bind_threads(nb::module_& m);
 
 /// Sets the number of OpenMP threads for calls of this thread, until it is destroyed.

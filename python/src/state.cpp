@@ -5,9 +5,16 @@ namespace fw::python {
 
 namespace {
 
+nb::object state_with(nb::handle memory, Streams streams) {
+  auto state = std::make_unique<State>();
+  state->memory = nb::borrow(memory);
+  state->streams = std::move(streams);
+  return nb::cast(state.release(), nb::rv_policy::take_ownership);
+}
+
 nb::tuple names_of(const Memory& memory) {
   nb::list names;
-  for (const NamedLeaf& leaf : leaves_of(memory.kernel->first()))
+  for (const NamedLeaf& leaf : leaves_of(memory.heads->first()))
     names.append(nb::str(leaf.name.c_str()));
   return nb::tuple(names);
 }
@@ -19,9 +26,7 @@ nb::dict guarded_arrays(State& state) {
 
 nb::object guarded_copy(State& state) {
   const Busy::Guard guard(state.busy, "state");
-  nb::object copy = new_state(state.memory, state.batch());
-  nb::cast<State&>(copy).streams = state.streams->copy();
-  return copy;
+  return state_with(state.memory, state.streams);
 }
 
 void check_batch(Index batch, Index heads) {
@@ -38,11 +43,13 @@ void check_batch(Index batch, Index heads) {
 }  // namespace
 
 nb::object new_state(nb::handle memory, Index batch) {
-  check_batch(batch, nb::cast<const Memory&>(memory).kernel->heads);
-  auto state = std::make_unique<State>();
-  state->memory = nb::borrow(memory);
-  state->streams = nb::cast<const Memory&>(memory).kernel->zeros(batch);
-  return nb::cast(state.release(), nb::rv_policy::take_ownership);
+  const Heads& heads = *nb::cast<const Memory&>(memory).heads;
+  check_batch(batch, heads.count);
+  return state_with(memory, heads.initial_states(batch));
+}
+
+nb::object zero_state(nb::handle memory, Index batch) {
+  return state_with(memory, nb::cast<const Memory&>(memory).heads->zero_gradients(batch));
 }
 
 void bind_state(nb::module_& m) {
@@ -102,11 +109,11 @@ pickle work.)",
   auto memory = nb::borrow<nb::class_<Memory>>(m.attr("Memory"));
   memory
       .def_prop_ro("state_names", &names_of, nb::sig("def state_names(self) -> tuple[str, ...]"),
-                   "The names of the arrays of a state: 'W', and what else the rule keeps.")
+                   "The names of the arrays of a state: 'W', and what else the memory keeps.")
       .def(
           "initial_state", [](nb::handle self, Index batch) { return new_state(self, batch); },
           nb::arg("batch") = 1, nb::sig("def initial_state(self, batch: int = 1) -> State"),
-          "The state of `batch` sequences before any token: all zeros.")
+          "The state of `batch` sequences before any token: zeros, but for weights that start at other values.")
       .def("state", &state_of_arrays, nb::arg("arrays"),
            nb::sig("def state(self, arrays: dict[str, typing.Any]) -> State"),
            "The state with copies of these arrays, as State.arrays() gives them.\n\n"

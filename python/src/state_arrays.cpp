@@ -19,40 +19,42 @@ void set_matrix_strides(Result& result, const Leaf& leaf) {
 
 // The copy of one leaf of all streams: [batch, heads, …].
 Result stacked(const State& state, std::size_t which) {
-  const Kernel& kernel = state.kernel();
-  const Leaf first = leaves_of(kernel.first())[which].leaf;
-  Result result(kernel.dtype, shape_for(first, state.batch(), kernel.heads));
+  const Heads& heads = state.heads();
+  const Leaf first = leaves_of(heads.first())[which].leaf;
+  Result result(dtype_of(first), shape_for(first, state.batch(), heads.count));
   set_matrix_strides(result, first);
-  for (Index i = 0; i < state.streams->count(); ++i)
+  for (Index i = 0; i < state.streams.count(); ++i)
     std::memcpy(
         static_cast<std::byte*>(result.data) + static_cast<std::size_t>(i) * bytes_of(first),
-        leaves_of(*state.streams, i)[which].leaf.data, bytes_of(first));
+        leaves_of(state.streams.stream(i))[which].leaf.data, bytes_of(first));
   return result;
 }
 
 std::size_t index_of(const State& state, const std::string& name) {
-  const auto leaves = leaves_of(state.kernel().first());
+  const auto leaves = leaves_of(state.heads().first());
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (leaves[i].name == name) return i;
   throw nb::key_error(name.c_str());
 }
 
-// Copies an array of one stream with any strides into a leaf.
-template <class S> void copy_entries(const S* from, const std::int64_t* strides, const Leaf& leaf) {
+// Copies an array of one stream, with any strides in entries, into a leaf.
+void copy_entries(const std::byte* from, const std::int64_t* strides, const Leaf& leaf) {
   const std::size_t axes = axes_of(leaf).size();
-  const std::int64_t down = axes > 0 ? strides[0] : 0, across = axes > 1 ? strides[1] : 0;
+  const Index width = static_cast<Index>(leaf.width);
+  const Index down = axes > 0 ? strides[0] : 0, across = axes > 1 ? strides[1] : 0;
+  const Index rows = axes > 1 ? leaf.rows : leaf.size();
   for (Index j = 0; j < (axes > 1 ? leaf.cols : 1); ++j)
-    for (Index i = 0; i < (axes > 1 ? leaf.rows : leaf.size()); ++i)
-      static_cast<S*>(leaf.data)[j * leaf.rows + i] = from[i * down + j * across];
+    for (Index i = 0; i < rows; ++i)
+      std::memcpy(leaf.entry(j * leaf.rows + i), from + (i * down + j * across) * width,
+                  leaf.width);
 }
 
-template <class S>
 void copy_streams(const nb::ndarray<nb::ro>& array, State& state, std::size_t which) {
-  const Index heads = state.kernel().heads;
-  for (Index i = 0; i < state.streams->count(); ++i)
-    copy_entries(static_cast<const S*>(array.data()) + i / heads * array.stride(0) +
-                     i % heads * array.stride(1),
-                 array.stride_ptr() + 2, leaves_of(*state.streams, i)[which].leaf);
+  const Index heads = state.heads().count, width = static_cast<Index>(array.itemsize());
+  for (Index i = 0; i < state.streams.count(); ++i)
+    copy_entries(static_cast<const std::byte*>(array.data()) +
+                     (i / heads * array.stride(0) + i % heads * array.stride(1)) * width,
+                 array.stride_ptr() + 2, leaves_of(state.streams.stream(i))[which].leaf);
 }
 
 Index batch_of(const std::vector<nb::ndarray<nb::ro>>& leaves) {
@@ -60,21 +62,21 @@ Index batch_of(const std::vector<nb::ndarray<nb::ro>>& leaves) {
 }
 
 // The arrays in the order of the leaves, of the same batch.
-std::vector<nb::ndarray<nb::ro>> read_leaves(const Kernel& kernel, const nb::dict& arrays,
+std::vector<nb::ndarray<nb::ro>> read_leaves(const Heads& heads, const nb::dict& arrays,
                                              const std::vector<NamedLeaf>& leaves) {
   std::vector<nb::ndarray<nb::ro>> given;
-  for (const NamedLeaf& leaf : leaves) {
-    if (!arrays.contains(leaf.name.c_str())) throw_state(kernel, leaf.name + " is missing");
-    given.push_back(read_array(arrays[leaf.name.c_str()], kernel.rule, leaf.name, kernel.dtype));
+  for (const auto& [name, leaf] : leaves) {
+    if (!arrays.contains(name.c_str())) throw_state(heads, name + " is missing");
+    given.push_back(read_array(arrays[name.c_str()], heads.name(), name, dtype_of(leaf)));
   }
   if (arrays.size() != leaves.size())
-    throw_state(kernel, std::to_string(arrays.size()) + " arrays are given, expected " +
+    throw_state(heads, std::to_string(arrays.size()) + " arrays are given, expected " +
                             std::to_string(leaves.size()));
   const Index batch = batch_of(given);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const auto expected = shape_for(leaves[i].leaf, batch, kernel.heads);
+    const auto expected = shape_for(leaves[i].leaf, batch, heads.count);
     if (shape_of(given[i]) != expected)
-      throw_state(kernel, leaves[i].name + " has shape " + shape_text(shape_of(given[i])) +
+      throw_state(heads, leaves[i].name + " has shape " + shape_text(shape_of(given[i])) +
                               ", expected " + shape_text(expected));
   }
   return given;
@@ -84,7 +86,7 @@ std::vector<nb::ndarray<nb::ro>> read_leaves(const Kernel& kernel, const nb::dic
 
 nb::dict arrays_of(const State& state) {
   nb::dict arrays;
-  const auto leaves = leaves_of(state.kernel().first());
+  const auto leaves = leaves_of(state.heads().first());
   for (std::size_t i = 0; i < leaves.size(); ++i)
     arrays[nb::str(leaves[i].name.c_str())] = stacked(state, i).to_python({});
   return arrays;
@@ -96,35 +98,30 @@ nb::object array_of(const State& state, const std::string& name) {
 
 nb::dict views_of(nb::handle owner, Index batch, Index head) {
   auto& state = nb::cast<State&>(owner);
-  const Index heads = state.kernel().heads;
+  const Index heads = state.heads().count;
   if (batch < 0 || batch >= state.batch() || head < 0 || head >= heads)
     throw nb::index_error(("state: view(" + std::to_string(batch) + ", " + std::to_string(head) +
                            "), expected less than " + std::to_string(state.batch()) + " and " +
                            std::to_string(heads))
                               .c_str());
   nb::dict views;
-  for (const auto& [name, leaf] : leaves_of(*state.streams, batch * heads + head)) {
+  for (const auto& [name, leaf] : leaves_of(state.streams.stream(batch * heads + head))) {
     const auto axes = axes_of(leaf);
     const std::int64_t strides[] = {1, leaf.rows};
     views[nb::str(name.c_str())] =
         nb::cast(nb::ndarray<nb::numpy>(leaf.data, axes.size(), axes.data(), owner, strides,
-                                        state.kernel().dtype, nb::device::cpu::value));
+                                        dtype_of(leaf), nb::device::cpu::value));
   }
   return views;
 }
 
 nb::object state_of_arrays(nb::handle self, const nb::dict& arrays) {
-  const Kernel& kernel = *nb::cast<const Memory&>(self).kernel;
-  const auto leaves = leaves_of(kernel.first());
-  const auto given = read_leaves(kernel, arrays, leaves);
+  const Heads& heads = *nb::cast<const Memory&>(self).heads;
+  const auto leaves = leaves_of(heads.first());
+  const auto given = read_leaves(heads, arrays, leaves);
   nb::object object = new_state(self, batch_of(given));
   auto& state = nb::cast<State&>(object);
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (kernel.dtype == nb::dtype<float>())
-      copy_streams<float>(given[i], state, i);
-    else
-      copy_streams<double>(given[i], state, i);
-  }
+  for (std::size_t i = 0; i < leaves.size(); ++i) copy_streams(given[i], state, i);
   return object;
 }
 

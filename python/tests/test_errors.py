@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from samples import RULES, memory_of, random_inputs, random_state
+from samples import MEMORIES, memory_of, random_inputs, random_state
 
 import fastweights
 
@@ -40,7 +40,7 @@ def test_inputs(name, array, error, message):
     assert (state["W"] == before["W"]).all()
 
 
-@pytest.mark.parametrize("name", [*RULES, "Checkpoints", "State"])
+@pytest.mark.parametrize("name", [*MEMORIES, "Checkpoints", "State"])
 def test_classes_are_final(name):
     with pytest.raises(TypeError, match=f"type 'fastweights._core.{name}' prohibits subclassing"):
         type("Mine", (getattr(fastweights, name),), {})

@@ -67,10 +67,12 @@ void refuses_hostile_states(const AnyMemory<S>& m, const std::vector<std::string
   hostile::try_counters(subject, free_counters);
 }
 
-// The counters of memories that forget the oldest tokens, or count without a limit, are free.
+// The counters of memories that forget the oldest tokens, or count without a limit, are free. Test-time
+// training counts the tokens of its mini-batch.
 std::vector<std::string> free_counters(const Subject& subject) {
   const auto refuse = subject.options.more.find("refuse");
-  if (refuse != subject.options.more.end() && refuse->second == 1) return {};
+  const bool refuses = refuse != subject.options.more.end() && refuse->second == 1;
+  if (refuses || subject.name.starts_with("Ttt")) return {};
   return {"length", "tokens", "history.length"};
 }
 

@@ -9,8 +9,6 @@
 
 namespace {
 
-using Catch::Matchers::ContainsSubstring;
-using fw::make_memory;
 using laws::Subject;
 
 // Of every memory with sizes 4 × 4 after a change of its options.
@@ -31,8 +29,8 @@ TEST_CASE("a memory of no or negative size is refused", "[laws][options]") {
 }
 
 TEST_CASE("a memory that would keep, learn from or read nothing is refused", "[laws][options]") {
-  const std::set<std::string> counts = {"capacity", "batch", "window",    "slots",
-                                        "levels",   "hidden", "functions", "chunk",
+  const std::set<std::string> counts = {"capacity", "batch",  "window",     "slots",
+                                        "levels",   "hidden", "functions",  "chunk",
                                         "rate",     "heads",  "components", "bins"};
   std::set<std::string> seen;
   for (const std::string& name : fw::memory_names())
@@ -43,20 +41,6 @@ TEST_CASE("a memory that would keep, learn from or read nothing is refused", "[l
           refuses(name, [&](auto& options) { options.more[option.name] = count; });
       }
   CHECK(seen == counts);
-}
-
-TEST_CASE("an unknown name and unknown or odd options are refused with the known ones",
-          "[options]") {
-  CHECK_THROWS_WITH(make_memory<double>("Delta", {.key_size = 4}),
-                    ContainsSubstring("unknown memory Delta, expected one of LinearAttention, "));
-  CHECK_THROWS_WITH(make_memory<double>("MesaMemory", {4, 4, {{"window", 3}}}),
-                    "MesaMemory: unknown option window, expected one of key_size, value_size");
-  CHECK_THROWS_WITH(make_memory<double>("OmegaMemory", {4, 4, {{"window", 1.5}}}),
-                    "OmegaMemory: window is 1.5, expected a whole number");
-  CHECK_THROWS_WITH(make_memory<double>("KeyValueCache", {4, 4, {{"refuse", 2}}}),
-                    "KeyValueCache: refuse is 2, expected 0 or 1");
-  CHECK_THROWS_WITH(make_memory<double>("Hgrn", {4, 3}),
-                    "Hgrn: value_size is 3, expected key_size, 4");
 }
 
 }  // namespace

@@ -20,9 +20,7 @@ constexpr Index streams = 5;
 
 template <class S> struct Streams {
   explicit Streams(const Subject& s)
-      : memory(s.memory<S>()),
-        states(streams, laws::first_state<S>(s)),
-        positive(s.positive()) {}
+      : memory(s.memory<S>()), states(streams, laws::first_state<S>(s)), positive(s.positive()) {}
 
   // One token of each stream.
   auto token() { return fw::testing::random_sequences(memory, streams, random, positive); }

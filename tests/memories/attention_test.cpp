@@ -111,8 +111,8 @@ TEST_CASE("a full cache that refuses throws and stays unchanged", "[key_value_ca
 }
 
 fw::AnyMemory<double> compressive(Index d, double heads, double capacity, double rate) {
-  return make_memory<double>(
-      "CompressiveMemory", {d, d, {{"heads", heads}, {"capacity", capacity}, {"rate", rate}}});
+  return make_memory<double>("CompressiveMemory",
+                             {d, d, {{"heads", heads}, {"capacity", capacity}, {"rate", rate}}});
 }
 
 TEST_CASE("a slot is the mean of its tokens, and reads attend to the last slots", "[compressive]") {
@@ -131,8 +131,7 @@ TEST_CASE("a slot is the mean of its tokens, and reads attend to the last slots"
     for (Index h = 0; h < d; h += d / heads) {
       double total = 0;
       for (Index i = first; i < written; ++i) {
-        const VectorXd slot =
-            x.middleCols(i * rate, rate).rowwise().mean().segment(h, d / heads);
+        const VectorXd slot = x.middleCols(i * rate, rate).rowwise().mean().segment(h, d / heads);
         const double p = std::exp(slot.dot(q.col(0).segment(h, d / heads)) / std::sqrt(2.0));
         expected.col(0).segment(h, d / heads) += p * slot;
         total += p;

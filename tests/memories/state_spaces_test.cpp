@@ -76,7 +76,8 @@ TEST_CASE("mLSTM answers a mean after 20 million tokens in float", "[mlstm]") {
   const auto m = make_memory<float>("Mlstm", {1, 1});
   auto state = m.initial_state();
   constexpr Index block = 100'000;
-  const Eigen::RowVectorXf ones = Eigen::RowVectorXf::Ones(block), open = 100 * ones, none = 0 * ones;
+  const Eigen::RowVectorXf ones = Eigen::RowVectorXf::Ones(block), open = 100 * ones,
+                           none = 0 * ones;
   Eigen::RowVectorXf y(block);
   for (Index t = 0; t < 20'000'000; t += block)
     m.scan(state, {ones, ones, none, open}, {ones}, {y});
@@ -126,8 +127,7 @@ TEST_CASE("gated slot attention with one slot per token is softmax attention",
   all.inputs["strength"].setIdentity();
   scan(m, all);
   const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"];
-  const VectorXd weights =
-      (key.transpose() * all.queries["query"].col(steps - 1)).array().exp();
+  const VectorXd weights = (key.transpose() * all.queries["query"].col(steps - 1)).array().exp();
   const VectorXd expected = value * weights / weights.sum();
   CHECK(largest_entry(all.outputs["output"].col(steps - 1) - expected) <= 1e-14);
 }
@@ -226,8 +226,7 @@ TEST_CASE("Mamba-3 refuses too many angles and a share over 1", "[mamba3]") {
 TEST_CASE("log-linear attention with equal weights is gated linear attention",
           "[log_linear_attention]") {
   for (const Index levels : {1, 3, 9}) {
-    const auto m =
-        make_memory<double>("LogLinearAttention", {4, 5, {{"levels", double(levels)}}});
+    const auto m = make_memory<double>("LogLinearAttention", {4, 5, {{"levels", double(levels)}}});
     auto all = random_outputs(m, 40, 3);
     all.queries["scales"].setOnes();
     scan(m, all);
@@ -250,8 +249,8 @@ TEST_CASE("levels are those of the binary cut; the last one keeps older tokens",
     for (Index i = t; i >= 0; --i) {
       const auto difference = static_cast<unsigned>(t ^ i);
       const Index level = std::min<Index>(std::bit_width(difference), levels - 1);
-      expected += all.queries["scales"](level, t) * decay * key.col(i).dot(query.col(t)) *
-                  value.col(i);
+      expected +=
+          all.queries["scales"](level, t) * decay * key.col(i).dot(query.col(t)) * value.col(i);
       decay *= all.inputs["decay"](i);
     }
     CHECK(largest_entry(all.outputs["output"].col(t) - expected) <= 1e-14);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -57,10 +58,11 @@ template <class S> class CheckedRun : public Run<S> {
     using Catch::Matchers::ContainsSubstring;
     const std::string before = bytes(), name = std::string(this->memory.name()) + ": ";
     const S good = std::exchange(number(e), static_cast<S>(bad));
-    const Index t = e.column / width(e);
-    CHECK_THROWS_WITH(checked_scan(),
-                      ContainsSubstring(name + "token " + std::to_string(t) + ": ") &&
-                          ContainsSubstring(text));
+    const fw::SignatureMember& m = member(e);
+    const Index t = e.column / m.width;
+    const std::string token = std::to_string(m.chunks ? e.column : t);  // a column of a chunk
+    CHECK_THROWS_WITH(checked_scan(), ContainsSubstring(name + "token " + token + ": ") &&
+                                          ContainsSubstring(text));
     CHECK_THROWS_WITH(checked_step(t), ContainsSubstring(name) && ContainsSubstring(text) &&
                                            !ContainsSubstring("token "));
     if (!e.is_query) CHECK_THROWS_WITH(checked_write(t), ContainsSubstring(text));
@@ -73,17 +75,17 @@ template <class S> class CheckedRun : public Run<S> {
     for (const bool is_query : {false, true})
       for (const fw::SignatureMember& m : members(is_query))
         for (const Index column : {Index(0), m.width * steps - 1})
-          f(Entry{m.name, m.rows - 1, column, is_query}, m);
+          if (m.rows > 0) f(Entry{m.name, m.rows - 1, column, is_query}, m);
   }
 
  private:
   std::span<const fw::SignatureMember> members(bool is_query) const {
     return is_query ? this->memory.read_with() : this->memory.written();
   }
-  Index width(const Entry& e) const {
+  const fw::SignatureMember& member(const Entry& e) const {
     for (const fw::SignatureMember& m : members(e.is_query))
-      if (m.name == e.member) return m.width;
-    return 0;
+      if (m.name == e.member) return m;
+    throw std::invalid_argument("no member of this name");
   }
 };
 

@@ -16,7 +16,8 @@ using More = std::map<std::string, double>;
 // Values of options that are small beside the sequences of the laws.
 const More small = {{"capacity", 9}, {"levels", 4},  {"slots", 3},     {"window", 2},
                     {"batch", 4},    {"hidden", 5},  {"iterations", 3}, {"functions", 6},
-                    {"samples", 5},  {"chunk", 3},   {"rate", 2},      {"bins", 16}};
+                    {"samples", 5},  {"chunk", 3},   {"rate", 2},      {"bins", 16},
+                    {"features", 6}};
 
 // Other values, one at a time.
 const std::map<std::string, std::vector<double>> others = {
@@ -24,6 +25,7 @@ const std::map<std::string, std::vector<double>> others = {
     {"window", {1, 4}},        {"batch", {1, 100}},     {"hidden", {1, 17}},
     {"iterations", {0, 7}},    {"functions", {1, 7}},   {"samples", {1, 8}},
     {"chunk", {1, 5}},         {"rate", {1, 5}},        {"components", {3}},
+    {"padding", {0, 1.3}},     {"parity", {1}},         {"heads", {2, 3, 6}},
     {"tau", {0.5, 0.9}},       {"published_sampling", {1}}, {"refuse", {1}},
     {"scale", {2}},            {"epsilon", {0.5}},      {"angles", {1}},
     {"decay", {0.5}},          {"gradients_of_the_past", {0}}};
@@ -70,7 +72,8 @@ template <class S> std::vector<Subject> variants() {
     for (const fw::MemoryOption& option : fw::memory_options(name))
       if (const auto found = others.find(option.name); found != others.end())
         for (const double value : found->second) {
-          Subject s = subject(name, 5, 5);
+          const Index d = option.name == "heads" ? 6 : 5;  // which heads divide
+          Subject s = subject(name, d, d);
           s.options.more[option.name] = value;
           if (option.name == "refuse") s.options.more["capacity"] = 200;
           all.push_back(s);

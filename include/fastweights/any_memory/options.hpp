@@ -19,10 +19,18 @@ struct MemoryOptions {
   std::map<std::string, double> more = {};  ///< hyperparameters; those left out have defaults
 };
 
+/// The values that a hyperparameter may have, which is written as a double in any case.
+enum class OptionKind {
+  number,   ///< any that the memory accepts
+  integer,  ///< whole numbers
+  flag      ///< 0 or 1
+};
+
 /// A hyperparameter of a memory that is made by name.
 struct MemoryOption {
-  std::string name;  ///< as MemoryOptions::more has it
-  double value = 0;  ///< its default
+  std::string name;                      ///< as MemoryOptions::more has it
+  double value = 0;                      ///< its default, which may depend on the sizes
+  OptionKind kind = OptionKind::number;  ///< its type
 };
 
 /// What is written of a memory in the table, whatever its type.
@@ -50,18 +58,20 @@ class OptionReader {
     return given_.key_size;
   }
   double number(const char* name, double otherwise) {
-    known_.push_back({name, otherwise});
+    known_.push_back({name, otherwise, OptionKind::number});
     const auto found = given_.more.find(name);
     return found == given_.more.end() ? otherwise : found->second;
   }
   Index integer(const char* name, Index otherwise) {
     const double given = number(name, static_cast<double>(otherwise));
+    known_.back().kind = OptionKind::integer;
     if (!(given >= -0x1p53 && given <= 0x1p53) || given != static_cast<double>(Index(given)))
       throw_invalid({memory_, ": ", name, " is ", number_text(given), ", expected a whole number"});
     return static_cast<Index>(given);
   }
   bool flag(const char* name, bool otherwise) {
     const Index given = integer(name, otherwise ? 1 : 0);
+    known_.back().kind = OptionKind::flag;
     if (given != 0 && given != 1)
       throw_invalid({memory_, ": ", name, " is ", std::to_string(given), ", expected 0 or 1"});
     return given == 1;

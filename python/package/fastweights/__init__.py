@@ -1,4 +1,4 @@
-"""Fast-weight memories on the CPU: linear attention, delta rules, gated and recurrent ones.
+"""Fast-weight memories on the CPU: linear attention, delta rules, gated and recurrent ones, and caches.
 
     memory = fastweights.DeltaRule(key_size=64, heads=8)
     state = memory.initial_state(batch=2)
@@ -6,50 +6,16 @@
 
 query, key [batch, time, heads, d_k], value and outputs [batch, time, heads, d_v], beta [batch, time, heads],
 from NumPy, PyTorch or any other library with DLPack, without a copy. `fastweights.torch` has the same for
-autograd.
+autograd. Every memory of the C++ library is a class here, a subclass of Memory.
 """
 
 import os
 
-from ._core import (
-    Checkpoints,
-    DeltaRule,
-    GatedDeltaRule,
-    GatedLinearAttention,
-    HebbianMemory,
-    KimiDeltaAttention,
-    LinearAttention,
-    LowRankRule,
-    Memory,
-    Mlstm,
-    NormalisedDeltaRule,
-    NormalisedLinearAttention,
-    SimpleGatedLinearAttention,
-    State,
-    __version__,
-    get_num_threads,
-    set_num_threads,
-)
+from . import _core
+from ._core import *
+from ._core import __version__, set_num_threads
 
-__all__ = [
-    "Checkpoints",
-    "DeltaRule",
-    "GatedDeltaRule",
-    "GatedLinearAttention",
-    "HebbianMemory",
-    "KimiDeltaAttention",
-    "LinearAttention",
-    "LowRankRule",
-    "Memory",
-    "Mlstm",
-    "NormalisedDeltaRule",
-    "NormalisedLinearAttention",
-    "SimpleGatedLinearAttention",
-    "State",
-    "__version__",
-    "get_num_threads",
-    "set_num_threads",
-]
+__all__ = _core.__all__ + ["__version__"]
 
 # A forked process has no OpenMP threads, and waits forever for them.
 if hasattr(os, "register_at_fork"):

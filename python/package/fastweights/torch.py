@@ -9,6 +9,7 @@ The gradients are the library's own, exact up to rounding, of all inputs and of 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -36,7 +37,9 @@ def _state(memory: Memory, tensors: tuple[Tensor | None, ...]) -> State | None:
     given = next((x for x in tensors if x is not None), None)
     if given is None:
         return None
-    arrays = memory.initial_state(given.shape[0]).arrays() if any(x is None for x in tensors) else {}
+    arrays = {}
+    if any(x is None for x in tensors):
+        arrays = {n: np.zeros_like(x) for n, x in memory.initial_state(given.shape[0]).arrays().items()}
     arrays.update((n, _resolved(x)) for n, x in zip(memory.state_names, tensors) if x is not None)
     return memory.state(arrays)
 
@@ -58,21 +61,24 @@ class _Scan(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors[:count])
         outputs = memory.scan(state, *inputs, checkpoints=ctx.checkpoints)
-        return (outputs, *_tensors(state))
+        ctx.output_shape, final = outputs.shape, _tensors(state)
+        ctx.mark_non_differentiable(*(x for x in final if not x.is_floating_point()))  # counters
+        return (outputs, *final)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, output_gradient: Tensor | None, *state_gradient: Tensor | None) -> tuple[Any, ...]:
         memory, inputs = ctx.memory, [_sequence(x) for x in ctx.saved_tensors]
         if output_gradient is None:
-            output_gradient = inputs[0].new_zeros(*inputs[0].shape[:3], memory.value_size)
+            output_gradient = inputs[0].new_zeros(ctx.output_shape)
         gradients, state = memory.backward(
             ctx.checkpoints,
             *inputs,
             output_gradient=_sequence(output_gradient),
             state_gradient=_state(memory, state_gradient),
         )
-        return (None, None, *gradients.values(), *(_tensors(state) if ctx.has_state else ()))
+        arrays = (x if x.is_floating_point() else None for x in _tensors(state))
+        return (None, None, *gradients.values(), *(arrays if ctx.has_state else ()))
 
 
 def _check_tensor(memory: Memory, name: str, x: Any) -> None:
@@ -116,12 +122,13 @@ def scan(
     `inputs` are those of memory.scan, in the order of memory.inputs: [batch, time, heads, entries], on the
     CPU and of the memory's dtype. Tensors with strides that memory.scan refuses are copied. Returns the
     outputs [batch, time, heads, d_v] and the arrays of the final state by name ("W" is
-    [batch, heads, d_v, d_k]). `initial_state` has such arrays; zeros by default.
+    [batch, heads, d_v, d_k]). `initial_state` has such arrays; those of memory.initial_state by default.
 
     The graph of the results keeps the checkpoints of the scan, also after backward(): detach what you keep.
 
     Raises TypeError for another number of inputs, dtype or device, ValueError for another shape, and
-    RuntimeError for a second derivative, which does not exist.
+    RuntimeError for a second derivative, which does not exist. A memory without gradients raises ValueError
+    if an input requires one.
     """
     if not isinstance(memory, Memory):
         raise TypeError(f"memory is a {type(memory).__name__}, expected a Memory of fastweights")

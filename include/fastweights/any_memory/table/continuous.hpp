@@ -21,6 +21,8 @@ template <class M, class Options> typename M::Options continuous_options(Options
                         : horizon > 0 ? Contraction::even(horizon)
                                       : Contraction::even();
   options.regression.ridge = o.number("ridge", 0.1);
+  options.regression.padding = o.number("padding", 0.5);
+  options.regression.parity = o.flag("parity", false);
   options.backpropagate =
       o.flag("gradients_of_the_past", true) ? Backpropagate::past : Backpropagate::chunk;
   return options;
@@ -37,7 +39,7 @@ MixtureDensity<double, LearnedComponents<double>> learned_density(Options& o, In
   return density;
 }
 
-// Gaussians of two widths.
+// Gaussians of two widths, or of one.
 template <class Sampling, class Options>
 auto gaussian_memory(Options& o, const Sampling& sampling) {
   using Density = MixtureDensity<double, LearnedComponents<double>>;
@@ -45,8 +47,9 @@ auto gaussian_memory(Options& o, const Sampling& sampling) {
   auto options = continuous_options<M>(o);
   options.sampling = sampling;
   const Index functions = o.integer("functions", 64);
-  const GaussianBasis<double> basis(functions, {o.number("narrow", 0.1), o.number("wide", 0.3)});
-  return M(options, basis, learned_density(o, functions));
+  std::vector<double> widths = {o.number("narrow", 0.1), o.number("wide", 0.3)};
+  if (widths[0] == widths[1]) widths.pop_back();
+  return M(options, {functions, widths}, learned_density(o, functions));
 }
 
 /// The ∞-former's memory: a signal on [0, 1].

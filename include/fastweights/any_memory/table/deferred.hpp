@@ -5,6 +5,7 @@
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -13,12 +14,15 @@ template <class S, bool = KernelScalar<S>> struct DeferredMemories {
   static void add(MemoryTable<S>&) {}
 };
 template <class S> struct DeferredMemories<S, true> {
+  using Sum = LinearAttention<S, Dynamic, Dynamic, AttentionNormaliser<S>>;
   using Delta = DeltaRule<S>;
   using Normalised = DeltaRule<S, Dynamic, Dynamic, AttentionNormaliser<S>>;
   using Kimi = GatedDeltaRule<S, Dynamic, Dynamic, KeyValueBetaVectorDecay>;
   using Product = GatedDeltaProduct<S, 2>;
 
   static void add(MemoryTable<S>& table) {
+    table.add("DeferredNormalisedLinearAttention",
+              [](auto& o) { return Deferred<Sum>(Sum(o.sizes())); }, {.positive_keys = true});
     table.add("DeferredDeltaRule", [](auto& o) { return Deferred<Delta>(Delta(o.sizes())); });
     table.add("DeferredNormalisedDeltaRule",
               [](auto& o) { return Deferred<Normalised, 5>(Normalised(o.sizes())); },
