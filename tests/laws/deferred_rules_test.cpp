@@ -8,7 +8,7 @@
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 
 #include "support/catch.hpp"
-#include "support/memory_laws.hpp"
+#include "support/laws.hpp"
 #include "support/sizes.hpp"
 
 /// \file

@@ -5,7 +5,7 @@
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 
 #include "support/catch.hpp"
-#include "support/memory_laws.hpp"
+#include "support/laws.hpp"
 
 /// \file
 /// A memory behind a feature map that is not in the table: with two keys per token.

@@ -6,7 +6,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "support/catch.hpp"
-#include "support/memory_laws.hpp"
+#include "support/laws.hpp"
 
 /// \file
 /// Memories whose sizes are fixed at compile time obey the laws, and give the numbers of the same

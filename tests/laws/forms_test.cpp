@@ -1,9 +1,9 @@
 #include "support/catch.hpp"
-#include "support/memory_laws.hpp"
+#include "support/laws.hpp"
 #include "support/sizes.hpp"
 
 /// \file
-/// Every memory of the table obeys the laws of support/memory_laws.hpp that are not about
+/// Every memory of the table obeys the laws of support/laws.hpp that are not about
 /// gradients.
 
 namespace {

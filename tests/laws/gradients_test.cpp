@@ -1,5 +1,5 @@
 #include "support/catch.hpp"
-#include "support/memory_laws.hpp"
+#include "support/laws.hpp"
 
 /// \file
 /// Every memory: the gradients of all inputs, queries and the initial state equal the complex step.

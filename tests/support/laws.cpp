@@ -1,4 +1,4 @@
-#include "support/memory_laws.hpp"
+#include "support/laws.hpp"
 
 #include <fastweights/testing/any_gradient_check.hpp>
 #include <limits>
