@@ -1,8 +1,9 @@
+#include <fastweights/any_memory/table.hpp>
 #include <fastweights/memories/adaptors/amx_scan.hpp>
 
-#include "heads_of.hpp"
 #include "operations.hpp"
 #include "suite.hpp"
+#include "typed_heads.hpp"
 
 // The delta rule with AMX, for comparison with scan/delta_rule/float. Needs permission to use AMX.
 namespace {
@@ -11,25 +12,30 @@ using fw::AmxPrecision;
 using measure::Index;
 using Memory = fw::DeltaRule<float>;
 
-template <AmxPrecision precision> class AmxHeads final : public measure::ForwardHeads<Memory> {
+class AmxHeads final : public measure::TypedHeads<Memory> {
  public:
-  using ForwardHeads::ForwardHeads;
+  AmxHeads(Index d, Index steps, Index count, AmxPrecision precision)
+      : TypedHeads(Memory({.key_size = d}), fw::make_memory<float>("DeltaRule", {.key_size = d}),
+                   steps, count),
+        precision_(precision) {}
   void scan(Index head) override {
-    Head& h = at(head);
-    fw::set_zero(h.state);
-    fw::amx_scan(memory_, h.state, h.inputs(), h.queries(), h.outputs(), precision);
+    const Sequence& s = sequences_[static_cast<std::size_t>(head)];
+    clear(head);
+    fw::amx_scan(memory_, state(head), s.inputs, s.queries, s.outputs, precision_);
   }
-  static measure::HeadsPointer make(Index d, Index steps, Index count) {
-    return std::make_unique<AmxHeads>(Memory({.key_size = d}), steps, count);
-  }
+
+ private:
+  const AmxPrecision precision_;
 };
 
-void add(const char* name, Index d, measure::MakeHeads make) {
+void add(const char* name, Index d, AmxPrecision precision) {
   measure::Subject s;
   s.memory = name;
   s.d = d;
   s.flops = 6 * static_cast<double>(d * d);
-  s.make = make;
+  s.make = [precision](Index size, Index steps, Index count) {
+    return std::make_unique<AmxHeads>(size, steps, count, precision);
+  };
   measure::add_scan(s, {});
 }
 
@@ -38,7 +44,7 @@ void add(const char* name, Index d, measure::MakeHeads make) {
 void add_amx() {
   if (!fw::amx_permitted()) return;
   for (const Index d : {32, 64, 128, 256}) {
-    add("delta_rule_amx_bf16", d, AmxHeads<AmxPrecision::bf16>::make);
-    add("delta_rule_amx_split", d, AmxHeads<AmxPrecision::split>::make);
+    add("delta_rule_amx_bf16", d, AmxPrecision::bf16);
+    add("delta_rule_amx_split", d, AmxPrecision::split);
   }
 }

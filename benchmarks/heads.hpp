@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 /// \file
@@ -36,7 +37,7 @@ class Heads {
   /// Sets every state to that of a stream after `length` tokens, so that a cache is full when its
   /// steps are measured.
   virtual void fill() = 0;
-  /// One step of every head, with its first token. A single step is too short for a virtual call.
+  /// One step of every head, with its only token. A single step is too short for a virtual call.
   virtual void step() = 0;
   /// Scans all tokens of a head, from a zero state.
   virtual void scan(Index head) = 0;
@@ -48,7 +49,7 @@ class Heads {
 
 using HeadsPointer = std::unique_ptr<Heads>;
 
-/// Makes `count` heads of size d × d, each with the same `steps` random tokens.
-using MakeHeads = HeadsPointer (*)(Index d, Index steps, Index count);
+/// Makes `count` heads of size d × d, each with `steps` random tokens.
+using MakeHeads = std::function<HeadsPointer(Index d, Index steps, Index count)>;
 
 }  // namespace measure

@@ -20,7 +20,7 @@ HeadsPointer heads_of(const Subject& s, const Shape& shape) {
   return s.make(s.d, shape.steps, shape.heads);
 }
 /// Heads in the middle of a stream.
-HeadsPointer streaming_heads(MakeHeads make, Index d, Index count) {
+HeadsPointer streaming_heads(const MakeHeads& make, Index d, Index count) {
   auto all = make(d, 1, count);
   all->fill();
   return all;
@@ -86,8 +86,8 @@ template <class F> void compare_naive(State& state, const Subject& s, Heads& all
 
 /// The memory's time divided by that of its other forms. run(make) returns the function to time.
 template <class F> void compare_forms(State& state, const Subject& s, const F& run) {
-  const auto compare = [&](const char* counter, MakeHeads other) {
-    if (other != nullptr) state.counters[counter] = ratio(run(other), run(s.make));
+  const auto compare = [&](const char* counter, const MakeHeads& other) {
+    if (other) state.counters[counter] = ratio(run(other), run(s.make));
   };
   compare("time_over_fixed", s.fixed);
   compare("time_over_ungated", s.ungated);
@@ -103,14 +103,15 @@ void compare_scans(State& state, const Subject& s, Index all_steps) {
     const auto head = s.make(s.d, steps, 1);
     compare_naive(state, s, *head, [&] { head->scan(0); });
   }
-  compare_forms(state, s,
-                [&](MakeHeads make) { return [head = make(s.d, steps, 1)] { head->scan(0); }; });
+  compare_forms(state, s, [&](const MakeHeads& make) {
+    return [head = make(s.d, steps, 1)] { head->scan(0); };
+  });
 }
 
 /// Compares one step of all heads.
 void compare_steps(State& state, const Subject& s, Heads& all) {
   if (s.naive_dynamic != nullptr) compare_naive(state, s, all, [&] { all.step(); });
-  compare_forms(state, s, [&](MakeHeads make) {
+  compare_forms(state, s, [&](const MakeHeads& make) {
     return [other = streaming_heads(make, s.d, all.count())] { other->step(); };
   });
 }

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "heads.hpp"
+#include "rules.hpp"
 
 /// \file
 /// Registers scan, chunked scan, step and backward of any memory under the name
@@ -29,10 +29,7 @@
 
 namespace measure {
 
-/// The rule's equation in plain Eigen, over all tokens of a head.
-using Naive = void (*)(const Arrays& head);
-
-/// A memory of one scalar and size, and what it is compared with; nullptr leaves out a comparison.
+/// A memory of one scalar and size, and what it is compared with; null leaves out a comparison.
 struct Subject {
   std::string memory;
   bool is_double = false;
@@ -40,10 +37,10 @@ struct Subject {
   bool fixed_size = false;
   double flops = 0;   ///< per token
   double passes = 2;  ///< of a step over the state: 2 if a step reads and writes all of it
-  MakeHeads make = nullptr;
+  MakeHeads make;
 
-  MakeHeads fixed = nullptr;    ///< the same memory of fixed size
-  MakeHeads ungated = nullptr;  ///< the same memory without its gate
+  MakeHeads fixed;    ///< the same memory of fixed size
+  MakeHeads ungated;  ///< the same memory without its gate
   Naive naive_fixed = nullptr, naive_dynamic = nullptr;
 };
 

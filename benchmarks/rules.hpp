@@ -1,121 +1,64 @@
 #pragma once
 
-#include <fastweights/memories/attention/key_value_cache.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
-#include <fastweights/memories/rules/gated_linear_attention.hpp>
-#include <fastweights/memories/rules/hebbian.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
-#include <fastweights/memories/rules/programmer1991.hpp>
-
+#include "flops.hpp"
 #include "heads.hpp"
 
 /// \file
-/// The rules of the benchmarks. A rule is
-///
-///     struct Delta {
-///       static constexpr const char* name = "delta_rule";
-///       static double flops(double d);         // per token, without multiplications by decays
-///       static constexpr double passes = 2;    // optional: passes of a step over the state
-///       template <class S, int D> static auto memory(Index d);  // D: d or Dynamic
-///       // Optional: the rule's equation in plain Eigen, in naive_eigen/.
-///       template <class S, int D> static void naive(const Arrays& head);
-///       using Ungated = Delta;                 // optional: the same rule without its gate
-///     };
+/// The rules of the benchmarks.
 
 namespace measure {
 
-/// Makes heads of a rule's memory. heads_of.hpp defines it.
-template <class Rule, class S, int D> struct HeadsOf {
-  static HeadsPointer make(Index d, Index steps, Index count);
+/// The rule's equation in plain Eigen, over all tokens of a head.
+using Naive = void (*)(const Arrays& head);
+
+struct Rule {
+  const char* name;               ///< in the names of benchmarks
+  const char* memory;             ///< in the table; see fw::make_memory
+  Flops flops;                    ///< without multiplications by decays
+  double passes = 2;              ///< of a step over the state
+  const char* ungated = nullptr;  ///< the memory without its gate
+  /// The naive expression of a scalar and size, or Dynamic; null if there is none of this size.
+  Naive (*naive)(bool is_double, Index d) = nullptr;
 };
 
-struct Sum {
-  static constexpr const char* name = "linear_attention";
-  static double flops(double d) { return 4 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::LinearAttention<S, D, D>({.key_size = d});
-  }
-  template <class S, int D> static void naive(const Arrays& head);
-};
+Naive naive_sum(bool is_double, Index d);
+Naive naive_delta(bool is_double, Index d);
+Naive naive_gated_delta(bool is_double, Index d);
 
-struct NormalisedSum {
-  static constexpr const char* name = "linear_attention_normalised";
-  static double flops(double d) { return 4 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::LinearAttention<S, D, D, fw::AttentionNormaliser<S>>({.key_size = d});
-  }
-};
+/// The memory of dynamic size with this name.
+MakeHeads dynamic_heads(const char* memory, bool is_double = false);
+/// The memory of fixed size in float, for the sizes of the table; empty for others.
+MakeHeads fixed_heads(const char* memory, Index d);
 
-struct Delta {
-  static constexpr const char* name = "delta_rule";
-  static double flops(double d) { return 6 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::DeltaRule<S, D, D>({.key_size = d});
-  }
-  template <class S, int D> static void naive(const Arrays& head);
-};
-
-struct VectorBetaDelta {
-  static constexpr const char* name = "delta_rule_vector_beta";
-  static double flops(double d) { return 6 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::DeltaRule<S, D, D, fw::NoNormaliser, fw::KeyValueVectorBeta>({.key_size = d});
-  }
-};
-
-struct GatedDelta {
-  static constexpr const char* name = "gated_delta";
-  static double flops(double d) { return 6 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::GatedDeltaRule<S, D, D>({.key_size = d});
-  }
-  template <class S, int D> static void naive(const Arrays& head);
-  using Ungated = Delta;
-};
-
-struct KimiDelta {
-  static constexpr const char* name = "kimi_delta";
-  static double flops(double d) { return 6 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::GatedDeltaRule<S, D, D, fw::KeyValueBetaVectorDecay>({.key_size = d});
-  }
-};
-
-struct GatedSum {
-  static constexpr const char* name = "gated_linear_attention";
-  static double flops(double d) { return 4 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::GatedLinearAttention<S, D, D>({.key_size = d});
-  }
-};
-
-struct Hebbian {
-  static constexpr const char* name = "hebbian";
-  static double flops(double d) { return 4 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::HebbianMemory<S, D, D>({.key_size = d});
-  }
-};
-
+inline constexpr Rule sum{.name = "linear_attention",
+                          .memory = "LinearAttention",
+                          .flops = {.squares = 4},
+                          .naive = naive_sum};
+inline constexpr Rule normalised_sum{.name = "linear_attention_normalised",
+                                     .memory = "NormalisedLinearAttention",
+                                     .flops = {.squares = 4}};
+inline constexpr Rule delta{
+    .name = "delta_rule", .memory = "DeltaRule", .flops = {.squares = 6}, .naive = naive_delta};
+inline constexpr Rule vector_beta_delta{
+    .name = "delta_rule_vector_beta", .memory = "VectorDeltaRule", .flops = {.squares = 6}};
+inline constexpr Rule gated_delta{.name = "gated_delta",
+                                  .memory = "GatedDeltaRule",
+                                  .flops = {.squares = 6},
+                                  .ungated = "DeltaRule",
+                                  .naive = naive_gated_delta};
+inline constexpr Rule kimi_delta{
+    .name = "kimi_delta", .memory = "KimiDeltaAttention", .flops = {.squares = 6}};
+inline constexpr Rule gated_sum{
+    .name = "gated_linear_attention", .memory = "GatedLinearAttention", .flops = {.squares = 4}};
+inline constexpr Rule hebbian{
+    .name = "hebbian", .memory = "HebbianMemory", .flops = {.squares = 4}};
 /// The flops leave out the d² activations.
-struct Programmer {
-  static constexpr const char* name = "programmer1991";
-  static double flops(double d) { return 4 * d * d; }
-  template <class S, int D> static auto memory(Index d) {
-    return fw::Programmer1991<S, D, D>({.key_size = d});
-  }
-};
-
-/// Holds 1024 tokens; the flops are those of a full cache.
-struct Cache {
-  static constexpr const char* name = "key_value_cache";
-  static constexpr Index capacity = 1024;
-  static double flops(double d) { return 4 * d * static_cast<double>(capacity); }
-  static constexpr double passes = 1;  // a step writes one token only
-  template <class S, int D> static auto memory(Index d) {
-    return fw::KeyValueCache<S, D, D>({.key_size = d}, {capacity});
-  }
-};
+inline constexpr Rule programmer{
+    .name = "programmer1991", .memory = "Programmer1991", .flops = {.squares = 4}};
+/// Holds 1024 tokens; the flops are those of a full cache. A step writes one token only.
+inline constexpr Rule cache{.name = "key_value_cache",
+                            .memory = "KeyValueCache",
+                            .flops = {.lines = 4 * 1024},
+                            .passes = 1};
 
 }  // namespace measure

@@ -2,6 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <fastweights/any_memory/table.hpp>
+
 #include "operations.hpp"
 #include "rules.hpp"
 
@@ -10,27 +12,34 @@ namespace {
 
 using namespace measure;
 
-/// Whether Eigen allows a fixed-size matrix W of this size.
-template <class S, int D>
-constexpr bool can_be_fixed = D != Dynamic&& D* D * sizeof(S) <= EIGEN_STACK_ALLOCATION_LIMIT;
-
-/// A memory of dynamic size is compared with the memory of fixed size `Size`.
-template <class Rule, class S, int D = Dynamic, int Size = D> Subject subject(Index d = D) {
+Subject subject_of(const Rule& rule, bool is_double, Index d) {
   Subject s;
-  s.memory = Rule::name;
-  s.is_double = std::is_same_v<S, double>;
+  s.memory = rule.name;
+  s.is_double = is_double;
   s.d = d;
-  s.fixed_size = D != Dynamic;
-  s.flops = Rule::flops(static_cast<double>(d));
-  if constexpr (requires { Rule::passes; }) s.passes = Rule::passes;
-  s.make = HeadsOf<Rule, S, D>::make;
-  if constexpr (D == Dynamic && can_be_fixed<S, Size>) s.fixed = HeadsOf<Rule, S, Size>::make;
-  if constexpr (requires { typename Rule::Ungated; })
-    s.ungated = HeadsOf<typename Rule::Ungated, S, D>::make;
-  if constexpr (requires { Rule::template naive<S, Dynamic>; }) {
-    s.naive_dynamic = Rule::template naive<S, Dynamic>;
-    if constexpr (Size != Dynamic) s.naive_fixed = Rule::template naive<S, Size>;
+  s.flops = rule.flops.at(d);
+  s.passes = rule.passes;
+  if (rule.naive != nullptr) {
+    s.naive_dynamic = rule.naive(is_double, Dynamic);
+    s.naive_fixed = rule.naive(is_double, d);
   }
+  return s;
+}
+
+/// The memory of dynamic size, compared with that of fixed size.
+Subject dynamic(const Rule& rule, Index d, bool is_double = false) {
+  Subject s = subject_of(rule, is_double, d);
+  s.make = dynamic_heads(rule.memory, is_double);
+  if (!is_double) s.fixed = fixed_heads(rule.memory, d);
+  if (rule.ungated != nullptr) s.ungated = dynamic_heads(rule.ungated, is_double);
+  return s;
+}
+
+Subject fixed(const Rule& rule, Index d) {
+  Subject s = subject_of(rule, /*is_double=*/false, d);
+  s.fixed_size = true;
+  s.make = fixed_heads(rule.memory, d);
+  if (rule.ungated != nullptr) s.ungated = fixed_heads(rule.ungated, d);
   return s;
 }
 
@@ -41,71 +50,64 @@ void add_forward(const Subject& s, const char* mark = "") {
 }
 
 /// The dynamic size has a mark in the benchmark's name.
-template <class Rule, class S, int D> void add_fixed_and_dynamic() {
-  add_forward(subject<Rule, S, D>());
-  add_forward(subject<Rule, S, Dynamic, D>(D), "/size:dynamic");
+void add_fixed_and_dynamic(const Rule& rule, Index d) {
+  add_forward(fixed(rule, d));
+  add_forward(dynamic(rule, d), "/size:dynamic");
 }
 
 /// Training: backward and chunked scans.
-template <class Rule, class S> void add_training(Index d) {
-  const Subject s = subject<Rule, S>(d);
-  using M = decltype(Rule::template memory<S, Dynamic>(d));
+void add_training(const Rule& rule, Index d, bool is_double = false) {
+  const Subject s = dynamic(rule, d, is_double);
   add_backward(s, {});
-  if constexpr (fw::Chunkable<M>) add_chunked_scan(s);
+  if (fw::make_memory<float>(rule.memory, {.key_size = d}).can().chunkable) add_chunked_scan(s);
 }
 
 /// All sizes of the table. Float is fixed up to 128 and dynamic from 64 on; double and training are
 /// dynamic.
-template <class Rule> void add_all() {
-  add_forward(subject<Rule, float, 16>());
-  add_forward(subject<Rule, float, 32>());
-  add_forward(subject<Rule, float, 48>());
-  add_fixed_and_dynamic<Rule, float, 64>();
-  add_fixed_and_dynamic<Rule, float, 128>();
-  add_forward(subject<Rule, float, Dynamic, 256>(256));
-  add_forward(subject<Rule, double, Dynamic, 64>(64));
-  add_forward(subject<Rule, double, Dynamic, 128>(128));
-  for (const Index d : {16, 32, 64, 128, 256}) add_training<Rule, float>(d);
-  for (const Index d : {64, 128}) add_training<Rule, double>(d);
+void add_all(const Rule& rule) {
+  add_forward(fixed(rule, 16));
+  add_forward(fixed(rule, 32));
+  add_forward(dynamic(rule, 48));
+  for (const Index d : {64, 128}) add_fixed_and_dynamic(rule, d);
+  add_forward(dynamic(rule, 256));
+  for (const Index d : {64, 128}) add_forward(dynamic(rule, d, /*is_double=*/true));
+  for (const Index d : {16, 32, 64, 128, 256}) add_training(rule, d);
+  for (const Index d : {64, 128}) add_training(rule, d, /*is_double=*/true);
 }
 
 /// Fewer sizes, for all but the three main rules.
-template <class Rule> void add_some() {
-  add_forward(subject<Rule, float, 16>());
-  add_forward(subject<Rule, float, 64>());
-  add_forward(subject<Rule, float, 128>());
-  add_forward(subject<Rule, float>(256));
-  add_forward(subject<Rule, double>(64));
-  for (const Index d : {64, 128}) add_training<Rule, float>(d);
-  add_training<Rule, double>(64);
+void add_some(const Rule& rule) {
+  for (const Index d : {16, 64, 128, 256}) add_forward(dynamic(rule, d));
+  add_forward(dynamic(rule, 64, /*is_double=*/true));
+  for (const Index d : {64, 128}) add_training(rule, d);
+  add_training(rule, 64, /*is_double=*/true);
 }
 
 /// Scan and backward at several lengths; steps with several numbers of heads, whose states outgrow
 /// one cache after the other.
-template <class Rule, class S, int D> void add_scaling() {
-  const Subject fixed = subject<Rule, S, D>(), dynamic = subject<Rule, S>(D);
-  for (const Index t : {64, 512, 32768}) add_scan(fixed, {.steps = t});
-  for (const Index t : {64, 512}) add_backward(dynamic, {.steps = t});
-  for (const Index count : {1, 32, 128}) add_step(fixed, {.heads = count, .steps = 1});
+void add_scaling(const Rule& rule, Index d) {
+  for (const Index t : {64, 512, 32768}) add_scan(fixed(rule, d), {.steps = t});
+  for (const Index t : {64, 512}) add_backward(dynamic(rule, d), {.steps = t});
+  for (const Index count : {1, 32, 128}) add_step(fixed(rule, d), {.heads = count, .steps = 1});
 }
 
 void add_everything() {
   add_continuous_memory();
   add_deferred();
-  add_all<Delta>();
-  add_some<VectorBetaDelta>();
-  add_scaling<Delta, float, 64>();
-  add_scaling<Delta, float, 128>();
-  for (const Index d : {64, 128}) add_parallel(subject<Delta, float>(d));
+  add_all(delta);
+  add_some(vector_beta_delta);
+  add_scaling(delta, 64);
+  add_scaling(delta, 128);
+  for (const Index d : {64, 128}) add_parallel(dynamic(delta, d));
   add_amx();
-  add_all<GatedDelta>();
-  add_some<KimiDelta>();
-  add_some<GatedSum>();
-  add_all<Sum>();
-  add_some<NormalisedSum>();
-  add_some<Hebbian>();
-  add_some<Programmer>();
-  add_some<Cache>();
+  add_all(gated_delta);
+  add_some(kimi_delta);
+  add_some(gated_sum);
+  add_all(sum);
+  add_some(normalised_sum);
+  add_some(hebbian);
+  add_some(programmer);
+  add_some(cache);
 }
 
 }  // namespace

@@ -8,30 +8,27 @@
 #include <exception>
 #include <iterator>
 
-#include "every_rule/rules.hpp"
+#include "every_rule/time.hpp"
 #include "machine.hpp"
 
 namespace every_rule {
 
-double Flops::at(Index d) const {
-  const auto n = static_cast<double>(d);
-  return ((cubes * n + squares) * n + lines) * n;
-}
+namespace {
 
-std::string Flops::text() const {
+std::string text_of(const measure::Flops& flops) {
   std::string all;
   const auto add = [&](double factor, const char* power) {
     char term[32];
     std::snprintf(term, sizeof term, "%s%.4g %s", all.empty() ? "" : " + ", factor, power);
     if (factor != 0) all += term;
   };
-  add(cubes, "d³");
-  add(squares, "d²");
-  add(lines, "d");
-  return also.empty() ? all : all + " and " + also;
+  add(flops.cubes, "d³");
+  add(flops.squares, "d²");
+  add(flops.lines, "d");
+  return *flops.also == '\0' ? all : all + " and " + flops.also;
 }
 
-namespace {
+using Rules = std::vector<Rule>;
 
 struct Options {
   Index d = 128, heads = 8, length = 4096;
@@ -57,25 +54,11 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-Rules all_rules(Index d) {
-  Rules rules;
-  for (const auto add : {add_sums_and_deltas, add_gated, add_delta_family, add_learners,
-                         add_windows, add_models, add_state_spaces, add_features, add_recurrent})
-    add(d, rules);
-  // The name of a variant begins with that of its memory.
-  std::string memory;
-  for (Rule& rule : rules)
-    if (rule.name.rfind("… ", 0) == 0)
-      rule.name = memory + rule.name.substr(std::string("…").size());
-    else
-      memory = rule.name.substr(0, rule.name.find_first_of(" ,"));
-  return rules;
-}
-
 Rules chosen_rules(const Options& o) {
   Rules rules = all_rules(o.d);
   const auto is_other = [&](const Rule& r) {
-    return r.name.find(o.only) == std::string::npos || (o.backward && !r.backward_seconds);
+    return r.name.find(o.only) == std::string::npos ||
+           (o.backward && !r.memory.can().traced_backward);
   };
   rules.erase(std::remove_if(rules.begin(), rules.end(), is_other), rules.end());
   return rules;
@@ -96,12 +79,13 @@ struct Measured {
 void measure(const Rule& rule, const Options& o, std::vector<double>& peaks, Measured& to) {
   const Index length = length_of(rule, o);
   peaks.push_back(machine::fma_peak<float>());
-  const double seconds = rule.seconds(o.heads, length) / static_cast<double>(o.heads * length);
+  const double seconds =
+      scan_seconds(rule, o.heads, length) / static_cast<double>(o.heads * length);
   to.nanoseconds.push_back(1e9 * seconds);
   to.of_peak.push_back(rule.flops.at(o.d) / seconds / peaks.back());
   if (!o.backward) return;
   const double backward =
-      rule.backward_seconds(o.heads, length) / static_cast<double>(o.heads * length);
+      backward_seconds(rule, o.heads, length) / static_cast<double>(o.heads * length);
   to.backward_nanoseconds.push_back(1e9 * backward);
   to.over_scan.push_back(backward / seconds);
 }
@@ -122,7 +106,7 @@ void print(const Rules& rules, const std::vector<Measured>& measured, const Opti
   std::printf("|---|---|---:|---:|---:|\n");
   for (std::size_t i = 0; i < rules.size(); ++i)
     std::printf("| %s | %s | %td | %.0f | %.2f |\n", rules[i].name.c_str(),
-                rules[i].flops.text().c_str(), length_of(rules[i], o),
+                text_of(rules[i].flops).c_str(), length_of(rules[i], o),
                 machine::median(measured[i].nanoseconds), machine::median(measured[i].of_peak));
 }
 

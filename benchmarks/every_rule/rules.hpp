@@ -1,45 +1,31 @@
 #pragma once
 
-#include <Eigen/Core>
-#include <functional>
+#include <fastweights/any_memory/any_memory.hpp>
+#include <fastweights/testing/any_sequences.hpp>
 #include <string>
 #include <vector>
 
+#include "flops.hpp"
+
 /// \file
-/// The rules of the table, whatever the types of their memories. Each source of this folder adds
-/// some of them, in the order of the README's table; together they would compile for minutes.
+/// The rules of the table, in the order of the README's.
 
 namespace every_rule {
 
 using Eigen::Index;
-
-/// Of one token with d_k = d_v = d: cubes d³ + squares d² + lines d.
-struct Flops {
-  double squares = 0, cubes = 0, lines = 0;
-  std::string also = "";  ///< what is not counted
-
-  double at(Index d) const;
-  std::string text() const;
-};
+using Memory = fw::AnyMemory<float>;
+using State = fw::AnyState<float>;
+using Inputs = fw::testing::AnyRecord<float>;
 
 struct Rule {
   std::string name;
-  Flops flops;  ///< as the doc comment of the memory has them
-  /// The processor time of scanning `length` tokens of every head.
-  std::function<double(Index heads, Index length)> seconds;
-  /// The same of their backward pass; empty for rules whose gradients go token by token.
-  std::function<double(Index heads, Index length)> backward_seconds;
+  Memory memory;
+  measure::Flops flops;  ///< as the doc comment of the memory has them
+  /// Changes the random tokens and the state of a rule that is not stable with these; or null.
+  void (*prepare)(Inputs&, State&) = nullptr;
 };
-using Rules = std::vector<Rule>;
 
-void add_sums_and_deltas(Index d, Rules& rules);
-void add_gated(Index d, Rules& rules);
-void add_delta_family(Index d, Rules& rules);
-void add_learners(Index d, Rules& rules);
-void add_windows(Index d, Rules& rules);
-void add_models(Index d, Rules& rules);
-void add_state_spaces(Index d, Rules& rules);
-void add_features(Index d, Rules& rules);
-void add_recurrent(Index d, Rules& rules);
+/// With d_k = d_v = d.
+std::vector<Rule> all_rules(Index d);
 
 }  // namespace every_rule

@@ -2,26 +2,23 @@
 
 namespace measure {
 
-// As an Eigen user would write it.
-template <class S, int D> void GatedDelta::naive(const Arrays& head) {
-  NaiveHead<S, D> h(head);
-  auto& [k, v, q, beta, decay, y, w] = h;
-  for (Index t = 0; t < k.cols(); ++t) {
-    w *= decay(t);
-    w.noalias() += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
-    y.col(t).noalias() = w * q.col(t);
-  }
-}
+namespace {
 
-template void GatedDelta::naive<float, 16>(const Arrays&);
-template void GatedDelta::naive<float, 32>(const Arrays&);
-template void GatedDelta::naive<float, 48>(const Arrays&);
-template void GatedDelta::naive<float, 64>(const Arrays&);
-template void GatedDelta::naive<float, 128>(const Arrays&);
-template void GatedDelta::naive<float, 256>(const Arrays&);
-template void GatedDelta::naive<float, Dynamic>(const Arrays&);
-template void GatedDelta::naive<double, 64>(const Arrays&);
-template void GatedDelta::naive<double, 128>(const Arrays&);
-template void GatedDelta::naive<double, Dynamic>(const Arrays&);
+// As an Eigen user would write it.
+struct GatedDelta {
+  template <class S, int D> static void run(const Arrays& head) {
+    NaiveHead<S, D> h(head);
+    auto& [k, v, q, beta, decay, y, w] = h;
+    for (Index t = 0; t < k.cols(); ++t) {
+      w *= decay(t);
+      w.noalias() += beta(t) * (v.col(t) - w * k.col(t)) * k.col(t).transpose();
+      y.col(t).noalias() = w * q.col(t);
+    }
+  }
+};
+
+}  // namespace
+
+Naive naive_gated_delta(bool is_double, Index d) { return naive_of<GatedDelta>(is_double, d); }
 
 }  // namespace measure

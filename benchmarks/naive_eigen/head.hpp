@@ -34,4 +34,27 @@ template <class S, int D> struct NaiveHead {
   }
 };
 
+/// Equation::run<S, D> for the sizes of the benchmarks.
+template <class Equation> Naive naive_of(bool is_double, Index d) {
+  switch (d) {
+    case 16:
+      return is_double ? nullptr : Equation::template run<float, 16>;
+    case 32:
+      return is_double ? nullptr : Equation::template run<float, 32>;
+    case 48:
+      return is_double ? nullptr : Equation::template run<float, 48>;
+    case 64:
+      return is_double ? Equation::template run<double, 64> : Equation::template run<float, 64>;
+    case 128:
+      return is_double ? Equation::template run<double, 128> : Equation::template run<float, 128>;
+    case 256:
+      return is_double ? nullptr : Equation::template run<float, 256>;
+    case Dynamic:
+      return is_double ? Equation::template run<double, Dynamic>
+                       : Equation::template run<float, Dynamic>;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace measure

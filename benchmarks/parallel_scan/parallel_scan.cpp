@@ -2,10 +2,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fastweights/algorithms/parallel_scan.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
-#include <fastweights/testing/sequences.hpp>
+#include <fastweights/any_memory/table.hpp>
+#include <fastweights/testing/any_sequences.hpp>
 #include <vector>
 
 // How many times as fast parallel_scan is as scan in one thread, for one head of 65,536 tokens. The
@@ -14,7 +12,6 @@
 // sets the number of threads; as many as pieces is best.
 namespace {
 
-using fw::Dynamic;
 using fw::Index;
 
 struct Options {
@@ -30,21 +27,23 @@ template <class F> double milliseconds(const F& f) {
       .count();
 }
 
-template <class M> void compare(const char* name, Index d, const Options& options) {
-  const M m({.key_size = d});
+void compare(const char* name, const char* memory, Index d, const Options& options) {
+  const auto m = fw::make_memory<float>(memory, {.key_size = d});
   fw::Random random(1);
   auto all = fw::testing::random_sequences(m, 65536, random);
-  if constexpr (requires { all.inputs.decay; })  // drawn from 0.5 to 1
-    all.inputs.decay.array() = 1 - (1 - options.least_decay) * 2 * (1 - all.inputs.decay.array());
-  const auto inputs = fw::view<fw::WriteSequence<M>>(all.inputs);
-  const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
-  const fw::OutSequence<M> outputs{all.outputs.output};
-  auto state = fw::initial_state(m);
+  for (std::size_t i = 0; i < all.inputs.matrices.size(); ++i)
+    if (all.inputs.members()[i].role == fw::Role::decay) {  // drawn from 0.5 to 1
+      auto decay = all.inputs.matrices[i].array();
+      decay = 1 - (1 - options.least_decay) * 2 * (1 - decay);
+    }
+  const auto inputs = all.inputs.views(), queries = all.queries.views();
+  const auto outputs = all.outputs.views<float>();
+  auto state = m.initial_state();
   std::vector<double> one, parallel;
   for (int turn = 0; turn < options.turns; ++turn) {
-    one.push_back(milliseconds([&] { fw::scan(m, state, inputs, queries, outputs); }));
-    parallel.push_back(milliseconds(
-        [&] { fw::parallel_scan(m, state, inputs, queries, outputs, options.pieces); }));
+    one.push_back(milliseconds([&] { m.scan(state, inputs, queries, outputs); }));
+    parallel.push_back(
+        milliseconds([&] { m.parallel_scan(state, inputs, queries, outputs, options.pieces); }));
   }
   std::sort(one.begin(), one.end());
   std::sort(parallel.begin(), parallel.end());
@@ -61,9 +60,8 @@ int main(int argc, char** argv) {
                         argc > 2 ? static_cast<float>(std::atof(argv[2])) : 0.9f,
                         argc > 3 ? std::max(std::atoi(argv[3]), 1) : 15};
   for (const Index d : {64, 128}) {
-    compare<fw::DeltaRule<float>>("delta rule", d, options);
-    compare<fw::GatedDeltaRule<float>>("gated delta rule", d, options);
-    compare<fw::GatedDeltaRule<float, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>>(
-        "Kimi delta attention", d, options);
+    compare("delta rule", "DeltaRule", d, options);
+    compare("gated delta rule", "GatedDeltaRule", d, options);
+    compare("Kimi delta attention", "KimiDeltaAttention", d, options);
   }
 }

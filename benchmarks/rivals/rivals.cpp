@@ -7,26 +7,25 @@
 #include <map>
 #include <string>
 
-#include "heads_of.hpp"
 #include "machine.hpp"
+#include "rules.hpp"
 
 namespace {
 
 using measure::Index;
-using Rule = fw::GatedDeltaRule<float>;
 
 class Timer {
  public:
   explicit Timer(Index d)
-      : long_(Rule({.key_size = d}), measure::length, measure::heads),
-        short_(Rule({.key_size = d}), 1, measure::heads) {}
+      : long_(measure::dynamic_heads("GatedDeltaRule")(d, measure::length, measure::heads)),
+        short_(measure::dynamic_heads("GatedDeltaRule")(d, 1, measure::heads)) {}
 
   double nanoseconds(const std::string& operation) {
-    if (operation == "step") return time(1, steps, [&] { short_.step(); });
+    if (operation == "step") return time(1, steps, [&] { short_->step(); });
     return time(measure::length, 1, [&] {
       for (Index h = 0; h < measure::heads; ++h) {
-        if (operation == "scan") long_.scan(h);
-        if (operation == "train") long_.prepare_backward(h), long_.backward(h);
+        if (operation == "scan") long_->scan(h);
+        if (operation == "train") long_->prepare_backward(h), long_->backward(h);
       }
     });
   }
@@ -40,8 +39,7 @@ class Timer {
     return (machine::wall_clock() - start) * 1e9 / (double(tokens) * times * measure::heads);
   }
 
-  measure::TrainingHeads<Rule> long_;
-  measure::ForwardHeads<Rule> short_;
+  measure::HeadsPointer long_, short_;
 };
 
 }  // namespace

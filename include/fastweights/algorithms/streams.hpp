@@ -6,6 +6,31 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+namespace detail {
+
+// state_of(b) is the state of stream b.
+template <Memory M, class StateAt>
+void step_streams(const M& m, Index streams, const StateAt& state_of, WriteSequence<M> inputs,
+                  ReadSequence<M> queries, OutSequence<M> outputs, bool parallel) {
+  const auto signature = m.signature();
+  if (const Index given = steps_of(inputs, signature.write()); given != streams)
+    throw_mismatch(M::name, "step: the inputs", given, "columns", streams, "the states");
+  for (Index b = 0; b < streams; ++b) fw::check_state(m, state_of(b));
+  check_sequence(M::name, inputs, signature.write(), streams);
+  check_sequence(M::name, queries, signature.read(), streams);
+  check_chunks(M::name, inputs, signature.write());
+  check_outputs(m, queries, outputs, streams);
+  if constexpr (requires { m.check_capacity(state_of(0), Index(1)); })
+    for (Index b = 0; b < streams; ++b) m.check_capacity(state_of(b), 1);
+  for_each_head(streams, parallel, [&](Index b) {
+    run_step(m, state_of(b), token_at<WriteToken<M>>(inputs, signature.write(), b),
+             token_at<ReadToken<M>>(queries, signature.read(), b),
+             token_at<OutToken<M>>(outputs, signature.out(), b));
+  });
+}
+
+}  // namespace detail
+
 /// One token of each of B streams or heads: states[b] takes column b of the inputs, and answers in
 /// column b of the outputs. The same as B calls of fw::step, with one check of the sizes.
 ///
@@ -17,23 +42,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 template <Memory M>
 void step(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, bool parallel = false) {
-  const auto signature = m.signature();
-  const auto streams = static_cast<Index>(states.size());
-  if (const Index given = detail::steps_of(inputs, signature.write()); given != streams)
-    detail::throw_mismatch(M::name, "step: the inputs", given, "columns", streams, "the states");
-  for (const StateOf<M>& state : states) fw::check_state(m, state);
-  detail::check_sequence(M::name, inputs, signature.write(), streams);
-  detail::check_sequence(M::name, queries, signature.read(), streams);
-  detail::check_chunks(M::name, inputs, signature.write());
-  detail::check_outputs(m, queries, outputs, streams);
-  if constexpr (requires { m.check_capacity(states[0], Index(1)); })
-    for (const StateOf<M>& state : states) m.check_capacity(state, 1);
-  for_each_head(streams, parallel, [&](Index b) {
-    detail::run_step(m, states[static_cast<std::size_t>(b)],
-                     detail::token_at<WriteToken<M>>(inputs, signature.write(), b),
-                     detail::token_at<ReadToken<M>>(queries, signature.read(), b),
-                     detail::token_at<OutToken<M>>(outputs, signature.out(), b));
-  });
+  detail::step_streams(
+      m, static_cast<Index>(states.size()),
+      [&](Index b) -> StateOf<M>& { return states[static_cast<std::size_t>(b)]; }, inputs, queries,
+      outputs, parallel);
 }
 
 }  // namespace fw

@@ -206,15 +206,10 @@ template <class S> class AnyMemory {
     check_count("read with", r.size(), rule_->read_with);
     check_count("given", y.size(), rule_->given);
   }
-  void check_token(const Inputs& w) const {
-    check_count("written", w.size(), rule_->written);
-    detail::check_numbers<const S>(name(), rule_->written, w);
-  }
+  void check_token(const Inputs& w) const { check_count("written", w.size(), rule_->written); }
   void check_query(const Inputs& r, const Outputs& y) const {
     check_count("read with", r.size(), rule_->read_with);
     check_count("given", y.size(), rule_->given);
-    detail::check_numbers<const S>(name(), rule_->read_with, r);
-    detail::check_numbers<S>(name(), rule_->given, y);
   }
   void check_gradients(const Inputs& w, const Inputs& r, const Inputs& dy, const Outputs& dw,
                        const Outputs& dr) const {

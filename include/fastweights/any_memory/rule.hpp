@@ -4,6 +4,7 @@
 #include <fastweights/algorithms/checked.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/algorithms/step.hpp>
+#include <fastweights/algorithms/streams.hpp>
 #include <fastweights/any_memory/state.hpp>
 #include <fastweights/any_memory/views.hpp>
 
@@ -72,6 +73,8 @@ template <class S> class ErasedMemory {
   virtual void write(AnyState<S>& s, Inputs<S> w, bool checked) const = 0;
   virtual void read(AnyState<S>& s, Inputs<S> r, Outputs<S> y) const = 0;
   virtual void step(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const = 0;
+  virtual void step(std::span<AnyState<S>> s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
+                    bool parallel) const = 0;
   virtual void checked_step(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const = 0;
   virtual void scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const = 0;
   virtual void checked_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const = 0;
@@ -170,20 +173,28 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
 
   void write(AnyState<S>& s, Inputs<S> w, bool checked) const override {
     if (checked)
-      fw::checked_write(memory_, of(s), token<WriteToken<M>>(w));
+      fw::checked_write(memory_, of(s), token<WriteToken<M>>(w, this->written));
     else
-      fw::write(memory_, of(s), token<WriteToken<M>>(w));
+      fw::write(memory_, of(s), token<WriteToken<M>>(w, this->written));
   }
   void read(AnyState<S>& s, Inputs<S> r, Outputs<S> y) const override {
-    fw::read(memory_, of(s), token<ReadToken<M>>(r), token<OutToken<M>>(y));
+    fw::read(memory_, of(s), token<ReadToken<M>>(r, this->read_with),
+             token<OutToken<M>>(y, this->given));
   }
   void step(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const override {
-    fw::step(memory_, of(s), token<WriteToken<M>>(w), token<ReadToken<M>>(r),
-             token<OutToken<M>>(y));
+    fw::step(memory_, of(s), token<WriteToken<M>>(w, this->written),
+             token<ReadToken<M>>(r, this->read_with), token<OutToken<M>>(y, this->given));
+  }
+  void step(std::span<AnyState<S>> s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
+            bool parallel) const override {
+    step_streams(
+        memory_, static_cast<Index>(s.size()),
+        [&](Index b) -> State& { return of(s[static_cast<std::size_t>(b)]); }, writes(w), reads(r),
+        outs(y), parallel);
   }
   void checked_step(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const override {
-    fw::checked_step(memory_, of(s), token<WriteToken<M>>(w), token<ReadToken<M>>(r),
-                     token<OutToken<M>>(y));
+    fw::checked_step(memory_, of(s), token<WriteToken<M>>(w, this->written),
+                     token<ReadToken<M>>(r, this->read_with), token<OutToken<M>>(y, this->given));
   }
   void scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const override {
     fw::scan(memory_, of(s), writes(w), reads(r), outs(y));
@@ -292,7 +303,10 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     return of<Rule>(const_cast<AnySegment<S>&>(g));
   }
 
-  template <class R, class T> EIGEN_ALWAYS_INLINE R token(const AnyViews<T>& views) const {
+  template <class R, class T>
+  static EIGEN_ALWAYS_INLINE R token(const AnyViews<T>& views,
+                                     std::span<const SignatureMember> members) {
+    check_numbers<R>(M::name, members, views, std::make_index_sequence<member_count<R>>{});
     return record_of<R>(views);
   }
   // Functions of their own, because every form of a scan needs them.

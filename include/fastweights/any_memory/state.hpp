@@ -18,25 +18,25 @@ namespace detail {
 // A value of a type that only its memory knows.
 class ErasedValue {
  public:
+  explicit ErasedValue(const void* tag) : type(tag) {}
   virtual ~ErasedValue() = default;
   virtual std::unique_ptr<ErasedValue> copy() const = 0;
-  // The type of the value.
-  virtual const void* type() const = 0;
   // Takes the numbers of a value of the same type; does not allocate if the sizes are equal.
   virtual void assign(const ErasedValue& other) = 0;
   // The members, or none.
   virtual Object object() = 0;
+
+  const void* const type;  // of the value; no function, because every step asks
 };
 
 template <class T> inline constexpr char type_tag = 0;
 
 template <class T> class ErasedValueOf final : public ErasedValue {
  public:
-  explicit ErasedValueOf(T initial) : value(std::move(initial)) {}
+  explicit ErasedValueOf(T initial) : ErasedValue(&type_tag<T>), value(std::move(initial)) {}
   std::unique_ptr<ErasedValue> copy() const override {
     return std::make_unique<ErasedValueOf>(value);
   }
-  const void* type() const override { return &type_tag<T>; }
   void assign(const ErasedValue& other) override {
     value = static_cast<const ErasedValueOf&>(other).value;
   }
@@ -60,7 +60,7 @@ class AnyValue {
   AnyValue(const AnyValue& other) : value_(other.value_ ? other.value_->copy() : nullptr) {}
   AnyValue& operator=(const AnyValue& other) {
     if (this == &other) return *this;
-    if (value_ && other.value_ && value_->type() == other.value_->type())
+    if (value_ && other.value_ && value_->type == other.value_->type)
       value_->assign(*other.value_);
     else
       value_ = other.value_ ? other.value_->copy() : nullptr;
@@ -69,12 +69,12 @@ class AnyValue {
 
   // The value as a T, or null if it is of another type.
   template <class T> T* get() {
-    if (!value_ || value_->type() != &type_tag<T>) return nullptr;
+    if (!value_ || value_->type != &type_tag<T>) return nullptr;
     return &static_cast<ErasedValueOf<T>&>(*value_).value;
   }
   template <class T> const T* get() const { return const_cast<AnyValue*>(this)->get<T>(); }
 
-  const void* type() const { return value_ ? value_->type() : nullptr; }
+  const void* type() const { return value_ ? value_->type : nullptr; }
   Object object() const { return value_ ? value_->object() : Object{}; }
 
  private:

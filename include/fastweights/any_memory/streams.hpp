@@ -9,7 +9,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-// The views of one head, or of one token of one stream.
+// The views of one head.
 template <class S, class F>
 std::vector<AnyView<S>> parts_of(const AnyViews<S>& views, std::span<const SignatureMember> members,
                                  const F& part) {
@@ -19,7 +19,7 @@ std::vector<AnyView<S>> parts_of(const AnyViews<S>& views, std::span<const Signa
   return parts;
 }
 
-// Views of a record, for a number of streams or heads that is checked: `columns` × rows.
+// Throws unless the rows of every member are those of all heads.
 template <class S>
 void check_stacked(std::string_view rule, const AnyViews<S>& views,
                    std::span<const SignatureMember> members, Index heads) {
@@ -28,19 +28,6 @@ void check_stacked(std::string_view rule, const AnyViews<S>& views,
       throw_mismatch(rule, members[i].name, views[i].rows, "rows", heads * members[i].rows,
                      "the heads");
 }
-template <class S>
-void check_streams(std::string_view rule, const AnyViews<S>& views,
-                   std::span<const SignatureMember> members, Index streams) {
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const SignatureMember& m = members[i];
-    const AnyView<S>& v = views[i];
-    const bool column = v.is_vector && v.cols == 1 && m.rows == 1;  // of numbers
-    const Index rows = column ? 1 : v.rows, cols = column ? v.rows : v.cols;
-    if (rows != m.rows) throw_mismatch(rule, m.name, rows, "rows", m.rows, "the memory");
-    if (cols != streams * m.width)
-      throw_mismatch(rule, m.name, cols, "columns", streams * m.width, "the states");
-  }
-}
 
 }  // namespace detail
 
@@ -48,22 +35,7 @@ template <class S>
 void AnyMemory<S>::step(std::span<State> states, Inputs written, Inputs queries, Outputs outputs,
                         bool parallel) const {
   check_records(written, queries, outputs);
-  const auto streams = static_cast<Index>(states.size());
-  detail::check_streams(name(), written, rule_->written, streams);
-  detail::check_streams(name(), queries, rule_->read_with, streams);
-  detail::check_streams(name(), outputs, rule_->given, streams);
-  for (const State& state : states) check_capacity(state, 1);
-  for_each_head(streams, parallel, [&](Index b) {
-    const auto token = [b]<class V>(const V& view, const SignatureMember& m) {
-      V part = view.columns(b * m.width, m.width);
-      part.is_vector = m.width == 1 || part.is_vector;
-      return part;
-    };
-    const auto w = detail::parts_of(written, this->written(), token);
-    const auto r = detail::parts_of(queries, this->read_with(), token);
-    const auto y = detail::parts_of(outputs, this->given(), token);
-    rule_->step(states[static_cast<std::size_t>(b)], w, r, y);
-  });
+  rule_->step(states, written, queries, outputs, parallel);
 }
 
 template <class S>

@@ -153,10 +153,11 @@ namespace detail {
 template <class Member, class S> struct MemberFromAny;
 
 template <class S> struct MemberFromAny<S, S> {
-  static S& make(const AnyView<S>& v) { return *v.data; }
+  static EIGEN_ALWAYS_INLINE S& make(const AnyView<S>& v) { return *v.data; }
 };
+// Inline, because a call for each member takes as long as a step of a small state.
 template <class S, int Rows, int Width> struct MemberFromAny<TokenView<S, Rows, Width>, S> {
-  static TokenView<S, Rows, Width> make(const AnyView<S>& v) {
+  static EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> make(const AnyView<S>& v) {
     if (Width == 1 && v.is_vector) {
       const Index size = v.rows * v.cols;
       if (size > 1 && (v.cols == 1 ? v.row_stride : v.col_stride) != 1) throw_not_contiguous();
@@ -180,21 +181,25 @@ template <class S> struct MemberFromAny<ScalarSequence<S>, S> {
 };
 
 // Numbers are references, which carry no size to check.
-template <class S>
-void check_numbers(std::string_view rule, std::span<const SignatureMember> members,
-                   const AnyViews<S>& views) {
-  for (std::size_t i = 0; i < members.size(); ++i)
-    if (members[i].is_number && views[i].rows * views[i].cols != 1)
-      throw_mismatch(rule, members[i].name, views[i].rows * views[i].cols, "numbers", 1,
-                     "one token");
+template <class R, class S, std::size_t... I>
+EIGEN_ALWAYS_INLINE void check_numbers(std::string_view rule,
+                                       std::span<const SignatureMember> members,
+                                       const AnyViews<S>& views, std::index_sequence<I...>) {
+  const auto check = [&](std::size_t i) {
+    const Index size = views[i].rows * views[i].cols;
+    if (size != 1) throw_mismatch(rule, members[i].name, size, "numbers", 1, "one token");
+  };
+  ((std::is_same_v<member_t<R, I>, S> ? check(I) : void()), ...);
 }
 
-// The record of type R with these views; their number is checked.
-template <class R, class S> R record_of(const AnyViews<S>& views) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return R{MemberFromAny<member_t<R, I>, S>::make(views[I])...};
-  }
-  (std::make_index_sequence<member_count<R>>{});
+// The record of type R with these views; their number is checked. Functions with a sequence of
+// indices and no lambdas, which compilers would call.
+template <class R, class S, std::size_t... I>
+EIGEN_ALWAYS_INLINE R record_of(const AnyViews<S>& views, std::index_sequence<I...>) {
+  return R{MemberFromAny<member_t<R, I>, S>::make(views[I])...};
+}
+template <class R, class S> EIGEN_ALWAYS_INLINE R record_of(const AnyViews<S>& views) {
+  return record_of<R>(views, std::make_index_sequence<member_count<R>>{});
 }
 
 }  // namespace detail

@@ -130,13 +130,15 @@ template <class R, class E> Index steps_of(const R& sequence, const E& extents) 
   return steps_in(std::get<0>(members(sequence)).given().width, std::get<0>(members(extents)));
 }
 
+template <class TokenRecord, class R, class E, std::size_t... I>
+EIGEN_ALWAYS_INLINE TokenRecord token_at(const R& sequence, const E& extents, Index t,
+                                         std::index_sequence<I...>) {
+  return {std::get<I>(members(sequence)).token(t, std::get<I>(members(extents)))...};
+}
 /// Step t of a sequence record, as a token record.
 template <class TokenRecord, class R, class E>
 EIGEN_ALWAYS_INLINE TokenRecord token_at(const R& sequence, const E& extents, Index t) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return TokenRecord{std::get<I>(members(sequence)).token(t, std::get<I>(members(extents)))...};
-  }
-  (std::make_index_sequence<member_count<R>>{});
+  return token_at<TokenRecord>(sequence, extents, t, std::make_index_sequence<member_count<R>>{});
 }
 
 template <class View>

@@ -12,6 +12,25 @@ template <class S> struct StepToken : Correction<S> {
   S key_query;                   // b·q
   S lookup_scale;                // of W a in e
   S* rounding_errors = nullptr;  // of W, with W's stride; see DecayKind::compensated
+
+  /// Copies member by member: a copy of the struct in wide registers would wait for the narrow
+  /// stores that have just filled it, as long as a step of a small state takes.
+  EIGEN_ALWAYS_INLINE void set(const Correction<S>& c) {
+    this->lookup = c.lookup;
+    this->key = c.key;
+    this->value = c.value;
+    this->query = c.query;
+    this->own_key = c.own_key;
+    this->betas = c.betas;
+    this->decays = c.decays;
+    this->output = c.output;
+    this->error = c.error;
+    this->coefficients.value_scale = c.coefficients.value_scale;
+    this->coefficients.retrieved_scale = c.coefficients.retrieved_scale;
+    this->coefficients.beta = c.coefficients.beta;
+    this->coefficients.read_scale = c.coefficients.read_scale;
+    this->coefficients.decay = c.coefficients.decay;
+  }
 };
 
 /// One step for `rows` rows of W, in place; see Rows for the number of rows of a Column. It passes
@@ -296,19 +315,36 @@ EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   }
 }
 
+/// Σ xᵢ yᵢ. A dynamic size is a function of its own: as a call of Eigen's, the expression would go
+/// through memory, which takes as long as a step of a small state.
+template <class S> EIGEN_DONT_INLINE S dynamic_dot(const S* x, const S* y, Index size) {
+  using Vector = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
+  return (Vector(x, size) * Vector(y, size)).sum();
+}
+template <int Size, class S> EIGEN_ALWAYS_INLINE S dot(const S* x, const S* y, Index size) {
+  using Vector = Eigen::Map<const Eigen::Array<S, Size, 1>>;
+  if constexpr (Size == Eigen::Dynamic)
+    return dynamic_dot(x, y, size);
+  else
+    return (Vector(x, size) * Vector(y, size)).sum();
+}
+
 /// As step_rows, for a correction.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Correction<S>& c,
                                          bool lookup_before_decay) {
-  using Vector = Eigen::Map<const Eigen::Array<S, Matrix::ColsAtCompileTime, 1>>;
-  const Vector key(c.key, W.cols()), query(c.query, W.cols());
-  StepToken<S> t{c, HasDeltaTerm ? (key * query).sum() : S(0), -c.coefficients.retrieved_scale,
-                 rounding_errors};
+  constexpr int columns = Matrix::ColsAtCompileTime;
+  StepToken<S> t;
+  t.set(c);
+  t.key_query = HasDeltaTerm ? dot<columns>(c.key, c.query, W.cols()) : S(0);
+  t.lookup_scale = -c.coefficients.retrieved_scale;
+  t.rounding_errors = rounding_errors;
   if (decay_kind == DecayKind::scalar && !lookup_before_decay)
     t.lookup_scale *= c.coefficients.decay;
   if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_channel) {
-    const Vector decay(c.decays, W.cols()), lookup(c.lookup, W.cols());
-    scratch<S, Matrix::ColsAtCompileTime, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
+    using Vector = Eigen::Map<const Eigen::Array<S, columns, 1>>;
+    const Vector decay(c.decays, W.cols()), lookup(c.lookup, W.cols()), query(c.query, W.cols());
+    scratch<S, columns, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
       decayed_key = decay * lookup;
       decayed_query = decay * query;
       if (!lookup_before_decay) t.lookup = decayed_key.data();
