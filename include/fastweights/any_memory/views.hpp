@@ -182,10 +182,11 @@ template <class S> struct MemberFromAny<ScalarSequence<S>, S> {
 
 // Numbers are references, which carry no size to check.
 template <class R, class S, std::size_t... I>
-EIGEN_ALWAYS_INLINE void check_numbers(std::string_view rule,
-                                       std::span<const SignatureMember> members,
-                                       const AnyViews<S>& views, std::index_sequence<I...>) {
-  const auto check = [&](std::size_t i) {
+EIGEN_ALWAYS_INLINE void check_numbers([[maybe_unused]] std::string_view rule,
+                                       [[maybe_unused]] std::span<const SignatureMember> members,
+                                       [[maybe_unused]] const AnyViews<S>& views,
+                                       std::index_sequence<I...>) {
+  [[maybe_unused]] const auto check = [&](std::size_t i) {
     const Index size = views[i].rows * views[i].cols;
     if (size != 1) throw_mismatch(rule, members[i].name, size, "numbers", 1, "one token");
   };
@@ -195,7 +196,8 @@ EIGEN_ALWAYS_INLINE void check_numbers(std::string_view rule,
 // The record of type R with these views; their number is checked. Functions with a sequence of
 // indices and no lambdas, which compilers would call.
 template <class R, class S, std::size_t... I>
-EIGEN_ALWAYS_INLINE R record_of(const AnyViews<S>& views, std::index_sequence<I...>) {
+EIGEN_ALWAYS_INLINE R record_of([[maybe_unused]] const AnyViews<S>& views,
+                                std::index_sequence<I...>) {
   return R{MemberFromAny<member_t<R, I>, S>::make(views[I])...};
 }
 template <class R, class S> EIGEN_ALWAYS_INLINE R record_of(const AnyViews<S>& views) {

@@ -131,8 +131,9 @@ template <class R, class E> Index steps_of(const R& sequence, const E& extents) 
 }
 
 template <class TokenRecord, class R, class E, std::size_t... I>
-EIGEN_ALWAYS_INLINE TokenRecord token_at(const R& sequence, const E& extents, Index t,
-                                         std::index_sequence<I...>) {
+EIGEN_ALWAYS_INLINE TokenRecord token_at([[maybe_unused]] const R& sequence,
+                                         [[maybe_unused]] const E& extents,
+                                         [[maybe_unused]] Index t, std::index_sequence<I...>) {
   return {std::get<I>(members(sequence)).token(t, std::get<I>(members(extents)))...};
 }
 /// Step t of a sequence record, as a token record.
