@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/laws.hpp"
+#include "support/sizes.hpp"
 
 /// \file
 /// Every memory: the gradients of all inputs, queries and the initial state equal the complex step.
@@ -18,7 +19,7 @@ void has_exact_gradients(const Subject& subject, Index steps) {
 }
 
 TEST_CASE("gradients are exact: square sizes", "[laws][gradients]") {
-  for (const Index d : {1, 3, 9})
+  for (const Index d : sizes({1, 3, 9}, {1, 3}))
     for (const Subject& subject : laws::subjects(d, d)) {
       // A key of one entry has length 1 whatever it is: its gradient is 0 and has no relative
       // error.
@@ -28,13 +29,14 @@ TEST_CASE("gradients are exact: square sizes", "[laws][gradients]") {
 }
 
 TEST_CASE("gradients are exact: values that are longer or shorter than keys", "[laws][gradients]") {
-  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 5}, {5, 1}, {3, 17}, {17, 4}})
+  using Pair = std::pair<Index, Index>;
+  for (const auto& [dk, dv] : sizes<Pair>({{1, 5}, {5, 1}, {3, 17}, {17, 4}}, {{5, 2}, {3, 5}}))
     for (const Subject& subject : laws::subjects(dk, dv)) {
       if (dk == 1 && subject.name == "L2GatedDeltaRule") continue;
       has_exact_gradients(subject, 6);
     }
   // The kernels have other panels for long keys.
-  for (const Subject& subject : laws::subjects(65, 4))
+  for (const Subject& subject : laws::subjects(sizes({65}, {17})[0], 4))
     if (subject.memory<double>().can().traced_backward) has_exact_gradients(subject, 6);
 }
 

@@ -135,12 +135,13 @@ template <class S> void wrong_sizes_are_refused(const Runs<S>& runs) {
       for (const bool by_row : {true, false}) refuses(start, part, i, by_row);
 }
 
-void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact) {
+void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact,
+                          double tolerance) {
   auto a = rounded(50, 0, 10);
   auto b = exact(50, 0, 10);
   a.scan();
   b.scan();
-  CHECK(difference(a.all.outputs, b.all.outputs) <= 2e-5);
+  CHECK(difference(a.all.outputs, b.all.outputs) <= tolerance);
 }
 
 void all(const AnyMemory<double>& memory, bool positive) {

@@ -28,7 +28,8 @@ template <class S> void state_is_a_value(const Runs<S>& runs);
 /// Sequences of a wrong size are refused by name and leave the state unchanged.
 template <class S> void wrong_sizes_are_refused(const Runs<S>& runs);
 /// The results in float are those in double up to rounding.
-void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact);
+void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact,
+                          double tolerance = 2e-5);
 /// All of these in double.
 void all(const AnyMemory<double>& memory, bool positive = false);
 
