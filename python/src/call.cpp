@@ -4,8 +4,8 @@
 
 /// \file
 /// Scan, step and backward of all memories: checks every argument, then runs the heads without
-/// Python's lock. A bad argument leaves the state as it is; a lack of memory inside a head does not:
-/// heads that ran before have their new state.
+/// Python's lock. A bad argument leaves the state as it is; a lack of memory inside a head does
+/// not: heads that ran before have their new state.
 
 namespace fw::python {
 
@@ -207,9 +207,9 @@ nb::object backward(nb::handle self, nb::handle from, std::span<const nb::object
   Arguments arguments = read_arguments(heads, inputs, start.batch, true);
   Call& call = arguments.call;
   if (start.time >= 0 && start.time != call.time)
-    throw nb::value_error((heads.name() + ": the inputs have " +
-                           std::to_string(call.time) + " tokens, expected the " +
-                           std::to_string(start.time) + " of the checkpoints")
+    throw nb::value_error((heads.name() + ": the inputs have " + std::to_string(call.time) +
+                           " tokens, expected the " + std::to_string(start.time) +
+                           " of the checkpoints")
                               .c_str());
   Member gradient_member = heads.output;
   gradient_member.name = "output_gradient";

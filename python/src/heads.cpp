@@ -146,16 +146,16 @@ void Heads::scan(Streams& states, const Call& call, Traces* traces) const {
   if (traces)
     std::visit([&](auto& each) { each.resize(static_cast<std::size_t>(call.batch * count)); },
                traces->each);
-  for_each_stream(call, [&]<class S>(const AnyMemory<S>& memory, std::size_t i,
-                                     const Views<S>& views) {
-    AnyState<S>& state = std::get<StatesOf<S>>(states.each)[i];
-    const auto written = views.inputs(type.written), queries = views.inputs(type.read_with);
-    if (traces)
-      memory.scan(state, written, queries, {views.output()},
-                  std::get<TracesOf<S>>(traces->each)[i]);
-    else
-      memory.scan(state, written, queries, {views.output()});
-  });
+  for_each_stream(
+      call, [&]<class S>(const AnyMemory<S>& memory, std::size_t i, const Views<S>& views) {
+        AnyState<S>& state = std::get<StatesOf<S>>(states.each)[i];
+        const auto written = views.inputs(type.written), queries = views.inputs(type.read_with);
+        if (traces)
+          memory.scan(state, written, queries, {views.output()},
+                      std::get<TracesOf<S>>(traces->each)[i]);
+        else
+          memory.scan(state, written, queries, {views.output()});
+      });
 }
 
 template <class Start>
@@ -172,8 +172,9 @@ void Heads::backward_from(const Start& start, const Call& call, Streams& gradien
     for (const std::size_t j : type.written) {
       AnyView<S> view = views.view(dinputs[j], inputs[j]);
       if (std::find(type.read_with.begin(), type.read_with.end(), j) != type.read_with.end())
-        view = second.emplace_back(j, Eigen::Matrix<S, Dynamic, Dynamic>::Zero(view.rows, view.cols))
-                   .second;
+        view =
+            second.emplace_back(j, Eigen::Matrix<S, Dynamic, Dynamic>::Zero(view.rows, view.cols))
+                .second;
       dwritten.push_back(view);
     }
     memory.backward(start(i, S()), views.inputs(type.written), views.inputs(type.read_with),

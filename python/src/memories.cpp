@@ -23,7 +23,8 @@ Raises TypeError for another dtype or device, ValueError for another shape; the 
 A MemoryError may leave some heads with the old state and others with a newer one.)";
 
 constexpr const char* step_doc =
-    "As scan, for one token per sequence: the inputs have no axis of time, but for several vectors.";
+    "As scan, for one token per sequence: the inputs have no axis of time, but for several "
+    "vectors.";
 
 constexpr const char* backward_doc =
     R"(The gradients of all inputs, by name, and of the initial state.
@@ -75,9 +76,8 @@ nb::object python_value(const Setting& setting, double value) {
 // The table takes 0 for a value_size as large as keys; here that is None.
 void check_value_size(const MemoryClass& type, Index value_size) {
   if (value_size < 1)
-    throw nb::value_error((type.name + ": d_v is " + std::to_string(value_size) +
-                           ", expected at least 1")
-                              .c_str());
+    throw nb::value_error(
+        (type.name + ": d_v is " + std::to_string(value_size) + ", expected at least 1").c_str());
 }
 
 void construct(const MemoryClass& type, Memory* self, const nb::args& args,
@@ -94,8 +94,7 @@ void construct(const MemoryClass& type, Memory* self, const nb::args& args,
     throw nb::value_error((type.name + ": dtype is float64, expected float32").c_str());
   for (std::size_t i = 0; i < type.settings.size(); ++i)
     if (has(4 + i))
-      options.more[type.settings[i].option] =
-          read_setting(type, type.settings[i], given[4 + i]);
+      options.more[type.settings[i].option] = read_setting(type, type.settings[i], given[4 + i]);
 
   auto made = std::make_shared<Heads>(
       type, heads, dtype == "float32" ? nb::dtype<float>() : nb::dtype<double>(), options);
@@ -114,8 +113,7 @@ const MemoryClass& class_of(nb::handle self) { return nb::cast<const Memory&>(se
 
 // The object of C++ in an argument, or nb::type_error.
 template <class T>
-T& reference(const MemoryClass& type, const char* name, nb::handle argument,
-             const char* expected) {
+T& reference(const MemoryClass& type, const char* name, nb::handle argument, const char* expected) {
   return *read<T*>(type, name, argument, expected);
 }
 

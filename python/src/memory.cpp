@@ -31,11 +31,10 @@ std::string dtype_name(nb::handle dtype) {
 void check_heads(const std::string& name, Index heads) {
   if (heads < 1)
     throw nb::value_error(
-        (name + ": heads is " + std::to_string(heads) + ", expected at least 1")
-            .c_str());
+        (name + ": heads is " + std::to_string(heads) + ", expected at least 1").c_str());
   if (heads > most_streams)
-    throw nb::value_error((name + ": heads is " + std::to_string(heads) +
-                           ", expected at most " + std::to_string(most_streams))
+    throw nb::value_error((name + ": heads is " + std::to_string(heads) + ", expected at most " +
+                           std::to_string(most_streams))
                               .c_str());
 }
 

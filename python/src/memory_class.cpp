@@ -5,8 +5,8 @@
 #include <fastweights/any_memory/table.hpp>
 
 /// \file
-/// Names, sizes and defaults come from the table: a memory is made in four example sizes, which tell
-/// what depends on the sizes.
+/// Names, sizes and defaults come from the table: a memory is made in four example sizes, which
+/// tell what depends on the sizes.
 
 namespace fw::python {
 
@@ -112,10 +112,10 @@ void set_methods(MemoryClass& type) {
   type.scan = method("scan", {"state", "State"},
                      {{"checkpoints", "Checkpoints | None", "None", true}}, "Array");
   type.step = method("step", {"state", "State"}, {}, "Array");
-  type.backward = method("backward", {"start", "Checkpoints | State"},
-                         {{"output_gradient", "Array", "", true},
-                          {"state_gradient", "State | None", "None", true}},
-                         "tuple[dict[str, Array], State]");
+  type.backward = method(
+      "backward", {"start", "Checkpoints | State"},
+      {{"output_gradient", "Array", "", true}, {"state_gradient", "State | None", "None", true}},
+      "tuple[dict[str, Array], State]");
 }
 
 std::string term(double factor, const std::string& size) {
@@ -150,7 +150,8 @@ std::string member_text(const Examples& examples, const Member& member, const Ge
   std::vector<Index> rows;
   for (const Example& example : examples) rows.push_back(get(example.memory).rows);
   const std::string shape = member.is_number ? "[...]" : "[..., " + rows_text(examples, rows) + "]";
-  const std::string more = member.width > 1 ? " (" + std::to_string(member.width) + " a token)" : "";
+  const std::string more =
+      member.width > 1 ? " (" + std::to_string(member.width) + " a token)" : "";
   return member.name + " " + shape + more;
 }
 

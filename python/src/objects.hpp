@@ -8,7 +8,8 @@
 #include "heads.hpp"
 
 /// \file
-/// The objects of Python: Memory, State and Checkpoints. The class of each name in the table derives from Memory.
+/// The objects of Python: Memory, State and Checkpoints. The class of each name in the table
+/// derives from Memory.
 
 namespace fw::python {
 

@@ -15,8 +15,8 @@ Parameters::Parameters(const std::string& method, std::vector<Parameter> each,
                        const std::string& result)
     : method_(method), text_("def " + method + "(self"), each_(std::move(each)) {
   for (const Parameter& p : each_) {
-    const bool first_by_keyword = p.by_keyword && !text_.ends_with("*") &&
-                                  text_.find(", *, ") == std::string::npos;
+    const bool first_by_keyword =
+        p.by_keyword && !text_.ends_with("*") && text_.find(", *, ") == std::string::npos;
     if (first_by_keyword) text_ += ", *";
     text_ += ", " + p.name + ": " + p.type + (p.value.empty() ? "" : " = " + p.value);
     if (!p.by_keyword) ++positional_;

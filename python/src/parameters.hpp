@@ -12,9 +12,9 @@ namespace nb = nanobind;
 /// A parameter of a method whose names are known at run time.
 struct Parameter {
   std::string name;
-  std::string type;                    ///< as a stub has it: "int"
-  std::string value = {};              ///< the default, as a stub has it; empty if it is required
-  bool by_keyword = false;             ///< only by its name
+  std::string type;         ///< as a stub has it: "int"
+  std::string value = {};   ///< the default, as a stub has it; empty if it is required
+  bool by_keyword = false;  ///< only by its name
 };
 
 /// The parameters of a method, and its signature.

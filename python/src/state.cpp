@@ -113,7 +113,8 @@ pickle work.)",
       .def(
           "initial_state", [](nb::handle self, Index batch) { return new_state(self, batch); },
           nb::arg("batch") = 1, nb::sig("def initial_state(self, batch: int = 1) -> State"),
-          "The state of `batch` sequences before any token: zeros, but for weights that start at other values.")
+          "The state of `batch` sequences before any token: zeros, but for weights that start at "
+          "other values.")
       .def("state", &state_of_arrays, nb::arg("arrays"),
            nb::sig("def state(self, arrays: dict[str, typing.Any]) -> State"),
            "The state with copies of these arrays, as State.arrays() gives them.\n\n"

@@ -71,13 +71,13 @@ std::vector<nb::ndarray<nb::ro>> read_leaves(const Heads& heads, const nb::dict&
   }
   if (arrays.size() != leaves.size())
     throw_state(heads, std::to_string(arrays.size()) + " arrays are given, expected " +
-                            std::to_string(leaves.size()));
+                           std::to_string(leaves.size()));
   const Index batch = batch_of(given);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto expected = shape_for(leaves[i].leaf, batch, heads.count);
     if (shape_of(given[i]) != expected)
       throw_state(heads, leaves[i].name + " has shape " + shape_text(shape_of(given[i])) +
-                              ", expected " + shape_text(expected));
+                             ", expected " + shape_text(expected));
   }
   return given;
 }

@@ -29,11 +29,10 @@ nb::object load_state(nb::handle self, const std::string& path) {
   const auto memory = file.metadata().find("memory");
   if (memory != file.metadata().end() && memory->second != heads.name())
     throw_state(heads, path + " is a file of " + memory->second);
-  const auto per_sequence =
-      leaves_of(heads.first()).size() * static_cast<std::size_t>(heads.count);
+  const auto per_sequence = leaves_of(heads.first()).size() * static_cast<std::size_t>(heads.count);
   if (file.size() % per_sequence != 0)
     throw_state(heads, path + " has " + std::to_string(file.size()) +
-                            " tensors, expected a multiple of " + std::to_string(per_sequence));
+                           " tensors, expected a multiple of " + std::to_string(per_sequence));
   nb::object object = new_state(self, static_cast<Index>(file.size() / per_sequence));
   const Streams& streams = nb::cast<State&>(object).streams;
   for (Index i = 0; i < streams.count(); ++i)

@@ -290,7 +290,8 @@ Behrouz, Zhong, Mirrokni 2025, arXiv 2501.00663.)"},
 W_0 is W at the start of a mini-batch of `batch` tokens. Sun et al. 2024, arXiv 2407.04620.)"},
     {"TitansRegression", R"(TitansMemory, computed as for any model.)"},
     // recurrent
-    {"DeltaRnn", R"(The Delta RNN: a fast net with a recurrent connection. The delta rule updates both matrices.
+    {"DeltaRnn",
+     R"(The Delta RNN: a fast net with a recurrent connection. The delta rule updates both matrices.
 
     W = W + beta (v - W k) k^T      R = R + beta' (v' - R k') k'^T      y' = W q + R softmax(y)
 

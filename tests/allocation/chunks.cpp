@@ -57,9 +57,9 @@ struct Sizes {
   double horizon = 0;  // of an even contraction; a fixed one without
 };
 Subject continuous(const char* name, Index d, const Sizes& sizes) {
-  std::map<std::string, double> more{{"heads", sizes.heads},     {"functions", sizes.functions},
-                                     {"chunk", sizes.chunk},     {"samples", sizes.samples},
-                                     {"narrow", 0.01},           {"wide", 0.05},
+  std::map<std::string, double> more{{"heads", sizes.heads}, {"functions", sizes.functions},
+                                     {"chunk", sizes.chunk}, {"samples", sizes.samples},
+                                     {"narrow", 0.01},       {"wide", 0.05},
                                      {"variance_bias", 0}};
   if (sizes.horizon > 0)
     more["horizon"] = sizes.horizon;

@@ -1,6 +1,6 @@
-#include "tokens.hpp"
-
 #include <algorithm>
+
+#include "tokens.hpp"
 
 // Every memory of the table.
 

@@ -45,16 +45,14 @@ template <class M> void check(const M& m, const char* variant = "") {
   const auto output = [&](Index t) {
     return fw::detail::token_at<fw::OutToken<M>>(out, sizes.out(), t);
   };
-  const Usage stepping = usage_of_passes(m, [&](auto& state, Index t) {
-    fw::step(m, state, input(t), query(t), output(t));
-  });
+  const Usage stepping = usage_of_passes(
+      m, [&](auto& state, Index t) { fw::step(m, state, input(t), query(t), output(t)); });
   const Usage apart = usage_of_passes(m, [&](auto& state, Index t) {
     fw::write(m, state, input(t));
     fw::read(m, state, query(t), output(t));
   });
-  const Usage checked = usage_of_passes(m, [&](auto& state, Index t) {
-    fw::checked_step(m, state, input(t), query(t), output(t));
-  });
+  const Usage checked = usage_of_passes(
+      m, [&](auto& state, Index t) { fw::checked_step(m, state, input(t), query(t), output(t)); });
   report(std::string(M::name) + " " + variant + " d_v " + std::to_string(sizes.dv), stepping, apart,
          checked);
 }
