@@ -68,7 +68,9 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
       string(TOLOWER ${name} name)
       file(GENERATE OUTPUT pages/${name}.cpp CONTENT "${code}\n")
       add_executable(${name} ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}.cpp)
-      target_link_libraries(${name} PRIVATE fastweights_development)
+      # Memories as the tests compile them: one build of them is enough here.
+      target_link_libraries(${name} PRIVATE fastweights_development
+                            $<LINK_ONLY:fastweights_test_memories>)
       add_whole_test(${name} documentation ${name} QUICK)
     elseif(code MATCHES "int main")
       add_program(${name} code)
@@ -132,7 +134,8 @@ ${calls}  };
 }
 ")
 add_executable(fastweights_documentation ${CMAKE_CURRENT_BINARY_DIR}/documentation.cpp)
-target_link_libraries(fastweights_documentation PRIVATE fastweights_development)
+target_link_libraries(fastweights_documentation PRIVATE fastweights_development
+                      $<LINK_ONLY:fastweights_test_memories>)
 target_compile_options(fastweights_documentation PRIVATE $<$<CONFIG:Release>:-O0>)
 add_test(NAME documentation COMMAND fastweights_documentation)
 set_tests_properties(documentation PROPERTIES LABELS documentation)

@@ -35,8 +35,9 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
     for (int pass = 0; pass < 5; ++pass) train();
   });
   Eigen::setNbThreads(0);
-  std::printf("%-72s %s in steps, %ld allocations in training\n",
-              (std::string(Layer::name) + " of " + std::to_string(layer.outputs()) + what).c_str(),
+  std::string label(Layer::name);
+  label.append(" of ").append(std::to_string(layer.outputs())).append(what);
+  std::printf("%-72s %s in steps, %ld allocations in training\n", label.c_str(),
               text(streaming).c_str(), training.allocations);
   if (!streaming.none() || training.allocations != 0) ++failures;
 }

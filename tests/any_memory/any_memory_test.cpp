@@ -154,7 +154,7 @@ TEST_CASE("any memory steps several streams and scans several heads", "[any_memo
   }
   CHECK(Y == Z);
   CHECK_THROWS_WITH(memory.step(std::span(streams).first(2), {K, V, beta}, {K}, {Y}),
-                    "OwnRule: key has 3 columns, the states expects 2");
+                    "OwnRule: step: the inputs has 3 columns, the states expects 2");
 
   // Two heads, stacked.
   const MatrixXd keys = MatrixXd::Random(6, 5), values = MatrixXd::Random(4, 5),
