@@ -121,7 +121,7 @@ TEST_CASE("a refused step of streams whose type is known changes no state", "[st
   refuses([&](const MatrixXd& x, const MatrixXd& q, MatrixXd& y) {
     fw::step(m, std::span(states), {x, x}, {q}, {y});
   });
-  for (std::size_t b : {0, 1})
+  for (const std::size_t b : {std::size_t(0), std::size_t(1)})
     CHECK(fw::detail::equal(fw::detail::object(states[b]), fw::detail::object(before[b])));
 }
 
