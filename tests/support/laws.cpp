@@ -135,8 +135,7 @@ template <class S> void wrong_sizes_are_refused(const Runs<S>& runs) {
       for (const bool by_row : {true, false}) refuses(start, part, i, by_row);
 }
 
-void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact,
-                          double tolerance) {
+void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact, double tolerance) {
   auto a = rounded(50, 0, 10);
   auto b = exact(50, 0, 10);
   a.scan();

@@ -14,21 +14,35 @@ using fw::detail::ScalarKind;
 using More = std::map<std::string, double>;
 
 // Values of options that are small beside the sequences of the laws.
-const More small = {{"capacity", 9}, {"levels", 4},  {"slots", 3},     {"window", 2},
-                    {"batch", 4},    {"hidden", 5},  {"iterations", 3}, {"functions", 6},
-                    {"samples", 5},  {"chunk", 3},   {"rate", 2},      {"bins", 16},
+const More small = {{"capacity", 9}, {"levels", 4}, {"slots", 3},      {"window", 2},
+                    {"batch", 4},    {"hidden", 5}, {"iterations", 3}, {"functions", 6},
+                    {"samples", 5},  {"chunk", 3},  {"rate", 2},       {"bins", 16},
                     {"features", 6}};
 
 // Other values, one at a time.
-const std::map<std::string, std::vector<double>> others = {
-    {"capacity", {1, 4, 200}}, {"levels", {1, 6}},      {"slots", {1, 65}},
-    {"window", {1, 4}},        {"batch", {1, 100}},     {"hidden", {1, 17}},
-    {"iterations", {0, 7}},    {"functions", {1, 7}},   {"samples", {1, 8}},
-    {"chunk", {1, 5}},         {"rate", {1, 5}},        {"components", {3}},
-    {"padding", {0, 1.3}},     {"parity", {1}},         {"heads", {2, 3, 6}},
-    {"tau", {0.5, 0.9}},       {"published_sampling", {1}}, {"refuse", {1}},
-    {"scale", {2}},            {"epsilon", {0.5}},      {"angles", {1}},
-    {"decay", {0.5}},          {"gradients_of_the_past", {0}}};
+const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 200}},
+                                                           {"levels", {1, 6}},
+                                                           {"slots", {1, 65}},
+                                                           {"window", {1, 4}},
+                                                           {"batch", {1, 100}},
+                                                           {"hidden", {1, 17}},
+                                                           {"iterations", {0, 7}},
+                                                           {"functions", {1, 7}},
+                                                           {"samples", {1, 8}},
+                                                           {"chunk", {1, 5}},
+                                                           {"rate", {1, 5}},
+                                                           {"components", {3}},
+                                                           {"padding", {0, 1.3}},
+                                                           {"parity", {1}},
+                                                           {"heads", {2, 3, 6}},
+                                                           {"tau", {0.5, 0.9}},
+                                                           {"published_sampling", {1}},
+                                                           {"refuse", {1}},
+                                                           {"scale", {2}},
+                                                           {"epsilon", {0.5}},
+                                                           {"angles", {1}},
+                                                           {"decay", {0.5}},
+                                                           {"gradients_of_the_past", {0}}};
 
 // The first component of a path.
 std::string root(const LeafPath& path) {
@@ -137,12 +151,12 @@ template <class S> Values values_of(const fw::testing::AnyRecord<S>& record) {
   return values;
 }
 
-#define FASTWEIGHTS_LAWS(S)                               \
-  template bool Subject::has<S>() const;                  \
-  template std::vector<Subject> subjects<S>(Index, Index);\
-  template std::vector<Subject> variants<S>();            \
-  template AnyState<S> first_state<S>(const Subject&);    \
-  template class Run<S>;                                  \
+#define FASTWEIGHTS_LAWS(S)                                \
+  template bool Subject::has<S>() const;                   \
+  template std::vector<Subject> subjects<S>(Index, Index); \
+  template std::vector<Subject> variants<S>();             \
+  template AnyState<S> first_state<S>(const Subject&);     \
+  template class Run<S>;                                   \
   template Values values_of(const fw::testing::AnyRecord<S>&);
 FASTWEIGHTS_LAWS(float)
 FASTWEIGHTS_LAWS(double)
