@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/leaves.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/math/random.hpp>
