@@ -60,12 +60,11 @@ template <class S> class AnyMemory {
   /// A state with the numbers of a state of the same rule in another scalar.
   template <class T> State state_from(const AnyState<T>& other) const;
   /// Whether it is a state of this rule, of any size.
-  bool is_own(const State& state) const { return state.object().type == rule_->state_type; }
+  bool is_own(const State& state) const { return state.type() == rule_->state_type; }
   /// Throws unless it is a state that writes of this memory can reach; see fw::check_state.
   void check_state(const State& state) const { rule_->check_state(state); }
-  /// Throws std::length_error if the state has no room for `steps` more tokens.
+  /// As check_state; and throws std::length_error if the state has no room for `steps` more tokens.
   void check_capacity(const State& state, Index steps) const {
-    rule_->check_state(state);
     rule_->check_capacity(state, steps);
   }
 

@@ -62,8 +62,7 @@ template <class S> class ErasedMemory {
   std::string_view name;
   std::vector<SignatureMember> written, read_with, given;
   Capabilities can;
-  const void* type = nullptr;
-  const ObjectType* state_type = nullptr;
+  const void *type = nullptr, *state_type = nullptr;
 
   virtual AnyState<S> initial_state() const = 0;
   virtual AnyState<S> zero_gradient() const = 0;
@@ -156,7 +155,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     this->given = members_of<OutSequence<M>>(signature.out());
     this->can = capabilities<M>();
     this->type = &type_tag<M>;
-    this->state_type = &object_type<State>;
+    this->state_type = &type_tag<State>;
   }
   std::unique_ptr<ErasedMemory<S>> copy() const override {
     return std::make_unique<ErasedRule>(memory_);
@@ -166,7 +165,8 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   AnyState<S> initial_state() const override { return AnyState<S>(fw::initial_state(memory_)); }
   AnyState<S> zero_gradient() const override { return AnyState<S>(fw::zero_gradient(memory_)); }
   void check_state(const AnyState<S>& s) const override { fw::check_state(memory_, of(s)); }
-  void check_capacity(const AnyState<S>& s, Index steps) const override {
+  void check_capacity(const AnyState<S>& s, [[maybe_unused]] Index steps) const override {
+    check_state(s);
     if constexpr (requires { memory_.check_capacity(of(s), steps); })
       memory_.check_capacity(of(s), steps);
   }

@@ -112,6 +112,8 @@ template <class S> class AnyState {
   std::size_t part_count() const { return *this ? object().type->count(object().address) : 0; }
   /// Member i.
   detail::Object part(std::size_t i) { return object().type->part(object().address, i); }
+  /// Names the type of the record that the state holds; null if there is none.
+  const void* type() const { return value_.type(); }
   /// The record that the state holds.
   detail::Object object() const { return value_.object(); }
 

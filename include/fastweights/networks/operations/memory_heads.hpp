@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <fastweights/any_memory/any_memory.hpp>
+#include <span>
 #include <vector>
 
 /// \file
@@ -17,34 +18,52 @@ template <class S> struct MemoryHeads {
   static constexpr auto names = fw::names("heads");
 };
 
-/// One member of what heads write or read with.
+/// One member of what heads write, read with or give.
 struct HeadMember {
-  Index heads = 1;  ///< in the value that is the input; consecutive heads of the memory share one
-  Index rows = 1;   ///< of one head
-  Index width = 1;  ///< columns of a token
+  Index heads = 1;    ///< in the value that holds them
+  Index rows = 1;     ///< of one head
+  Index width = 1;    ///< columns of a token
+  Index sharing = 1;  ///< heads of the memory that share one
 };
 
-/// The views of what one head writes and reads with. They take no heap, because every token needs
-/// them.
+/// Views of what the calls of one head take. They are made once a pass and then move from head to
+/// head, without heap, because every token needs them.
 template <class T> class HeadViews {
  public:
-  /// For a memory that writes and reads with so many members.
-  HeadViews(std::size_t writes, std::size_t reads) : writes_(writes), reads_(reads) {}
+  /// Forgets the members of the pass before.
+  void clear() { count_ = 0; }
+  /// Adds a member. `view` is that of head 0 of sequence 0; the other heads are `head` numbers
+  /// apart, sequences `sequence`, and `sharing` heads of the memory share one.
+  void add(const AnyView<T>& view, Index head, Index sequence, Index sharing) {
+    views_[count_] = view;
+    places_[count_++] = {view.data, head, sequence, sharing};
+  }
+  /// Head 0 of sequence 0 of member i is at another address than in the pass before.
+  void set_first(std::size_t i, T* first) { places_[i].first = first; }
+  /// Moves all views to head h of sequence b.
+  void move_to(Index h, Index b) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Place& at = places_[i];
+      const Index own = at.sharing == 1 ? h : h / at.sharing;
+      views_[i].data = at.first + own * at.head + b * at.sequence;
+    }
+  }
 
-  /// View i of what is written, then of what is read with.
-  AnyView<T>& operator[](std::size_t i) { return views_[i]; }
-  /// What is written.
-  AnyViews<T> written() const { return all().first(writes_); }
-  /// What is read with.
-  AnyViews<T> queries() const { return all().subspan(writes_, reads_); }
+  /// The views, in order.
+  operator AnyViews<T>() const {  // NOLINT: implicit by design
+    return std::span<const AnyView<T>>(views_.data(), count_);
+  }
 
  private:
   static constexpr std::size_t most = 12;  // members of a record
+  struct Place {
+    T* first = nullptr;
+    Index head = 0, sequence = 0, sharing = 1;
+  };
 
-  std::span<const AnyView<T>> all() const { return views_; }
-
-  std::array<AnyView<T>, 2 * most> views_;
-  std::size_t writes_, reads_;
+  std::array<AnyView<T>, most> views_;
+  std::array<Place, most> places_;
+  std::size_t count_ = 0;
 };
 
 /// Sets every entry of a state to zero.

@@ -16,12 +16,20 @@ template <class S> struct RunMemory final : Operation<S> {
 
   AnyMemory<S> memory;              ///< the rule of every head
   std::vector<HeadMember> members;  ///< of the inputs, what is written first
+  HeadMember output;                ///< what a read gives
   Index heads = 1, states = 1;      ///< of the queries, of the writes
 
+  /// The arguments of one call, whose sizes stay if the next pass has as many tokens.
+  struct Call {
+    const Node<S>* node = nullptr;  ///< of the pass that they are for
+    Index steps = 0;                ///< its tokens
+    HeadViews<const S> written, queries;
+    HeadViews<S> output;
+  };
   struct OwnTrace final : OperationTrace {
-    std::vector<AnyCheckpoints<S>>
-        checkpoints;                  ///< head after head of a sequence, then of the next
-    std::vector<AnyState<S>> copies;  ///< of a state that queries share, one a thread
+    std::vector<Call> calls;                     ///< one a thread
+    std::vector<AnyState<S>> copies;             ///< of a state that queries share, one a thread
+    std::vector<AnyCheckpoints<S>> checkpoints;  ///< head after head of a sequence, then the next
   };
 
   /// `inputs` are what is written and what is read with.
@@ -31,6 +39,8 @@ template <class S> struct RunMemory final : Operation<S> {
       heads = std::max(heads, members[i].heads);
       if (i < writes()) states = heads;
     }
+    output = {heads, memory.given()[0].rows};
+    for (HeadMember& each : members) each.sharing = heads / each.heads;
   }
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
@@ -62,10 +72,15 @@ template <class S> struct RunMemory final : Operation<S> {
     // A single token a sequence is too little work for threads.
     const Index threads = run.steps() > 1 ? std::min<Index>(Eigen::nbThreads(), count) : 1;
     trace.copies.resize(needs_copies(run) ? std::size_t(threads) : 0);
+    trace.calls.resize(std::size_t(threads));
     for_each_head(threads, threads > 1, [&](Index thread) {
-      HeadViews<const S> inputs(writes(), reads());
-      for (Index i = count * thread / threads; i < count * (thread + 1) / threads; ++i)
-        forward(run, state.heads[std::size_t(i)], i, trace, thread, inputs);
+      const Index end = count * (thread + 1) / threads;
+      Index at = count * thread / threads, b = at / states, i = at % states;
+      start(trace.calls[std::size_t(thread)], run);
+      for (; at < end; ++at) {
+        forward(run, state.heads[std::size_t(at)], i, b, trace, thread);
+        if (++i == states) i = 0, ++b;
+      }
     });
   }
 
@@ -74,16 +89,18 @@ template <class S> struct RunMemory final : Operation<S> {
       fw::detail::throw_invalid({run.node.path, ": ", memory.name(), " has no gradients"});
     auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
     AnyState<S> dstate = memory.zero_gradient();
-    HeadViews<const S> inputs(writes(), reads());
-    HeadViews<S> dinputs(writes(), reads());
+    Call call;
+    HeadViews<const S> dy;
+    HeadViews<S> dwritten, dqueries;
+    start(call, run);
+    add_inputs(dwritten, dqueries, run, run.gradients);
+    add_output(dy, run, run.gradients);
     for (Index b = 0; b < run.sequences; ++b)
       for (Index h = 0; h < heads; ++h) {
         set_zero(dstate);
-        set(inputs, run, run.values, h, b);
-        set(dinputs, run, run.gradients, h, b);
-        memory.backward(checkpoints.at(std::size_t(b * heads + h)), inputs.written(),
-                        inputs.queries(), {output<const S>(run, run.gradients, h, b)}, dstate,
-                        dinputs.written(), dinputs.queries());
+        move(h, b, call.written, call.queries, dy, dwritten, dqueries);
+        memory.backward(checkpoints.at(std::size_t(b * heads + h)), call.written, call.queries, dy,
+                        dstate, dwritten, dqueries);
         for_each_slow(run, run.gradients, dstate, h * states / heads,
                       [](const auto& dweights, auto given) { given += dweights; });
       }
@@ -91,8 +108,6 @@ template <class S> struct RunMemory final : Operation<S> {
 
  private:
   std::size_t writes() const { return memory.written().size(); }
-  std::size_t reads() const { return memory.read_with().size(); }
-
   bool writes_apart(const Forward<S>& run) const {
     return memory.can().pure_read && !memory.can().reads_first && !run.train && run.steps() == 1;
   }
@@ -103,65 +118,61 @@ template <class S> struct RunMemory final : Operation<S> {
     return heads > states && !writes_apart(run) && !chunks(run);
   }
 
-  // One state, with all of its queries.
-  void forward(const Forward<S>& run, AnyState<S>& own, Index at, OwnTrace& trace, Index thread,
-               HeadViews<const S>& inputs) const {
-    const Index b = at / states, i = at % states;
+  // State i of sequence b, with all of its queries.
+  void forward(const Forward<S>& run, AnyState<S>& own, Index i, Index b, OwnTrace& trace,
+               Index thread) const {
+    Call& call = trace.calls[std::size_t(thread)];
     for_each_slow(run, run.values, own, i,
                   [](auto weights, const auto& given) { weights = given; });
-    if (chunks(run)) return shared_chunk(run, own, i, b);
-    if (heads == states) return scan(run, own, i, b, trace, inputs);
-    if (writes_apart(run)) return write_and_read(run, own, i, b, inputs);
-    scan_copies(run, own, trace.copies[std::size_t(thread)], i, b, trace, inputs);
+    if (chunks(run)) return shared_chunk(own, i, b, call);
+    if (heads == states) return scan(run, own, i, b, trace, call);
+    if (writes_apart(run)) return write_and_read(own, i, b, call);
+    scan_copies(run, own, trace.copies[std::size_t(thread)], i, b, trace, call);
   }
 
-  void shared_chunk(const Forward<S>& run, AnyState<S>& own, Index i, Index b) const {
+  void shared_chunk(AnyState<S>& own, Index i, Index b, const Call& call) const {
     const auto shared = std::size_t(heads / states);
-    std::vector<HeadViews<const S>> inputs(shared, HeadViews<const S>(writes(), reads()));
-    std::vector<AnyView<S>> outputs(shared);
+    std::vector<Call> calls(shared, call);
     std::vector<AnyViews<const S>> queries(shared);
     std::vector<AnyViews<S>> given(shared);
     for (std::size_t n = 0; n < shared; ++n) {
-      const Index h = i * Index(shared) + Index(n);
-      set(inputs[n], run, run.values, h, b);
-      outputs[n] = output<S>(run, run.values, h, b);
-      queries[n] = inputs[n].queries();
-      given[n] = std::span<const AnyView<S>>(&outputs[n], 1);
+      move(i * Index(shared) + Index(n), b, calls[n].written, calls[n].queries, calls[n].output);
+      queries[n] = calls[n].queries;
+      given[n] = calls[n].output;
     }
-    memory.shared_chunk(own, inputs[0].written(), queries, given);
+    memory.shared_chunk(own, calls[0].written, queries, given);
   }
 
   // The last query of a state scans it; those before it scan a copy.
   void scan_copies(const Forward<S>& run, AnyState<S>& own, AnyState<S>& copy, Index i, Index b,
-                   OwnTrace& trace, HeadViews<const S>& inputs) const {
+                   OwnTrace& trace, Call& call) const {
     const Index shared = heads / states, last = (i + 1) * shared - 1;
     for (Index h = i * shared; h < last; ++h) {
       copy = own;  // reuses the storage
-      scan(run, copy, h, b, trace, inputs);
+      scan(run, copy, h, b, trace, call);
     }
-    scan(run, own, last, b, trace, inputs);
+    scan(run, own, last, b, trace, call);
   }
 
   // One token: written once, and read with every query.
-  void write_and_read(const Forward<S>& run, AnyState<S>& own, Index i, Index b,
-                      HeadViews<const S>& inputs) const {
+  void write_and_read(AnyState<S>& own, Index i, Index b, Call& call) const {
     const Index shared = heads / states, first = i * shared;
+    move(first, b, call.written);
+    memory.write(own, call.written);
     for (Index h = first; h < first + shared; ++h) {
-      set(inputs, run, run.values, h, b);
-      if (h == first) memory.write(own, inputs.written());
-      memory.read(std::as_const(own), inputs.queries(), {output<S>(run, run.values, h, b)});
+      move(h, b, call.queries, call.output);
+      memory.read(std::as_const(own), call.queries, call.output);
     }
   }
 
   void scan(const Forward<S>& run, AnyState<S>& state, Index h, Index b, OwnTrace& trace,
-            HeadViews<const S>& inputs) const {
-    set(inputs, run, run.values, h, b);
-    const AnyView<S> y = output<S>(run, run.values, h, b);
+            Call& call) const {
+    move(h, b, call.written, call.queries, call.output);
     if (run.train && memory.can().differentiable)
-      memory.scan(state, inputs.written(), inputs.queries(), {y},
+      memory.scan(state, call.written, call.queries, call.output,
                   trace.checkpoints[std::size_t(b * heads + h)]);
     else
-      memory.scan(state, inputs.written(), inputs.queries(), {y});
+      memory.scan(state, call.written, call.queries, call.output);
   }
 
   // Calls f(entries of a slow weight, their part of the input) for every slow weight of the state.
@@ -178,25 +189,50 @@ template <class S> struct RunMemory final : Operation<S> {
     });
   }
 
+  void start(Call& call, const Forward<S>& run) const {
+    if (call.node == &run.node && call.steps == run.steps()) return set_first(call, run);
+    call.node = &run.node;
+    call.steps = run.steps();
+    add_inputs(call.written, call.queries, run, run.values);
+    add_output(call.output, run, run.values);
+  }
+  void set_first(Call& call, const Forward<S>& run) const {
+    const auto first = [&](const Slice& slice) {
+      return run.values[slice.buffer].data() + slice.first;
+    };
+    const std::size_t count = writes();
+    for (std::size_t i = 0; i < count; ++i) call.written.set_first(i, first(run.node.in[i]));
+    for (std::size_t i = count; i < members.size(); ++i)
+      call.queries.set_first(i - count, first(run.node.in[i]));
+    call.output.set_first(0, first(run.node.out));
+  }
+  template <class... Views> static void move(Index h, Index b, Views&... views) {
+    (views.move_to(h, b), ...);
+  }
   template <class T>
-  void set(HeadViews<T>& views, const Forward<S>& run, std::vector<Matrix<S>>& buffers, Index h,
-           Index b) const {
+  void add_inputs(HeadViews<T>& written, HeadViews<T>& queries, const Forward<S>& run,
+                  std::vector<Matrix<S>>& buffers) const {
+    written.clear();
+    queries.clear();
+    const std::size_t count = writes();
+    const Index steps = run.steps();
     for (std::size_t i = 0; i < members.size(); ++i)
-      views[i] = part<T>(run, buffers, run.node.in[i], members[i], h, b);
+      add(i < count ? written : queries, buffers, run.node.in[i], members[i], steps);
   }
   template <class T>
-  AnyView<T> output(const Forward<S>& run, std::vector<Matrix<S>>& buffers, Index h,
-                    Index b) const {
-    return part<T>(run, buffers, run.node.out, {heads, run.node.out.rows / heads, 1}, h, b);
+  void add_output(HeadViews<T>& views, const Forward<S>& run,
+                  std::vector<Matrix<S>>& buffers) const {
+    views.clear();
+    add(views, buffers, run.node.out, output, run.steps());
   }
-  // The part of a value that belongs to a head of a sequence.
   template <class T>
-  AnyView<T> part(const Forward<S>& run, std::vector<Matrix<S>>& buffers, const Slice& slice,
-                  const HeadMember& member, Index h, Index b) const {
+  static void add(HeadViews<T>& views, std::vector<Matrix<S>>& buffers, const Slice& slice,
+                  const HeadMember& member, Index steps) {
     Matrix<S>& buffer = buffers[slice.buffer];
-    const Index steps = run.steps(), own = h * member.heads / heads;
-    return {buffer.data() + slice.first + own * member.rows + b * steps * buffer.rows(),
-            member.rows, steps * member.width, buffer.rows() / member.width};
+    const Index rows = buffer.rows();
+    const AnyView<T> view(buffer.data() + slice.first, member.rows, steps * member.width,
+                          member.width == 1 ? rows : rows / member.width);
+    views.add(view, member.rows, steps * rows, member.sharing);
   }
 };
 
