@@ -1,5 +1,5 @@
 # The targets of fastweights::compiled. They are parts, because a program that needs one part should not
-# wait for the others: what depends on no type, kernels of float, all kernels, all memories.
+# wait for the others: what depends on no type, kernels of float, all kernels, memories of float, of double.
 include(${CMAKE_CURRENT_LIST_DIR}/fastweights-memories.cmake)
 
 # fastweights_add_compiled(part link ... SOURCES source ...): a part that links others
@@ -18,11 +18,12 @@ fastweights_add_compiled(fastweights_compiled_core fastweights
 fastweights_add_compiled(fastweights_compiled_float fastweights_compiled_core
                          SOURCES backward_float step_float scan_float products_float)
 fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_float
-                         SOURCES networks_float networks_double backward_double products_double
-                                 step_double scan_double deferred deferred_16_bits deferred_8_bits)
-fastweights_add_memories(fastweights_compiled_memories float double)
+                         SOURCES backward_double networks_float networks_double operations_float
+                                 operations_double products_double step_double scan_double deferred deferred_16_bits deferred_8_bits)
+fastweights_add_memories(fastweights_compiled_memories float)
+fastweights_add_memories(fastweights_compiled_memories_double double)
 
 add_library(fastweights_compiled INTERFACE)
 add_library(fastweights::compiled ALIAS fastweights_compiled)
 target_link_libraries(fastweights_compiled INTERFACE fastweights_compiled_memories
-                      fastweights_compiled_kernels)
+                      fastweights_compiled_memories_double fastweights_compiled_kernels)

@@ -68,7 +68,7 @@ if(FASTWEIGHTS_SANITIZE)
   endforeach()
 endif()
 
-foreach(part core float kernels memories)
+foreach(part core float kernels memories memories_double)
   set(compiled fastweights_compiled_${part})
   target_link_libraries(${compiled} PRIVATE $<BUILD_INTERFACE:fastweights_flags>)
   set_target_properties(${compiled} PROPERTIES  # the targets were created before these were set

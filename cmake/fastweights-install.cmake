@@ -51,7 +51,7 @@ if(FASTWEIGHTS_INSTALL_COMPILED)
     set(CMAKE_BUILD_TYPE Release)  # kernels without optimisation serve nobody
   endif()
   set(parts fastweights_compiled_core fastweights_compiled_float fastweights_compiled_kernels
-            fastweights_compiled_memories)
+            fastweights_compiled_memories fastweights_compiled_memories_double)
   foreach(target fastweights_compiled ${parts})
     string(REPLACE fastweights_ "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})

@@ -11,6 +11,7 @@ compile does not count.
 
 import argparse
 import collections
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -24,91 +25,67 @@ import time
 
 import mutants as code
 
-FOLDERS = {"kernels": "kernels", "rules": "memories/rules", "io": "io"}
+FOLDERS = {"kernels": "kernels", "rules": "memories/rules", "algorithms": "algorithms", "io": "io"}
 REQUIRED = 90  # percent of the mutants
 BATCH = 200  # mutants that are compiled together
+FOLDER = pathlib.Path("build/mutations")
 
-# Test programs: their sources. Each has Catch's main, unless its name begins with `reference`.
-RUN = "tests/support/run.cpp"
-REFERENCE = ["tests/reference/rule_run.cpp", "tests/reference/main.cpp"]
+
+def found(pattern):
+    return sorted(map(str, pathlib.Path("tests").glob(pattern)))
+
+
+# The memories by name, as cmake/fastweights-memories.cmake compiles them: a source a group and scalar.
+SCALARS = {"float": "float", "double": "double", "complex": "std::complex<double>"}
+TABLE = pathlib.Path("include/fastweights/any_memory/table")
+GROUPS = re.findall(r"\bGROUP\((\w+)\)", (TABLE / "groups.hpp").read_text())
+MEMORIES = [f"{FOLDER}/memories/{group}_{scalar}.cpp" for scalar in SCALARS
+            for group in [*GROUPS, "table"]]
+BY_NAME = [*found("support/*.cpp"), *MEMORIES]
+
+# Test programs: their sources. Each has Catch's main, except `reference`.
 PROGRAMS = {name: [f"tests/{name}_test.cpp"] for name in (
-    "kernels/scan", "kernels/small_sizes", "kernels/backward", "kernels/backward_chunks",
-    "kernels/backward_chunk_decays", "kernels/backward_corrections", "kernels/backward_decays",
-    "kernels/backward_gates", "kernels/backward_products", "kernels/outer_product",
-    "kernels/amx_scan", "io/safetensors", "io/files", "io/json", "io/leaves", "core/finite")}
-PROGRAMS |= {name: [f"tests/{name}_test.cpp", RUN] for name in (
-    "kernels/deferred", "kernels/range", "laws/delta_rule", "laws/normalised_delta_rule",
-    "laws/vector_delta_rule", "laws/linear_attention", "laws/decaying", "laws/gated_delta_rule",
-    "laws/gated_linear_attention", "laws/fast_weight_memory", "laws/deferred",
-    "laws/delta_family", "laws/delta_family_gates", "laws/test_time", "laws/test_time_window",
-    "laws/test_time_models", "laws/state_space", "laws/state_space_scan", "laws/mesa",
-    "laws/log_linear_attention", "io/weights",
-    "memories/checked", "memories/checked_numbers")}
+    *(f"kernels/{source}" for source in (
+        "scan", "row_scan", "segment", "small_sizes", "deferred", "eight_bits", "range", "backward",
+        "backward_chunks", "backward_chunk_decays", "backward_corrections", "backward_decays",
+        "backward_gates", "backward_products", "packed_product", "roll_back", "outer_product",
+        "amx_scan")),
+    "io/safetensors", "io/files", "io/json", "io/leaves", "core/finite", "memories/constructors")}
 PROGRAMS |= {
+    "laws": ["tests/laws/forms_test.cpp", "tests/laws/gradients_test.cpp", *BY_NAME],
+    "rules": [*(source for source in found("memories/*_test.cpp") if "onnx" not in source),
+              *(f"tests/laws/{name}_test.cpp" for name in (
+                  "checked_tokens", "hostile_states", "options", "range", "streams")), *BY_NAME],
+    "files": ["tests/laws/files_test.cpp", "tests/io/weights_test.cpp", *BY_NAME],
+    "reference": [*found("reference/*.cpp"), *MEMORIES],
     "bad_files": [f"tests/bad_files/{name}.cpp" for name in ("bad_files_test", "files", "heap")],
     "faults": ["tests/faults/faults_test.cpp", "tests/faults/calls.cpp"],
-    "memories/hostile_states": ["tests/memories/hostile_states_test.cpp",
-                                "tests/support/hostile_states.cpp", RUN],
-    "reference": ["tests/reference/memories.cpp", "build/mutations/other_than_memory.cpp",
-                  *REFERENCE],
-    "reference_family": ["tests/reference/delta_family.cpp",
-                         "build/mutations/other_than_delta_family.cpp", *REFERENCE],
-    "reference_state_space": ["tests/reference/state_space.cpp",
-                              "build/mutations/other_than_state_space.cpp", *REFERENCE],
-    "reference_test_time": ["tests/reference/test_time.cpp",
-                            "build/mutations/other_than_test_time.cpp", *REFERENCE],
 }
 
 # The tests of a header: those that kill most, for their time to compile, come first. Programs that
 # do not include the header are left out.
-SCANS = ["kernels/scan", "kernels/small_sizes", "kernels/deferred", "kernels/range"]
-CHECKED = ["memories/checked", "memories/checked_numbers"]
+SCANS = [f"kernels/{name}" for name in ("scan", "small_sizes", "row_scan", "segment", "roll_back",
+                                        "deferred", "eight_bits", "range")]
+BACKWARD = [f"kernels/{name}" for name in (
+    "backward", "backward_decays", "backward_chunks", "backward_chunk_decays",
+    "backward_corrections", "backward_gates", "backward_products", "range")]
+NAMED = ["laws", "reference", "rules"]
 TESTS = [
     (r"kernels/amx/", ["kernels/amx_scan"]),
-    (r"kernels/backward/", ["kernels/backward", "kernels/backward_decays", "kernels/backward_chunks",
-                            "kernels/backward_chunk_decays", "kernels/backward_corrections",
-                            "kernels/backward_gates", "kernels/backward_products",
-                            "kernels/range"]),
-    (r"kernels/simd/outer_product", ["kernels/outer_product"]),
-    (r"kernels/(decode/deferred|simd/stored)", ["kernels/deferred", "laws/deferred", "kernels/range"]),
-    (r"kernels/simd/packet", ["kernels/outer_product", *SCANS, "kernels/backward"]),
-    (r"kernels/scan/(pair|pair_loop|matrix_pass|panels)\.", ["kernels/scan", "kernels/backward",
-                                                            *SCANS[1:]]),
-    (r"kernels/", [*SCANS, "kernels/backward"]),
-    (r"rules/fast_weight_memory", ["laws/fast_weight_memory", *CHECKED]),
-    (r"rules/(hebbian|programmer)", ["laws/decaying", "reference", "kernels/backward",
-                                     "laws/linear_attention", *CHECKED]),
-    (r"rules/linear_attention", ["laws/linear_attention", "reference", "kernels/backward"]),
-    (r"rules/(comba|correction|gated_delta_product|low_rank_rule)", [
-        "laws/delta_family", "reference_family"]),
-    (r"rules/(gated_slot|hgrn|mlstm)", ["laws/state_space", "reference_state_space"]),
-    (r"rules/(selective_scan|mamba3|normalised_gated)", [
-        "laws/state_space_scan", "reference_state_space"]),
-    (r"rules/mesa", ["laws/mesa"]),
-    (r"rules/log_linear", ["laws/log_linear_attention"]),
-    (r"rules/(miras_memory|inner_losses|retentions)", ["laws/test_time", "reference_test_time"]),
-    (r"(rules/(omega_memory|atlas_memory|token_window)|math/newton_schulz)", [
-        "laws/test_time_window", "reference_test_time"]),
-    (r"rules/(test_time_training|titans_learner|inner_models|inner_objectives)", [
-        "laws/test_time_models", "reference_test_time"]),
-    (r"rules/(gated_delta_rule_2|gated_oja|longhorn|preconditioned|rwkv6|titans)", [
-        "laws/delta_family_gates", "reference_family"]),
-    (r"rules/gated_linear", ["laws/gated_linear_attention", "reference", "kernels/backward_decays",
-                             *CHECKED]),
-    (r"rules/gated_delta", ["laws/gated_delta_rule", "reference", "kernels/backward_decays", *CHECKED]),
-    (r"rules/delta_rule", ["laws/normalised_delta_rule", "laws/delta_rule",
-                           "laws/vector_delta_rule", "reference", "kernels/backward", *CHECKED]),
-    (r"rules/affine", ["laws/delta_rule"]),
-    (r"rules/causal", ["laws/decaying", "laws/linear_attention", "laws/delta_rule"]),
-    (r"rules/(normaliser|sums)", ["laws/linear_attention", "laws/normalised_delta_rule", "reference",
-                                  "kernels/scan", "memories/hostile_states", *CHECKED]),
+    (r"kernels/backward/", [*BACKWARD, *NAMED]),
+    (r"kernels/simd/outer_product", ["kernels/outer_product", *NAMED]),
+    (r"kernels/(decode/deferred|simd/stored)", ["kernels/deferred", "kernels/eight_bits",
+                                                "kernels/range", *NAMED]),
+    (r"kernels/simd/packet", ["kernels/outer_product", *SCANS, "kernels/backward", *NAMED]),
+    (r"kernels/.*product", ["kernels/packed_product", *SCANS, "kernels/backward", *NAMED]),
+    (r"kernels/", [*SCANS, "kernels/backward", *NAMED]),
+    (r"(memories|algorithms)/", [*NAMED, "memories/constructors"]),
     (r"io/implementation/json", ["io/json", "io/safetensors", "bad_files"]),
     (r"io/implementation/(posix|standard)_files", ["io/files", "faults", "io/safetensors"]),
-    (r"io/(implementation/)?weights", ["io/weights", "memories/hostile_states"]),
-    (r"io/", ["io/safetensors", "io/leaves", "io/files", "bad_files", "faults", "io/weights"]),
+    (r"io/(implementation/)?weights", ["files"]),
+    (r"io/", ["io/safetensors", "io/leaves", "io/files", "bad_files", "faults", "files"]),
 ]
 
-FOLDER = pathlib.Path("build/mutations")
 COMMON = """#pragma once
 #include <Eigen/Dense>
 #include <catch2/catch.hpp>
@@ -127,17 +104,17 @@ inline const int active = [] {
 }
 #define FASTWEIGHTS_MUTANT(number) (mutations::active == number)
 """
-# A program of reference tests has those of one group. main.cpp asks for all groups.
-GROUPS = ("memory", "delta_family", "state_space", "mesa", "attention", "test_time", "feature_map",
-          "layer", "infformer", "fast_weights_rnn", "hypernetwork", "synthetic",
-          "recurrent_programmer")
 
 
-def other_groups(own):
-    """The source of empty groups."""
-    return "#include <reference/case.hpp>\nnamespace reference {\n" + "".join(
-        f"std::map<std::string, Test> {group}_tests() {{ return {{}}; }}\n"
-        for group in GROUPS if group != own) + "}\n"
+def source_of_group(group, scalar):
+    """The source of a group of memories in one scalar, or of their table."""
+    inside = f"template void add_{group}(MemoryTable<{scalar}>&);"
+    if group == "table":
+        inside = (f"template class MemoryTable<{scalar}>;\n"
+                  f"template const MemoryTable<{scalar}>& memory_table();")
+    header = "groups" if group == "table" else group
+    return (f"#include <fastweights/any_memory/table/{header}.hpp>\n"
+            f"namespace fw::inline FASTWEIGHTS_ABI::detail {{\n{inside}\n}}\n")
 
 
 class Compiler:
@@ -150,8 +127,10 @@ class Compiler:
         FOLDER.mkdir(parents=True, exist_ok=True)
         self.write("common.hpp", COMMON)
         self.write("main.cpp", "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
-        for own in ("memory", "delta_family", "state_space", "test_time"):
-            self.write(f"other_than_{own}.cpp", other_groups(own))
+        (FOLDER / "memories").mkdir(exist_ok=True)
+        for name, scalar in SCALARS.items():
+            for group in [*GROUPS, "table"]:
+                self.write(f"memories/{group}_{name}.cpp", source_of_group(group, scalar))
         self.write("data_folder.hpp", '#define FASTWEIGHTS_REFERENCE_DIR "tests/data"\n')
         precompiled = FOLDER / "common.hpp.gch"
         if not precompiled.exists():
@@ -177,6 +156,14 @@ class Compiler:
             result.check_returncode()
             self.headers[source] = set(re.findall(r"include/fastweights/\S+", result.stdout))
         return self.headers[source]
+
+    def memories_of(self, file):
+        """The names of the memories whose groups include a header."""
+        names = []
+        for group in GROUPS:
+            if file in self.headers_of(f"{FOLDER}/memories/{group}_double.cpp"):
+                names += re.findall(r'table\.add\(\s*"(\w+)"', (TABLE / f"{group}.hpp").read_text())
+        return names
 
     def has_32_registers(self):
         macros = self.run([self.command[-1], *self.options, "-dM", "-E", "-x", "c++", "/dev/null"])
@@ -209,20 +196,28 @@ class Compiler:
                            str(out)])
         return result.stdout if result.returncode else ""
 
+    def object_of(self, source, tree):
+        """The object of a source with the tree's mutants, and the errors of the compiler."""
+        changed = bool(self.headers_of(source) & tree.files)
+        memory = tree.objects if changed else self.plain
+        if source not in memory:
+            out = (tree.folder if changed else FOLDER / "plain") / (source.replace("/", "_") + ".o")
+            errors = self.object(source, tree.include if changed else "include", out)
+            if errors:
+                return None, errors
+            memory[source] = str(out)
+        return memory[source], ""
+
     def program(self, name, tree):
         """Builds a test program with the tree's mutants. Returns its path, or the errors."""
-        objects = []
-        main = [] if name.startswith("reference") else [f"{FOLDER}/main.cpp"]
-        for source in [*main, *PROGRAMS[name]]:
-            changed = bool(self.headers_of(source) & tree.files)
-            memory = tree.objects if changed else self.plain
-            if source not in memory:
-                out = (tree.folder if changed else FOLDER / "plain") / (source.replace("/", "_") + ".o")
-                errors = self.object(source, tree.include if changed else "include", out)
-                if errors:
-                    return None, errors
-                memory[source] = str(out)
-            objects.append(memory[source])
+        main = [] if name == "reference" else [f"{FOLDER}/main.cpp"]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = list(pool.map(lambda source: self.object_of(source, tree),
+                                 [*main, *PROGRAMS[name]]))
+        errors = "".join(text for _, text in made)
+        if errors:
+            return None, errors
+        objects = [path for path, _ in made]
         program = tree.folder / name.replace("/", "_")
         result = self.run([self.command[-1], *objects, "-o", str(program), "-ldl"])
         if result.returncode:
@@ -254,11 +249,15 @@ def limit_resources():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def passes(program, number, limit):
-    options = [] if program.name.startswith("reference") else ["--abort"]
+def passes(program, number, limit, memories=()):
+    """Runs a test program, whose laws are about these memories only, if some are named."""
+    options = [] if program.name == "reference" else ["--abort"]
+    own = {"FASTWEIGHTS_MUTANT": str(number)}
+    if memories:
+        own["FASTWEIGHTS_LAWS_OF"] = ",".join(memories)
     process = subprocess.Popen(
         [program, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env=os.environ | {"FASTWEIGHTS_MUTANT": str(number)},
+        stderr=subprocess.DEVNULL, env=os.environ | own,
         start_new_session=True, preexec_fn=limit_resources)
     try:
         return process.wait(limit) == 0
@@ -306,7 +305,8 @@ class Session:
             limit = self.limits[name] = 10 + 5 * (time.time() - begin)
             for i in [i for i in left if name in waiting[i]]:
                 waiting[i].remove(name)
-                if not passes(program, i, min(60, limit)):
+                memories = self.compiler.memories_of(together[i].file)
+                if not passes(program, i, min(60, limit), memories):
                     self.report(left.pop(i), "killed", name)
         for i, mutant in left.items():
             self.report(mutant, "SURVIVED")
@@ -353,10 +353,13 @@ class Session:
         tree = Tree("alone")
         tree.change({mutant.file: self.sources[mutant.file].changed(mutant)})
         for name in self.tests_of(mutant.file):
+            if "kernels/" in mutant.file and name in NAMED:
+                continue  # all memories would be compiled for one mutant
             program, _ = self.compiler.program(name, tree)
             if program is None:
                 return self.report(mutant, "not compiled")
-            if not passes(program, 0, min(60, self.limits.get(name, 60))):
+            limit = min(60, self.limits.get(name, 60))
+            if not passes(program, 0, limit, self.compiler.memories_of(mutant.file)):
                 return self.report(mutant, "killed", name)
         return self.report(mutant, "SURVIVED")
 

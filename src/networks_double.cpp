@@ -2,6 +2,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-FASTWEIGHTS_OPERATIONS(, double);
+FASTWEIGHTS_NETWORKS(, double);
 
 }  // namespace fw::networks

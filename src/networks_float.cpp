@@ -2,6 +2,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-FASTWEIGHTS_OPERATIONS(, float);
+FASTWEIGHTS_NETWORKS(, float);
 
 }  // namespace fw::networks

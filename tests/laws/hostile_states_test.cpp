@@ -10,8 +10,8 @@
 #include "support/catch.hpp"
 
 /// \file
-/// Every memory whose state has counters: a number of tokens that no run of writes gives is refused,
-/// in a file and by every call.
+/// Every memory whose state has counters: a number of tokens that no run of writes gives is
+/// refused, in a file and by every call.
 
 namespace {
 
@@ -67,8 +67,8 @@ void refuses_hostile_states(const AnyMemory<S>& m, const std::vector<std::string
   hostile::try_counters(subject, free_counters);
 }
 
-// The counters of memories that forget the oldest tokens, or count without a limit, are free. Test-time
-// training counts the tokens of its mini-batch.
+// The counters of memories that forget the oldest tokens, or count without a limit, are free.
+// Test-time training counts the tokens of its mini-batch.
 std::vector<std::string> free_counters(const Subject& subject) {
   const auto refuse = subject.options.more.find("refuse");
   const bool refuses = refuse != subject.options.more.end() && refuse->second == 1;

@@ -56,8 +56,7 @@ template <class S> bool spoil(fw::testing::AnyRecord<S>& record, std::string_vie
   return false;
 }
 
-template <class S>
-void follows_a_nan(const Subject& subject, Run<S> run, std::string_view member) {
+template <class S> void follows_a_nan(const Subject& subject, Run<S> run, std::string_view member) {
   INFO(member);
   const bool is_written = spoil(run.all.inputs, member), is_read = spoil(run.all.queries, member);
   Run<S> stepped = run, apart = run, scanned = run;
@@ -119,9 +118,7 @@ void keeps_the_state_finite(const Subject& subject, float key_size, float value_
   for (auto* record : {&all.inputs, &all.queries})
     for (std::size_t i = 0; i < record->matrices.size(); ++i) {
       const Role role = record->members()[i].role;
-      record->matrices[i] *= role == Role::key     ? key_size
-                             : role == Role::value ? value_size
-                                                   : 1.0f;
+      record->matrices[i] *= role == Role::key ? key_size : role == Role::value ? value_size : 1.0f;
     }
   auto state = laws::first_state<float>(subject);
   const auto first = state;
@@ -144,8 +141,12 @@ TEST_CASE("very large and very small tokens are refused or keep a state in float
       for (const auto& [key, value] :
            {std::pair{1e-20f, 1.0f}, {1.0f, 1e-20f}, {1e-20f, 1e-20f}, {1e-30f, 1e-30f}})
         if (!divides) keeps_the_state_finite(subject, key, value);
-      for (const auto& [key, value] : {std::pair{1e10f, 1.0f}, {1.0f, 1e10f}, {1e10f, 1e10f},
-                                       {1e10f, 1e-20f}, {1e-20f, 1e10f}, {2e14f, 2e14f}})
+      for (const auto& [key, value] : {std::pair{1e10f, 1.0f},
+                                       {1.0f, 1e10f},
+                                       {1e10f, 1e10f},
+                                       {1e10f, 1e-20f},
+                                       {1e-20f, 1e10f},
+                                       {2e14f, 2e14f}})
         if (!divides && decides_stability(subject.name))
           keeps_the_state_finite(subject, key, value);
     }

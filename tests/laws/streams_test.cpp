@@ -2,8 +2,11 @@
 // any_memory/streams.hpp and algorithms/streams.hpp.
 
 #include <fastweights/algorithms/streams.hpp>
+#include <fastweights/memories/adaptors/deferred.hpp>
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_delta_rule.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
@@ -92,7 +95,7 @@ template <class M> void equals_by_name(const M& m, Streams<double> expected) {
   fw::Random random(3);
   for (int t = 0; t < 12; ++t)
     for (const bool parallel : {false, true}) {
-      auto all = fw::testing::random_sequences(m, streams, random);
+      auto all = fw::testing::random_sequences(m, streams, random, expected.positive);
       auto each = expected.token();
       fw::step(m, std::span(states), fw::view<fw::WriteSequence<M>>(all.inputs),
                fw::view<fw::ReadSequence<M>>(all.queries),
@@ -102,10 +105,19 @@ template <class M> void equals_by_name(const M& m, Streams<double> expected) {
     }
 }
 
+using Normalised =
+    fw::LinearAttention<double, fw::Dynamic, fw::Dynamic, fw::AttentionNormaliser<double>>;
+
 TEST_CASE("streams of a memory whose type is known are those of the same by name", "[streams]") {
   for (const Index d : {1, 3, 17, 64}) {
     equals_by_name(fw::DeltaRule<double>({.key_size = d}),
                    Streams<double>(laws::subject("DeltaRule", d, d)));
+    equals_by_name(fw::GatedDeltaRule<double>({.key_size = d}),
+                   Streams<double>(laws::subject("GatedDeltaRule", d, d)));
+    equals_by_name(Normalised({.key_size = d}),
+                   Streams<double>(laws::subject("NormalisedLinearAttention", d, d)));
+    equals_by_name(fw::Deferred(fw::DeltaRule<double>({.key_size = d})),
+                   Streams<double>(laws::subject("DeferredDeltaRule", d, d)));
     equals_by_name(fw::KeyValueCache<double>({.key_size = d}, {9}),
                    Streams<double>(laws::subject("KeyValueCache", d, d)));
   }

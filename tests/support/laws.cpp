@@ -153,6 +153,54 @@ void all(const AnyMemory<double>& memory, bool positive) {
   wrong_sizes_are_refused(runs);
 }
 
+namespace {
+
+using Record = fw::testing::AnyRecord<double>;
+
+struct Gradients {
+  Record inputs, queries;
+  fw::AnyState<double> state;
+};
+
+// The gradients of a random sequence's inputs, queries and initial state.
+Gradients random_gradients(const AnyMemory<double>& m, Index steps, bool positive) {
+  fw::Random random(12);
+  auto all = fw::testing::random_sequences(m, steps, random, positive), d = all;
+  for (auto* record : {&d.inputs, &d.queries})
+    for (auto& matrix : record->matrices) matrix.setZero();
+  for (auto& matrix : d.outputs.matrices) random.fill(matrix, 1.0);
+  auto state = m.initial_state(), ds = Run<double>(m, state, positive, 0, 5, 4).state;
+  fw::AnyCheckpoints<double> checkpoints;
+  m.scan(state, all.inputs.views(), all.queries.views(), all.outputs.views<double>(), checkpoints);
+  m.backward(checkpoints, all.inputs.views(), all.queries.views(), d.outputs.views(), ds,
+             d.inputs.views<double>(), d.queries.views<double>());
+  return {d.inputs, d.queries, ds};
+}
+
+}  // namespace
+
+void fixed_is_dynamic(const AnyMemory<double>& fixed, const AnyMemory<double>& dynamic,
+                      bool positive) {
+  INFO(fixed.name());
+  laws::all(fixed, positive);
+  Run<double> a(fixed, fixed.initial_state(), positive, 20, 0, 12), stepped = a;
+  Run<double> b(dynamic, dynamic.initial_state(), positive, 20, 0, 12);
+  a.scan();
+  b.scan();
+  CHECK(difference(a.all.outputs, b.all.outputs) <= 1e-13);
+  CHECK(difference(a.state, b.state) <= 1e-13);
+  for (Index t = 0; t < 20; ++t) stepped.step(t);
+  CHECK(difference(stepped.all.outputs, b.all.outputs) <= 1e-13);
+  CHECK(difference(stepped.state, b.state) <= 1e-13);
+  CHECK(fixed.can().differentiable == dynamic.can().differentiable);
+  if (!fixed.can().differentiable) return;
+  const Gradients of_fixed = random_gradients(fixed, 20, positive),
+                  of_dynamic = random_gradients(dynamic, 20, positive);
+  CHECK(difference(of_fixed.inputs, of_dynamic.inputs) <= 1e-12);
+  CHECK(difference(of_fixed.queries, of_dynamic.queries) <= 1e-12);
+  CHECK(difference(of_fixed.state, of_dynamic.state) <= 1e-12);
+}
+
 void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Complex>& in_complex,
                          Index steps, bool positive) {
   const auto error =

@@ -33,6 +33,11 @@ void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact,
 /// All of these in double.
 void all(const AnyMemory<double>& memory, bool positive = false);
 
+/// A memory whose sizes are fixed at compile time obeys all laws and gives the numbers of the same
+/// memory with sizes at run time: outputs, states and gradients.
+void fixed_is_dynamic(const AnyMemory<double>& fixed, const AnyMemory<double>& dynamic,
+                      bool positive = false);
+
 /// The gradients of all inputs, queries and the initial state equal the complex step.
 void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Complex>& in_complex,
                          Index steps, bool positive = false);

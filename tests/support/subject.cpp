@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
+#include <sstream>
 
 namespace laws {
+
+template <class S> bool Subject::has() const {
+  const auto names = fw::memory_names<S>();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 namespace {
 
@@ -44,6 +51,19 @@ const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 2
                                                            {"decay", {0.5}},
                                                            {"gradients_of_the_past", {0}}};
 
+// The names in FASTWEIGHTS_LAWS_OF, which must be known; without it, all of the table.
+template <class S> std::vector<std::string> chosen_names() {
+  const char* wanted = std::getenv("FASTWEIGHTS_LAWS_OF");
+  if (wanted == nullptr) return fw::memory_names<S>();
+  std::vector<std::string> names;
+  std::istringstream list(wanted);
+  for (std::string name; std::getline(list, name, ',');) {
+    fw::memory_facts(name);  // throws for an unknown one
+    if (Subject{name, {}}.has<S>()) names.push_back(name);
+  }
+  return names;
+}
+
 // The first component of a path.
 std::string root(const LeafPath& path) {
   const std::string text = path.text();
@@ -51,11 +71,6 @@ std::string root(const LeafPath& path) {
 }
 
 }  // namespace
-
-template <class S> bool Subject::has() const {
-  const auto names = fw::memory_names<S>();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 std::string Subject::text() const {
   std::string text = name + ", d_k = " + std::to_string(options.key_size) +
@@ -75,14 +90,14 @@ Subject subject(const std::string& name, Index dk, Index dv) {
 
 template <class S> std::vector<Subject> subjects(Index dk, Index dv) {
   std::vector<Subject> all;
-  for (const std::string& name : fw::memory_names<S>())
+  for (const std::string& name : chosen_names<S>())
     if (dk == dv || !fw::memory_facts(name).square) all.push_back(subject(name, dk, dv));
   return all;
 }
 
 template <class S> std::vector<Subject> variants() {
   std::vector<Subject> all;
-  for (const std::string& name : fw::memory_names<S>())
+  for (const std::string& name : chosen_names<S>())
     for (const fw::MemoryOption& option : fw::memory_options(name))
       if (const auto found = others.find(option.name); found != others.end())
         for (const double value : found->second) {

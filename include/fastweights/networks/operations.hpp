@@ -16,39 +16,41 @@
 /// \file
 /// All operations of networks.
 
-#define FASTWEIGHTS_OPERATIONS(prefix, S)                                           \
-  prefix template struct Apply<S, Exp>;                                             \
-  prefix template struct Apply<S, Sigmoid>;                                         \
-  prefix template struct Apply<S, Softplus>;                                        \
-  prefix template struct Apply<S, LogSigmoid>;                                      \
-  prefix template struct Apply<S, Tanh>;                                            \
-  prefix template struct Apply<S, Relu>;                                            \
-  prefix template struct Apply<S, Square>;                                          \
-  prefix template struct Activate<S, fw::Silu>;                                     \
-  prefix template struct Activate<S, fw::Gelu>;                                     \
-  prefix template struct Affine<S>;                                                 \
-  prefix template struct Clamp<S>;                                                  \
-  prefix template struct Constants<S>;                                              \
-  prefix template struct Combine<S, Combination::sum>;                              \
-  prefix template struct Combine<S, Combination::difference>;                       \
-  prefix template struct Combine<S, Combination::product>;                          \
-  prefix template struct Norm<S, NormKind::rms>;                                    \
-  prefix template struct Norm<S, NormKind::l2>;                                     \
-  prefix template struct Norm<S, NormKind::unit>;                                   \
-  prefix template struct Norm<S, NormKind::standardise>;                            \
-  prefix template struct Gather<S>;                                                 \
-  prefix template struct Concatenate<S>;                                            \
-  prefix template struct SumHeads<S>;                                               \
-  prefix template struct HeadProducts<S>;                                           \
-  prefix template struct Parameter<S>;                                              \
-  prefix template struct Lookup<S>;                                                 \
-  prefix template struct Product<S>;                                                \
-  prefix template struct Convolve<S>;                                               \
-  prefix template struct Previous<S>;                                               \
-  prefix template struct Rotate<S>;                                                 \
-  prefix template struct Softmax<S>;                                                \
-  prefix template struct ChooseExperts<S>;                                          \
-  prefix template struct SumToOne<S>;                                               \
+#define FASTWEIGHTS_OPERATIONS(prefix, S)                     \
+  prefix template struct Apply<S, Exp>;                       \
+  prefix template struct Apply<S, Sigmoid>;                   \
+  prefix template struct Apply<S, Softplus>;                  \
+  prefix template struct Apply<S, LogSigmoid>;                \
+  prefix template struct Apply<S, Tanh>;                      \
+  prefix template struct Apply<S, Relu>;                      \
+  prefix template struct Apply<S, Square>;                    \
+  prefix template struct Activate<S, fw::Silu>;               \
+  prefix template struct Activate<S, fw::Gelu>;               \
+  prefix template struct Affine<S>;                           \
+  prefix template struct Clamp<S>;                            \
+  prefix template struct Constants<S>;                        \
+  prefix template struct Combine<S, Combination::sum>;        \
+  prefix template struct Combine<S, Combination::difference>; \
+  prefix template struct Combine<S, Combination::product>;    \
+  prefix template struct Norm<S, NormKind::rms>;              \
+  prefix template struct Norm<S, NormKind::l2>;               \
+  prefix template struct Norm<S, NormKind::unit>;             \
+  prefix template struct Norm<S, NormKind::standardise>;      \
+  prefix template struct Gather<S>;                           \
+  prefix template struct Concatenate<S>;                      \
+  prefix template struct SumHeads<S>;                         \
+  prefix template struct HeadProducts<S>;                     \
+  prefix template struct Parameter<S>;                        \
+  prefix template struct Lookup<S>;                           \
+  prefix template struct Product<S>;                          \
+  prefix template struct Convolve<S>;                         \
+  prefix template struct Previous<S>;                         \
+  prefix template struct Rotate<S>;                           \
+  prefix template struct Softmax<S>;                          \
+  prefix template struct ChooseExperts<S>;                    \
+  prefix template struct SumToOne<S>
+
+#define FASTWEIGHTS_NETWORKS(prefix, S)                                             \
   prefix template struct RunExperts<S, fw::Silu>;                                   \
   prefix template struct RunMemory<S>;                                              \
   prefix template Value<S> memory(AnyMemory<S>, const std::vector<Value<S>>&,       \
@@ -61,5 +63,7 @@
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 FASTWEIGHTS_OPERATIONS(extern, float);
 FASTWEIGHTS_OPERATIONS(extern, double);
+FASTWEIGHTS_NETWORKS(extern, float);
+FASTWEIGHTS_NETWORKS(extern, double);
 }  // namespace fw::networks
 #endif

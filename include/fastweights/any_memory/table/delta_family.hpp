@@ -2,7 +2,6 @@
 
 #include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/comba.hpp>
-#include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 
@@ -12,21 +11,14 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("Comba", [](auto& o) { return Comba<S>(o.sizes()); });
   table.add("GatedDeltaRule2", [](auto& o) { return GatedDeltaRule2<S>(o.sizes()); });
-  table.add("GatedDeltaProduct", [](auto& o) { return GatedDeltaProduct<S, 2>(o.sizes()); });
-  table.add("GatedDeltaProduct1", [](auto& o) { return GatedDeltaProduct<S, 1>(o.sizes()); });
-  table.add("GatedDeltaProduct3", [](auto& o) { return GatedDeltaProduct<S, 3>(o.sizes()); });
   table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
   table.add("IdentityLowRankRule",
             [](auto& o) { return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes()); });
 }
 
-#define FASTWEIGHTS_DELTA_FAMILY(prefix, S)            \
-  FASTWEIGHTS_ERASED(prefix, Comba<S>);                \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>);      \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 1>); \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 2>); \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 3>); \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaProduct<S, 4>); \
+#define FASTWEIGHTS_DELTA_FAMILY(prefix, S)       \
+  FASTWEIGHTS_ERASED(prefix, Comba<S>);           \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>); \
   FASTWEIGHTS_ERASED(prefix, LowRankRule<S>)
 
 FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTA_FAMILY);

@@ -12,15 +12,18 @@
   GROUP(gated)                           \
   GROUP(gated_deltas)                    \
   GROUP(delta_family)                    \
+  GROUP(delta_products)                  \
   GROUP(delta_rows)                      \
   GROUP(learners)                        \
   GROUP(windows)                         \
   GROUP(models)                          \
+  GROUP(fast_nets)                       \
   GROUP(recurrent)                       \
   GROUP(state_spaces)                    \
   GROUP(caches)                          \
   GROUP(attention)                       \
   GROUP(continuous)                      \
+  GROUP(mapped_sums)                     \
   GROUP(feature_mapped)                  \
   GROUP(deferred)
 

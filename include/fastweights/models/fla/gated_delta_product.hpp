@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table/delta_family.hpp>
+#include <fastweights/any_memory/table/delta_products.hpp>
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file
