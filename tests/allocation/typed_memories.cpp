@@ -1,4 +1,3 @@
-#include <fastweights/algorithms/checked.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/memories/adaptors/amx_scan.hpp>
 #include <fastweights/memories/adaptors/deferred.hpp>
@@ -6,10 +5,9 @@
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
-#include <fastweights/testing/sequences.hpp>
 
-#include "checks.hpp"
 #include "support/emulated_tiles.hpp"
+#include "typed_check.hpp"
 
 // What the table of memories does not have: rules whose sizes are fixed, views that are made of
 // columns in the call, a map that is drawn, and the scan by tiles.
@@ -17,45 +15,6 @@
 namespace {
 
 using fw::Dynamic;
-
-// Calls f(state, t) for every token of every pass.
-template <class M, class F> Usage usage_of_passes(const M& m, const F& f) {
-  auto state = fw::initial_state(m);
-  return usage_of([&] {
-    for (Index pass = 0; pass < pass_count; ++pass) {
-      fw::set_zero(state);
-      for (Index t = 0; t < sequence_length; ++t) f(state, t);
-    }
-  });
-}
-
-template <class M> void check(const M& m, const char* variant = "") {
-  fw::Random random(1);
-  auto all = fw::testing::random_sequences(m, sequence_length, random, /*positive=*/true);
-  const auto sizes = m.signature();
-  const auto in = fw::view<fw::WriteSequence<M>>(all.inputs);
-  const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
-  const auto out = fw::view<fw::OutSequence<M>>(all.outputs);
-  const auto input = [&](Index t) {
-    return fw::detail::token_at<fw::WriteToken<M>>(in, sizes.write(), t);
-  };
-  const auto query = [&](Index t) {
-    return fw::detail::token_at<fw::ReadToken<M>>(queries, sizes.read(), t);
-  };
-  const auto output = [&](Index t) {
-    return fw::detail::token_at<fw::OutToken<M>>(out, sizes.out(), t);
-  };
-  const Usage stepping = usage_of_passes(
-      m, [&](auto& state, Index t) { fw::step(m, state, input(t), query(t), output(t)); });
-  const Usage apart = usage_of_passes(m, [&](auto& state, Index t) {
-    fw::write(m, state, input(t));
-    fw::read(m, state, query(t), output(t));
-  });
-  const Usage checked = usage_of_passes(
-      m, [&](auto& state, Index t) { fw::checked_step(m, state, input(t), query(t), output(t)); });
-  report(std::string(M::name) + " " + variant + " d_v " + std::to_string(sizes.dv), stepping, apart,
-         checked);
-}
 
 // As users write it: columns of matrices, which convert to views.
 template <class M> void check_columns(const M& m, Index d) {

@@ -13,7 +13,7 @@ long failed_assertions = 0;
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
 
-#include "../allocation/checks.hpp"
+#include "../allocation/typed_check.hpp"
 
 // Locks and system calls are left to the folder allocation.
 Usage usage() { return {.allocations = failed_assertions}; }
@@ -25,7 +25,7 @@ int main() {
   const long control = usage_of([] { Eigen::MatrixXf(10, 10).setZero(); }).allocations;
   std::printf("an Eigen matrix: %ld allocations (the control: at least 1)\n", control);
   if (control < 1) ++failures;
-  using fw::DeltaRule, fw::WhenFull;
+  using fw::DeltaRule, fw::Dynamic, fw::WhenFull;
   check(DeltaRule<float, 4, 3>());
   check(DeltaRule<float>({.key_size = 17, .value_size = 100}));
   check(DeltaRule<float, Dynamic, Dynamic, fw::AttentionNormaliser<float>>({.key_size = 17}),
@@ -33,6 +33,6 @@ int main() {
   check(fw::Deferred(DeltaRule<float>({.key_size = 17})));
   check(fw::FastWeightMemory<float>({.key_size = 17}));
   check(fw::KeyValueCache<float>({.key_size = 17}, {sequence_length / 2, WhenFull::slide}));
-  check(fw::DeltaRnn<float>({.key_size = 17}));
+  check(fw::DeltaRnn<float>({.key_size = 17}), "unchecked", false);
   return failures;
 }
