@@ -35,5 +35,7 @@ template const MemoryTable<${type}>& memory_table();
     target_sources(${target} PRIVATE ${folder}/table_${scalar}.cpp)
   endforeach()
   target_link_libraries(${target} PUBLIC fastweights_compiled_kernels)
+  # Measured: an eighth of the time of a group.
+  target_precompile_headers(${target} PRIVATE <fastweights/any_memory/memory_table.hpp>)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()

@@ -50,9 +50,9 @@ template <class S> void refuses_long_keys(const char* name) {
 }
 
 TEST_CASE("checked calls refuse keys that make a delta rule unstable", "[checked]") {
-  for (const char* name : {"DeltaRule", "VectorDeltaRule", "GatedDeltaRule", "KimiDeltaAttention",
-                           "DeferredDeltaRule", "DeferredKimiDeltaAttention", "DeltaRnn",
-                           "DeltaLstm"}) {
+  for (const char* name :
+       {"DeltaRule", "VectorDeltaRule", "GatedDeltaRule", "KimiDeltaAttention", "DeferredDeltaRule",
+        "DeferredKimiDeltaAttention", "DeltaRnn", "DeltaLstm"}) {
     refuses_long_keys<float>(name);
     refuses_long_keys<double>(name);
   }
@@ -167,8 +167,8 @@ TEST_CASE("checked steps: mapped keys must be finite and short", "[checked]") {
 TEST_CASE("HebbianMemory: rates that are not finite are refused, unstable ones by checked steps",
           "[checked]") {
   const auto hebbian = [](double decay, double rate) {
-    return fw::make_memory<float>(
-        "HebbianMemory", {.key_size = 3, .more = {{"decay", decay}, {"rate", rate}}});
+    return fw::make_memory<float>("HebbianMemory",
+                                  {.key_size = 3, .more = {{"decay", decay}, {"rate", rate}}});
   };
   CHECK_THROWS_WITH(hebbian(std::nan(""), 1),
                     "HebbianMemory: decay is nan, expected a finite number");
