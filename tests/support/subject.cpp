@@ -6,6 +6,8 @@
 #include <map>
 #include <sstream>
 
+#include "support/sizes.hpp"
+
 namespace laws {
 
 template <class S> bool Subject::has() const {
@@ -100,7 +102,7 @@ template <class S> std::vector<Subject> variants() {
   for (const std::string& name : chosen_names<S>())
     for (const fw::MemoryOption& option : fw::memory_options(name))
       if (const auto found = others.find(option.name); found != others.end())
-        for (const double value : found->second) {
+        for (const double value : ::sizes(found->second, {found->second.front()})) {
           const Index d = option.name == "heads" ? 6 : 5;  // which heads divide
           Subject s = subject(name, d, d);
           s.options.more[option.name] = value;
