@@ -35,8 +35,8 @@ def found(pattern):
     return sorted(map(str, pathlib.Path("tests").glob(pattern)))
 
 
-# The memories by name, as cmake/fastweights-memories.cmake compiles them: a source a group and scalar.
-SCALARS = {"float": "float", "double": "double", "complex": "std::complex<double>"}
+# The memories by name: a source a group and scalar, which memory_sources of script/environment writes.
+SCALARS = ("float", "double", "complex")
 TABLE = pathlib.Path("include/fastweights/any_memory/table")
 GROUPS = re.findall(r"\bGROUP\((\w+)\)", (TABLE / "groups.hpp").read_text())
 MEMORIES = [f"{FOLDER}/memories/{group}_{scalar}.cpp" for scalar in SCALARS
@@ -106,17 +106,6 @@ inline const int active = [] {
 """
 
 
-def source_of_group(group, scalar):
-    """The source of a group of memories in one scalar, or of their table."""
-    inside = f"template void add_{group}(MemoryTable<{scalar}>&);"
-    if group == "table":
-        inside = (f"template class MemoryTable<{scalar}>;\n"
-                  f"template const MemoryTable<{scalar}>& memory_table();")
-    header = "groups" if group == "table" else group
-    return (f"#include <fastweights/any_memory/table/{header}.hpp>\n"
-            f"namespace fw::inline FASTWEIGHTS_ABI::detail {{\n{inside}\n}}\n")
-
-
 class Compiler:
     def __init__(self, eigen):
         self.options = ["-std=c++20", "-O1", "-march=native", "-w", "-DFASTWEIGHTS_POISON_SCRATCH",
@@ -127,10 +116,8 @@ class Compiler:
         FOLDER.mkdir(parents=True, exist_ok=True)
         self.write("common.hpp", COMMON)
         self.write("main.cpp", "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
-        (FOLDER / "memories").mkdir(exist_ok=True)
-        for name, scalar in SCALARS.items():
-            for group in [*GROUPS, "table"]:
-                self.write(f"memories/{group}_{name}.cpp", source_of_group(group, scalar))
+        self.run(["bash", "-c", f". script/environment; memory_sources {FOLDER}/memories "
+                  + " ".join(SCALARS)]).check_returncode()
         self.write("data_folder.hpp", '#define FASTWEIGHTS_REFERENCE_DIR "tests/data"\n')
         precompiled = FOLDER / "common.hpp.gch"
         if not precompiled.exists():

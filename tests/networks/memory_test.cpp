@@ -1,5 +1,5 @@
 #include <fastweights/any_memory/table.hpp>
-#include <fastweights/any_memory/table/delta_family.hpp>
+#include <fastweights/any_memory/table/delta_products.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/any_memory/table/gated.hpp>
 #include <fastweights/any_memory/table/learners.hpp>
