@@ -1,7 +1,6 @@
 #include "kernels/roll_back.hpp"
 
 #include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 
 namespace {
@@ -10,8 +9,6 @@ template <int Dk, int Dv> void fixed_sizes() {
   using Normaliser = fw::AttentionNormaliser<double>;
   all_rings(fw::LinearAttention<double, Dk, Dv, Normaliser>(), true);
   all_rings(fw::DeltaRule<double, Dk, Dv>());
-  all_rings(fw::GatedDeltaRule<double, Dk, Dv>());
-  all_rings(fw::GatedDeltaRule<double, Dk, Dv, fw::KeyValueBetaVectorDecay>());
 }
 
 TEST_CASE("roll back: drafts leave no trace in fixed sizes", "[deferred]") {
