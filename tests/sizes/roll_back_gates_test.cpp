@@ -1,6 +1,6 @@
-#include "kernels/roll_back.hpp"
-
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
+
+#include "kernels/roll_back.hpp"
 
 namespace {
 
