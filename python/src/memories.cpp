@@ -155,7 +155,7 @@ nb::object make_class(nb::module_& m, const MemoryClass& type) {
   members["__doc__"] = type.doc.c_str();
   members["__module__"] = m.attr("__name__");
   members["__slots__"] = nb::tuple();
-  return base.type().attr("__call__")(type.name.c_str(), nb::make_tuple(base), members);
+  return base.type()(type.name.c_str(), nb::make_tuple(base), members);
 }
 
 void bind_class(nb::module_& m, const MemoryClass& type) {
