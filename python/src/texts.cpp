@@ -432,16 +432,26 @@ Katharopoulos et al. 2020, arXiv 2006.16236, eq. 7.)"},
 Arora et al. 2024, arXiv 2402.18668, section 4.)"},
     {"SquaredLinearAttention",
      R"(NormalisedLinearAttention with the feature map of (k.q)^2: the products of two entries.)"},
+    {"FavorPlusLinearAttention",
+     R"(NormalisedLinearAttention with the random features FAVOR+ of exp(k.q): two for each of `features` draws.
+
+`seed` draws them. Choromanski et al. 2021, arXiv 2009.14794, lemma 1 and section 2.4.)"},
     {"PowerAttention",
      R"(Power attention: NormalisedGatedAttention with the feature map of (k.q)^2.
 
 arXiv 2507.04239.)"},
+    {"DpfpGatedLinearAttention",
+     R"(GatedLinearAttention with the feature map DPFP with nu = 1: every feature has its own decay.
+
+Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 37.)"},
     {"DpfpDeltaRule",
-     R"(DeltaRule with the feature map DPFP with nu = 2, whose features have sum 1.
+     R"(DeltaRule with the feature map DPFP with nu = 1, whose features have sum 1.
 
 Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 37.)"},
     {"L2GatedDeltaRule", R"(GatedDeltaRule that normalises its keys and queries to length 1.)"},
     // deferred
+    {"DeferredNormalisedLinearAttention",
+     R"(NormalisedLinearAttention that writes its matrix once in 8 tokens. It has no gradients.)"},
     {"DeferredDeltaRule",
      R"(DeltaRule that writes its matrix once in 8 tokens: faster steps of one token. It has no gradients.)"},
     {"DeferredNormalisedDeltaRule",
