@@ -164,8 +164,7 @@ TEST_CASE("any memory steps several streams and scans several heads", "[any_memo
   memory.scan(std::span(heads), {keys, values, betas}, {keys}, {outputs}, true);
   for (Index h = 0; h < 2; ++h) {
     auto state = memory.initial_state();
-    memory.scan(state,
-                {keys.middleRows(3 * h, 3), values.middleRows(2 * h, 2), betas.row(h)},
+    memory.scan(state, {keys.middleRows(3 * h, 3), values.middleRows(2 * h, 2), betas.row(h)},
                 {keys.middleRows(3 * h, 3)}, {head});
     CHECK(head == outputs.middleRows(2 * h, 2));
     CHECK(state == heads[std::size_t(h)]);

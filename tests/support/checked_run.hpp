@@ -61,8 +61,8 @@ template <class S> class CheckedRun : public Run<S> {
     const fw::SignatureMember& m = member(e);
     const Index t = e.column / m.width;
     const std::string token = std::to_string(m.chunks ? e.column : t);  // a column of a chunk
-    CHECK_THROWS_WITH(checked_scan(), ContainsSubstring(name + "token " + token + ": ") &&
-                                          ContainsSubstring(text));
+    CHECK_THROWS_WITH(checked_scan(),
+                      ContainsSubstring(name + "token " + token + ": ") && ContainsSubstring(text));
     CHECK_THROWS_WITH(checked_step(t), ContainsSubstring(name) && ContainsSubstring(text) &&
                                            !ContainsSubstring("token "));
     if (!e.is_query) CHECK_THROWS_WITH(checked_write(t), ContainsSubstring(text));

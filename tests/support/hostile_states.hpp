@@ -34,8 +34,8 @@ void try_counters(const Subject& subject, const std::vector<std::string>& free_c
 void expect_refused(const Subject& subject,
                     const std::vector<std::pair<std::string, std::int64_t>>& counters);
 
-/// Each of `uses` is a call, use(state). The owner and the state must outlive the subject. The state
-/// may be an AnyState.
+/// Each of `uses` is a call, use(state). The owner and the state must outlive the subject. The
+/// state may be an AnyState.
 template <class Owner, class State, class... Uses>
 Subject subject(const Owner& owner, State& state, Uses... uses) {
   return {.state = fw::detail::object(state),

@@ -9,8 +9,8 @@
 #include "support/values.hpp"
 
 /// \file
-/// What the laws are about: a memory by name, with its options. The laws are ordinary functions of a
-/// subject and compile once. Every name of fw::memory_names() is a subject.
+/// What the laws are about: a memory by name, with its options. The laws are ordinary functions of
+/// a subject and compile once. Every name of fw::memory_names() is a subject.
 
 namespace laws {
 
@@ -36,7 +36,8 @@ struct Subject {
 /// The memory with sizes, and with small values of the options that decide how much it keeps: a
 /// cache of a few tokens, a few levels. A memory with one size has d = d_k.
 Subject subject(const std::string& name, Index dk, Index dv);
-/// Every memory of the table with these sizes; a memory with one size is left out unless they agree.
+/// Every memory of the table with these sizes; a memory with one size is left out unless they
+/// agree.
 template <class S = double> std::vector<Subject> subjects(Index dk, Index dv);
 /// Every memory of the table with other values of its options than `subject` gives.
 template <class S = double> std::vector<Subject> variants();

@@ -96,14 +96,16 @@ Record stacked(std::span<const fw::SignatureMember> members, fw::Random& random,
 }
 template <class S> std::vector<fw::AnyView<S>> head(Record& record, int h) {
   auto views = record.views<S>();
-  for (auto& view : views) view = view.rows_of(h * view.rows / thread_count, view.rows / thread_count);
+  for (auto& view : views)
+    view = view.rows_of(h * view.rows / thread_count, view.rows / thread_count);
   return views;
 }
 
 // The heads of one sequence: disjoint rows of shared matrices, as for_each_head runs them.
 MatrixXf heads_in_threads(const Memory& m, const State& initial, bool positive, bool parallel) {
   fw::Random random(5);
-  Record in = stacked(m.written(), random, positive), queries = stacked(m.read_with(), random, positive);
+  Record in = stacked(m.written(), random, positive),
+         queries = stacked(m.read_with(), random, positive);
   Record out = stacked(m.given(), random, positive);
   std::vector<State> states(thread_count, initial);
   const auto run = [&](int h) {
@@ -127,8 +129,8 @@ void check_memory(const std::string& name) {
   const Sequences all = fw::testing::random_sequences(m, tokens, random, positive);
   check_same((name + ": steps, scans, gradients").c_str(),
              [&](int) { return every_form(m, initial, all); });
-  const bool same = heads_in_threads(m, initial, positive, true) ==
-                    heads_in_threads(m, initial, positive, false);
+  const bool same =
+      heads_in_threads(m, initial, positive, true) == heads_in_threads(m, initial, positive, false);
   std::printf("%-72s %s\n", (name + ": heads in threads").c_str(), same ? "same" : "differ");
   failures += same ? 0 : 1;
 }

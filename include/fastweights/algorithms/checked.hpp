@@ -14,8 +14,8 @@
 /// its role, or unstable by the rule's own condition (core/stability.hpp). The message names the
 /// rule, the member and, in a scan, the token: "GatedDeltaRule: token 17: decay is -1, expected 0
 /// to 1". All tokens are checked before the first write: state and outputs are unchanged, to the
-/// bit. The tests also hold under -ffast-math. Without the checks, a step, a write and a read, and a
-/// scan agree about which numbers a NaN makes NaN.
+/// bit. The tests also hold under -ffast-math. Without the checks, a step, a write and a read, and
+/// a scan agree about which numbers a NaN makes NaN.
 ///
 /// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,
 /// in HebbianMemory, η up to 4. Outputs, which are not checked, may overflow for entries near the

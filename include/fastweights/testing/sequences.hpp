@@ -62,8 +62,8 @@ inline void share_members(const fw::detail::Object& inputs, const fw::detail::Ob
 
 /// Random inputs and queries. Entries are uniform: values in (−1, 1), keys and queries in (−1, 1)
 /// divided by √d_k, write strengths in (0.05, 1), decays in (0.5, 1), draws in [0, 1). With
-/// `positive`, (0.05, 1) replaces (−1, 1), for rules that need positive features. A query with the name
-/// of an input is that input: Rwkv6 reads with the token's own key.
+/// `positive`, (0.05, 1) replaces (−1, 1), for rules that need positive features. A query with the
+/// name of an input is that input: Rwkv6 reads with the token's own key.
 template <Memory M>
 Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool positive = false) {
   using S = typename M::Scalar;
@@ -74,7 +74,8 @@ Sequences<M> random_sequences(const M& m, Index steps, Random& random, bool posi
                                                       S(std::numeric_limits<double>::quiet_NaN()))};
   detail::draw(sequences.inputs, signature.write(), random, positive);
   detail::draw(sequences.queries, signature.read(), random, positive);
-  detail::share_members(fw::detail::object(sequences.inputs), fw::detail::object(sequences.queries));
+  detail::share_members(fw::detail::object(sequences.inputs),
+                        fw::detail::object(sequences.queries));
   return sequences;
 }
 
