@@ -31,7 +31,7 @@ BATCH = 200  # mutants that are compiled together
 FOLDER = pathlib.Path("build/mutations")
 
 
-def found(pattern):
+def tests_like(pattern):
     return sorted(map(str, pathlib.Path("tests").glob(pattern)))
 
 
@@ -41,7 +41,7 @@ TABLE = pathlib.Path("include/fastweights/any_memory/table")
 GROUPS = re.findall(r"\bGROUP\((\w+)\)", (TABLE / "groups.hpp").read_text())
 MEMORIES = [f"{FOLDER}/memories/{group}_{scalar}.cpp" for scalar in SCALARS
             for group in [*GROUPS, "table"]]
-BY_NAME = [*found("support/*.cpp"), *MEMORIES]
+BY_NAME = [*tests_like("support/*.cpp"), *MEMORIES]
 
 # Test programs: their sources. Each has Catch's main, except `reference`.
 PROGRAMS = {name: [f"tests/{name}_test.cpp"] for name in (
@@ -53,11 +53,11 @@ PROGRAMS = {name: [f"tests/{name}_test.cpp"] for name in (
     "io/safetensors", "io/files", "io/json", "io/leaves", "core/finite", "memories/constructors")}
 PROGRAMS |= {
     "laws": ["tests/laws/forms_test.cpp", "tests/laws/gradients_test.cpp", *BY_NAME],
-    "rules": [*(source for source in found("memories/*_test.cpp") if "onnx" not in source),
+    "rules": [*(source for source in tests_like("memories/*_test.cpp") if "onnx" not in source),
               *(f"tests/laws/{name}_test.cpp" for name in (
                   "checked_tokens", "hostile_states", "options", "range", "streams")), *BY_NAME],
     "files": ["tests/laws/files_test.cpp", "tests/io/weights_test.cpp", *BY_NAME],
-    "reference": [*found("reference/*.cpp"), *MEMORIES],
+    "reference": [*tests_like("reference/*.cpp"), *MEMORIES],
     "bad_files": [f"tests/bad_files/{name}.cpp" for name in ("bad_files_test", "files", "heap")],
     "faults": ["tests/faults/faults_test.cpp", "tests/faults/calls.cpp"],
 }
