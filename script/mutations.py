@@ -27,7 +27,7 @@ import mutants as code
 
 FOLDERS = {"kernels": "kernels", "rules": "memories/rules", "algorithms": "algorithms", "io": "io"}
 REQUIRED = 90  # percent of the mutants
-BATCH = 200  # mutants that are compiled together
+BATCH = 400  # mutants that are compiled together
 FOLDER = pathlib.Path("build/mutations")
 
 
@@ -42,9 +42,11 @@ GROUPS = re.findall(r"\bGROUP\((\w+)\)", (TABLE / "groups.hpp").read_text())
 MEMORIES = [f"{FOLDER}/memories/{group}_{scalar}.cpp" for scalar in SCALARS
             for group in [*GROUPS, "table"]]
 BY_NAME = [*tests_like("support/*.cpp"), *MEMORIES]
+# The compiled library, which every program links.
+COMPILED = sorted(map(str, pathlib.Path("src").glob("*.cpp")))
 
 # Test programs: their sources. Each has Catch's main, except `reference`.
-PROGRAMS = {name: [f"tests/{name}_test.cpp"] for name in (
+PROGRAMS = {name: [f"tests/{name}_test.cpp", "tests/support/values.cpp"] for name in (
     *(f"kernels/{source}" for source in (
         "scan", "row_scan", "segment", "small_sizes", "deferred", "eight_bits", "range", "backward",
         "backward_chunks", "backward_chunk_decays", "backward_corrections", "backward_decays",
@@ -109,7 +111,7 @@ inline const int active = [] {
 class Compiler:
     def __init__(self, eigen):
         self.options = ["-std=c++20", "-O1", "-march=native", "-w", "-DFASTWEIGHTS_POISON_SCRATCH",
-                        f"-I{FOLDER}", "-Itests", *eigen]
+                        "-DFASTWEIGHTS_COMPILED", f"-I{FOLDER}", "-Itests", *eigen]
         launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "")
         self.command = [*launcher.split(), os.environ.get("CXX", "g++")]
         self.headers, self.plain = {}, {}
@@ -200,7 +202,7 @@ class Compiler:
         main = [] if name == "reference" else [f"{FOLDER}/main.cpp"]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             made = list(pool.map(lambda source: self.object_of(source, tree),
-                                 [*main, *PROGRAMS[name]]))
+                                 [*main, *PROGRAMS[name], *COMPILED]))
         errors = "".join(text for _, text in made)
         if errors:
             return None, errors
@@ -224,11 +226,15 @@ class Tree:
 
     def change(self, texts):
         """Replaces the texts of some headers, and restores all others."""
+        self.write(texts)
+        self.files, self.objects = set(texts), {}
+
+    def write(self, texts):
+        """Changes the headers alone. An object keeps the switches of mutants that left: they are off."""
         for file in self.files - set(texts):
             shutil.copy(file, self.folder / file)
         for file, text in texts.items():
             (self.folder / file).write_text(text)
-        self.files, self.objects = set(texts), {}
 
 
 def limit_resources():
@@ -290,11 +296,17 @@ class Session:
             if not passes(program, 0, 600):
                 sys.exit(f"{name} fails without a mutant: build/mutations/together has the program")
             limit = self.limits[name] = 10 + 5 * (time.time() - begin)
-            for i in [i for i in left if name in waiting[i]]:
-                waiting[i].remove(name)
+            tested = [i for i in left if name in waiting[i]]
+
+            def survives(i):
                 memories = self.compiler.memories_of(together[i].file)
-                if not passes(program, i, min(60, limit), memories):
-                    self.report(left.pop(i), "killed", name)
+                return passes(program, i, min(60, limit), memories)
+
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                for i, survived in zip(tested, pool.map(survives, tested)):
+                    waiting[i].remove(name)
+                    if not survived:
+                        self.report(left.pop(i), "killed", name)
         for i, mutant in left.items():
             self.report(mutant, "SURVIVED")
         for mutant in some:
@@ -305,10 +317,7 @@ class Session:
         """Builds a program; mutants that do not compile behind a switch leave the batch."""
         while together:
             if not tree.files:
-                by_file = collections.defaultdict(dict)
-                for i, m in together.items():
-                    by_file[m.file][i] = m
-                tree.change({f: self.sources[f].with_switches(ms) for f, ms in by_file.items()})
+                tree.change(self.switched(together))
             print(f"   building {name} with {len(together)} mutants", flush=True)
             program, errors = self.compiler.program(name, tree)
             if program:
@@ -321,8 +330,15 @@ class Session:
             for i in wrong:
                 for group in (together, left, waiting):
                     group.pop(i, None)
-            tree.change({})
+            tree.write(self.switched(together))
         return None
+
+    def switched(self, mutants):
+        """The texts of the headers of these mutants, each mutant behind its switch."""
+        by_file = collections.defaultdict(dict)
+        for i, m in mutants.items():
+            by_file[m.file][i] = m
+        return {f: self.sources[f].with_switches(ms) for f, ms in by_file.items()}
 
     def blamed(self, errors, tree, together, behind):
         places = {(m[1], int(m[2])) for m in re.finditer(
@@ -357,7 +373,7 @@ def label(mutant):
 
 def main():
     parser = argparse.ArgumentParser(prog="script/mutations")
-    parser.add_argument("--only", choices=FOLDERS)
+    parser.add_argument("--only", choices=FOLDERS, action="append")
     parser.add_argument("--count", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true")
@@ -371,7 +387,7 @@ def main():
     wide = compiler.has_32_registers()
     sources, chosen = {}, {}
     for folder, place in FOLDERS.items():
-        if wanted.only not in (None, folder):
+        if wanted.only and folder not in wanted.only:
             continue
         names = sorted(map(str, pathlib.Path("include/fastweights", place).rglob("*.hpp")))
         active = compiler.active_lines(names)
@@ -393,10 +409,10 @@ def main():
 
     session = Session(compiler, sources)
     session.total = sum(map(len, chosen.values()))
-    for folder, found in chosen.items():
-        print(f"\n== {folder}: {len(found)} mutants", flush=True)
-        for i in range(0, len(found), BATCH):
-            session.batch(found[i : i + BATCH])
+    everything = [mutant for found in chosen.values() for mutant in found]
+    print(", ".join(f"{folder}: {len(found)} mutants" for folder, found in chosen.items()), flush=True)
+    for i in range(0, len(everything), BATCH):
+        session.batch(everything[i : i + BATCH])
 
     print("\n== Summary")
     enough = True

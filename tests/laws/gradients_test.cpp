@@ -48,4 +48,19 @@ TEST_CASE("gradients are exact: other options", "[laws][gradients]") {
   }
 }
 
+TEST_CASE("a backward pass from the first state is one from checkpoints", "[laws][gradients]") {
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 1}, {3, 3}, {5, 2}})
+    for (const Subject& subject : laws::subjects(dk, dv)) {
+      INFO(subject.text());
+      laws::backward_from_the_first_state(subject.memory<double>(), subject.positive());
+    }
+}
+TEST_CASE("gradients of a wrong size are refused and leave all gradients unchanged",
+          "[laws][gradients]") {
+  for (const Subject& subject : laws::subjects(3, 3)) {
+    INFO(subject.text());
+    laws::wrong_gradients_are_refused(subject.memory<double>(), subject.positive());
+  }
+}
+
 }  // namespace

@@ -162,19 +162,55 @@ struct Gradients {
   fw::AnyState<double> state;
 };
 
-// The gradients of a random sequence's inputs, queries and initial state.
-Gradients random_gradients(const AnyMemory<double>& m, Index steps, bool positive) {
-  fw::Random random(12);
-  auto all = fw::testing::random_sequences(m, steps, random, positive), d = all;
-  for (auto* record : {&d.inputs, &d.queries})
-    for (auto& matrix : record->matrices) matrix.setZero();
-  for (auto& matrix : d.outputs.matrices) random.fill(matrix, 1.0);
-  auto state = m.initial_state(), ds = Run<double>(m, state, positive, 0, 5, 4).state;
+// A backward pass over a random sequence from a state that tokens have changed.
+struct Pass {
+  AnyMemory<double> m;
+  fw::testing::AnySequences<double> all, d;
+  fw::AnyState<double> initial, ds;
   fw::AnyCheckpoints<double> checkpoints;
-  m.scan(state, all.inputs.views(), all.queries.views(), all.outputs.views<double>(), checkpoints);
-  m.backward(checkpoints, all.inputs.views(), all.queries.views(), d.outputs.views(), ds,
-             d.inputs.views<double>(), d.queries.views<double>());
-  return {d.inputs, d.queries, ds};
+
+  Pass(const AnyMemory<double>& memory, Index steps, bool positive) : m(memory) {
+    fw::Random random(12);
+    d = all = fw::testing::random_sequences(m, steps, random, positive);
+    for (auto* record : {&d.inputs, &d.queries})
+      for (auto& matrix : record->matrices) matrix.setZero();
+    for (auto& matrix : d.outputs.matrices) random.fill(matrix, 1.0);
+    initial = m.initial_state();
+    ds = Run<double>(m, initial, positive, 0, 5, 4).state;
+    fw::AnyState<double> state = initial;
+    m.scan(state, all.inputs.views(), all.queries.views(), all.outputs.views<double>(),
+           checkpoints);
+  }
+  void backward() {
+    m.backward(checkpoints, all.inputs.views(), all.queries.views(), d.outputs.views(), ds,
+               d.inputs.views<double>(), d.queries.views<double>());
+  }
+  void backward_from_initial() {
+    m.backward(initial, all.inputs.views(), all.queries.views(), d.outputs.views(), ds,
+               d.inputs.views<double>(), d.queries.views<double>());
+  }
+};
+
+Gradients random_gradients(const AnyMemory<double>& m, Index steps, bool positive) {
+  Pass pass(m, steps, positive);
+  pass.backward();
+  return {pass.d.inputs, pass.d.queries, pass.ds};
+}
+
+// Adds a row or a column to one gradient, and expects an error that leaves all gradients unchanged.
+void refuses_gradient(const Pass& start, Record fw::testing::AnySequences<double>::*part,
+                      std::size_t member, bool by_row) {
+  for (const bool from_initial : {false, true}) {
+    Pass wrong = start;
+    auto& matrix = (wrong.d.*part).matrices[member];
+    matrix.setZero(matrix.rows() + (by_row ? 1 : 0), matrix.cols() + (by_row ? 0 : 1));
+    const Pass before = wrong;
+    CHECK_THROWS_AS(from_initial ? wrong.backward_from_initial() : wrong.backward(),
+                    std::invalid_argument);
+    CHECK(wrong.ds == before.ds);
+    CHECK(difference(wrong.d.inputs, before.d.inputs) == 0);
+    CHECK(difference(wrong.d.queries, before.d.queries) == 0);
+  }
 }
 
 }  // namespace
@@ -207,6 +243,27 @@ void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Comple
       fw::testing::gradient_error(memory, in_complex, first_state(memory), steps, 8, positive);
   INFO("worst in " << error.where);
   CHECK(error.worst <= 1e-10);
+}
+
+void backward_from_the_first_state(const AnyMemory<double>& memory, bool positive) {
+  if (!memory.can().differentiable) return;
+  for (const Index steps : {0, 1, 2, 17}) {
+    Pass a(memory, steps, positive), b = a;
+    a.backward();
+    b.backward_from_initial();
+    CHECK(difference(a.d.inputs, b.d.inputs) <= 1e-13);
+    CHECK(difference(a.d.queries, b.d.queries) <= 1e-13);
+    CHECK(difference(a.ds, b.ds) <= 1e-13);
+  }
+}
+
+void wrong_gradients_are_refused(const AnyMemory<double>& memory, bool positive) {
+  using All = fw::testing::AnySequences<double>;
+  if (!memory.can().differentiable) return;
+  const Pass start(memory, 4, positive);
+  for (const auto part : {&All::inputs, &All::queries, &All::outputs})
+    for (std::size_t i = 0; i < (start.d.*part).matrices.size(); ++i)
+      for (const bool by_row : {true, false}) refuses_gradient(start, part, i, by_row);
 }
 
 #define FASTWEIGHTS_LAWS(S)                             \

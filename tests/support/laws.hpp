@@ -41,5 +41,9 @@ void fixed_is_dynamic(const AnyMemory<double>& fixed, const AnyMemory<double>& d
 /// The gradients of all inputs, queries and the initial state equal the complex step.
 void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Complex>& in_complex,
                          Index steps, bool positive = false);
+/// A backward pass that is given the first state equals one that is given checkpoints.
+void backward_from_the_first_state(const AnyMemory<double>& memory, bool positive = false);
+/// Gradients of a wrong size are refused and leave all gradients unchanged.
+void wrong_gradients_are_refused(const AnyMemory<double>& memory, bool positive = false);
 
 }  // namespace laws

@@ -200,8 +200,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     fw::scan(memory_, of(s), writes(w), reads(r), outs(y));
   }
   void checked_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const override {
-    fw::check_tokens(memory_, writes(w), reads(r));
-    scan(s, w, r, y);
+    fw::checked_scan(memory_, of(s), writes(w), reads(r), outs(y));
   }
   void chunked_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
                     Index chunk) const override {
