@@ -3,7 +3,7 @@
 Compilation is what takes time. So a batch of mutants is compiled together in a copy of the headers,
 each behind a switch, and a test program runs once for every mutant with only its switch on; first
 with none, when it must pass. A mutant in a constant expression, or whose type differs from the
-original's, is compiled by itself.
+original's, is compiled by itself; it is left out if only programs of all memories could kill it.
 
 A mutant is killed if a program fails, crashes, or exceeds its time or 4 GiB. A mutant that does not
 compile does not count.
@@ -188,6 +188,8 @@ class Compiler:
     def object_of(self, source, tree):
         """The object of a source with the tree's mutants, and the errors of the compiler."""
         changed = bool(self.headers_of(source) & tree.files)
+        if not changed and source in tree.other_objects:
+            return tree.other_objects[source], ""
         memory = tree.objects if changed else self.plain
         if source not in memory:
             out = (tree.folder if changed else FOLDER / "plain") / (source.replace("/", "_") + ".o")
@@ -197,9 +199,14 @@ class Compiler:
             memory[source] = str(out)
         return memory[source], ""
 
-    def program(self, name, tree):
+    def program(self, name, tree, one_first=False):
         """Builds a test program with the tree's mutants. Returns its path, or the errors."""
         main = [] if name == "reference" else [f"{FOLDER}/main.cpp"]
+        if one_first:  # most mutants that do not compile fail there
+            changed = (s for s in PROGRAMS[name] if self.headers_of(s) & tree.files)
+            _, errors = self.object_of(next(changed), tree)
+            if errors:
+                return None, errors
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             made = list(pool.map(lambda source: self.object_of(source, tree),
                                  [*main, *PROGRAMS[name], *COMPILED]))
@@ -223,6 +230,7 @@ class Tree:
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree("include", self.include)
         self.files, self.objects = set(), {}
+        self.other_objects = {}  # of sources that include no changed header, if they are compiled
 
     def change(self, texts):
         """Replaces the texts of some headers, and restores all others."""
@@ -311,7 +319,7 @@ class Session:
             self.report(mutant, "SURVIVED")
         for mutant in some:
             if mutant not in self.results:
-                self.alone(mutant)
+                self.alone(mutant, tree.objects)  # their switches are off
 
     def switched_program(self, name, tree, together, left, waiting):
         """Builds a program; mutants that do not compile behind a switch leave the batch."""
@@ -351,14 +359,18 @@ class Session:
                 wrong.add(i)
         return wrong
 
-    def alone(self, mutant):
+    def alone(self, mutant, other_objects):
         """Compiles a mutant by itself."""
         tree = Tree("alone")
+        tree.other_objects = other_objects
         tree.change({mutant.file: self.sources[mutant.file].changed(mutant)})
-        for name in self.tests_of(mutant.file):
-            if "kernels/" in mutant.file and name in NAMED:
-                continue  # all memories would be compiled for one mutant
-            program, _ = self.compiler.program(name, tree)
+        names = self.tests_of(mutant.file)
+        if len(self.compiler.memories_of(mutant.file)) > 20:
+            names = [n for n in names if n not in NAMED]  # they compile for minutes for one mutant
+        if not names:
+            return self.report(mutant, "left out")
+        for name in names:
+            program, _ = self.compiler.program(name, tree, one_first=True)
             if program is None:
                 return self.report(mutant, "not compiled")
             limit = min(60, self.limits.get(name, 60))
@@ -422,7 +434,7 @@ def main():
         percent = 100 * count["killed"] / max(1, counted)
         enough = enough and percent >= REQUIRED
         print(f"{folder}: {count['killed']} of {counted} mutants killed, {percent:.1f} %; "
-              f"{count['not compiled']} more did not compile")
+              f"{count['not compiled']} more did not compile, {count['left out']} left out")
         for mutant in found:
             if session.results[mutant] == "SURVIVED":
                 print(f"   survived: {label(mutant)}")
