@@ -1,5 +1,6 @@
 // What the library's patterns and NFC make of characters, for script/tokenizer_classes.
-//   classes match TEXT < expressions    of each line where matches begin and end in the file TEXT, or
+//   classes match TEXT < expressions    of each line where matches begin and end in the file TEXT,
+//   or
 //                                       "refused" and why
 //   classes nfc < texts                 the normal form of each line; all in hexadecimal digits
 
