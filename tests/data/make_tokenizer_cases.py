@@ -5,7 +5,8 @@ texts with them.
 
 tokenizers: the tokenizer.json ("json"); "encoded": [text, add_special_tokens, ids]; "decoded":
 [ids, skip_special_tokens, text]. folder: "encoded" of the tokenizer in models/qwen3_5_folder.
-splits: [expression, behavior, invert, text, words] of the pre_tokenizer Split.
+splits: [expression, behavior, invert, text, words] of the pre_tokenizer Split. normal_forms: [text, its
+NFC].
 The texts are random: letters of several scripts, accents, spaces, controls, added tokens.
 """
 
@@ -27,6 +28,17 @@ EXPRESSIONS = [
     r"[a-z&&[^b]]+", r"[^(\s|[.,!])]+", r"[^a-c&&b-d]", r"\p{N}{1,3}", r"(?i:k|st|ss)", r"a{,2}",
     r"[\S\n]+", r"\h+\H", r"(?=b)|c", r"[]a]+", r"\p{Han}+|\P{L}", r".\z|\A\S", r"[^\D]|\d\d",
 ]
+# Characters that have a script in Script_Extensions and not in Script, or are numbers of Latin-1.
+RARE = ("世界。\n「月」ー、ァ\u30fcカ・あ\u3099\u1cd0क।॥ک،؟\u0640ـ한〮漢〱αʹβ\u0342̓Ꙁ\u0484\u2e43ћª\u02bcꜰ²³x¹½y¼¾5Ⅷ_"
+        "\u0660 \u0363")
+SCRIPTS = ("Han Hiragana Katakana Hangul Arabic Devanagari Latin Greek Cyrillic Common Inherited "
+           "Bopomofo").split()
+CLASSES = [rf"\p{{{script}}}+" for script in SCRIPTS] + [
+    r"\P{Han}+", r"\p{^Hira}+", r"\P{^Greek}+", r"[^\p{Latin}\p{Cyrillic}]+", r"[\p{L}&&[^\p{Han}]]+",
+    r"\p{Lm}+", r"\w+", r"\W+", r"[\w]+", r"[^\w\s]+", r"[\W]+", r"[^\W\d]+", r"(?i:\w)+", r"\d+", r"\h+"]
+# Marks of Unicode 10 to 16, and older neighbours.
+NEWER = [0x5C7, 0x59F, 0x17DD, 0x7FD, 0x8D3, 0x8D4, 0x1ABF, 0x1AC0, 0x1DF5, 0x1DF6, 0x1DF7, 0x10F46, 0x10D24,
+         0x1133B, 0x1133C, 0x1E130, 0x1E2EC, 0x11930, 0x1193D, 0xA82C, 0x897, 0x1E4EC, 0x10EFD, 0x1612F]
 BEHAVIOURS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
 
 random.seed(7)
@@ -136,7 +148,18 @@ def splits():
             step = pre_tokenizers.Split(Regex(expression), behaviour, invert)
             words = [word for word, _ in step.pre_tokenize_str(text)]
             cases.append([expression, camel(behaviour), invert, text, words])
+    for expression in CLASSES:
+        step = pre_tokenizers.Split(Regex(expression), "isolated")
+        words = [word for word, _ in step.pre_tokenize_str(RARE)]
+        cases.append([expression, "Isolated", False, RARE, words])
     return cases
+
+
+def normal_forms():
+    marks = ["\u0301", "\u0323", "\u0334", "\u0345", *map(chr, NEWER)]
+    texts = ["\U00011935\U00011930", "\U00011938", "\U00011935\u0301", "a" + chr(0x5C7) + "\u0323"]
+    texts += ["e" + "".join(random.choices(marks, k=4)) for _ in range(40)]
+    return [[text, normalizers.NFC().normalize_str(text)] for text in texts]
 
 
 def main():
@@ -148,6 +171,7 @@ def main():
             "encoded": encoded(tokenizer, 60), "decoded": decoded(tokenizer, 25)})
     data["folder"] = encoded(Tokenizer.from_file(str(QWEN)), 60)
     data["splits"] = splits()
+    data["normal_forms"] = normal_forms()
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     (HERE / "tokenizer_cases.json").write_text(text + "\n")
 

@@ -129,9 +129,18 @@ TEST_CASE("tokenizer: the expressions of Split", "[tokenizer]") {
     const auto step = fw::models::SplitStep::read(split(each[0], each[1], each[2]), "split");
     const std::string text = each[3];
     std::vector<std::string_view> words = {text};
-    step.apply(words);
+    fw::models::PatternSteps steps(text.size());
+    step.apply(words, steps);
     CHECK(std::vector<std::string>(words.begin(), words.end()) ==
           each[4].get<std::vector<std::string>>());
+  }
+}
+
+TEST_CASE("tokenizer: newer marks do not move in the normal form", "[tokenizer]") {
+  CHECK(cases()["normal_forms"].size() == 44);
+  for (const json& each : cases()["normal_forms"]) {
+    INFO(each.dump(-1, ' ', true));
+    CHECK(fw::models::nfc(each[0].get<std::string>()) == each[1].get<std::string>());
   }
 }
 
@@ -139,7 +148,8 @@ TEST_CASE("tokenizer: a text without special characters divides words too", "[to
   json step = split("");
   step["pattern"] = {{"String", "a.b"}};
   std::vector<std::string_view> words = {"xa.bacbya.b"};
-  fw::models::SplitStep::read(step, "split").apply(words);
+  fw::models::PatternSteps steps(words[0].size());
+  fw::models::SplitStep::read(step, "split").apply(words, steps);
   CHECK(words == std::vector<std::string_view>{"x", "a.b", "acby", "a.b"});
 }
 
@@ -247,6 +257,129 @@ TEST_CASE("tokenizer: backtracking is limited", "[tokenizer]") {
   // The usual expressions need none of it, whatever the text.
   const Tokenizer usual = Tokenizer::read(folder / "tokenizer.json");
   CHECK(usual.encode(spaces + "c" + letters).size() > 100000);
+}
+
+TEST_CASE("tokenizer: the steps of usual expressions grow with the text", "[tokenizer]") {
+  const std::string llama_3 =
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?"
+      "[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+  const std::string lower = "[\\p{Ll}\\p{Lo}\\p{M}&&[^\\p{Han}]]";
+  for (const std::string& expression : {llama_3, "\\p{Han}+|" + lower + "+|[^\\p{L}]+"})
+    for (const std::string piece : {"a", " ", "\n", "7", ".", "漢", "word and, ", "  \n\n\t "}) {
+      INFO(expression << " and many \"" << piece << '"');
+      const fw::models::SplitPattern pattern(expression, "pattern");
+      for (const std::size_t n : {1000, 4000, 16000, 64000}) {
+        std::string text;
+        while (text.size() < n) text += piece;
+        fw::models::PatternSteps steps(text.size());
+        pattern.parts(text, steps);
+        CHECK(steps.taken() >= text.size() / 4);
+        CHECK(steps.taken() <= 48 * text.size());
+      }
+    }
+}
+
+TEST_CASE("tokenizer: a text that takes more steps is refused", "[tokenizer]") {
+  std::string many = "a";
+  for (int i = 0; i < 400; ++i) many += "\\x{1000}-\\x{1001}";
+  for (const std::string& expression :
+       {std::string("a*+b"), std::string("a*b"), std::string("[^b]*+c"), std::string("(?>a*)b"),
+        std::string("a*(?=a*+b)"), std::string("(?:(?=a*+b)a|a)*+c"), std::string("(?!a*+b)a*+c"),
+        std::string("(?:a{60000}b|a{60000}[cd])"), std::string("(?<=a{60000})[a-c]"),
+        std::string(8000, 'a') + "b", "[" + many + "]{9}c"}) {
+    INFO(expression.substr(0, 60));
+    const fw::models::SplitPattern pattern(expression, "pattern");
+    for (const std::size_t n : {1000, 4000, 16000, 64000}) {
+      const std::string text = std::string(n, 'a') + "e" + std::string(n / 100, 'b') + "e";
+      fw::models::PatternSteps steps(text.size());
+      CHECK(steps.most() == (1u << 25) + 256 * text.size());
+      const std::string error = error_of([&] { pattern.parts(text, steps); });
+      CHECK((error == "no error" ||
+             error == "pattern: takes more than 2^25 steps and 256 a byte of the text"));
+      CHECK(steps.taken() <= steps.most());
+      if (n == 64000) CHECK(error != "no error");
+    }
+  }
+}
+
+TEST_CASE("tokenizer: all words of a text share its steps", "[tokenizer]") {
+  json file = with_expression("c");
+  auto& steps = file["pre_tokenizer"]["pretokenizers"];
+  steps.insert(steps.begin() + 1, split("a*+[xb]"));
+  const Tokenizer tokenizer = tokenizer_of(file);
+  const std::string word = std::string(3000, 'a') + "c";
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += word;
+  CHECK(tokenizer.encode(word).size() == 3001);
+  CHECK(error_of([&] {
+          tokenizer.encode(text);
+        }).starts_with("t.json: pre_tokenizer: pretokenizers 1: pattern: takes more than"));
+}
+
+TEST_CASE("tokenizer: spaces beside added tokens are looked at once", "[tokenizer]") {
+  using fw::models::AddedTokens;
+  for (const std::size_t n : {1000, 4000, 16000, 64000})
+    for (const int sides : {1, 2, 3})
+      for (const std::string piece : {" ", "x", "x ", " x  ", "  x"}) {
+        INFO(n << " " << sides << " \"" << piece << '"');
+        const AddedTokens tokens(
+            {{" ", 1, false, (sides & 1) != 0, (sides & 2) != 0}, {"x", 2, false, true, true}});
+        std::string text, parts;
+        while (text.size() < n) text += piece;
+        std::size_t found = 0;
+        const std::size_t spaces = tokens.split(
+            text, [&](std::string_view part) { parts += part; }, [&](int) { ++found; });
+        CHECK(spaces <= 2 * text.size());
+        CHECK(found == text.size());
+        CHECK(parts.empty());
+      }
+}
+
+TEST_CASE("tokenizer: pairs of a long word", "[tokenizer]") {
+  json model = small()["model"];
+  std::string token = "a";
+  for (int i = 0; i < 10; ++i) {
+    model["merges"].push_back({token, i % 2 == 0 ? token : "a"});
+    token += i % 2 == 0 ? token : "a";
+    model["vocab"][token] = 257 + i;
+  }
+  const fw::models::BytePairs pairs(model, "model");
+  for (const std::size_t n : {1000, 10000, 100000, 1000000})
+    for (const std::string piece : {"a", "ab", "aab", "aaaaaaab"}) {
+      std::string word;
+      while (word.size() < n) word += piece;
+      fw::models::BytePairs::Scratch scratch;
+      Ids ids;
+      pairs.encode(word, ids, scratch);
+      CHECK(scratch.pairs >= word.size() - 1);
+      CHECK(scratch.pairs < 3 * word.size());
+    }
+}
+
+TEST_CASE("tokenizer: a template adds at most 1024 tokens", "[tokenizer]") {
+  const auto with_pieces = [](std::size_t pieces, std::size_t ids) {
+    json file = small(), single = json::array();
+    for (std::size_t i = 0; i < pieces; ++i) {
+      if (i == pieces / 2) single.push_back(json::parse(R"({"Sequence": {"id": "A"}})"));
+      single.push_back(json::parse(R"({"SpecialToken": {"id": "<s>"}})"));
+    }
+    const json special = {{"ids", std::vector<int>(ids, 257)}};
+    file["post_processor"] = {
+        {"type", "TemplateProcessing"}, {"single", single}, {"special_tokens", {{"<s>", special}}}};
+    return file;
+  };
+  for (const std::size_t n : {4, 8, 16, 32})
+    CHECK(tokenizer_of(with_pieces(n, n)).encode("a").size() == n * n + 1);
+  CHECK(tokenizer_of(with_pieces(20000, 0)).encode("a").size() == 1);
+  for (const std::size_t n : {33, 300, 1024, 3000})
+    CHECK_THAT(error_in(with_pieces(n, n).dump()),
+               Catch::Matchers::ContainsSubstring(": expected at most 1024"));
+  json file = with_pieces(32, 32);  // 1024 tokens, and one of another template
+  file["post_processor"] = {
+      {"type", "Sequence"},
+      {"processors", {file["post_processor"], with_pieces(1, 1)["post_processor"]}}};
+  CHECK_THAT(error_in(file.dump()),
+             Catch::Matchers::ContainsSubstring("single: expected at most 1024 tokens"));
 }
 
 TEST_CASE("tokenizer: expressions that are wrong or not supported", "[tokenizer]") {

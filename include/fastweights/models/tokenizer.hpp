@@ -14,13 +14,15 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// Token ids of texts and texts of token ids, the same as the Python package tokenizers. Supported:
 /// byte pair encoding; normalizer none or NFC; pre_tokenizer Split, Digits and ByteLevel; decoder
-/// ByteLevel; post_processor none, ByteLevel or TemplateProcessing of one text. Anything else is
-/// refused. truncation and padding are not applied, as in transformers.
+/// ByteLevel; post_processor none, ByteLevel or TemplateProcessing of one text, with at most 1024
+/// tokens around it. Anything else is refused. truncation and padding are not applied, as in
+/// transformers.
 ///
 /// Bytes that are not UTF-8 are read as U+FFFD, like Python's errors="replace". What a character is
-/// (a letter, a digit) depends on the Unicode version of PCRE2. All functions throw
-/// std::invalid_argument, which names the file and the entry. A tokenizer does not change, so
-/// threads may share it.
+/// (a letter, a digit) depends on the Unicode version of PCRE2. encode takes O(n log n) of the
+/// text's n bytes, and refuses a text for which expressions take more than PatternSteps. All
+/// functions throw std::invalid_argument, which names the file and the entry. A tokenizer does not
+/// change, so threads may share it.
 class Tokenizer {
  public:
   /// From a file, of at most 64 MiB.
@@ -38,9 +40,12 @@ class Tokenizer {
     std::vector<int> ids;
     if (adds_special) ids = first_ids_;
     BytePairs::Scratch scratch;
+    PatternSteps steps(text.size());
     const auto add_id = [&](int id) { ids.push_back(id); };
     const auto add_word = [&](std::string_view word) { pairs_.encode(word, ids, scratch); };
-    const auto add_words = [&](std::string_view part) { words_.for_each_word(part, add_word); };
+    const auto add_words = [&](std::string_view part) {
+      words_.for_each_word(part, steps, add_word);
+    };
     const auto add_part = [&](std::string_view part) {
       normal_.split(normal_form(part), add_words, add_id);
     };
@@ -76,6 +81,7 @@ class Tokenizer {
   }
 
  private:
+  static constexpr std::size_t most_around = 1024;  // tokens that a post_processor adds to a text
   struct Token {
     std::string bytes;
     bool is_used = false, is_special = false;
@@ -167,9 +173,11 @@ class Tokenizer {
       config.fail("type", "is missing");
   }
 
-  // Tokens before and after the text, which is {"Sequence": …} in the list "single".
+  // Tokens before and after the text, which is {"Sequence": …} in the list "single". The ids of a
+  // special token are read once, although many pieces may name it.
   void read_template(const nlohmann::json& json, const Config& config, const std::string& where) {
     std::vector<int> before, after;
+    std::unordered_map<std::string, std::vector<int>> known;
     bool has_text = false;
     const Config specials = config.part("special_tokens");
     for (const nlohmann::json& each : list(json, "single", config)) {
@@ -179,19 +187,29 @@ class Tokenizer {
           (is_text && !piece.part("Sequence").is_text("id", "A")))
         config.fail("single", "expected special tokens and one Sequence A");
       has_text = has_text || is_text;
-      if (!is_text)
-        add_ids(specials.part(piece.part("SpecialToken").text("id")), has_text ? after : before);
+      if (is_text) continue;
+      const std::string name = piece.part("SpecialToken").text("id");
+      const auto [special, is_new] = known.try_emplace(name);
+      if (is_new) special->second = special_ids(specials.part(name));
+      std::vector<int>& side = has_text ? after : before;
+      side.insert(side.end(), special->second.begin(), special->second.end());
+      if (first_ids_.size() + last_ids_.size() + before.size() + after.size() > most_around)
+        config.fail("single", "expected at most " + std::to_string(most_around) + " tokens");
     }
     if (!has_text) config.fail("single", "expected special tokens and one Sequence A");
     first_ids_.insert(first_ids_.begin(), before.begin(), before.end());
     last_ids_.insert(last_ids_.end(), after.begin(), after.end());
   }
-  void add_ids(const Config& special, std::vector<int>& ids) const {
+  std::vector<int> special_ids(const Config& special) const {
+    std::vector<int> ids;
     for (const Index id : special.sizes("ids")) {
       if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size())
         special.fail("ids", "expected ids of tokens");
       ids.push_back(static_cast<int>(id));
     }
+    if (ids.size() > most_around)
+      special.fail("ids", "expected at most " + std::to_string(most_around));
+    return ids;
   }
 
   static const nlohmann::json& list(const nlohmann::json& json, const char* name,

@@ -33,10 +33,13 @@ class AddedTokens {
     return found == tokens_.end() ? nullptr : &*found;
   }
 
-  /// Calls text(part) and token(id) for the parts of a valid text in turn.
+  /// Calls text(part) and token(id) for the parts of a valid text in turn. Returns how many bytes
+  /// it took for spaces beside tokens, at most two for each of the text: those that a token has
+  /// seen are not read again.
   template <class Text, class Id>
-  void split(std::string_view whole, const Text& text, const Id& token) const {
-    std::size_t done = 0;
+  std::size_t split(std::string_view whole, const Text& text, const Id& token) const {
+    std::size_t done = 0, spaces_end = 0;  // spaces_end: of the last spaces that a token took
+    std::size_t spaces = 0;
     for (std::size_t position = 0; position < whole.size();) {
       const Token* found = longest_at(whole.substr(position));
       if (found == nullptr) {
@@ -46,14 +49,23 @@ class AddedTokens {
       std::size_t begin = position;
       std::size_t end = position += found->text.size();
       if (found->is_single_word && is_within_word(whole, begin, end)) continue;
-      if (found->takes_left_space)
-        begin = std::max(done, begin - spaces_at_end(whole.substr(0, begin)));
-      if (found->takes_right_space) end += spaces_at_start(whole.substr(end));
+      if (found->takes_left_space && begin > done) {
+        const std::size_t left = spaces_at_end(whole.substr(done, begin - done));
+        begin -= left;
+        spaces += left;
+      }
+      if (found->takes_right_space && end > spaces_end) {
+        const std::size_t right = spaces_at_start(whole.substr(end));
+        spaces_end = end + right;
+        spaces += right;
+      }
+      if (found->takes_right_space) end = spaces_end;
       if (done < begin) text(whole.substr(done, begin - done));
       token(found->id);
       done = end;
     }
     if (done < whole.size()) text(whole.substr(done));
+    return spaces;
   }
 
  private:

@@ -55,6 +55,7 @@ class BytePairs {
     };
     std::vector<Symbol> symbols;   ///< of the word
     std::vector<Candidate> queue;  ///< the least rank first
+    std::size_t pairs = 0;         ///< looked up for the word, less than 3 a byte
   };
 
   /// Adds the tokens of a word: of all pairs of neighbours, the one of the least rank is merged
@@ -68,6 +69,7 @@ class BytePairs {
     auto& symbols = scratch.symbols;
     symbols.clear();
     scratch.queue.clear();
+    scratch.pairs = 0;
     const int n = static_cast<int>(word.size());
     for (int i = 0; i < n; ++i)
       symbols.push_back(
@@ -182,6 +184,7 @@ class BytePairs {
 
   // The pair of a symbol and the one after it.
   void add_candidate(int position, Scratch& scratch) const {
+    ++scratch.pairs;
     const auto& symbol = scratch.symbols[static_cast<std::size_t>(position)];
     const auto& after = scratch.symbols[static_cast<std::size_t>(symbol.after)];
     if (const Merge* merge = find(symbol.id, after.id)) {

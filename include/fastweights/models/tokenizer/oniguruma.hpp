@@ -1,5 +1,10 @@
 #pragma once
 
+#ifndef PCRE2_CODE_UNIT_WIDTH
+#define PCRE2_CODE_UNIT_WIDTH 8
+#endif
+#include <pcre2.h>
+
 #include <algorithm>
 #include <fastweights/core/errors.hpp>
 #include <string>
@@ -12,9 +17,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// Rewrites what the two libraries understand differently: \s, \w, \h and sets of sets, such as
-/// [\p{L}&&[^\p{Han}]]. Throws std::invalid_argument for what it does not know. PCRE2 checks the
-/// rest.
+/// Rewrites what the two libraries understand differently: \s, \w, \h, scripts such as \p{Han}, and
+/// sets of sets, such as [\p{L}&&[^\p{Han}]]. Throws std::invalid_argument for what it does not
+/// know. PCRE2 checks the rest.
+///
+/// What still differs: (?i:ss) matches no ß, and the like for characters that fold to several;
+/// which characters are in a class follows PCRE2's version of Unicode (script/tokenizer_classes).
 class OnigurumaPattern {
  public:
   /// Rewrites `pattern`. `where` names its place in error messages.
@@ -76,6 +84,9 @@ class OnigurumaPattern {
   std::string escape() {
     for (const char* anchor : {"\\A", "\\z", "\\Z"})
       if (take(anchor)) return anchor;
+    // In a set, such as [\w], Oniguruma leaves the numbers of Latin-1 out.
+    if (take("\\w")) return "[" + std::string(word) + latin_numbers + "]";
+    if (take("\\W")) return "[^" + std::string(word) + latin_numbers + "]";
     const Union one = escaped();
     return one.others.empty() ? "[" + one.entries + "]" : one.others[0];
   }
@@ -91,14 +102,34 @@ class OnigurumaPattern {
     if (take("H")) return {"", {"[^" + std::string(hexadecimal) + "]"}};
     if (take("v")) return {"\\x{B}", {}};
     if (take("u")) return {"\\x{" + std::string(take_bytes(4)) + "}", {}};
-    if (rest_.starts_with("x{") || rest_.starts_with("p{") || rest_.starts_with("P{"))
-      return {"\\" + std::string(take_bytes(rest_.find('}') + 1)), {}};
+    if (rest_.starts_with("x{")) return {"\\" + std::string(take_bytes(rest_.find('}') + 1)), {}};
+    if (take("p{")) return {property(false), {}};
+    if (take("P{")) return {property(true), {}};
     for (const char* each : {"n", "r", "t", "f", "a", "e", "d", "D"})
       if (take(each)) return {std::string("\\") + each, {}};
     const char c = next();
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c < 0)
       fail(std::string("\\") + (c < 0 ? '?' : c) + " is not supported");
     return {std::string("\\") + c, {}};
+  }
+
+  // Behind \p{ or \P{. PCRE2 since 10.40 reads \p{Han} as Script_Extensions, and \p{sc:Han} as the
+  // script. It reads sc: with scripts alone; older ones do not know it, and mean scripts.
+  std::string property(bool is_negative) {
+    if (take("^")) is_negative = !is_negative;
+    const std::string_view name = take_bytes(rest_.find('}') + 1);
+    if (name.find_first_of(":=") != name.npos) fail("{" + std::string(name) + " is not supported");
+    const std::string script = "sc:" + std::string(name);
+    return (is_negative ? "\\P{" : "\\p{") +
+           (is_known("\\p{" + script) ? script : std::string(name));
+  }
+  static bool is_known(const std::string& pattern) {
+    int error = 0;
+    PCRE2_SIZE position = 0;
+    pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                     PCRE2_UTF, &error, &position, nullptr);
+    pcre2_code_free(code);
+    return code != nullptr;
   }
 
   // Behind "[", as an expression of one character.
@@ -180,13 +211,14 @@ class OnigurumaPattern {
     fw::detail::throw_invalid({where_, ": ", what});
   }
 
-  // White_Space; Alphabetic, marks, digits, connectors; digits of base 16.
+  // White_Space; Alphabetic, marks, digits, connectors; ² ³ ¹ ¼ ½ ¾; digits of base 16.
   static constexpr const char* space =
       "\\x{9}-\\x{D}\\x{20}\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}"
       "\\x{205F}\\x{3000}";
   static constexpr const char* word =
       "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-"
       "\\x{1F169}\\x{1F170}-\\x{1F189}";
+  static constexpr const char* latin_numbers = "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
   static constexpr const char* hexadecimal = "0-9A-Fa-f";
 
   std::string_view rest_;

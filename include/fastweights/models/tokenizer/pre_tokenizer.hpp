@@ -38,11 +38,11 @@ class SplitStep {
                      behaviour(config), config.flag("invert"));
   }
 
-  /// Replaces every word by its parts.
-  void apply(std::vector<std::string_view>& words) const {
+  /// Replaces every word by its parts, with steps of those that are left.
+  void apply(std::vector<std::string_view>& words, PatternSteps& steps) const {
     std::vector<std::string_view> all;
     for (const std::string_view word : words)
-      for (const TextPart& part : parts(word))
+      for (const TextPart& part : parts(word, steps))
         if (part.end > part.begin) all.push_back(word.substr(part.begin, part.end - part.begin));
     words = std::move(all);
   }
@@ -60,8 +60,8 @@ class SplitStep {
     return Behaviour::contiguous;
   }
 
-  std::vector<TextPart> parts(std::string_view word) const {
-    std::vector<TextPart> all = pattern_.parts(word);
+  std::vector<TextPart> parts(std::string_view word, PatternSteps& steps) const {
+    std::vector<TextPart> all = pattern_.parts(word, steps);
     if (is_inverted_)
       for (TextPart& part : all) part.is_match = !part.is_match;
     if (behaviour_ == Behaviour::isolated) return all;
@@ -117,15 +117,17 @@ class PreTokenizer {
     if (!has_end_) config.fail("type", "expected ByteLevel as the last step");
   }
 
-  /// Calls use(word) with the words of a valid text in turn.
-  template <class Use> void for_each_word(std::string_view text, const Use& use) const {
+  /// Calls use(word) with the words of a valid text in turn. Throws std::invalid_argument if the
+  /// expressions take more steps than are left.
+  template <class Use>
+  void for_each_word(std::string_view text, PatternSteps& steps, const Use& use) const {
     std::vector<std::string_view> words = {text};
-    for (const SplitStep& step : steps_) step.apply(words);
+    for (const SplitStep& step : steps_) step.apply(words, steps);
     for (const std::string_view word : words) {
       if (!prefixes_space_ || word.starts_with(' '))
-        for_each_part(word, use);
+        for_each_part(word, steps, use);
       else
-        for_each_part(std::string(1, ' ').append(word), use);
+        for_each_part(std::string(1, ' ').append(word), steps, use);
     }
   }
 
@@ -159,9 +161,10 @@ class PreTokenizer {
                     SplitStep::Behaviour::isolated);
   }
 
-  template <class Use> void for_each_part(std::string_view word, const Use& use) const {
+  template <class Use>
+  void for_each_part(std::string_view word, PatternSteps& steps, const Use& use) const {
     std::vector<std::string_view> parts = {word};
-    if (gpt2_) gpt2_->apply(parts);
+    if (gpt2_) gpt2_->apply(parts, steps);
     for (const std::string_view part : parts) use(part);
   }
 

@@ -5,8 +5,8 @@
 #endif
 #include <pcre2.h>
 
-#include <cstdint>
 #include <fastweights/models/tokenizer/oniguruma.hpp>
+#include <fastweights/models/tokenizer/pattern_steps.hpp>
 #include <fastweights/models/tokenizer/unicode.hpp>
 #include <memory>
 #include <string>
@@ -34,12 +34,16 @@ class SplitPattern {
     pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
     int error = 0;
     PCRE2_SIZE position = 0;
-    // MULTILINE: Oniguruma's ^ and $ stand at lines.
+    // MULTILINE: Oniguruma's ^ and $ stand at lines. AUTO_CALLOUT: PCRE2 calls
+    // StepCounter before every item, because its own limits do not count the characters that a
+    // repeat reads.
     code_.reset(pcre2_compile(bytes(pattern), pattern.size(),
-                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
+                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
+                                  PCRE2_AUTO_CALLOUT,
                               &error, &position, context.get()),
                 Free());
     if (code_ == nullptr) fail(error);
+    weights_ = ItemWeights(*code_, pattern);
   }
 
   /// The text as it is, without special characters.
@@ -53,17 +57,21 @@ class SplitPattern {
   }
 
   /// Divides a valid text into matches and what lies between them. A match may be empty, but not at
-  /// the end of the match before it. Throws std::invalid_argument if backtracking takes too long:
-  /// more than 256 steps at many positions.
-  std::vector<TextPart> parts(std::string_view text) const {
+  /// the end of the match before it. Throws std::invalid_argument if that takes more steps than are
+  /// left, or more than 256 MiB.
+  std::vector<TextPart> parts(std::string_view text, PatternSteps& steps) const {
     const std::unique_ptr<pcre2_match_data, Free> found(pcre2_match_data_create(1, nullptr));
-    const std::unique_ptr<pcre2_match_context, Free> limits(pcre2_match_context_create(nullptr));
-    pcre2_set_heap_limit(limits.get(), 256 << 10);  // KiB
-    std::uint64_t budget = (std::uint64_t{1} << 27) + 64 * text.size();
+    const std::unique_ptr<pcre2_match_context, Free> context(pcre2_match_context_create(nullptr));
+    StepCounter counter{steps, weights_};
+    pcre2_set_heap_limit(context.get(), 256 << 10);  // KiB
+    pcre2_set_match_limit(context.get(), 1u << 28);  // the steps are fewer
+    pcre2_set_callout(context.get(), StepCounter::count, &counter);
     std::vector<TextPart> all;
     std::size_t done = 0;
     for (std::size_t position = 0; position <= text.size();) {
-      const bool is_match = matches_at(text, position, found.get(), limits.get(), budget);
+      counter.position = position;
+      if (!steps.take(1)) fail(PCRE2_ERROR_MATCHLIMIT);
+      const bool is_match = matches_at(text, position, found.get(), context.get());
       const PCRE2_SIZE* match = pcre2_get_ovector_pointer(found.get());
       if (!is_match ||
           (match[1] == position && !all.empty() && all.back().is_match && match[1] == done)) {
@@ -77,6 +85,11 @@ class SplitPattern {
     if (done < text.size()) all.push_back({done, text.size(), false});
     return all;
   }
+  /// The same with the steps of this text alone.
+  std::vector<TextPart> parts(std::string_view text) const {
+    PatternSteps steps(text.size());
+    return parts(text, steps);
+  }
 
  private:
   struct Free {
@@ -85,30 +98,24 @@ class SplitPattern {
     void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
     void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
   };
-
-  // PCRE2's own limit begins anew at every position of the text, so positions are tried one by one
-  // and share a budget. Limits grow until one suffices, and each is charged.
   bool matches_at(std::string_view text, std::size_t position, pcre2_match_data* found,
-                  pcre2_match_context* limits, std::uint64_t& budget) const {
-    for (std::uint32_t limit = 256;; limit *= 4) {
-      if (limit > budget || limit > (1u << 28)) fail(PCRE2_ERROR_MATCHLIMIT);
-      pcre2_set_match_limit(limits, limit);
-      const int result = pcre2_match(code_.get(), bytes(text), text.size(), position,
-                                     PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK, found, limits);
-      if (limit > 256) budget -= limit;
-      if (result == PCRE2_ERROR_MATCHLIMIT) continue;
-      if (result == PCRE2_ERROR_NOMATCH) return false;
-      if (result < 0) fail(result);
-      const PCRE2_SIZE* match = pcre2_get_ovector_pointer(found);
-      if (match[0] < position || match[1] < match[0]) fail(PCRE2_ERROR_BADOFFSET);
-      return true;
-    }
+                  pcre2_match_context* context) const {
+    const int result = pcre2_match(code_.get(), bytes(text), text.size(), position,
+                                   PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK, found, context);
+    if (result == PCRE2_ERROR_NOMATCH) return false;
+    if (result < 0) fail(result);
+    const PCRE2_SIZE* match = pcre2_get_ovector_pointer(found);
+    if (match[0] < position || match[1] < match[0]) fail(PCRE2_ERROR_BADOFFSET);
+    return true;
   }
 
   static PCRE2_SPTR bytes(std::string_view text) {
     return reinterpret_cast<PCRE2_SPTR>(text.data());
   }
   [[noreturn]] void fail(int error) const {
+    if (error == PCRE2_ERROR_MATCHLIMIT)
+      fw::detail::throw_invalid(
+          {where_, ": takes more than 2^25 steps and 256 a byte of the text"});
     PCRE2_UCHAR text[200] = "";
     pcre2_get_error_message(error, text, sizeof text);
     fw::detail::throw_invalid({where_, ": ", reinterpret_cast<const char*>(text)});
@@ -116,6 +123,7 @@ class SplitPattern {
 
   std::string where_;
   std::shared_ptr<pcre2_code> code_;
+  ItemWeights weights_;
 };
 
 }  // namespace fw::models

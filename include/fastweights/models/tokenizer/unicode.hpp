@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fastweights/core/abi.hpp>
+#include <fastweights/models/tokenizer/newer_marks.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,13 +104,9 @@ inline bool is_word(utf8proc_int32_t point) {
          point == 0x200D;
 }
 
-/// Normalization Form C of valid text (Unicode Standard Annex 15), in O(n log n) even if the text
-/// is one letter with a million accents.
-inline std::string nfc(std::string_view text) {
-  // All characters below U+0300, whose first byte is 0xCC, are in this form.
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0xCC; }))
-    return std::string(text);
+/// Adds the normal form of a valid text, in O(n log n) even if it is one letter with a million
+/// accents.
+inline void add_normal_form(std::string_view text, std::string& normal) {
   std::vector<utf8proc_int32_t> points;
   while (!text.empty()) {
     utf8proc_int32_t parts[16];
@@ -131,12 +128,31 @@ inline std::string nfc(std::string_view text) {
       utf8proc_normalize_utf32(points.data(), static_cast<utf8proc_ssize_t>(points.size()),
                                static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
   points.resize(static_cast<std::size_t>(n));
-  std::string normal;
   for (const utf8proc_int32_t point : points) {
     utf8proc_uint8_t bytes[4];
     const auto length = static_cast<std::size_t>(utf8proc_encode_char(point, bytes));
     normal.append(reinterpret_cast<const char*>(bytes), length);
   }
+}
+
+/// Normalization Form C of valid text (Unicode Standard Annex 15), as of Unicode 9 like the package
+/// tokenizers: newer marks stay where they are and join nothing.
+inline std::string nfc(std::string_view text) {
+  // All characters below U+0300, whose first byte is 0xCC, are in this form.
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0xCC; }))
+    return std::string(text);
+  std::string normal;
+  std::size_t done = 0;
+  for (std::size_t i = 0, bytes = 0; i < text.size(); i += bytes) {
+    const std::string_view rest = text.substr(i);
+    bytes = utf8_start(rest).bytes;
+    if (!is_newer_mark(first_point(rest))) continue;
+    add_normal_form(text.substr(done, i - done), normal);
+    normal.append(rest.substr(0, bytes));
+    done = i + bytes;
+  }
+  add_normal_form(text.substr(done), normal);
   return normal;
 }
 
