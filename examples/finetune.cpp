@@ -30,6 +30,8 @@ namespace {
 using fw::Index;
 using Network = fw::networks::Network<float>;
 
+constexpr long most_tokens = 1 << 24;
+
 struct Settings {
   std::string folder, text = "build/text/kjv.txt", output = "build/finetuned";
   long steps = 100, batch = 4, length = 128;
@@ -117,8 +119,9 @@ double train(Network& network, Windows& windows, const Settings& s, Processes& p
 }
 
 int run(const Settings& s, Processes& processes) {
-  if (processes.is_first()) make_folder(s.output);
   const auto folder = fw::models::Checkpoint::read(s.folder);
+  fw::models::check_output(folder, s.output);  // before the training, not after it
+  if (processes.is_first()) make_folder(s.output);
   const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
   Network network =
       published_architectures().build(folder.config(), fw::models::model_options(folder, s.length));
@@ -156,8 +159,8 @@ int main(int argc, char** argv) try {
   app.add_option("--text", s.text, "what to train on").show_default();
   app.add_option("--output", s.output, "the folder to write").show_default();
   app.add_positive("--steps", s.steps, "of training");
-  app.add_positive("--batch", s.batch, "windows in a step");
-  app.add_positive("--length", s.length, "tokens of a window");
+  app.add_positive("--batch", s.batch, "windows in a step").at_most(most_tokens);
+  app.add_positive("--length", s.length, "tokens of a window").at_most(most_tokens);
   app.add_option("--rate", s.rate, "the learning rate").not_negative().show_default();
   app.add_positive("--clip", s.clip, "upper limit of the gradient's norm");
   app.add_option("--seed", s.seed, "of the windows").show_default();

@@ -8,6 +8,7 @@
 // that go round.
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fastweights/io/weights.hpp>
 #include <fastweights/models/checkpoint.hpp>
@@ -15,6 +16,7 @@
 #include <fastweights/models/sampler.hpp>
 #include <fastweights/models/tokenizer.hpp>
 #include <iostream>
+#include <new>
 
 #include "published/architectures.hpp"
 #include "published/shapes.hpp"
@@ -38,6 +40,8 @@ struct Settings {
   fw::models::SamplerOptions sampler{.temperature = 0.7, .top_p = 0.9, .seed = 1};
   bool greedy = false, smoke = false;
 };
+
+constexpr long most_tokens = 1 << 24;
 
 Storage storage(const std::string& name) {
   return name == "bfloat16" ? Storage::bfloat16 : name == "int8" ? Storage::int8 : Storage::same;
@@ -71,6 +75,15 @@ class Reader {
   }
   void read(int id) { network_.forward(state_, fw::Symbols(&id, 1), logits_, trace_); }
 
+  // Throws if the network cannot go on from the state.
+  void check_state() const {
+    State copy = state_;
+    Network::Trace trace;
+    Eigen::VectorXf logits = logits_;
+    const int id = 0;
+    network_.forward(copy, fw::Symbols(&id, 1), logits, trace);
+  }
+
   bool is_first() const { return processes_.is_first(); }
   const Eigen::VectorXf& logits() const { return logits_; }
   void set_logits(const Eigen::VectorXf& logits) { logits_ = logits; }
@@ -83,6 +96,14 @@ class Reader {
   Eigen::VectorXf logits_;
   const Processes& processes_;
 };
+
+// Caches of a long context may need more memory than there is.
+State first_state(const Network& network, Index context) try {
+  return network.initial_state();
+} catch (const std::bad_alloc&) {
+  throw std::invalid_argument("--context " + std::to_string(context) +
+                              ": takes more memory than there is");
+}
 
 struct Bytes {
   double fixed = 0, per_token = 0;
@@ -179,12 +200,24 @@ void save(const std::string& path, Reader& reader) {
   file.add("logits", reader.logits());
   file.write(path);
 }
-void load(const std::string& path, Reader& reader) {
+void check_finite(const fw::io::SafeTensors& file) {
+  for (const std::string& name : file.names())
+    if (file.dtype(name) == fw::io::DType::F32)
+      for (const float x : file.values<float>(name))
+        if (!std::isfinite(x))
+          file.fail(name, "has the entry " + std::to_string(x) + ", expected a finite number");
+}
+
+void load(const std::string& path, Reader& reader) try {
   const auto file = fw::io::SafeTensors::read(path);
+  check_finite(file);
   fw::io::load_state(reader.state(), file, "state");
   Eigen::VectorXf logits = reader.logits();
   file.copy_to("logits", logits);
   reader.set_logits(logits);
+  reader.check_state();
+} catch (const std::exception& error) {
+  throw std::invalid_argument("--load-state " + path + ": " + error.what());
 }
 
 std::vector<int> random_ids(long count, Index symbols, fw::Random& random) {
@@ -240,7 +273,7 @@ int run_folder(const Settings& s, const Processes& processes) {
                                 },
                             .storage = storage(s.weights)});
   if (!s.check.empty()) return check(s, network);
-  Reader reader(network, network.initial_state(), processes);
+  Reader reader(network, first_state(network, s.context), processes);
   if (!s.load_state.empty()) load(s.load_state, reader);
   if (s.random_prompt > 0) {
     fw::Random random(s.sampler.seed);
@@ -261,7 +294,7 @@ int run_random(const Settings& s, const Processes& processes) {
   fw::Random random(s.sampler.seed);
   network.initialise(random);
   network.compress(storage(s.weights));
-  Reader reader(network, network.initial_state(), processes);
+  Reader reader(network, first_state(network, s.context), processes);
   read_prompt(reader,
               random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
@@ -277,13 +310,17 @@ int main(int argc, char** argv) try {
   const Option folder =
       app.add_option("folder", s.folder, "with config.json, weights and tokenizer.json");
   app.add_option("--prompt", s.prompt, "what to go on from").show_default();
-  app.add_positive("--tokens", s.tokens, "to write");
+  app.add_positive("--tokens", s.tokens, "to write").at_most(most_tokens);
   app.add_option("--weights", s.weights, "how they are kept in memory")
       .one_of({"float", "bfloat16", "int8"})
       .show_default();
-  app.add_positive("--context", s.context, "tokens that attention can look back");
-  app.add_option("--temperature", s.sampler.temperature, "the lower, the surer").show_default();
+  app.add_positive("--context", s.context, "tokens that attention can look back")
+      .at_most(most_tokens);
+  app.add_option("--temperature", s.sampler.temperature, "the lower, the surer")
+      .not_negative()
+      .show_default();
   app.add_option("--top-p", s.sampler.top_p, "draw from the likeliest tokens with this sum")
+      .between(0.0, 1.0)
       .show_default();
   app.add_option("--seed", s.sampler.seed, "of the draws").show_default();
   app.add_flag("--greedy", s.greedy, "always the likeliest token");
@@ -291,8 +328,8 @@ int main(int argc, char** argv) try {
   app.add_option("--load-state", s.load_state, "go on from such a file");
   app.add_option("--check", s.check, "compare logits with those of this file, and end");
   app.add_option("--random", s.random, "random weights of this size: qwen3.5-0.8b or tiny");
-  app.add_positive("--random-prompt", s.random_prompt,
-                   "read this many random tokens, not --prompt");
+  app.add_positive("--random-prompt", s.random_prompt, "read this many random tokens, not --prompt")
+      .at_most(most_tokens);
   const Option smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
   app.parse(argc, argv);
   if (s.greedy) s.sampler.temperature = 0;

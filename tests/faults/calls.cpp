@@ -81,6 +81,7 @@ FAILING(fstat, (int file, struct stat* status), (file, status))
 FAILING(stat, (const char* path, struct stat* status), (path, status))
 FAILING(lstat, (const char* path, struct stat* status), (path, status))
 FAILING(rename, (const char* from, const char* to), (from, to))
+FAILING(unlink, (const char* path), (path))
 
 extern "C" ssize_t write(int file, const void* bytes, std::size_t size) {
   static auto* const own = next<ssize_t(int, const void*, std::size_t)>("write");

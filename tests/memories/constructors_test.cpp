@@ -12,7 +12,10 @@
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/test_time_training.hpp>
+#include <limits>
+#include <string>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
@@ -72,6 +75,17 @@ TEST_CASE("a compressive memory shows the slots that are filled", "[compressive]
     fw::write(m, state, {x});
     CHECK(m.slots(state).cols() == std::min<Index>((t + 1) / 2, 3));
   }
+}
+
+TEST_CASE("levels whose columns no Index counts are refused", "[options]") {
+  using LogLinear = fw::LogLinearAttention<float>;
+  constexpr Index most = std::numeric_limits<Index>::max();
+  for (const Index levels : {most / 4 + 1, (Index(1) << 62) + 1, most})
+    CHECK_THROWS_WITH(LogLinear({4, 2}, levels),
+                      "LogLinearAttention: the number of levels is " + std::to_string(levels) +
+                          ", expected at most " + std::to_string(most / 4) + " for d_k = 4");
+  CHECK_NOTHROW(LogLinear({4, 2}, most / 4));
+  CHECK_NOTHROW(LogLinear({1, 2}, most));
 }
 
 TEST_CASE("fixed sizes refuse others", "[options]") {

@@ -2,11 +2,17 @@
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <numeric>
 
 #include "support/layer_checks.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
+#endif
+
+#ifdef __unix__
+#include <sys/wait.h>
+#include <unistd.h>
 #endif
 
 namespace {
@@ -36,6 +42,33 @@ TEST_CASE("for_each_head: calls every head once and rethrows", "[heads]") {
                                       }),
                     "head 5");
 }
+
+#ifdef __unix__
+// The child has none of the parent's threads.
+TEST_CASE("for_each_head: a child of fork calls every head", "[heads]") {
+  const Threads used(4);
+  const auto sum = [] {
+    std::vector<int> calls(8);
+    fw::for_each_head(8, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
+    return std::accumulate(calls.begin(), calls.end(), 0);
+  };
+  CHECK(sum() == 8);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);  // instead of waiting for ever
+    const pid_t grandchild = ::fork();
+    const bool good = sum() == 8 && fw::detail::heads_at_once(true) == 1;
+    if (grandchild == 0) ::_exit(good ? 0 : 1);
+    int status = 1;
+    ::waitpid(grandchild, &status, 0);
+    ::_exit(good && status == 0 ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(sum() == 8);  // the parent has its threads
+}
+#endif
 
 struct Outputs {
   Matrix y, dx;

@@ -1,5 +1,6 @@
 #include <fastweights/math/random.hpp>
 #include <fastweights/onnx/linear_attention.hpp>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -172,6 +173,41 @@ TEST_CASE("ONNX LinearAttention: errors name the tensor or attribute", "[onnx]")
   check_error(
       "linear", [](Call& c) { c.tensors.beta = c.tensors.query; },
       "onnx::LinearAttention: update_rule linear takes no beta");
+}
+
+TEST_CASE("ONNX LinearAttention: sizes that no index holds are refused", "[onnx]") {
+  constexpr Index most = std::numeric_limits<Index>::max(), big = Index(1) << 40;
+  double number = 1;
+  const auto refused = [&](Index batch, Index steps, Index hq, Index hkv, Index dk, Index dv,
+                           const std::string& message) {
+    onnx::LinearAttention op{.q_num_heads = hq, .kv_num_heads = hkv, .update_rule = "linear"};
+    const onnx::LinearAttentionTensors<double> x{.query = {&number, {batch, steps, hq * dk}},
+                                                 .key = {&number, {batch, steps, hkv * dk}},
+                                                 .value = {&number, {batch, steps, hkv * dv}},
+                                                 .output = {&number, {batch, steps, 0}}};
+    CHECK_THROWS_WITH(onnx::linear_attention(op, x),
+                      Catch::Matchers::ContainsSubstring("onnx::LinearAttention: " + message));
+    CHECK(number == 1);
+  };
+  refused(big, big, 2, 1, 4, 4, "query has shape [1099511627776, 1099511627776, 8], more bytes");
+  refused(1, Index(1) << 60, 2, 2, 4, 4, "query has shape [1, 1152921504606846976, 8], more bytes");
+  refused(1, 1, 2, 1, 4, most / 8 + 1, "value has shape [1, 1, 1152921504606846976], more bytes");
+  refused(0, 0, 4, 1, 4, Index(1) << 62, "d_v is 4611686018427387904, expected at most ");
+}
+
+TEST_CASE("ONNX LinearAttention: no tokens and no states are no work", "[onnx]") {
+  for (const Index batch : {Index(0), Index(1) << 40, Index(1) << 62}) {
+    onnx::LinearAttention op{.q_num_heads = 4, .kv_num_heads = 2, .update_rule = "linear"};
+    const onnx::LinearAttentionTensors<double> x{.query = {nullptr, {batch, 0, 16}},
+                                                 .key = {nullptr, {batch, 0, 8}},
+                                                 .value = {nullptr, {batch, 0, 8}},
+                                                 .output = {nullptr, {batch, 0, 16}}};
+    CHECK_NOTHROW(onnx::linear_attention(op, x));
+  }
+  const Shape s{2, 0, 2, 2, 3, 4};  // a state is handed on, without tokens too
+  Call call(s, "linear");
+  call.run();
+  for (std::size_t i = 0; i < 2 * 2 * 3 * 4; ++i) CHECK(call.present[i] == call.past[i]);
 }
 
 }  // namespace

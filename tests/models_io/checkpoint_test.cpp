@@ -102,8 +102,8 @@ TEST_CASE("a config.json that is not what it should be", "[models_io]") {
 TEST_CASE("an index that is not what it should be", "[models_io]") {
   const Folder folder;
   const std::string index = "model.safetensors.index.json";
-  for (const char* text : {"", "{", "[]", "{}", R"({"weight_map": []})", R"({"weight_map": null})",
-                           R"({"weight_map": "a"})"}) {
+  for (const char* text : {"[]", "{}", R"({"weight_map": []})", R"({"weight_map": null})",
+                           R"({"weight_map": "a"})", R"({"weight_map": {}})"}) {
     write_text(folder / index, text);
     refused(folder, index, {"weight_map"});
   }
@@ -113,6 +113,32 @@ TEST_CASE("an index that is not what it should be", "[models_io]") {
     write_text(folder / index, text);
     refused(folder, index, {"a.weight"});
   }
+}
+
+TEST_CASE("an index is read as strictly as config.json", "[models_io]") {
+  const Folder folder;
+  write_tensors(folder / "x.safetensors", {"a"});
+  const std::string index = "model.safetensors.index.json", entry = R"("a": "x.safetensors")";
+  const auto refused_text = [&](const std::string& text, const std::string& why) {
+    INFO(text.substr(0, 80));
+    write_text(folder / index, text);
+    refused<std::invalid_argument>(folder, index, {why});
+  };
+  for (const std::string& text :
+       {std::string(), std::string("{"), "{\"weight_map\": {" + entry + "}} x",
+        "{\"weight_map\": {" + entry + ",}}",
+        std::string(R"({"weight_map": {"\x": "x.safetensors"}})"),
+        std::string("{\"weight_map\": {\"\xff\": \"x.safetensors\"}}")})
+    refused_text(text, "is not JSON");
+  refused_text("{\"weight_map\": {" + entry + ", " + entry + "}}", "the name a is there twice");
+  refused_text("{\"weight_map\": {" + entry + R"(, "\u0061": "x.safetensors"}})",
+               "the name a is there twice");
+  refused_text("{\"weight_map\": {}, \"weight_map\": {" + entry + "}}",
+               "the name weight_map is there twice");
+  const std::string open(1000000, '['), close(1000000, ']');
+  refused_text("{\"weight_map\": {\"a\": " + open + close + "}}", "has more than 32 levels");
+  write_text(folder / index, "{\"weight_map\": {" + entry + "}}");
+  CHECK(Checkpoint::read(folder.path()).contains("a"));
 }
 
 TEST_CASE("an index that points outside of the folder", "[models_io]") {

@@ -93,7 +93,7 @@ void check_errors(const fw::mpi::Ranks& ranks) {
   expect(states[0].W.isZero(0), "an error leaves the states unchanged");
   expect(!scan(0, beta).empty(), "no states are refused");
   if (ranks.size() > 1)
-    expect(scan(ranks.is_first() ? 2 : 1, beta).find("the number of bytes of all states is") == 11,
+    expect(scan(ranks.is_first() ? 2 : 1, beta).find("the number of states is") == 11,
            "different numbers of states are refused");
   std::vector<fw::Checkpoints<fw::DeltaRule<float>>> checkpoints(ranks.is_last() ? 1 : 2);
   const std::string too_few = message_of([&] {
@@ -121,6 +121,109 @@ void check_errors(const fw::mpi::Ranks& ranks) {
     ended = true;
   }
   expect(ended, "an error of a memory ends a scan by heads on all ranks");
+}
+
+// The last rank has other shapes than the others, of as many bytes: all of them say so.
+void check_shapes(const fw::mpi::Ranks& ranks) {
+  if (ranks.size() == 1) return;
+  const bool is_other = ranks.is_last();
+  const auto is_said = [&](const std::string& message, const std::string& mine) {
+    return message.find(mine) != message.npos &&
+           message.find("; another rank has others, expected the same on all") != message.npos;
+  };
+  const Index dk = is_other ? 2 : 4, dv = is_other ? 12 : 6;
+  const fw::DeltaRule<float> m({.key_size = dk, .value_size = dv});
+  using M = std::remove_const_t<decltype(m)>;
+  const Eigen::MatrixXf k = Eigen::MatrixXf::Ones(dk, 6), v = Eigen::MatrixXf::Ones(dv, 6);
+  const Eigen::RowVectorXf beta = Eigen::RowVectorXf::Ones(6);
+  Eigen::MatrixXf y = v, dk_ = k, dv_ = v, dq = k;
+  Eigen::RowVectorXf dbeta = beta;
+  std::vector states(2, fw::initial_state(m));
+  const std::string own = is_other ? "state W 12x2, inputs key 2x1" : "state W 6x4, inputs key 4x1";
+  for (const fw::mpi::Method method : {fw::mpi::Method::automatic, fw::mpi::Method::chain,
+                                       fw::mpi::Method::segments, fw::mpi::Method::heads})
+    expect(
+        is_said(
+            message_of([&] {
+              fw::mpi::scan(m, std::span(states), {k, v, beta}, {k}, {y}, MPI_COMM_WORLD, method);
+            }),
+            own),
+        "states of other shapes are refused on all ranks");
+  expect(states[0].W.isZero(0), "states of other shapes stay");
+  std::vector<fw::Checkpoints<M>> checkpoints(2);
+  for (std::size_t h = 0; h < 2; ++h) {
+    const Index first = static_cast<Index>(h) * 3;
+    auto state = states[h];
+    fw::scan(m, state, {k.middleCols(first, 3), v.middleCols(first, 3), beta.segment(first, 3)},
+             {k.middleCols(first, 3)}, {y.middleCols(first, 3)}, checkpoints[h]);
+  }
+  expect(is_said(message_of([&] {
+                   fw::mpi::backward(m, std::span(checkpoints), {k, v, beta}, {k}, {y},
+                                     std::span(states), {dk_, dv_, dbeta}, {dq}, MPI_COMM_WORLD);
+                 }),
+                 own),
+         "gradients of other shapes are refused on all ranks");
+}
+
+// Arrays of a sum: the last rank has another shape, another type, or fewer of them.
+void check_shapes_of_sums(const fw::mpi::Ranks& ranks) {
+  if (ranks.size() == 1) return;
+  const bool is_other = ranks.is_last();
+  const auto message = [&](fw::mpi::Order order, Index least, const auto& add) {
+    fw::mpi::GradientSum sum(MPI_COMM_WORLD, order, least);
+    const std::string text = message_of([&] {
+      add(sum);
+      sum.finish();
+    });
+    Eigen::MatrixXf ones = Eigen::MatrixXf::Ones(2, 2);
+    sum.add(fw::detail::object(ones));  // the next sum of the object, on all ranks
+    sum.finish();
+    expect(ones(1, 1) == static_cast<float>(ranks.size()), "a sum after an error");
+    return text;
+  };
+  const std::string others = "; another rank has others, expected the same on all";
+  for (const fw::mpi::Order order : {fw::mpi::Order::ranks, fw::mpi::Order::any})
+    for (const Index least : {Index(1), Index(16), Index(1) << 20}) {
+      Eigen::MatrixXf same = Eigen::MatrixXf::Ones(7, 3),
+                      other = Eigen::MatrixXf::Ones(is_other ? 3 : 5, 5),
+                      turned = Eigen::MatrixXf::Ones(is_other ? 4 : 6, is_other ? 6 : 4);
+      Eigen::VectorXi integers = Eigen::VectorXi::Ones(4);
+      const auto expect_others = [&](const auto& add, const char* what) {
+        expect(message(order, least, add).find(others) != std::string::npos, what);
+      };
+      const auto object = [](auto& matrix) { return fw::detail::object(matrix); };
+      expect_others(
+          [&](auto& sum) {
+            sum.add(object(same));
+            sum.add(object(other));
+          },
+          "an array of another size");
+      expect_others(
+          [&](auto& sum) {
+            sum.add(object(turned));
+            sum.add(object(same));
+          },
+          "an array of as many numbers and another shape");
+      expect_others(
+          [&](auto& sum) {
+            sum.add(object(same));
+            if (!is_other) sum.add(object(same));
+          },
+          "fewer arrays");
+      const std::string of_type = message(order, least, [&](auto& sum) {
+        sum.add(object(same));
+        if (is_other)
+          sum.add(object(integers));
+        else
+          sum.add(object(same));
+      });
+      expect(of_type.find(is_other ? "an array is neither float nor double" : others) !=
+                 std::string::npos,
+             "an array of another type");
+      expect(other == Eigen::MatrixXf::Ones(other.rows(), 5) &&
+                 turned == Eigen::MatrixXf::Ones(turned.rows(), turned.cols()),
+             "arrays keep their values after an error");
+    }
 }
 
 // A rank sends the states of all heads forward, and their gradients backward: nothing else.
@@ -198,6 +301,8 @@ int main(int argc, char** argv) {
     check_complex_step();
     check_bytes(fw::mpi::Ranks(MPI_COMM_WORLD));
     check_errors(fw::mpi::Ranks(MPI_COMM_WORLD));
+    check_shapes(fw::mpi::Ranks(MPI_COMM_WORLD));
+    check_shapes_of_sums(fw::mpi::Ranks(MPI_COMM_WORLD));
   }
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();

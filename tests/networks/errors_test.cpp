@@ -44,6 +44,89 @@ TEST_CASE("a builder refuses sizes that are 0, negative or absurd", "[networks]"
   CHECK(net.weight("w", {3}, draw) == net.weight("w", {3}, draw));  // as if nothing had happened
 }
 
+TEST_CASE("a builder makes one network, and nothing after it", "[networks]") {
+  Builder<double> net;
+  const X x = net.input(3), y = linear(x, "map", 3);
+  auto network = net.build(y);
+  const std::string built = "the network is built already";
+  refused([&] { net.build(y); }, built);
+  refused([&] { net.build(x); }, built);
+  refused([&] { tanh(x); }, built);
+  refused([&] { x + y; }, built);
+  refused([&] { linear(y, "other", 3); }, built);
+  refused([&] { module("part", x, [](const X& v) { return tanh(v); }); }, built);
+  refused([&] { net.input(3); }, built);
+  refused([&] { net.take_symbols(3); }, built);
+  refused([&] { net.weight("w", {3}, constant_draw(0)); }, built);
+  refused([&] { net.share_weights("map", "other"); }, built);
+  refused([&] { net.buffer_rows(y); }, built);
+  fw::Random random(1);
+  network.initialise(random);  // it is as it was
+  auto state = network.initial_state();
+  Network<double>::Trace trace;
+  const Eigen::MatrixXd in = Eigen::MatrixXd::Ones(3, 2);
+  Eigen::MatrixXd out(3, 2);
+  network.forward(state, in, out, trace);
+  CHECK(out == network.weights[0].value * in);
+}
+
+TEST_CASE("a builder refuses to leave what was not entered", "[networks]") {
+  const std::string expected = "leave() without enter() before it";
+  Builder<double> net;
+  refused([&] { net.leave(); }, "Builder: " + expected);
+  net.enter("a");
+  net.leave();
+  refused([&] { net.leave(); }, expected);
+  const X x = net.input(3);
+  refused([&] { module("part", x, [&](const X& v) { return net.leave(), v; }); },
+          "part: " + expected);
+  Builder<double> other;
+  const X z = other.input(3);
+  const auto network = other.build(linear(module("part", z,
+                                                 [&](const X& v) {
+                                                   other.enter("b");
+                                                   return linear(v, "map", 3);
+                                                 }),
+                                          "last", 3));
+  CHECK(network.weights[0].name == "part.b.map.weight");
+  CHECK(network.weights[1].name == "last.weight");
+}
+
+TEST_CASE("a value of no network", "[networks]") {
+  const std::string expected = "Value: belongs to no network";
+  const X none;
+  Builder<double> net;
+  const X x = net.input(3);
+  refused([&] { tanh(none); }, expected);
+  refused([&] { linear(none, "map", 3); }, expected);
+  refused([&] { none + none; }, expected);
+  refused([&] { none.rows_of(0, 1); }, expected);
+  refused([&] { none.rows_of_part(2); }, expected);
+  refused([&] { rms_norm(none, "norm", {}); }, expected);
+  refused([&] { module("part", none, [](const X& v) { return v; }); }, expected);
+  refused([&] { concatenate<double>({none, x}); }, expected);
+  refused([&] { concatenate<double>({x, none}); }, expected);
+  refused([&] { net.build(none); }, "a value is that of another builder");
+}
+
+TEST_CASE("a network of no builder", "[networks]") {
+  Network<double> none;
+  const std::string expected = "Network: is empty, expected one that Builder::build made";
+  Network<double>::Trace trace;
+  fw::networks::State state;
+  Eigen::MatrixXd x(1, 1), y(1, 1);
+  const std::vector<int> ids{0};
+  refused([&] { none.initial_state(); }, expected);
+  refused([&] { none.inputs(); }, expected);
+  refused([&] { none.outputs(); }, expected);
+  refused([&] { none.compressible(); }, expected);
+  refused([&] { none.compress(Storage::int8); }, expected);
+  refused([&] { none.forward(state, x, y, trace); }, expected);
+  refused([&] { none.forward(state, fw::Symbols(ids), y, trace); }, expected);
+  refused([&] { none.forward_last(state, fw::Symbols(ids), y, trace); }, expected);
+  refused([&] { none.backward(trace, y, none); }, "needs a train pass");
+}
+
 TEST_CASE("a norm refuses an ε that gives NaN or zeros", "[networks]") {
   Builder<float> net;
   const Value<float> x = net.input(4);

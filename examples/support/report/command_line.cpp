@@ -1,7 +1,21 @@
 #include "report/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
+#include <type_traits>
+
+namespace {
+
+CLI::Option* finite(CLI::Option* option) {
+  const auto check = [](const std::string& text) {
+    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
+                                                             : text + " is not a finite number";
+  };
+  return option->check(CLI::Validator(check, ""));
+}
+
+}  // namespace
 
 Option& Option::delimiter(char separator) {
   option_->delimiter(separator);
@@ -36,12 +50,23 @@ Option& Option::not_negative() {
   return *this;
 }
 
+Option& Option::at_most(long most) {
+  const auto check = [most](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) <= static_cast<double>(most)
+               ? std::string()
+               : text + " is above " + std::to_string(most);
+  };
+  option_->check(CLI::Validator(check, ""));
+  return *this;
+}
+
 template <class T> Option& Option::between(T least, T most) {
   option_->check(CLI::Range(least, most));
   return *this;
 }
 
 template Option& Option::between(int, int);
+template Option& Option::between(double, double);
 template Option& Option::between(std::uint64_t, std::uint64_t);
 
 Option& Option::one_of(const std::vector<std::string>& values) {
@@ -61,7 +86,9 @@ CommandLine::CommandLine(const std::string& description)
 
 template <class T>
 Option CommandLine::add_option(const std::string& name, T& value, const std::string& description) {
-  return Option(app_->add_option(name, value, description));
+  CLI::Option* const option = app_->add_option(name, value, description);
+  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::vector<double>>) finite(option);
+  return Option(option);
 }
 
 template Option CommandLine::add_option(const std::string&, int&, const std::string&);

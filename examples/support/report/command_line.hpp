@@ -27,6 +27,7 @@ class Option {
   Option& environment(const std::string& variable);
   Option& above_zero();
   Option& not_negative();
+  Option& at_most(long most);
   template <class T> Option& between(T least, T most);
   Option& one_of(const std::vector<std::string>& values);
   Option& excludes(const std::vector<std::string>& options);
@@ -43,7 +44,8 @@ class CommandLine {
  public:
   explicit CommandLine(const std::string& description);
 
-  /// Reads a value; T is a string, a number, or a std::vector of these.
+  /// Reads a value; T is a string, a number, or a std::vector of these. NaN and infinity are
+  /// refused.
   template <class T>
   Option add_option(const std::string& name, T& value, const std::string& description);
   Option add_flag(const std::string& name, bool& value, const std::string& description);

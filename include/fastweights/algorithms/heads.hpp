@@ -7,6 +7,9 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#if defined __unix__ || defined __APPLE__
+#include <unistd.h>
+#endif
 #endif
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -38,6 +41,17 @@ class ExceptionKeeper {
 #endif
 };
 
+// Whether this process is a child of one that had threads (fork). The child has none of them, and
+// GCC's OpenMP would wait for them for ever. Called before every parallel loop.
+inline bool has_lost_threads() {
+#if defined __unix__ || defined __APPLE__
+  static const pid_t owner = ::getpid();
+  return ::getpid() != owner;
+#else
+  return false;
+#endif
+}
+
 }  // namespace detail
 #endif
 
@@ -51,10 +65,11 @@ class ExceptionKeeper {
 /// Memories and layers compute the same bits for any number of threads. Inside a parallel region of
 /// the caller all calls run in the current thread, unless OpenMP nesting is enabled. Rethrows one
 /// exception of f; in parallel, after all calls have ended. Each thread keeps the buffers of the
-/// kernels.
+/// kernels. In a child of fork whose parent has run a parallel loop here, all calls run in the
+/// current thread.
 template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
 #ifdef _OPENMP
-  if (parallel && count > 1) {
+  if (parallel && count > 1 && !detail::has_lost_threads()) {
     detail::ExceptionKeeper exception;
 #pragma omp parallel for schedule(static)
     for (Eigen::Index h = 0; h < count; ++h) exception.run([&] { f(h); });
@@ -70,7 +85,7 @@ namespace detail {
 /// How many calls of for_each_head can run at the same time.
 inline Eigen::Index heads_at_once([[maybe_unused]] bool parallel) {
 #ifdef _OPENMP
-  if (parallel && !omp_in_parallel()) return omp_get_max_threads();
+  if (parallel && !omp_in_parallel() && !has_lost_threads()) return omp_get_max_threads();
 #endif
   return 1;
 }

@@ -103,6 +103,8 @@ class SafeTensorsWriter {
 #endif
 
  private:
+  friend class FolderUpdate;
+
   struct Tensor {
     DType dtype;
     Shape shape;

@@ -4,9 +4,11 @@
 #include <array>
 #include <fastweights/io/safetensors_reader.hpp>
 #include <fastweights/models/config.hpp>
+#include <fastweights/models/strict_json.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
@@ -31,7 +33,7 @@ struct NameTable {
 /// link may lead out of the folder only from snapshots/REVISION/ to blobs/, as in the cache of
 /// Hugging Face.
 /// All functions throw CheckpointError, fw::io::SafeTensorsError of one of the files, or
-/// std::invalid_argument for an entry of config.json.
+/// std::invalid_argument for an entry of config.json or a file that is no strict JSON.
 class Checkpoint {
  public:
   /// Opens a folder and reads the headers of its files.
@@ -77,24 +79,24 @@ class Checkpoint {
       if (in_file.starts_with(from)) return to + in_file.substr(from.size());
     return in_file;
   }
-  /// Copies all that is not a file of weights, such as config.json and tokenizer.json, to another
-  /// folder, which is made if there is none.
-  void copy_other_files(const std::filesystem::path& to) const {
+  /// The file without which there is no model: the index of the shards, or model.safetensors.
+  std::string entry() const { return is_sharded_ ? index : "model.safetensors"; }
+  /// The names of all files that are not weights, such as config.json, tokenizer.json and the index
+  /// of the shards.
+  std::vector<std::string> other_files() const {
     namespace fs = std::filesystem;
+    std::vector<std::string> names;
     std::error_code error;
-    fs::create_directories(to, error);
-    if (error || fs::equivalent(folder_, to, error))
-      raise(to.string() + ": expected another folder than the source, which can be made");
     fs::directory_iterator entry(folder_, error);
     for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
       const std::string name = entry->path().filename().string();
       std::error_code ignored;
-      if (!entry->is_regular_file(ignored) || has_weights(name)) continue;
+      if (!entry->is_regular_file(ignored) || has_weights(name) || is_temporary(name)) continue;
       check_inside(name);
-      fs::copy_file(entry->path(), to / name, fs::copy_options::overwrite_existing, error);
-      if (error) raise((to / name).string() + ": cannot be written: " + error.message());
+      names.push_back(name);
     }
     if (error) raise(folder_.string() + ": cannot be read: " + error.message());
+    return names;
   }
 
   /// What errors begin with.
@@ -106,6 +108,8 @@ class Checkpoint {
   }
 
  private:
+  static constexpr const char* index = "model.safetensors.index.json";
+
   struct Place {
     std::size_t shard;
     std::string name;  // in the file
@@ -114,12 +118,12 @@ class Checkpoint {
   Checkpoint(const std::filesystem::path& folder, const NameTable& table)
       : folder_(folder),
         table_(table),
-        config_(Config::parse(text_of("config.json"), path_of("config.json"))) {
-    const bool is_sharded = exists("model.safetensors.index.json");
-    if (is_sharded && exists("model.safetensors"))
+        config_(Config::parse(text_of("config.json"), path_of("config.json"))),
+        is_sharded_(exists(index)) {
+    if (is_sharded_ && exists("model.safetensors"))
       fail_file("model.safetensors",
                 "stands beside model.safetensors.index.json, expected one of them");
-    if (is_sharded)
+    if (is_sharded_)
       read_shards();
     else
       add_shard("model.safetensors", nullptr);
@@ -133,28 +137,28 @@ class Checkpoint {
   }
 
   void read_shards() {
-    const std::string index = "model.safetensors.index.json";
-    const auto json = nlohmann::json::parse(text_of(index), nullptr, false);
+    const auto json = parse_strictly(text_of(index), path_of(index));
     if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
       fail_file(index, "expected an object with a weight_map");
-    std::map<std::string, std::map<std::string, bool>> files;  // file, its tensors
+    std::map<std::string, std::set<std::string>> files;  // file, its tensors
     for (const auto& [name, file] : json["weight_map"].items()) {
       if (!file.is_string() || !is_plain(file.get<std::string>()))
         fail_file(index,
                   "tensor " + name.substr(0, 60) + ": expected the name of a file in the folder");
-      files[file.get<std::string>()][name] = true;
+      files[file.get<std::string>()].insert(name);
     }
+    if (files.empty()) fail_file(index, "the weight_map is empty");
     for (const auto& [file, names] : files) add_shard(file, &names);
   }
 
   // `listed`: the names that the index says are in the file.
-  void add_shard(const std::string& file, const std::map<std::string, bool>* listed) {
+  void add_shard(const std::string& file, const std::set<std::string>* listed) {
     if (!exists(file)) fail_file(file, "is missing");
     check_inside(file);
     shards_.push_back(io::SafeTensors::read(folder_ / file));
     files_.push_back(file);
     if (listed != nullptr) {
-      for (const auto& [name, is_listed] : *listed)
+      for (const std::string& name : *listed)
         if (!shards_.back().contains(name))
           fail_file(file, "tensor " + name.substr(0, 60) + " is in the index, but not in the file");
     }
@@ -182,6 +186,11 @@ class Checkpoint {
         ".h5.index.json", ".msgpack", ".msgpack.index.json", ".gguf", ".onnx", ".onnx_data"};
     return std::any_of(endings.begin(), endings.end(),
                        [&](const char* ending) { return file.ends_with(ending); });
+  }
+
+  // Of a save that was killed.
+  static bool is_temporary(const std::string& file) {
+    return file.starts_with(".fastweights-") && file.ends_with(".tmp");
   }
 
   bool exists(const std::string& file) const {
@@ -228,6 +237,7 @@ class Checkpoint {
   std::filesystem::path folder_;
   NameTable table_;
   Config config_;
+  bool is_sharded_;
   std::vector<std::string> files_;
   std::vector<io::SafeTensors> shards_;
   std::map<std::string, Place> tensors_;

@@ -46,10 +46,10 @@ void backward(const M& m, std::span<Checkpoints<M>> checkpoints, WriteSequence<M
     fw::detail::check_chunks(M::name, dqueries, signature.read(),
                              fw::detail::check_chunks(M::name, queries, signature.read()));
   };
-  ranks.agree("mpi::backward",
-              {{"the number of bytes of all gradients of states",
-                ds.empty() ? 0 : heads * detail::bytes_of(ds[0])}},
-              check);
+  ranks.agree(
+      "mpi::backward",
+      {{"the memory", detail::shapes_of_memory(m)}, {"the number of gradients of states", heads}},
+      check);
   const Index steps = total / heads;
   detail::chain(ranks, ds, ranks.after(), ranks.before(), [&](Index h) {
     const auto i = static_cast<std::size_t>(h);

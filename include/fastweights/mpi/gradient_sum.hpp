@@ -1,9 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/mpi/states.hpp>
 #include <limits>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
@@ -21,8 +25,13 @@ enum class Order {
 ///     sum.finish();                       // `gradient` is now the sum over the ranks
 ///
 /// All ranks add the same arrays in the same order. They are collected into messages of `least`
-/// bytes. With N bytes in all a rank sends 2 N (P − 1) / P, in either order. MPI moves messages
-/// while the program is in one of its functions: every add() gives it a moment.
+/// bytes. With N bytes in all a rank sends 2 N (P − 1) / P, in either order, and 16 bytes to agree
+/// on the shapes of each message before it. MPI moves messages while the program is in one of its
+/// functions: every add() gives it a moment.
+///
+/// If the shapes of ranks differ, or an array is neither float nor double, add() or finish() throws
+/// std::invalid_argument on every rank. Nothing of these arrays is sent then. The sum is at its
+/// end, and arrays that were added keep their values.
 class GradientSum {
  public:
   static constexpr Index default_least = Index(1) << 20;  ///< 2^20 bytes
@@ -33,6 +42,7 @@ class GradientSum {
   /// Abandons sums that finish() did not wait for.
   ~GradientSum() {
     if (begun_ > 0) detail::abandon(buckets_);
+    if (agreement_->request != MPI_REQUEST_NULL) detail::abandon(agreement_);
   }
   /// It has messages under way, so it is not copied.
   GradientSum(const GradientSum&) = delete;
@@ -58,14 +68,20 @@ class GradientSum {
     return [this](const fw::detail::Object& record) { add(record); };
   }
 
-  /// Waits for the sums and stores them in the arrays.
-  void finish() {
-    begin_last();
+  /// Waits for the sums and stores them in the arrays. Throws on every rank if one of them has
+  /// added other than `all` numbers, unless that is negative.
+  void finish(Index all = -1) {
+    if (all >= 0 && count_ != all)
+      error_ = "mpi::GradientSum: has " + std::to_string(count_) + " numbers, expected " +
+               std::to_string(all) + ", those of the gradient";
+    close();
+    agree();
+    begin_to_agree("no more", 0);
+    agree();
     if (order_ == Order::ranks)
       for (std::size_t i = 0; i < begun_; ++i) gather(buckets_[i]);
     for (std::size_t i = 0; i < begun_; ++i) store(buckets_[i]);
-    begun_ = 0;
-    count_ = 0;
+    reset();
   }
 
  private:
@@ -77,37 +93,95 @@ class GradientSum {
     std::vector<MPI_Request> requests;
   };
 
+  // What the ranks are agreeing on.
+  struct Agreement {
+    std::string shapes;                // of the arrays of this rank
+    std::size_t buckets = 0;           // to send then, 0 or 1
+    std::array<long long, 2> least{};  // over the ranks, of the digest and its negative
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
   static MPI_Datatype type_of(const Bucket& bucket) {
     return bucket.width == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
   }
 
   void collect(const fw::detail::Leaf& leaf) {
+    count_ += leaf.size();
+    // Other ranks wait for this one: they learn of the error when all agree on the next shapes.
     if (leaf.scalar != fw::detail::ScalarKind::float32 &&
         leaf.scalar != fw::detail::ScalarKind::float64)
-      fw::detail::throw_invalid({"mpi::GradientSum: an array is neither float nor double"});
-    if (is_open_ && buckets_[begun_].width != leaf.width) begin_last();
+      error_ = "mpi::GradientSum: an array is neither float nor double";
+    if (!error_.empty()) return;
+    if (is_open_ && buckets_[filled_].width != leaf.width) close();
     if (!is_open_) open(leaf.width);
-    Bucket& bucket = buckets_[begun_];
-    count_ += leaf.size();
+    Bucket& bucket = buckets_[filled_];
     bucket.leaves.push_back(leaf);
     const auto* data = static_cast<const std::byte*>(leaf.data);
     bucket.numbers.insert(bucket.numbers.end(), data,
                           data + static_cast<std::size_t>(leaf.size()) * leaf.width);
-    if (std::ssize(bucket.numbers) >= least_) begin_last();
+    if (std::ssize(bucket.numbers) >= least_) close();
   }
   // Buckets keep their storage for the next sum.
   void open(std::size_t width) {
-    if (begun_ == buckets_.size()) buckets_.emplace_back();
-    buckets_[begun_].leaves.clear();
-    buckets_[begun_].numbers.clear();
-    buckets_[begun_].width = width;
+    if (filled_ == buckets_.size()) buckets_.emplace_back();
+    buckets_[filled_].leaves.clear();
+    buckets_[filled_].numbers.clear();
+    buckets_[filled_].width = width;
     is_open_ = true;
   }
-
-  void begin_last() {
-    if (!is_open_) return;
-    Bucket& bucket = buckets_[begun_++];
+  void reset() {
+    begun_ = filled_ = 0;
+    count_ = 0;
     is_open_ = false;
+    error_.clear();
+  }
+
+  // Sends the bucket before, on which the ranks have had time to agree, and begins to agree on the
+  // open one. All ranks call MPI in this order, as collective calls need.
+  void close() {
+    if (!is_open_) return;
+    agree();
+    is_open_ = false;
+    begin_to_agree(shapes_of(buckets_[filled_++]), 1);
+  }
+
+  static std::string shapes_of(const Bucket& bucket) {
+    std::string text;
+    for (const fw::detail::Leaf& leaf : bucket.leaves)
+      text += (text.empty() ? "" : ", ") + std::to_string(leaf.rows) + "x" +
+              std::to_string(leaf.cols) + " of " + std::to_string(leaf.width) + " bytes";
+    return text;
+  }
+
+  // `buckets`: how many will be sent when the ranks have agreed, 0 or 1.
+  void begin_to_agree(const std::string& shapes, std::size_t buckets) {
+    Agreement& mine = *agreement_;
+    mine.shapes = shapes;
+    mine.buckets = buckets;
+    const long long digest = !error_.empty() ? -1 : detail::digest(shapes);
+    mine.least = {digest, -digest};
+    detail::check(MPI_Iallreduce(MPI_IN_PLACE, mine.least.data(), 2, MPI_LONG_LONG, MPI_MIN,
+                                 ranks_.comm(), &mine.request),
+                  "MPI_Iallreduce");
+  }
+  // Waits for what has begun, and sends its bucket.
+  void agree() {
+    Agreement& mine = *agreement_;
+    if (mine.request == MPI_REQUEST_NULL) return;
+    detail::check(MPI_Wait(&mine.request, MPI_STATUS_IGNORE), "MPI_Wait");
+    if (mine.least[0] < 0 || mine.least[0] != -mine.least[1]) fail();
+    if (mine.buckets == 1) begin(buckets_[begun_++]);
+  }
+  // On all ranks, so that what they have begun ends.
+  [[noreturn]] void fail() {
+    for (std::size_t i = 0; i < begun_; ++i) detail::ended(buckets_[i].requests, true);
+    const std::string mine = error_;
+    reset();
+    if (!mine.empty()) fw::detail::throw_invalid({mine});
+    detail::fail_to_agree("mpi::GradientSum", "the arrays", agreement_->shapes);
+  }
+
+  void begin(Bucket& bucket) {
     const std::size_t count = bucket.numbers.size() / bucket.width,
                       size = static_cast<std::size_t>(ranks_.size());
     const std::size_t slice = (count + size - 1) / size;
@@ -166,9 +240,12 @@ class GradientSum {
   Order order_;
   Index least_;
   std::vector<Bucket> buckets_;
+  std::unique_ptr<Agreement> agreement_ = std::make_unique<Agreement>();
   Index count_ = 0;
-  std::size_t begun_ = 0;  // the first ones are being summed
-  bool is_open_ = false;   // and the next one is being filled
+  std::size_t begun_ = 0;   // the first ones are being summed
+  std::size_t filled_ = 0;  // the ranks agree on the next one, if there is one more than begun_
+  bool is_open_ = false;    // and the one after these is being filled
+  std::string error_;       // of this rank, not known to the others yet
 };
 
 }  // namespace fw::mpi

@@ -12,11 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <fastweights/core/errors.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
@@ -56,6 +58,20 @@ inline bool ended(std::vector<MPI_Request>& requests, bool wait) {
 // After an error nobody may wait for messages that perhaps never come: the program is about to end.
 // Their buffers stay until then.
 template <class T> void abandon(T& buffers) { static_cast<void>(new T(std::move(buffers))); }
+
+// A number of at least 0 for a text: FNV-1a. Ranks that send texts of different length would need
+// another message for the lengths.
+inline long long digest(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return static_cast<long long>(hash >> 1U);
+}
+
+[[noreturn]] inline void fail_to_agree(std::string_view who, std::string_view what,
+                                       std::string_view mine) {
+  fw::detail::throw_invalid({who, ": ", what, " on this rank: ", mine.substr(0, 400),
+                             "; another rank has others, expected the same on all"});
+}
 
 // Runs a check and keeps its error. Without exceptions an error ends the program.
 class KeptError {
@@ -148,10 +164,17 @@ class Ranks {
     });
   }
 
-  /// A number that must be the same on all ranks.
+  /// A number that must be the same on all ranks, or the digest of a text that must be.
   struct Common {
     std::string_view what;  ///< its name in errors
-    long long value;        ///< this rank's
+    long long value = 0;    ///< this rank's
+    std::string text = {};  ///< this rank's, for errors; of a number empty
+
+    /// A number.
+    Common(std::string_view name, long long number) : what(name), value(number) {}
+    /// A text.
+    Common(std::string_view name, std::string of)
+        : what(name), value(detail::digest(of)), text(std::move(of)) {}
   };
   /// Calls check() on every rank, and throws on every rank if one of them throws, or if one of the
   /// numbers is not the same on all of them. All ranks call this together.
@@ -169,11 +192,13 @@ class Ranks {
     error.rethrow();
     if (least[0] == 0) fw::detail::throw_invalid({who, ": another rank has an error"});
     for (std::size_t i = 0; i < N; ++i)
-      if (const auto low = least[1 + 2 * i], high = -least[2 + 2 * i]; low != high)
+      if (const auto low = least[1 + 2 * i], high = -least[2 + 2 * i]; low != high) {
+        if (!numbers[i].text.empty()) detail::fail_to_agree(who, numbers[i].what, numbers[i].text);
         fw::detail::throw_invalid({who, ": ", numbers[i].what, " is ",
                                    std::to_string(numbers[i].value), " on this rank, and from ",
                                    std::to_string(low), " to ", std::to_string(high),
                                    " on all, expected the same"});
+      }
   }
 
  private:

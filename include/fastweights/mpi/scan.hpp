@@ -29,6 +29,41 @@ template <class Extents> bool has_chunks(Extents extents) {
   return found;
 }
 
+// The sizes of a state: "W 6x4, length".
+template <class Extents> std::string shapes_of_extents(const Extents& extents) {
+  std::string text;
+  for_each_named_leaf(
+      [&]<class E>(const std::string& name, const E& e) {
+        text += (text.empty() ? "" : ", ") + name;
+        if constexpr (std::is_same_v<E, MemberExtent>)
+          text += " " + std::to_string(e.rows) + "x" + std::to_string(e.width);
+      },
+      "", extents);
+  return text;
+}
+
+// The sizes of a record of the signature: "key 4x1, value 6x1".
+template <class Extents> std::string sizes_text(Extents extents) {
+  std::string text;
+  for_each_member(
+      [&](std::string_view name, const MemberExtent& e) {
+        text += (text.empty() ? "" : ", ") + std::string(name) + " " + std::to_string(e.rows) +
+                "x" + std::to_string(e.width);
+      },
+      extents);
+  return text;
+}
+
+// What a memory's messages depend on.
+template <Memory M> std::string shapes_of_memory(const M& m) {
+  const auto signature = m.signature();
+  std::string text(M::name);
+  text += " of " + std::to_string(sizeof(typename M::Scalar)) + " bytes a number, state " +
+          shapes_of_extents(m.state_extents());
+  text += ", inputs " + sizes_text(signature.write());
+  return text + ", queries " + sizes_text(signature.read());
+}
+
 template <Memory M> void check_method(const M& m, Method method) {
   if (method == Method::segments && !Mergeable<M>)
     fw::detail::throw_invalid({M::name, ": mpi::scan by segments, the memory is not mergeable"});
@@ -56,11 +91,11 @@ Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
     check_method(m, method);
     others();
   };
-  ranks.agree(
-      "mpi::scan",
-      {{"the number of bytes of all states", states.empty() ? 0 : heads * bytes_of(states[0])},
-       {"the method", static_cast<Index>(method)}},
-      check);
+  ranks.agree("mpi::scan",
+              {{"the memory", shapes_of_memory(m)},
+               {"the number of states", heads},
+               {"the method", static_cast<Index>(method)}},
+              check);
   return total / heads;
 }
 

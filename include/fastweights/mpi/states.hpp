@@ -5,6 +5,7 @@
 #include <fastweights/mpi/ranks.hpp>
 #include <list>
 #include <span>
+#include <string>
 #include <vector>
 
 /// \file
@@ -27,6 +28,19 @@ inline Index bytes_of(const Object& record) {
   return sum;
 }
 template <Record R> Index bytes_of(const R& record) { return bytes_of(fw::detail::object(record)); }
+
+// The shapes of all arrays of a record, by their names: what ranks have to agree on.
+inline std::string shapes_of(const Object& record) {
+  std::string text;
+  fw::detail::visit_leaves(&record, 1, [&](const fw::detail::Leaf* leaf, const auto& path) {
+    text += (text.empty() ? "" : ", ") + path.text() + " " + std::to_string(leaf->rows) + "x" +
+            std::to_string(leaf->cols) + " of " + std::to_string(leaf->width) + " bytes";
+  });
+  return text;
+}
+template <Record R> std::string shapes_of(const R& record) {
+  return shapes_of(fw::detail::object(record));
+}
 
 inline void store(const Object& record, std::vector<std::byte>& buffer) {
   buffer.clear();

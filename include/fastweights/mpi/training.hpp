@@ -23,10 +23,10 @@ namespace fw::inline FASTWEIGHTS_ABI::mpi {
 /// Every parameter becomes its sum over the ranks, for example that of a gradient. Ranks are added
 /// in their order, so the bits depend neither on the MPI library nor on the network. With N bytes
 /// of parameters a rank sends 2 N (P − 1) / P. Throws std::invalid_argument on every rank if the
-/// numbers of parameters differ.
+/// shapes of parameters differ.
 template <Record Model> void sum_parameters(Model& model, MPI_Comm comm) {
   const Ranks ranks(comm);
-  ranks.agree("mpi::sum_parameters", {{"the number of parameters", parameter_count(model)}}, [] {});
+  ranks.agree("mpi::sum_parameters", {{"the parameters", detail::shapes_of(model)}}, [] {});
   GradientSum sum(comm);
   sum.add(model);
   sum.finish();
@@ -44,10 +44,10 @@ inline double sum(double mine, MPI_Comm comm) {
 }
 
 /// All numbers of a model, a state or an optimiser become those of rank `root`. Throws
-/// std::invalid_argument on every rank if the sizes differ.
+/// std::invalid_argument on every rank if the shapes differ.
 inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root = 0) {
   const Ranks ranks(comm);
-  ranks.agree("mpi::broadcast", {{"the number of bytes", detail::bytes_of(record)}}, [] {});
+  ranks.agree("mpi::broadcast", {{"the arrays", detail::shapes_of(record)}}, [] {});
   detail::for_each_block(record,
                          [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
 }
@@ -74,12 +74,7 @@ template <Record Model> void join(Trainer<Model>& trainer, GradientSum& sum) {
     fw::detail::throw_mismatch("mpi::join", "the trainer", trainer.shards(), "shards", 1,
                                "a sum that goes on during backward");
   join(trainer, sum.comm());
-  trainer.before_step = [&sum](Model& gradient) {
-    if (const Index added = sum.count(), all = parameter_count(gradient); added != all)
-      fw::detail::throw_mismatch("mpi::join", "the backward pass", added, "numbers added", all,
-                                 "the gradient");
-    sum.finish();
-  };
+  trainer.before_step = [&sum](Model& gradient) { sum.finish(parameter_count(gradient)); };
 }
 
 }  // namespace fw::mpi

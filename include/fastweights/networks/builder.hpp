@@ -19,7 +19,11 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// Puts a network together. See the file's description for an example.
+template <class S> class ModuleScope;
+
+/// Puts a network together, once. See the file's description for an example. All functions throw
+/// std::invalid_argument: for a value of another builder or of none, and for whatever is asked for
+/// after `build`.
 template <class S> class Builder {
  public:
   /// A network without operations.
@@ -30,6 +34,7 @@ template <class S> class Builder {
 
   /// The input of a layer: vectors of `rows` entries. Other networks have embeddings.
   Value<S> input(Index rows) {
+    check_open();
     if (plan_.in.rows > 0 || program_.takes_symbols)
       fw::detail::throw_invalid({path(), ": the network has an input already"});
     plan_.in = new_buffer(rows, false);
@@ -39,6 +44,7 @@ template <class S> class Builder {
   /// A parameter under `name`, with its initial distribution; its index. A name that exists already
   /// is shared, as tied embeddings are.
   std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Draw draw) {
+    check_open();
     const std::string full = path(weight_name);
     double entries = 1;  // no overflow, whatever a hostile file says
     for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
@@ -89,6 +95,7 @@ template <class S> class Builder {
   /// Gives the module `with` the weights that the module `of` has so far, under their names. Its
   /// states are its own.
   void share_weights(const std::string& of, const std::string& with) {
+    check_open();
     const std::string from = of + '.';
     const auto so_far = index_of_;  // `with` may be inside of `of`
     for (auto known = so_far.lower_bound(from);
@@ -98,8 +105,13 @@ template <class S> class Builder {
 
   /// Puts `scope` in front of all names until leave().
   void enter(const std::string& scope) { scopes_.push_back(scope); }
-  /// Ends the last scope that was entered.
-  void leave() { scopes_.pop_back(); }
+  /// Ends the last scope that was entered, in the module that is being built.
+  void leave() {
+    if (scopes_.size() <= module_scopes_)
+      fw::detail::throw_invalid(
+          {path(), path().empty() ? "Builder" : "", ": leave() without enter() before it"});
+    scopes_.pop_back();
+  }
 
   /// Notes that the current scope, or `as`, maps `in` to `out`.
   void note_module(std::string module_path, const Value<S>& in, const Value<S>& out) {
@@ -110,18 +122,20 @@ template <class S> class Builder {
 
   /// The input are symbols, fewer than `symbols`, for one embedding or several.
   void take_symbols(Index symbols) {
+    check_open();
     if (plan_.in.rows > 0 || (program_.takes_symbols && program_.symbols != symbols))
       fw::detail::throw_invalid({path(), ": the network has another input already"});
     program_.takes_symbols = true;
     program_.symbols = symbols;
   }
 
-  /// Ends the building.
+  /// Ends the building: a builder makes one network.
   Network<S> build(const Value<S>& out) {
     if (is_constant(out)) fw::detail::throw_invalid({"the output is the same for all tokens"});
     plan_.out = out.slice;
     program_.infer = reuse_buffers(plan_);
     program_.train = std::move(plan_);
+    is_built_ = true;
     return {std::move(weights_), std::make_shared<const Program<S>>(std::move(program_))};
   }
 
@@ -140,6 +154,7 @@ template <class S> class Builder {
   Value<S> add_node(std::shared_ptr<const Operation<S>> operation, const Facts& is, Index rows,
                     std::vector<Value<S>> in, std::vector<std::size_t> weights,
                     const std::string& state_name) {
+    check_open();
     Node<S> node;
     if (plan_.nodes.size() >= max_operations)
       fw::detail::throw_invalid({path(), ": the network has too many operations"});
@@ -164,7 +179,12 @@ template <class S> class Builder {
     return {this, plan_.nodes.back().out};
   }
 
+  void check_open() const {
+    if (is_built_)
+      fw::detail::throw_invalid({"Builder: the network is built already, expected a new builder"});
+  }
   void check_own(const Value<S>& value) const {
+    check_open();
     if (value.builder != this)
       fw::detail::throw_invalid({path(), ": a value is that of another builder"});
   }
@@ -178,29 +198,39 @@ template <class S> class Builder {
     return {plan_.buffer_rows.size() - 1, 0, rows};
   }
 
+  friend class ModuleScope<S>;
+
   std::vector<std::string> scopes_;
+  std::size_t module_scopes_ = 0;  // the first of them, which leave() does not end
   std::vector<Weight<S>> weights_;
   std::map<std::string, std::size_t> index_of_;
   std::set<std::string> state_paths_;
   Program<S> program_;
   Plan<S> plan_;
+  bool is_built_ = false;
 };
 
 /// Puts a name in front of others for its lifetime, also if building throws.
 template <class S> class ModuleScope {
  public:
   /// Enters the scope `name`.
-  ModuleScope(Builder<S>& builder, const std::string& name) : builder_(builder) {
+  ModuleScope(Builder<S>& builder, const std::string& name)
+      : builder_(builder), outer_(builder.module_scopes_) {
     builder_.enter(name);
+    builder_.module_scopes_ = builder_.scopes_.size();
   }
-  /// Leaves it.
-  ~ModuleScope() { builder_.leave(); }
+  /// Leaves it, and all that were entered in it.
+  ~ModuleScope() {
+    builder_.scopes_.resize(builder_.module_scopes_ - 1);
+    builder_.module_scopes_ = outer_;
+  }
   /// The scope ends once, so it is not copied.
   ModuleScope(const ModuleScope&) = delete;
   ModuleScope& operator=(const ModuleScope&) = delete;
 
  private:
   Builder<S>& builder_;
+  std::size_t outer_;
 };
 
 /// Builds f(x) inside a module, whose name is in front of the names of its weights and states.

@@ -54,9 +54,9 @@ template <class S> struct Network {
   };
 
   /// Rows of x.
-  Index inputs() const { return program->train.in.rows; }
+  Index inputs() const { return built().train.in.rows; }
   /// Rows of y.
-  Index outputs() const { return program->train.out.rows; }
+  Index outputs() const { return built().train.out.rows; }
 
   /// The state before the first token of `sequences` sequences.
   State initial_state(Index sequences = 1) const {
@@ -66,7 +66,7 @@ template <class S> struct Network {
                                  " sequences, expected at most ", std::to_string(max_sequences)});
     State state;
     state.sequences = sequences;
-    for (const Node<S>& node : program->train.nodes)
+    for (const Node<S>& node : built().train.nodes)
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
     return state;
@@ -85,7 +85,7 @@ template <class S> struct Network {
   /// Which weights may be compact: the matrices of linear maps and embeddings.
   std::vector<bool> compressible() const {
     std::vector<bool> fits(weights.size(), true);
-    for (const Node<S>& node : program->train.nodes)
+    for (const Node<S>& node : built().train.nodes)
       for (const std::size_t i : node.weights)
         fits[i] = fits[i] && node.operation->takes_compact_weights();
     return fits;
@@ -101,7 +101,7 @@ template <class S> struct Network {
 
   /// Overwrites y with the outputs for all columns of x, and advances the state.
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
-    check(!program->takes_symbols, "x", "symbols");
+    check(!built().takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
     prepare(state, trace, x.cols(), {}, pass);
     Forward<S>::template view<S>(trace.values, plan(pass).in) = x;
@@ -110,7 +110,7 @@ template <class S> struct Network {
   /// The same for symbols.
   void forward(State& state, Symbols ids, Output<S> y, Trace& trace,
                Pass pass = Pass::infer) const {
-    check(program->takes_symbols, "the symbols", "vectors");
+    check(built().takes_symbols, "the symbols", "vectors");
     const Index steps = static_cast<Index>(ids.size());
     fw::detail::check_not_empty(name, "ids", steps);
     fw::detail::check_symbols(name, ids, program->symbols);
@@ -125,7 +125,7 @@ template <class S> struct Network {
   void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
                     Pass pass = Pass::infer) const {
     check(!pass.trains(), "a train pass", "an infer pass here");
-    check(program->takes_symbols, "the symbols", "vectors");
+    check(built().takes_symbols, "the symbols", "vectors");
     const Index tokens = static_cast<Index>(ids.size()), b = state.sequences;
     fw::detail::check_not_empty(name, "ids", tokens);
     fw::detail::check_symbols(name, ids, program->symbols);
@@ -203,6 +203,12 @@ template <class S> struct Network {
   }
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
 
+  // A network that was declared and never set has no program.
+  const Program<S>& built() const {
+    if (!program)
+      fw::detail::throw_invalid({name, ": is empty, expected one that Builder::build made"});
+    return *program;
+  }
   static void check(bool fits, std::string_view given, std::string_view expected) {
     if (!fits)
       fw::detail::throw_invalid({name, ": given ", given, ", the network takes ", expected});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/views.hpp>
 #include <string>
@@ -17,14 +19,37 @@ struct Slice {
 
 template <class S> class Builder;
 
+/// The builder of a value. A value that was declared and never set has none: whatever asks for it
+/// throws std::invalid_argument.
+template <class S> class BuilderPointer {
+ public:
+  /// No builder, or this one.
+  BuilderPointer(Builder<S>* builder = nullptr) : builder_(builder) {}
+
+  /// The builder.
+  Builder<S>& operator*() const {
+    if (builder_ == nullptr)
+      detail::throw_invalid(
+          {"Value: belongs to no network, expected one that a function of "
+           "networks returned"});
+    return *builder_;
+  }
+  Builder<S>* operator->() const { return &**this; }
+  /// Whether it is this builder.
+  bool operator==(const Builder<S>* builder) const { return builder_ == builder; }
+
+ private:
+  Builder<S>* builder_;
+};
+
 /// A quantity of a network that is being built: rows × tokens. Functions and operators of values
 /// add operations to the network. A value is valid as long as its builder.
 template <class S> struct Value {
-  Builder<S>* builder = nullptr;  ///< of the network that it belongs to
-  Slice slice;                    ///< where it is
+  BuilderPointer<S> builder;  ///< of the network that it belongs to
+  Slice slice;                ///< where it is
 
   /// The number of rows.
-  Index rows() const { return slice.rows; }
+  Index rows() const { return static_cast<void>(*builder), slice.rows; }
 
   /// `count` rows from row `first` on, without a copy.
   Value rows_of(Index first, Index count) const {

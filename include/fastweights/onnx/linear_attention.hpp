@@ -8,6 +8,7 @@
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/onnx/tensor.hpp>
+#include <limits>
 
 /// \file
 /// The operator LinearAttention of ONNX (opset 27). Every head has a state S of d_k×d_v:
@@ -76,6 +77,8 @@ template <class S> class LinearAttentionOperator {
   }
 
   void run(bool parallel) const {
+    // Without tokens and states no tensor has entries, so nothing bounds the number of heads.
+    if (steps_ == 0 && x_.present_state.data == nullptr) return;
     for_each_head(batch_ * op_.kv_num_heads, parallel,
                   [&](Index i) { run_head(i / op_.kv_num_heads, i % op_.kv_num_heads); });
   }
@@ -108,6 +111,8 @@ template <class S> class LinearAttentionOperator {
     if (steps_ < 0) fail_size("query's second size", steps_, "at least ", 0);
     if (dk_ < 1) fail_size("query's last size", x_.query.shape[2], "at least q_num_heads, ", hq);
     if (dv_ < 1) fail_size("value's last size", x_.value.shape[2], "at least kv_num_heads, ", hkv);
+    const Index most = std::numeric_limits<Index>::max() / hq;  // hq·dv is the output's last size
+    if (dv_ > most) fail_size("d_v", dv_, "at most ", most);
   }
   void check_tensors() {
     const Index hq = op_.q_num_heads, hkv = op_.kv_num_heads;

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -171,6 +173,7 @@ class Temporary {
     if (!renamed_) ::unlink(path_.c_str());
   }
 
+  const path& place() const { return path_; }
   /// The mode and, if the system permits it, the owner of the file that will be replaced.
   bool copy_attributes(const struct stat& old) {
     struct stat own {};
@@ -218,25 +221,89 @@ class Temporary {
   bool renamed_ = false;
 };
 
-inline void replace(const path& name, std::span<const std::span<const std::byte>> parts) {
-  const path target = without_links(name), folder = folder_of(target);
-  struct stat old {};
-  const bool exists = ::stat(name.c_str(), &old) == 0;
-  if (!exists && errno != ENOENT) fail_to_write(name, last_error().message());
-  if (exists && !S_ISREG(old.st_mode)) fail_to_write(name, "not a regular file");
-  const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
-  if (!directory) fail_to_write(name, last_error().message());
-  remove_abandoned(folder);
+/// A folder whose files change.
+class Folder {
+ public:
+  /// Errors call it, or the file in it, `name`.
+  Folder(const path& folder, const path& name)
+      : path_(folder), descriptor_(folder, O_RDONLY | O_DIRECTORY) {
+    if (!descriptor_) fail_to_write(name, last_error().message());
+    remove_abandoned(folder);
+  }
 
-  // At no time readable by more users than the old file.
-  Temporary temporary(folder, exists ? 0600 : 0666, name);
-  bool good = !exists || temporary.copy_attributes(old);
-  for (const auto part : parts) good = good && temporary.write(part);
-  if (!good || !temporary.put_on_disk() || !temporary.rename_to(target))
-    fail_to_write(name, last_error().message());
-  // Some file systems cannot synchronise a folder, and say EINVAL.
-  if (!Temporary::synchronise(directory) && errno != EINVAL)
-    fail(name.string(), "is written, but may not be on disk: " + last_error().message());
+  /// Waits for other writers that hold it. Some file systems have no locks.
+  void lock() const {
+    uninterrupted([&] { return ::flock(descriptor_.number(), LOCK_EX); });
+  }
+  /// Removes a file or a link if it is there.
+  std::error_code remove(const std::string& file) const {
+    const bool is_gone = ::unlink((path_ / file).c_str()) == 0 || errno == ENOENT;
+    return is_gone ? std::error_code() : last_error();
+  }
+  /// Some file systems cannot synchronise a folder, and say EINVAL.
+  std::error_code put_on_disk() const {
+    const bool is_done = Temporary::synchronise(descriptor_) || errno == EINVAL;
+    return is_done ? std::error_code() : last_error();
+  }
+
+ private:
+  path path_;
+  Descriptor descriptor_;
+};
+
+/// A file under a temporary name beside its target, whose place it takes when it is complete. A
+/// symbolic link at the target is replaced, not followed.
+class NewFile {
+ public:
+  /// Errors call it `name`.
+  NewFile(const path& target, const path& name)
+      : target_(target),
+        name_(name),
+        old_(status_of_old()),
+        // At no time readable by more users than the old file.
+        temporary_(folder_of(target), old_ ? 0600 : 0666, name) {
+    if (old_ && !temporary_.copy_attributes(*old_)) fail_to_write(name_, last_error().message());
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    if (!temporary_.write(bytes)) fail_to_write(name_, last_error().message());
+  }
+  void put_on_disk() const {
+    if (!temporary_.put_on_disk()) fail_to_write(name_, last_error().message());
+  }
+  /// Where it is until then.
+  const path& place() const { return temporary_.place(); }
+  std::error_code take_place() {
+    return temporary_.rename_to(target_) ? std::error_code() : last_error();
+  }
+
+ private:
+  // Nothing if there is no file, or a link.
+  std::optional<struct stat> status_of_old() const {
+    struct stat old {};
+    if (::lstat(target_.c_str(), &old) != 0) {
+      if (errno != ENOENT) fail_to_write(name_, last_error().message());
+      return std::nullopt;
+    }
+    if (S_ISLNK(old.st_mode)) return std::nullopt;
+    if (!S_ISREG(old.st_mode)) fail_to_write(name_, "not a regular file");
+    return old;
+  }
+
+  path target_, name_;
+  std::optional<struct stat> old_;
+  Temporary temporary_;
+};
+
+inline void replace(const path& name, std::span<const std::span<const std::byte>> parts) {
+  const path target = without_links(name);
+  const Folder folder(folder_of(target), name);
+  NewFile file(target, name);
+  for (const auto part : parts) file.write(part);
+  file.put_on_disk();
+  if (const std::error_code error = file.take_place()) fail_to_write(name, error.message());
+  if (const std::error_code error = folder.put_on_disk())
+    fail(name.string(), "is written, but may not be on disk: " + error.message());
 }
 
 }  // namespace fw::io::detail::posix

@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "fastweights/io/byte_source.hpp"
 #include "fastweights/io/safetensors_format.hpp"
@@ -70,24 +72,78 @@ class Temporary {
   std::filesystem::path path_;
 };
 
+[[noreturn]] inline void fail_to_write(const std::filesystem::path& name,
+                                       const std::error_code& error) {
+  fail(name.string(), "cannot be written: " + error.message());
+}
+
+/// A folder whose files change. There is no function here to lock it or to put it on disk.
+class Folder {
+ public:
+  Folder(const std::filesystem::path& folder, const std::filesystem::path&) : path_(folder) {}
+
+  void lock() const {}
+  /// Removes a file or a link if it is there.
+  std::error_code remove(const std::string& file) const {
+    std::error_code error;
+    std::filesystem::remove(path_ / file, error);
+    return error;
+  }
+  std::error_code put_on_disk() const { return {}; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A file under a temporary name beside its target, whose place it takes when it is complete. A
+/// symbolic link at the target is replaced, not followed.
+class NewFile {
+ public:
+  /// Errors call it `name`.
+  NewFile(const std::filesystem::path& target, const std::filesystem::path& name)
+      : target_(target), name_(name), temporary_(target), stream_(temporary_.path(), mode) {
+    if (is_no_file(target)) fail(name.string(), "cannot be written: not a regular file");
+    check();
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    stream_.write(reinterpret_cast<const char*>(bytes.data()),
+                  static_cast<std::streamsize>(bytes.size()));
+    check();
+  }
+  void put_on_disk() {
+    stream_.close();
+    check();
+  }
+  /// Where it is until then.
+  const std::filesystem::path& place() const { return temporary_.path(); }
+  std::error_code take_place() {
+    std::error_code error;
+    std::filesystem::rename(temporary_.path(), target_, error);
+    return error;
+  }
+
+ private:
+  static constexpr auto mode = std::ios::binary | std::ios::out;
+
+  void check() const {
+    if (!stream_) fail_to_write(name_, {errno != 0 ? errno : EIO, std::generic_category()});
+  }
+
+  std::filesystem::path target_, name_;
+  Temporary temporary_;
+  std::ofstream stream_;  // is closed before the temporary file is removed
+};
+
 inline void replace(const std::filesystem::path& path,
                     std::span<const std::span<const std::byte>> parts) {
-  if (is_no_file(path)) fail(path.string(), "cannot be written: not a regular file");
   std::error_code error;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-  if (error) fail(path.string(), "cannot be written: " + error.message());
-  const Temporary temporary(target);
-  errno = EIO;  // if no call says more
-  std::ofstream stream(temporary.path(), std::ios::binary);
-  for (const auto part : parts)
-    stream.write(reinterpret_cast<const char*>(part.data()),
-                 static_cast<std::streamsize>(part.size()));
-  stream.close();
-  if (stream)
-    std::filesystem::rename(temporary.path(), target, error);
-  else
-    error = std::error_code(errno, std::generic_category());
-  if (error) fail(path.string(), "cannot be written: " + error.message());
+  if (error) fail_to_write(path, error);
+  NewFile file(target, path);
+  for (const auto part : parts) file.write(part);
+  file.put_on_disk();
+  if ((error = file.take_place())) fail_to_write(path, error);
 }
 
 }  // namespace fw::io::detail::standard

@@ -4,10 +4,13 @@
 #include <bit>
 #include <cstdint>
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
+#include <limits>
+#include <string>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -51,11 +54,17 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class LogLinearAttention {
   };
   using OwnedState = State<Owned<S>>;
 
-  /// `levels` matrices. Throws std::invalid_argument when a size or `levels` is below 1.
+  /// `levels` matrices. Throws std::invalid_argument when a size or `levels` is below 1, or d_k·L
+  /// is more than an Index holds.
   LogLinearAttention(Sizes<Dk, Dv> sizes, Index levels)
       : signature_{{{sizes.key_size, sizes.value_size}}, levels} {
     signature_.check(name);
     detail::check_size<Dynamic>(name, "the number of levels", levels);
+    const Index most = std::numeric_limits<Index>::max() / signature_.dk;
+    if (levels > most)
+      detail::throw_invalid({name, ": the number of levels is ", std::to_string(levels),
+                             ", expected at most ", std::to_string(most),
+                             " for d_k = ", std::to_string(signature_.dk)});
   }
 
   Signature signature() const { return signature_; }
