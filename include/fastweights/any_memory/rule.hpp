@@ -200,8 +200,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     fw::scan(memory_, of(s), writes(w), reads(r), outs(y));
   }
   void checked_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const override {
-    fw::check_tokens(memory_, writes(w), reads(r));
-    scan(s, w, r, y);
+    fw::checked_scan(memory_, of(s), writes(w), reads(r), outs(y));
   }
   void chunked_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
                     Index chunk) const override {
@@ -215,6 +214,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
       std::vector<OutSequence<M>> outputs;
       for (const Inputs<S>& each : r) queries.push_back(reads(each));
       for (const Outputs<S>& each : y) outputs.push_back(outs(each));
+      check_shared_chunk(of(s), writes(w), queries, outputs);
       memory_.shared_chunk(of(s), writes(w), queries, outputs);
     }
   }
@@ -284,6 +284,24 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     throw_invalid({M::name,
                    ": the state is empty or one of another memory; initial_state() of this "
                    "memory makes one"});
+  }
+  void check_shared_chunk(const State& s, const WriteSequence<M>& inputs,
+                          std::span<const ReadSequence<M>> queries,
+                          std::span<const OutSequence<M>> outputs) const {
+    if (outputs.size() != queries.size())
+      throw_mismatch(M::name, "shared_chunk", std::ssize(outputs), "outputs", std::ssize(queries),
+                     "the number of queries");
+    const Index steps = steps_of(inputs, memory_.signature().write());
+    fw::check_state(memory_, s);
+    check_sequence(M::name, inputs, memory_.signature().write(), steps);
+    for (std::size_t h = 0; h < queries.size(); ++h) {
+      check_scan(memory_, s, inputs, queries[h], steps);
+      check_outputs(memory_, inputs, queries[h], outputs[h], steps);
+      for (std::size_t other = 0; other < h; ++other) {
+        check_apart(M::name, outputs[h], queries[other], outputs[other]);
+        check_apart(M::name, outputs[other], queries[h]);
+      }
+    }
   }
   static State& of(AnyState<S>& s) {
     State* const state = s.template get<State>();
