@@ -46,6 +46,7 @@ EIGEN_ALWAYS_INLINE void check_ranges(const R& record, const E& extents) {
   for_each_member(
       [&](std::string_view name, const auto& member, const MemberExtent& extent) {
         CheckedMember checked{M::name, name, entries_of(member), largest_input<S>()};
+        checked.key_bounds_strength = key_bounds_strength<M>();
         if constexpr (requires { R::roles.size(); }) checked.role = &R::roles[i++];
         if (Sequence) checked.width = per_token(extent).width;
         check_entries(checked);

@@ -25,6 +25,7 @@ struct Capabilities {
   bool reads_first = false;           ///< a step reads before it writes
   bool has_roles = false;             ///< its inputs say their roles, which random sequences need
   bool states_stability = false;      ///< checked calls know a condition of its own
+  bool key_bounds_strength = false;   ///< its condition bounds strengths by the length of keys
   bool keeps_slow_weights = false;    ///< its state has weights that no write changes
   bool learns_initial_state = false;  ///< writes never change a zero state
   bool limits_counts = false;         ///< its state has counters with a range of their own
@@ -112,6 +113,7 @@ template <Memory M> constexpr Capabilities capabilities() {
     requires R::roles.size() == R::names.size();
   };
   can.states_stability = StabilityCondition<M>;
+  can.key_bounds_strength = fw::key_bounds_strength<M>();
   can.keeps_slow_weights = KeepsSlowWeights<M>;
   can.learns_initial_state = fw::learns_initial_state<M>();
   can.limits_counts = LimitsCounts<M>;
