@@ -100,3 +100,6 @@ EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input
 }
 
 }  // namespace fw
+
+// Behind the functions above, so that a compiler lists these first.
+#include <fastweights/algorithms/mistakes.hpp>
