@@ -156,7 +156,7 @@ void check_gradients_apart(const WriteSequence<M>& inputs, const ReadSequence<M>
   Regions given, overwritten;
   given.add(inputs).add(queries).add(dy, gradient);
   overwritten.add(dinputs, gradient).add(dqueries, gradient);
-  check_apart(M::name, overwritten, given);
+  check_regions_apart(M::name, overwritten, given);
 }
 
 }  // namespace detail

@@ -45,7 +45,7 @@ EIGEN_ALWAYS_INLINE void check_step(const M& m, const WriteToken<M>& input,
                                     const ReadToken<M>& query, const OutToken<M>& output) {
   check_write(m, input);
   check_read(m, query, output);
-  check_token_apart(M::name, output, query, input);
+  check_apart(M::name, output, query, input);
 }
 
 template <Memory M>
@@ -76,7 +76,7 @@ template <Memory M>
 void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   check_state(m, state);
   detail::check_read(m, query, output);
-  detail::check_token_apart(M::name, output, query);
+  detail::check_apart(M::name, output, query);
   m.read(state, query, output);
 }
 
@@ -85,7 +85,7 @@ template <PureRead M>
 void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   check_state(m, state);
   detail::check_read(m, query, output);
-  detail::check_token_apart(M::name, output, query);
+  detail::check_apart(M::name, output, query);
   m.read(state, query, output);
 }
 

@@ -56,8 +56,9 @@ template <class View> EIGEN_ALWAYS_INLINE Bounds bounds_of(const View& view) {
   return {std::min(r.begin, last), std::max(r.begin, last) + r.length};
 }
 
-EIGEN_ALWAYS_INLINE bool meet(const Bounds& a, const Bounds& b) {
-  return (a.begin < b.end) & (b.begin < a.end);
+// 0 or 1, so that many of them make one branch.
+EIGEN_ALWAYS_INLINE unsigned meet(const Bounds& a, const Bounds& b) {
+  return unsigned(a.begin < b.end) & unsigned(b.begin < a.end);
 }
 
 /// Views in a fixed array, to be compared with others. Room for three records, none of which has
@@ -126,8 +127,8 @@ inline bool overlap(const Region& x, const Region& y) {
 
 /// Throws std::invalid_argument if an output has an entry in common with an input or with another
 /// output.
-EIGEN_DONT_INLINE inline void check_apart(std::string_view owner, const Regions& outputs,
-                                          const Regions& inputs) {
+EIGEN_DONT_INLINE inline void check_regions_apart(std::string_view owner, const Regions& outputs,
+                                                  const Regions& inputs) {
   for (const Region* a = outputs.begin(); a != outputs.end(); ++a) {
     for (const Region* b = outputs.begin(); b != a; ++b)
       if (overlap(*a, *b)) throw_overlap(owner, *a, *b);
@@ -138,42 +139,43 @@ EIGEN_DONT_INLINE inline void check_apart(std::string_view owner, const Regions&
 
 /// The same for records of views.
 template <class Outputs, class... Inputs>
-void check_apart(std::string_view owner, const Outputs& outputs, const Inputs&... inputs) {
+EIGEN_DONT_INLINE void check_records_apart(std::string_view owner, const Outputs& outputs,
+                                           const Inputs&... inputs) {
   Regions out, in;
   out.add(outputs);
   (in.add(inputs), ...);
-  check_apart(owner, out, in);
+  check_regions_apart(owner, out, in);
 }
 
 // Functions with sequences of indices and no lambdas, which compilers would call.
 template <class R, std::size_t... I>
-EIGEN_ALWAYS_INLINE bool meets_a_member([[maybe_unused]] const Bounds& a,
-                                        [[maybe_unused]] const R& record,
-                                        std::index_sequence<I...>) {
-  return (false | ... | meet(a, bounds_of(std::get<I>(members(record)))));
+EIGEN_ALWAYS_INLINE unsigned meets_a_member([[maybe_unused]] const Bounds& a,
+                                            [[maybe_unused]] const R& record,
+                                            std::index_sequence<I...>) {
+  return (0u | ... | meet(a, bounds_of(std::get<I>(members(record)))));
 }
-template <class R> EIGEN_ALWAYS_INLINE bool meets_a_member(const Bounds& a, const R& record) {
+template <class R> EIGEN_ALWAYS_INLINE unsigned meets_a_member(const Bounds& a, const R& record) {
   return meets_a_member(a, record, std::make_index_sequence<member_count<R>>{});
 }
 template <std::size_t I, class Outputs, class... Inputs>
-EIGEN_ALWAYS_INLINE bool output_meets(const Outputs& outputs, const Inputs&... inputs) {
+EIGEN_ALWAYS_INLINE unsigned output_meets(const Outputs& outputs, const Inputs&... inputs) {
   const Bounds a = bounds_of(std::get<I>(members(outputs)));
   return meets_a_member(a, outputs, std::make_index_sequence<I>{}) |
-         (false | ... | meets_a_member(a, inputs));
+         (0u | ... | meets_a_member(a, inputs));
 }
 template <class Outputs, std::size_t... I, class... Inputs>
-EIGEN_ALWAYS_INLINE bool outputs_meet(std::index_sequence<I...>, const Outputs& outputs,
-                                      const Inputs&... inputs) {
-  return (false | ... | output_meets<I>(outputs, inputs...));
+EIGEN_ALWAYS_INLINE unsigned outputs_meet(std::index_sequence<I...>, const Outputs& outputs,
+                                          const Inputs&... inputs) {
+  return (0u | ... | output_meets<I>(outputs, inputs...));
 }
 
-/// The same for the records of one token, of which most are small: compares only the bounds, and
-/// one by one if these meet.
+/// The same at the cost of two comparisons for each pair: compares the bounds, and only if they
+/// meet the views.
 template <class Outputs, class... Inputs>
-EIGEN_ALWAYS_INLINE void check_token_apart(std::string_view owner, const Outputs& outputs,
-                                           const Inputs&... inputs) {
-  if (outputs_meet(std::make_index_sequence<member_count<Outputs>>{}, outputs, inputs...))
-    check_apart(owner, outputs, inputs...);
+EIGEN_ALWAYS_INLINE void check_apart(std::string_view owner, const Outputs& outputs,
+                                     const Inputs&... inputs) {
+  if (outputs_meet(std::make_index_sequence<member_count<Outputs>>{}, outputs, inputs...) != 0)
+    check_records_apart(owner, outputs, inputs...);
 }
 
 }  // namespace fw::detail
