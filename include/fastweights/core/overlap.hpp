@@ -43,22 +43,23 @@ EIGEN_ALWAYS_INLINE Region region_of(std::string_view name, const View& view,
   }
 }
 
-// From the first byte to the one behind the last.
+// All bytes from the first to the last.
 struct Bounds {
-  std::intptr_t begin, end;
+  std::intptr_t begin, length;
 };
 
 template <class View> EIGEN_ALWAYS_INLINE Bounds bounds_of(const View& view) {
   const Region r = region_of({}, view);
-  if constexpr (requires { requires View::ColsAtCompileTime == 1; })
-    return {r.begin, r.begin + r.length};
-  const std::intptr_t last = r.begin + (r.columns - 1) * r.stride;
-  return {std::min(r.begin, last), std::max(r.begin, last) + r.length};
+  if constexpr (requires { requires View::ColsAtCompileTime == 1; }) return {r.begin, r.length};
+  const std::intptr_t to_last = (r.columns - 1) * r.stride;
+  return {r.begin + std::min<std::intptr_t>(to_last, 0), std::abs(to_last) + r.length};
 }
 
-// 0 or 1, so that many of them make one branch.
+// 0 or 1, so that many of them make one branch. One comparison says that the distance of the
+// beginnings is between the two lengths; without a byte it may be 1 too.
 EIGEN_ALWAYS_INLINE unsigned meet(const Bounds& a, const Bounds& b) {
-  return unsigned(a.begin < b.end) & unsigned(b.begin < a.end);
+  return unsigned(std::uintptr_t(a.begin - b.begin + a.length - 1) <
+                  std::uintptr_t(a.length + b.length - 1));
 }
 
 /// Views in a fixed array, to be compared with others. Room for three records, none of which has
@@ -137,10 +138,11 @@ EIGEN_DONT_INLINE inline void check_regions_apart(std::string_view owner, const 
   }
 }
 
-/// The same for records of views.
+/// The same for records of views. They are copies, so that a caller that does not call it has no
+/// records in memory.
 template <class Outputs, class... Inputs>
-EIGEN_DONT_INLINE void check_records_apart(std::string_view owner, const Outputs& outputs,
-                                           const Inputs&... inputs) {
+FASTWEIGHTS_COLD EIGEN_DONT_INLINE void check_records_apart(std::string_view owner, Outputs outputs,
+                                                            Inputs... inputs) {
   Regions out, in;
   out.add(outputs);
   (in.add(inputs), ...);
@@ -169,7 +171,7 @@ EIGEN_ALWAYS_INLINE unsigned outputs_meet(std::index_sequence<I...>, const Outpu
   return (0u | ... | output_meets<I>(outputs, inputs...));
 }
 
-/// The same at the cost of two comparisons for each pair: compares the bounds, and only if they
+/// The same at the cost of a comparison for each pair: compares the bounds, and only if they
 /// meet the views.
 template <class Outputs, class... Inputs>
 EIGEN_ALWAYS_INLINE void check_apart(std::string_view owner, const Outputs& outputs,
