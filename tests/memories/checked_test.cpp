@@ -16,6 +16,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Eigen::MatrixXf;
 using Eigen::VectorXd;
+using Eigen::VectorXf;
 using fw::AnyState;
 using fw::Index;
 using laws::CheckedRun;
@@ -37,7 +38,7 @@ TEST_CASE("checked calls name the entry of a member", "[checked]") {
   CheckedRun<double> kimi(subject("KimiDeltaAttention", 5, 3));
   kimi.refuses({"decay", 3, 4}, 1.0000001, "decay[3] is 1.0000001, expected 0 to 1");
   CheckedRun<float> rows(subject("VectorDeltaRule", 5, 3));
-  rows.refuses({"beta", 1, 4}, 3, "beta[1] is 3, expected 0 to 2");
+  rows.refuses({"beta", 1, 4}, -3, "beta[1] is -3, expected 0 to 1e12");
   CheckedRun<float> lstm(subject("DeltaLstm", 5, 3));
   lstm.refuses({"key", 2, 3 * 4 + 1}, std::nan(""), "key(2, 1) is nan, expected a finite");
   lstm.refuses({"recurrent_key", 2, 4}, -0.5, "recurrent_key(2, 1) is -0.5");
@@ -74,6 +75,45 @@ TEST_CASE("checked calls accept a normalised key with its rounding, and a streng
       for (Index t = 0; t < run.steps; ++t) run.checked_step(t);
       CHECK(is_finite(laws::values_of(run.state)));
     }
+}
+
+// An NLMS filter of a quiet signal: β = μ/‖k‖² is large, and the write is as stable as any.
+TEST_CASE("checked calls accept a large strength for a short key", "[checked]") {
+  const fw::DeltaRule<float, 8, 1> m;
+  auto state = fw::initial_state(m), plain = state;
+  const VectorXf k = 0.1f * VectorXf::Ones(8).normalized(), v = VectorXf::Ones(1);
+  VectorXf y(1), expected(1);
+  fw::checked_step(m, state, {k, v, 50.0f}, {k}, {y});  // β‖k‖² is 0.5
+  fw::step(m, plain, {k, v, 50.0f}, {k}, {expected});
+  CHECK(y == expected);
+  CHECK(y[0] == Catch::Approx(0.5));
+  const auto before = state.W;
+  CHECK_THROWS_WITH(fw::checked_step(m, state, {k, v, 250.0f}, {k}, {y}),
+                    ContainsSubstring("DeltaRule: beta times the squared norm of key is 2.5"));
+  CHECK(state.W == before);
+}
+
+template <class S> void stays_finite(const char* name, double strength, double value) {
+  INFO(name);
+  CheckedRun<S> run(subject(name, 5, 3));
+  const double length = 1 / std::sqrt(strength * 5);  // of an entry, for β‖k‖² = 1
+  run.all.inputs["key"].setConstant(static_cast<S>(length));
+  run.all.inputs["value"].setConstant(static_cast<S>(value));
+  run.all.inputs["beta"].setConstant(static_cast<S>(strength));
+  run.all.queries.matrices[0].setConstant(S(1));
+  for (int i = 0; i < 1000; ++i) {
+    run.all.inputs["key"] *= S(-1);
+    run.checked_scan();
+  }
+  CHECK(is_finite(laws::values_of(run.state)));
+  CHECK(is_finite(laws::values_of(run.all.outputs)));
+}
+
+TEST_CASE("the largest strengths with the largest values keep the state finite", "[checked]") {
+  for (const char* name : {"DeltaRule", "VectorDeltaRule", "GatedDeltaRule", "DeferredDeltaRule"}) {
+    stays_finite<float>(name, 1e12, 0x1p50);
+    stays_finite<double>(name, 1e147, 0x1p500);
+  }
 }
 
 TEST_CASE("checked calls look at sizes first", "[checked]") {

@@ -77,6 +77,14 @@ TEST_CASE("several writes for every token, stacked one below the other", "[netwo
   });
 }
 
+// The gradients of key and query are those of one value then.
+TEST_CASE("a memory that is read with what it is written with: gradients", "[networks]") {
+  check_operation(3, [](const X& x) {
+    const X k = keys(x, 4, "k"), v = linear(x, "v", 6);
+    return memory(fw::DeltaRule<double>({2, 3}), {k, v, sigmoid(linear(x, "b", 2))}, {k});
+  });
+}
+
 X mesa(const X& x, Index heads, Index ridges) {
   const X ridge = 0.5 + softplus(parameter(*x.builder, "ridge", ridges * 2));
   return memory(fw::MesaMemory<double>({2, 3}),

@@ -27,6 +27,13 @@ template <class S> void merged_is_recurrent(const Runs<S>& runs);
 template <class S> void state_is_a_value(const Runs<S>& runs);
 /// Sequences of a wrong size are refused by name and leave the state unchanged.
 template <class S> void wrong_sizes_are_refused(const Runs<S>& runs);
+/// An output that overlaps what is written or read with is refused by every call, naming both, and
+/// leaves state and output unchanged.
+template <class S> void overlaps_are_refused(const Runs<S>& runs);
+/// So is a gradient that overlaps another one or what backward reads.
+template <class S> void gradient_overlaps_are_refused(const Runs<S>& runs);
+/// Inputs and outputs that lie between each other in one matrix give the numbers of separate ones.
+template <class S> void interleaved_numbers_are_apart(const Runs<S>& runs);
 /// The results in float are those in double up to rounding.
 void float_follows_double(const Runs<float>& rounded, const Runs<double>& exact,
                           double tolerance = 2e-5);

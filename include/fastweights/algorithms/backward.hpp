@@ -21,8 +21,9 @@
 ///     fw::backward(m, checkpoints, {K, V, beta}, {Q}, {dY}, ds, {dK, dV, dbeta}, {dQ});
 ///
 /// On return ds is the gradient of the initial state; dK, dV, dbeta, dQ accumulate. Throws
-/// std::invalid_argument, naming the member, when a size does not fit. Gradients must not overlap
-/// each other, the inputs or the outputs.
+/// std::invalid_argument, naming the member, when a size does not fit, and naming both members when
+/// a gradient overlaps another one or an input; nothing is changed then. Keys that are also the
+/// queries need two gradients; add them up afterwards.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -146,6 +147,18 @@ void scan_segments(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs
   }
 }
 
+// The gradients of inputs and queries are outputs.
+template <Memory M>
+void check_gradients_apart(const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                           const OutGradSequence<M>& dy, const WriteGradSequence<M>& dinputs,
+                           const ReadGradSequence<M>& dqueries) {
+  constexpr std::string_view gradient = "the gradient of ";
+  Regions given, overwritten;
+  given.add(inputs).add(queries).add(dy, gradient);
+  overwritten.add(dinputs, gradient).add(dqueries, gradient);
+  check_regions_apart(M::name, overwritten, given);
+}
+
 }  // namespace detail
 
 /// As scan, and stores in `checkpoints` what backward needs. For another C set
@@ -156,7 +169,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_outputs(m, queries, outputs, total);
+  detail::check_outputs(m, inputs, queries, outputs, total);
   checkpoints.interval = detail::checkpoint_interval<M>(checkpoints.requested_interval, total);
   checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
   if constexpr (TracedBackward<M>) {
@@ -181,13 +194,14 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
                            "the forward pass of these checkpoints");
   detail::check_scan(m, checkpoints.states[0], inputs, queries, total);
   detail::check_state(M::name, ds, m.state_extents());
-  detail::check_outputs(m, queries, dy, total);
+  detail::check_output_sizes(m, queries, dy, total);
   detail::check_sequence(M::name, dinputs, signature.write(), total);
   detail::check_sequence(M::name, dqueries, signature.read(), total);
   detail::check_chunks(M::name, dinputs, signature.write(),
                        detail::check_chunks(M::name, inputs, signature.write()));
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
+  detail::check_gradients_apart<M>(inputs, queries, dy, dinputs, dqueries);
   [[maybe_unused]] const auto& forms = detail::backward_forms(m);
   if constexpr (TracedBackward<M>) {
     forms.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,
@@ -212,6 +226,10 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
   const auto write_extents = m.signature().write();
   const Index total = detail::steps_of(inputs, write_extents);
   detail::check_scan(m, initial, inputs, queries, total);
+  if (&ds == &initial)
+    detail::throw_invalid({M::name,
+                           ": the gradient of the state is the initial state itself, expected one "
+                           "that zero_gradient makes"});
   Checkpoints<M> checkpoints;
   StateOf<M> state = initial;
   if constexpr (TracedBackward<M>) {

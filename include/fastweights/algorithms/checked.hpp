@@ -46,6 +46,7 @@ EIGEN_ALWAYS_INLINE void check_ranges(const R& record, const E& extents) {
   for_each_member(
       [&](std::string_view name, const auto& member, const MemberExtent& extent) {
         CheckedMember checked{M::name, name, entries_of(member), largest_input<S>()};
+        checked.key_bounds_strength = key_bounds_strength<M>();
         if constexpr (requires { R::roles.size(); }) checked.role = &R::roles[i++];
         if (Sequence) checked.width = per_token(extent).width;
         check_entries(checked);
@@ -95,8 +96,7 @@ template <Memory M>
 void checked_step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
                   OutToken<M> output) {
   fw::check_state(m, state);
-  detail::check_write(m, input);
-  detail::check_read(m, query, output);
+  detail::check_step(m, input, query, output);
   detail::check_tokens(m, input);
   detail::check_ranges<M, false>(query, m.signature().read());
   detail::run_step(m, state, input, query, output);
@@ -108,7 +108,7 @@ void checked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
                   OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_outputs(m, queries, outputs, steps);
+  detail::check_outputs(m, inputs, queries, outputs, steps);
   check_tokens(m, inputs, queries);
   scan(m, state, inputs, queries, outputs);
 }

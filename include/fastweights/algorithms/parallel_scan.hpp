@@ -44,9 +44,9 @@ constexpr Index segment_begin(Index segment, Index segments, Index total) {
 /// Each piece needs memory for a Segment and a state. For the delta rule a Segment has d_k² more
 /// entries than a state, and its application costs 2 d_v d_k² flops. One piece is a scan.
 ///
-/// Outputs must not overlap inputs. Agrees with scan up to rounding; the result depends on
-/// `pieces`, not on the number of threads. More pieces than tokens mean as many as tokens. Throws
-/// std::invalid_argument, with the state unchanged, when a size does not fit or pieces < 1.
+/// Agrees with scan up to rounding; the result depends on `pieces`, not on the number of threads.
+/// More pieces than tokens mean as many as tokens. Throws std::invalid_argument, with the state
+/// unchanged, when scan does or pieces < 1.
 template <Mergeable M>
 void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
                    OutSequence<M> outputs, Index pieces) {
@@ -56,7 +56,7 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   const Index total = detail::steps_of(inputs, write_extents);
   detail::check_size<Dynamic>("parallel_scan", "pieces", pieces);
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_outputs(m, queries, outputs, total);
+  detail::check_outputs(m, inputs, queries, outputs, total);
   const Index segments = std::min(pieces, std::max<Index>(total, 1)) + (pieces > 1 ? 1 : 0);
 
   const auto begin = [&](Index i) { return detail::segment_begin(i, segments, total); };

@@ -17,10 +17,11 @@
 /// bits if the rule has no decay and every part but the last is a multiple of 4 tokens long; a part
 /// of a single token is a step, which rounds differently.
 ///
-/// Outputs must not overlap inputs. A rule's own scan and chunked_scan agree with the steps for
-/// finite inputs; a NaN or infinity may also affect outputs of earlier tokens in its block.
-/// Throws std::invalid_argument, naming the member, when a size does not fit; nothing is changed. A
-/// full memory with WhenFull::refuse throws std::length_error before the first token.
+/// A rule's own scan and chunked_scan agree with the steps for finite inputs; a NaN or infinity may
+/// also affect outputs of earlier tokens in its block. Throws std::invalid_argument, naming the
+/// member, when a size does not fit, and naming both members when an output overlaps an input or
+/// another output; nothing is changed. A full memory with WhenFull::refuse throws std::length_error
+/// before the first token.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -38,12 +39,20 @@ void check_scan(const M& m, const StateOf<M>& state, const WriteSequence<M>& inp
   if constexpr (requires { m.check_capacity(state, steps); }) m.check_capacity(state, steps);
 }
 
-// `queries` and `outputs` may also be gradients.
-template <Memory M, class Queries, class Outputs>
-void check_outputs(const M& m, const Queries& queries, const Outputs& outputs, Index steps) {
+// `outputs` may also be gradients.
+template <Memory M, class Outputs>
+void check_output_sizes(const M& m, const ReadSequence<M>& queries, const Outputs& outputs,
+                        Index steps) {
   const auto signature = m.signature();
   check_sequence(M::name, outputs, signature.out(), steps);
   check_chunks(M::name, outputs, signature.out(), check_chunks(M::name, queries, signature.read()));
+}
+
+template <Memory M>
+void check_outputs(const M& m, const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                   const OutSequence<M>& outputs, Index steps) {
+  check_output_sizes(m, queries, outputs, steps);
+  check_apart(M::name, outputs, queries, inputs);
 }
 
 template <Memory M>
@@ -75,7 +84,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
           OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_outputs(m, queries, outputs, steps);
+  detail::check_outputs(m, inputs, queries, outputs, steps);
   detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 
@@ -90,7 +99,7 @@ void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
     detail::throw_invalid(
         {"chunked_scan: chunk is ", std::to_string(chunk), ", expected at least 1"});
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_outputs(m, queries, outputs, total);
+  detail::check_outputs(m, inputs, queries, outputs, total);
   for (Index t = 0; t < total; t += chunk) {
     const Index count = std::min(chunk, total - t);
     m.chunk(state, detail::steps(inputs, signature.write(), t, count),

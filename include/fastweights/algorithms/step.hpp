@@ -15,9 +15,9 @@
 /// - With OpenMP, Eigen starts threads and allocates for larger products, such as those of a memory
 ///   of chunks. Call Eigen::setNbThreads(1) to prevent this.
 ///
-/// An output must not overlap an input. All functions throw std::invalid_argument, naming the
-/// member, when a size does not fit, and std::length_error when a memory with WhenFull::refuse is
-/// full. The state is unchanged then.
+/// All functions throw std::invalid_argument, naming the member, when a size does not fit, and
+/// naming both members when an output overlaps an input or another output; and std::length_error
+/// when a memory with WhenFull::refuse is full. The state and the outputs are unchanged then.
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 
@@ -38,6 +38,14 @@ EIGEN_ALWAYS_INLINE void check_read(const M& m, const ReadToken<M>& query,
   check_token(M::name, query, signature.read());
   check_token(M::name, output, signature.out());
   check_chunks(M::name, output, signature.out(), check_chunks(M::name, query, signature.read()));
+}
+
+template <Memory M>
+EIGEN_ALWAYS_INLINE void check_step(const M& m, const WriteToken<M>& input,
+                                    const ReadToken<M>& query, const OutToken<M>& output) {
+  check_write(m, input);
+  check_read(m, query, output);
+  check_apart(M::name, output, query, input);
 }
 
 template <Memory M>
@@ -68,6 +76,7 @@ template <Memory M>
 void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   check_state(m, state);
   detail::check_read(m, query, output);
+  detail::check_apart(M::name, output, query);
   m.read(state, query, output);
 }
 
@@ -76,6 +85,7 @@ template <PureRead M>
 void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
   check_state(m, state);
   detail::check_read(m, query, output);
+  detail::check_apart(M::name, output, query);
   m.read(state, query, output);
 }
 
@@ -85,9 +95,11 @@ template <Memory M>
 EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input,
                               ReadToken<M> query, OutToken<M> output) {
   check_state(m, state);
-  detail::check_write(m, input);
-  detail::check_read(m, query, output);
+  detail::check_step(m, input, query, output);
   detail::run_step(m, state, input, query, output);
 }
 
 }  // namespace fw
+
+// Behind the functions above, so that a compiler lists these first.
+#include <fastweights/algorithms/mistakes.hpp>

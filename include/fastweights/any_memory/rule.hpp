@@ -25,6 +25,7 @@ struct Capabilities {
   bool reads_first = false;           ///< a step reads before it writes
   bool has_roles = false;             ///< its inputs say their roles, which random sequences need
   bool states_stability = false;      ///< checked calls know a condition of its own
+  bool key_bounds_strength = false;   ///< its condition bounds strengths by the length of keys
   bool keeps_slow_weights = false;    ///< its state has weights that no write changes
   bool learns_initial_state = false;  ///< writes never change a zero state
   bool limits_counts = false;         ///< its state has counters with a range of their own
@@ -112,6 +113,7 @@ template <Memory M> constexpr Capabilities capabilities() {
     requires R::roles.size() == R::names.size();
   };
   can.states_stability = StabilityCondition<M>;
+  can.key_bounds_strength = fw::key_bounds_strength<M>();
   can.keeps_slow_weights = KeepsSlowWeights<M>;
   can.learns_initial_state = fw::learns_initial_state<M>();
   can.limits_counts = LimitsCounts<M>;
@@ -214,6 +216,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
       std::vector<OutSequence<M>> outputs;
       for (const Inputs<S>& each : r) queries.push_back(reads(each));
       for (const Outputs<S>& each : y) outputs.push_back(outs(each));
+      check_shared_chunk(of(s), writes(w), queries, outputs);
       memory_.shared_chunk(of(s), writes(w), queries, outputs);
     }
   }
@@ -283,6 +286,24 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     throw_invalid({M::name,
                    ": the state is empty or one of another memory; initial_state() of this "
                    "memory makes one"});
+  }
+  void check_shared_chunk(const State& s, const WriteSequence<M>& inputs,
+                          std::span<const ReadSequence<M>> queries,
+                          std::span<const OutSequence<M>> outputs) const {
+    if (outputs.size() != queries.size())
+      throw_mismatch(M::name, "shared_chunk", std::ssize(outputs), "outputs", std::ssize(queries),
+                     "the number of queries");
+    const Index steps = steps_of(inputs, memory_.signature().write());
+    fw::check_state(memory_, s);
+    check_sequence(M::name, inputs, memory_.signature().write(), steps);
+    for (std::size_t h = 0; h < queries.size(); ++h) {
+      check_scan(memory_, s, inputs, queries[h], steps);
+      check_outputs(memory_, inputs, queries[h], outputs[h], steps);
+      for (std::size_t other = 0; other < h; ++other) {
+        check_apart(M::name, outputs[h], queries[other], outputs[other]);
+        check_apart(M::name, outputs[other], queries[h]);
+      }
+    }
   }
   static State& of(AnyState<S>& s) {
     State* const state = s.template get<State>();

@@ -29,6 +29,37 @@ void check_stacked(std::string_view rule, const AnyViews<S>& views,
                      "the heads");
 }
 
+// The numbers of a view, whose rows may have any distance: one region, or one for each row.
+template <class S>
+void add_regions(std::vector<Region>& to, std::string_view name, const AnyView<S>& v) {
+  constexpr std::intptr_t size = sizeof(S);
+  const auto begin = reinterpret_cast<std::intptr_t>(v.data);
+  if (v.row_stride == 1 || v.rows <= 1)
+    to.push_back({{}, name, begin, v.rows * size, v.cols, v.col_stride * size});
+  else if (v.col_stride == 1)
+    to.push_back({{}, name, begin, v.cols * size, v.rows, v.row_stride * size});
+  else
+    for (Index i = 0; i < v.rows; ++i)
+      to.push_back({{}, name, begin + i * v.row_stride * size, size, v.cols, v.col_stride * size});
+}
+template <class S>
+std::vector<Region> regions_of(const AnyViews<S>& views, std::span<const SignatureMember> members) {
+  std::vector<Region> regions;
+  for (std::size_t i = 0; i < views.size(); ++i) add_regions(regions, members[i].name, views[i]);
+  return regions;
+}
+
+// As check_apart, for the rows of all heads.
+inline void check_heads_apart(std::string_view rule, const std::vector<Region>& outputs,
+                              const std::vector<Region>& inputs) {
+  for (const Region& a : outputs) {
+    for (const Region& b : outputs)
+      if (a.name != b.name && overlap(a, b)) throw_overlap(rule, a, b);
+    for (const Region& b : inputs)
+      if (overlap(a, b)) throw_overlap(rule, a, b);
+  }
+}
+
 }  // namespace detail
 
 template <class S>
@@ -46,6 +77,11 @@ void AnyMemory<S>::scan(std::span<State> heads, Inputs written, Inputs queries, 
   detail::check_stacked(name(), written, rule_->written, count);
   detail::check_stacked(name(), queries, rule_->read_with, count);
   detail::check_stacked(name(), outputs, rule_->given, count);
+  const auto outs = detail::regions_of(outputs, rule_->given);
+  detail::check_heads_apart(name(), outs, detail::regions_of(written, rule_->written));
+  detail::check_heads_apart(name(), outs, detail::regions_of(queries, rule_->read_with));
+  const Index steps = detail::steps_in(written[0].cols, rule_->written[0].extent());
+  for (const State& state : heads) rule_->check_capacity(state, steps);
   for_each_head(count, parallel, [&](Index h) {
     const auto head = [h](const auto& view, const SignatureMember& m) {
       return view.rows_of(h * m.rows, m.rows);

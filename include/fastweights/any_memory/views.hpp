@@ -149,34 +149,42 @@ namespace detail {
                  std::to_string(expected.size()), expected.empty() ? "" : ": ", names});
 }
 
+template <class S>
+[[noreturn]] FASTWEIGHTS_COLD void throw_not_contiguous(const AnyView<S>& v,
+                                                        std::string_view member) {
+  throw_not_contiguous(v.rows, v.cols, v.row_stride, v.col_stride, member);
+}
+
 // One member of a token or of a sequence, as the type that the rule takes.
 template <class Member, class S> struct MemberFromAny;
 
 template <class S> struct MemberFromAny<S, S> {
-  static EIGEN_ALWAYS_INLINE S& make(const AnyView<S>& v) { return *v.data; }
+  static EIGEN_ALWAYS_INLINE S& make(const AnyView<S>& v, std::string_view) { return *v.data; }
 };
 // Inline, because a call for each member takes as long as a step of a small state.
 template <class S, int Rows, int Width> struct MemberFromAny<TokenView<S, Rows, Width>, S> {
-  static EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> make(const AnyView<S>& v) {
+  static EIGEN_ALWAYS_INLINE TokenView<S, Rows, Width> make(const AnyView<S>& v,
+                                                            std::string_view name) {
     if (Width == 1 && v.is_vector) {
       const Index size = v.rows * v.cols;
-      if (size > 1 && (v.cols == 1 ? v.row_stride : v.col_stride) != 1) throw_not_contiguous();
+      if (size > 1 && (v.cols == 1 ? v.row_stride : v.col_stride) != 1)
+        throw_not_contiguous(v, name);
       return {v.data, size, 1, size};
     }
-    if (v.rows > 1 && v.cols > 0 && v.row_stride != 1) throw_not_contiguous();
+    if (v.rows > 1 && v.cols > 0 && v.row_stride != 1) throw_not_contiguous(v, name);
     return {v.data, v.rows, v.cols, v.col_stride};
   }
 };
 template <class S, int Rows, int Width> struct MemberFromAny<SequenceView<S, Rows, Width>, S> {
-  static SequenceView<S, Rows, Width> make(const AnyView<S>& v) {
+  static SequenceView<S, Rows, Width> make(const AnyView<S>& v, std::string_view name) {
     if (v.is_vector && Rows == 1 && v.cols == 1) return {v.data, 1, v.rows, v.row_stride};
-    if (v.rows > 1 && v.cols > 0 && v.row_stride != 1) throw_not_contiguous();
+    if (v.rows > 1 && v.cols > 0 && v.row_stride != 1) throw_not_contiguous(v, name);
     return {v.data, v.rows, v.cols, v.col_stride};
   }
 };
 template <class S> struct MemberFromAny<ScalarSequence<S>, S> {
-  static ScalarSequence<S> make(const AnyView<S>& v) {
-    return ScalarSequence<S>(MemberFromAny<SequenceView<S, 1>, S>::make(v));
+  static ScalarSequence<S> make(const AnyView<S>& v, std::string_view name) {
+    return ScalarSequence<S>(MemberFromAny<SequenceView<S, 1>, S>::make(v, name));
   }
 };
 
@@ -198,7 +206,7 @@ EIGEN_ALWAYS_INLINE void check_numbers([[maybe_unused]] std::string_view rule,
 template <class R, class S, std::size_t... I>
 EIGEN_ALWAYS_INLINE R record_of([[maybe_unused]] const AnyViews<S>& views,
                                 std::index_sequence<I...>) {
-  return R{MemberFromAny<member_t<R, I>, S>::make(views[I])...};
+  return R{MemberFromAny<member_t<R, I>, S>::make(views[I], R::names[I])...};
 }
 template <class R, class S> EIGEN_ALWAYS_INLINE R record_of(const AnyViews<S>& views) {
   return record_of<R>(views, std::make_index_sequence<member_count<R>>{});

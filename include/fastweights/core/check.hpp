@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/memory.hpp>
+#include <fastweights/core/overlap.hpp>
 #include <string_view>
 
 /// \file

@@ -36,6 +36,7 @@ template <int Dk, int Dv> struct RecurrentOutput {
 
   /// Throws std::invalid_argument unless both sizes are positive and agree with Dk and Dv.
   void check(std::string_view rule) const {
+    if (Dk == Dynamic) detail::check_given(rule, "key_size", dk);
     detail::check_size<Dv>(rule, "d_v", dv);
     detail::check_size<Dk>(rule, "d_k", dk);
   }

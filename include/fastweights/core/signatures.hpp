@@ -69,6 +69,13 @@ template <int Fixed> void check_size(std::string_view rule, std::string_view whi
                    Fixed == Dynamic ? std::string("at least 1") : std::to_string(Fixed)});
 }
 
+/// A size at run time that was not given.
+inline void check_given(std::string_view rule, std::string_view which, Index given) {
+  if (given == Dynamic)
+    throw_invalid({rule, ": ", which, " is not given, expected ", rule, "({.", which, " = 64}) or ",
+                   "sizes in the type"});
+}
+
 /// Checks a hyperparameter of any scalar type that must be positive.
 template <class T>
 void check_above_zero(std::string_view rule, std::string_view which, const T& given) {
@@ -104,6 +111,7 @@ template <int Dk, int Dv> struct QueryOutput {
 
   /// Throws std::invalid_argument unless both sizes are positive and agree with Dk and Dv.
   void check(std::string_view rule) const {
+    if (Dk == Dynamic) detail::check_given(rule, "key_size", dk);
     detail::check_size<Dv>(rule, "d_v", dv);
     detail::check_size<Dk>(rule, "d_k", dk);
   }

@@ -20,6 +20,11 @@
 ///     Violation violation(const WriteToken<Rule>& t) const {
 ///       return fw::delta_violation(t.beta, t.key);
 ///     }
+///
+/// Where this condition bounds a strength by the length of its key, as in the delta rules, the
+/// strength itself need not be at most 2: short keys take a large one, as in the NLMS filter with
+/// β = μ/‖k‖². `static constexpr bool key_bounds_strength = true;` says so, and the range is then 0
+/// to 1e12 for float, 1e147 for double, so that products with the state stay finite.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -38,6 +43,14 @@ template <class M>
 concept StabilityCondition = Memory<M> && requires(const M& m, const WriteToken<M>& t) {
   { m.violation(t) } -> std::same_as<Violation>;
 };
+
+/// Whether a rule's own condition bounds every strength by the length of its key.
+template <class M> constexpr bool key_bounds_strength() {
+  if constexpr (requires { M::key_bounds_strength; })
+    return M::key_bounds_strength;
+  else
+    return false;
+}
 
 namespace detail {
 
@@ -97,6 +110,7 @@ struct CheckedMember {
   double largest = 0;          // largest_input
   const Role* role = nullptr;  // null if the signature has no roles
   Index width = 0;             // columns per token; 0 if this is one token
+  bool key_bounds_strength = false;
 };
 
 /// Throws std::invalid_argument unless all entries are in the range of their role.

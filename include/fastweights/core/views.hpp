@@ -5,6 +5,7 @@
 #include <fastweights/core/errors.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -151,8 +152,18 @@ template <class S, class X> struct AssertViewSource {
                 "fastweights: an output must outlive the call; give the matrix a name");
 };
 
-[[noreturn]] FASTWEIGHTS_COLD inline void throw_not_contiguous() {
-  throw_invalid({"fastweights: a token must be contiguous in memory"});
+// A view is made before it is known which argument it is, unless `argument` says so.
+[[noreturn]] FASTWEIGHTS_COLD inline void throw_not_contiguous(
+    Index rows, Index cols, Index row_stride, Index col_stride,
+    std::string_view argument = "an argument") {
+  const std::string size = std::to_string(rows) + " rows and " + std::to_string(cols) + " columns";
+  if (rows > 1 && cols > 1 && col_stride == 1)
+    throw_invalid({"fastweights: ", argument, " of ", size,
+                   " is row-major, expected column-major, a token must be contiguous in memory: an "
+                   "array [T, D] is Eigen::Map<const Eigen::MatrixXf>(data, D, T)"});
+  throw_invalid({"fastweights: ", argument, " of ", size, " has entries that are ",
+                 std::to_string(rows > 1 ? row_stride : col_stride),
+                 " numbers apart, a token must be contiguous in memory"});
 }
 
 [[noreturn]] FASTWEIGHTS_COLD inline void throw_not_columns(Index size, Index rows) {
@@ -163,7 +174,7 @@ template <class S, class X> struct AssertViewSource {
 // The distance between the columns of x, whose columns must be contiguous.
 template <class X> Index contiguous_column_stride(const X& x) {
   const bool contiguous = x.rows() <= 1 || x.cols() == 0 || x.rowStride() == 1;
-  if (!contiguous) throw_not_contiguous();
+  if (!contiguous) throw_not_contiguous(x.rows(), x.cols(), x.rowStride(), x.colStride());
   return x.colStride();
 }
 
@@ -226,7 +237,8 @@ class TokenView : public detail::ColumnMap<S, Rows, Width> {
       constexpr bool row = Rows == 1 && Width != 1;
       return TokenView(numbers.data(), row ? 1 : size, row ? size : 1, row ? 1 : size);
     } else if constexpr (Width == 1 && std::remove_cvref_t<X>::IsVectorAtCompileTime) {
-      if (x.size() > 1 && x.innerStride() != 1) detail::throw_not_contiguous();
+      if (x.size() > 1 && x.innerStride() != 1)
+        detail::throw_not_contiguous(x.rows(), x.cols(), x.rowStride(), x.colStride());
       return TokenView(x.data(), x.size(), 1, x.size());
     } else {
       return TokenView(x.data(), x.rows(), x.cols(), detail::contiguous_column_stride(x));

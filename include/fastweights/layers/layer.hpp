@@ -29,17 +29,20 @@
 ///   nothing. (With OpenMP, call Eigen::setNbThreads(1): Eigen's own threads allocate in larger
 ///   products.)
 /// - backward belongs to the last train pass of its trace and treats the initial state as a
-///   constant. y must not overlap x; dx must overlap neither x nor dy.
+///   constant.
+/// - y must not overlap x; dx must overlap neither x nor dy. Layers that read a token before they
+///   write it say `static constexpr bool in_place = true` (the norms, CausalConv, IdentityLayer):
+///   there y may be x itself in an infer pass, and dx may be dy itself.
 /// - Pass::over(relay) cuts one sequence over several processes: see Relay. FastWeightLayer, causal
 ///   SummedHeads, CausalConv, layers without a state, and the blocks and models around them can do
 ///   so; the others throw std::invalid_argument. A layer of your own that keeps a state has to do
 ///   one of both.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
-/// does not fit, a counter of the state is none that its writes can give, or the trace is not from
-/// a train pass; nothing is changed then. (A layer that contains layers checks its own arguments,
-/// and the state by their `check_state(const State&) const` where they have one. An inner layer
-/// checks its part of a trace.)
+/// does not fit, a result overlaps an argument, a counter of the state is none that its writes can
+/// give, or the trace is not from a train pass; nothing is changed then. (A layer that contains
+/// layers checks its own arguments, and the state by their `check_state(const State&) const` where
+/// they have one. An inner layer checks its part of a trace.)
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -137,22 +140,54 @@ inline Index check_sequences(std::string_view layer, Index sequences, Index colu
   return sequences;
 }
 
+template <class L> constexpr bool in_place() {
+  if constexpr (requires { L::in_place; })
+    return L::in_place;
+  else
+    return false;
+}
+
+// Throws if a result shares numbers with what it is computed from. With `in_place` both may be the
+// same matrix.
+template <class S>
+void check_layer_apart(std::string_view layer, std::string_view result, const Output<S>& to,
+                       std::string_view argument, const Input<S>& from, bool in_place) {
+  const Region a = region_of(result, to), b = region_of(argument, from);
+  const bool same = a.begin == b.begin && a.length == b.length && a.stride == b.stride;
+  if (!(same && in_place) && overlap(a, b)) throw_overlap(layer, a, b);
+}
+
+template <class L, class S>
+void check_forward_sizes(const L& layer, const Input<S>& x, const Output<S>& y) {
+  check_extent(L::name, "x", x, layer.inputs(), x.cols());
+  check_extent(L::name, "y", y, layer.outputs(), x.cols());
+  check_layer_apart(L::name, "y", y, "x", x, in_place<L>());
+}
 template <class L, class S>
 void check_forward(const L& layer, const Input<S>& x, const Output<S>& y) {
   check_not_empty(L::name, "x", x.cols());
-  check_extent(L::name, "x", x, layer.inputs(), x.cols());
-  check_extent(L::name, "y", y, layer.outputs(), x.cols());
+  check_forward_sizes(layer, x, y);
+}
+
+inline void check_trained(std::string_view layer, Index trained, Index steps) {
+  if (trained == 0 && steps > 0)
+    throw_invalid(
+        {layer,
+         ": backward without a train pass, expected forward with fw::Pass::train before it"});
 }
 
 // `trained` is the number of tokens in the trace.
 template <class L, class S>
 void check_backward(const L& layer, const Input<S>& x, Index trained, const Input<S>& dy,
                     const Output<S>& dx, const L& grad) {
+  check_trained(L::name, trained, x.cols());
   if (trained != x.cols())
     throw_mismatch(L::name, "x", x.cols(), "columns", trained, "the last train pass");
   check_extent(L::name, "x", x, layer.inputs(), trained);
   check_extent(L::name, "dy", dy, layer.outputs(), trained);
   check_extent(L::name, "dx", dx, layer.inputs(), trained);
+  check_layer_apart(L::name, "dx", dx, "x", x, false);
+  check_layer_apart(L::name, "dx", dx, "dy", dy, in_place<L>());
   check_same_shapes(L::name, layer, "grad", grad);
 }
 

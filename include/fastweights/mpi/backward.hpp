@@ -38,13 +38,14 @@ void backward(const M& m, std::span<Checkpoints<M>> checkpoints, WriteSequence<M
     for (const auto& each : ds) fw::detail::check_state(M::name, each, m.state_extents());
     fw::detail::check_sequence(M::name, inputs, signature.write(), total);
     fw::detail::check_sequence(M::name, queries, signature.read(), total);
-    fw::detail::check_outputs(m, queries, dy, total);
+    fw::detail::check_output_sizes(m, queries, dy, total);
     fw::detail::check_sequence(M::name, dinputs, signature.write(), total);
     fw::detail::check_sequence(M::name, dqueries, signature.read(), total);
     fw::detail::check_chunks(M::name, dinputs, signature.write(),
                              fw::detail::check_chunks(M::name, inputs, signature.write()));
     fw::detail::check_chunks(M::name, dqueries, signature.read(),
                              fw::detail::check_chunks(M::name, queries, signature.read()));
+    fw::detail::check_gradients_apart<M>(inputs, queries, dy, dinputs, dqueries);
   };
   ranks.agree(
       "mpi::backward",

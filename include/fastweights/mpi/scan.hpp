@@ -87,7 +87,7 @@ Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
     fw::detail::check_sequence(M::name, inputs, m.signature().write(), total);
     fw::detail::check_sequence(M::name, queries, m.signature().read(), total);
     fw::detail::check_chunks(M::name, inputs, m.signature().write());
-    fw::detail::check_outputs(m, queries, outputs, total);
+    fw::detail::check_outputs(m, inputs, queries, outputs, total);
     check_method(m, method);
     others();
   };

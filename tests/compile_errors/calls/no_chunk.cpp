@@ -1,4 +1,4 @@
-// error: m.chunk(s, inputs, queries, y)
+// error: fastweights: chunked_scan needs a rule with a chunkwise form
 #include "example.hpp"
 
 Rule<> rule;

@@ -109,7 +109,8 @@ TEST_CASE("FastWeightLayer: sizes that do not fit are refused", "[layers]") {
   layer.forward(state, x, y, trace);
   Layer grad = layer;
   CHECK_THROWS_WITH(layer.backward(x, trace, y, dx, grad),
-                    "FastWeightLayer: x has 4 columns, the last train pass expects 0");
+                    "FastWeightLayer: backward without a train pass, expected forward with "
+                    "fw::Pass::train before it");
 }
 
 TEST_CASE("FastWeightLayer: fixed sizes, float, many tokens: streaming agrees", "[layers]") {

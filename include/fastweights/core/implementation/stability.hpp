@@ -10,10 +10,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
+inline bool is_float(const CheckedMember& m) { return m.largest < 1e100; }
+
 inline Interval range_of(const CheckedMember& m) {
   if (m.role != nullptr) switch (*m.role) {
       case Role::strength:
-        return {0, 2};
+        return {0, !m.key_bounds_strength ? 2 : is_float(m) ? 1e12 : 1e147};
       case Role::decay:
       case Role::distribution:
         return {0, 1};
@@ -29,7 +31,7 @@ inline Interval range_of(const CheckedMember& m) {
 inline const char* range_text(const CheckedMember& m) {
   if (m.role != nullptr) switch (*m.role) {
       case Role::strength:
-        return "0 to 2";
+        return !m.key_bounds_strength ? "0 to 2" : is_float(m) ? "0 to 1e12" : "0 to 1e147";
       case Role::decay:
       case Role::distribution:
         return "0 to 1";
@@ -39,8 +41,8 @@ inline const char* range_text(const CheckedMember& m) {
       case Role::value:
         break;
     }
-  return m.largest < 1e100 ? "a finite number below 1.1e15 in size"
-                           : "a finite number below 3.2e150 in size";
+  return is_float(m) ? "a finite number below 1.1e15 in size"
+                     : "a finite number below 3.2e150 in size";
 }
 
 // Entry i of column j; of a complex number the part that is not finite, or the real part.

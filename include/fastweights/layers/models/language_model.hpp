@@ -95,6 +95,7 @@ template <Layer Block, Layer Norm = typename Block::Norm> struct LanguageModel {
   void backward(Symbols ids, Trace& trace, Input<Scalar> dlogits, LanguageModel& grad,
                 const GradientReady& ready = {}) const {
     check(ids, "dlogits", dlogits);
+    detail::check_trained(name, trace.trained, dlogits.cols());
     if (trace.trained != dlogits.cols())
       detail::throw_mismatch(name, "ids", dlogits.cols(), "tokens", trace.trained,
                              "the last train pass");

@@ -16,6 +16,7 @@ template <class S> struct LayerNorm {
   using Scalar = S;
   using State = Nothing;
   static constexpr std::string_view name = "LayerNorm";
+  static constexpr bool in_place = true;  ///< y may be x, and dx may be dy
 
   Eigen::Matrix<S, Dynamic, 1> weight;
   Eigen::Matrix<S, Dynamic, 1> bias;

@@ -15,6 +15,7 @@ template <class S> struct RmsNorm {
   using Scalar = S;
   using State = Nothing;
   static constexpr std::string_view name = "RmsNorm";
+  static constexpr bool in_place = true;  ///< y may be x, and dx may be dy
 
   Eigen::Matrix<S, Dynamic, 1> weight;
   double epsilon;

@@ -19,6 +19,7 @@ template <class S> struct CausalConv {
   using Scalar = S;
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   static constexpr std::string_view name = "CausalConv";
+  static constexpr bool in_place = true;  ///< y may be x, and dx may be dy
 
   Matrix weight;
   Eigen::Matrix<S, Dynamic, 1> bias;
@@ -61,7 +62,7 @@ template <class S> struct CausalConv {
   }
 
   void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
-    detail::check_forward(*this, x, y);
+    detail::check_forward_sizes(*this, x, y);  // no tokens change nothing, as in a memory
     const Index n = check_state(state, x.cols());
     const Index padding = kernel() - 1, steps = x.cols() / n;
     trace.sequences = n;

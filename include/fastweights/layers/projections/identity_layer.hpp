@@ -12,6 +12,7 @@ template <class S> struct IdentityLayer {
   using State = Nothing;
   using Trace = Nothing;
   static constexpr std::string_view name = "IdentityLayer";
+  static constexpr bool in_place = true;  ///< y may be x, and dx may be dy
 
   Index d;  ///< rows of x and y
   static constexpr auto names = fw::names("d");

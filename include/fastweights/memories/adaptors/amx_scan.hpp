@@ -52,9 +52,8 @@ inline namespace FASTWEIGHTS_AMX {
 /// tiles takes about as long as scan. Buffers belong to the thread: no allocation after the first
 /// call of a size. The tiles are configured for the call and released after it.
 ///
-/// Errors: see AmxPrecision. Inputs must be finite, and intermediate results below 3e38. Outputs
-/// must not overlap inputs. Throws std::invalid_argument, naming the member, when a size does not
-/// fit; nothing is changed.
+/// Errors: see AmxPrecision. Inputs must be finite, and intermediate results below 3e38.
+/// Throws std::invalid_argument as scan does; nothing is changed.
 ///
 /// Chunked form: Yang et al. 2024, arXiv 2406.06484, section 3. Products of split numbers: Henry,
 /// Tang, Heinecke 2019, arXiv 1904.06376.
@@ -66,7 +65,7 @@ void amx_scan(const DeltaRule<float, Dk, Dv>& m, StateOf<M>& state, WriteSequenc
   if (amx_permitted()) {
     const Index steps = detail::steps_of(inputs, m.signature().write());
     detail::check_scan(m, state, inputs, queries, steps);
-    detail::check_outputs(m, queries, outputs, steps);
+    detail::check_outputs(m, inputs, queries, outputs, steps);
     detail::tile_scan<detail::AmxTiles>(m, state, inputs, queries, outputs, precision);
     return;
   }

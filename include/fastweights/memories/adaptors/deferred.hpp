@@ -215,6 +215,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
     return Deferred<decltype(memory), N, To, R>(std::move(memory));
   }
 
+  static constexpr bool key_bounds_strength = fw::key_bounds_strength<M>();
   Violation violation(const WriteToken<Deferred>& t) const requires StabilityCondition<M> {
     return memory_.violation(t);
   }

@@ -74,6 +74,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     if constexpr (requires { memory_.check_capacity(s, steps); }) memory_.check_capacity(s, steps);
   }
 
+  static constexpr bool key_bounds_strength = fw::key_bounds_strength<M>();
   /// That of the memory, for the features of t.
   Violation violation(const WriteToken<FeatureMapped>& t) const {
     constexpr double largest = detail::largest_input<Scalar>();

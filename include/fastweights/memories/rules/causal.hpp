@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/math/products.hpp>
+#include <type_traits>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -12,6 +13,31 @@ Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, 
   set_product(products, keys.transpose(), queries);
   products.template triangularView<Eigen::StrictlyLower>().setZero();
   return products;
+}
+
+/// The system of a chunk of a delta rule, u_t = f(t, v_t − Σ_{i<t} u_i p_it), is solved in place.
+/// Writes with β‖k‖² > 1 reflect: an error of p = KᵀK does not fade, but adds up over all writes of
+/// a key. With such a write a chunk in float takes its key products and sums in double, and is then
+/// as exact as steps. Calls solve(U, P) with matrices of one scalar; `weigh(P)` applies decays.
+template <class K, class B, class U, class Weigh, class Solve>
+void solve_chunk(const K& keys, const B& betas, U& updates, const Weigh& weigh,
+                 const Solve& solve) {
+  using S = typename U::Scalar;
+  auto products = causal_products<S>(keys, keys);
+  if constexpr (std::is_same_v<S, float>) {
+    const auto factors = betas.colwise().maxCoeff().cwiseProduct(products.diagonal().transpose());
+    if (factors.size() > 0 && factors.maxCoeff() > 1) {
+      const Eigen::MatrixXd exact_keys = keys.template cast<double>();
+      auto exact_products = causal_products<double>(exact_keys, exact_keys);
+      weigh(exact_products);
+      Eigen::MatrixXd exact = updates.template cast<double>();
+      solve(exact, exact_products);
+      updates = exact.cast<float>();
+      return;
+    }
+  }
+  weigh(products);
+  solve(updates, products);
 }
 
 /// W X diag(γ), as W (X diag(γ)): a product with the undecayed W may be too large for S.

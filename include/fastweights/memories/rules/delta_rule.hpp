@@ -23,8 +23,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// With a normaliser, W is a compensated sum, as z (CompensatedSum).
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1 or d_v.
-/// Cost per token: 6 d_v d_k flops, compensated 9 d_v d_k. β is in [0, 2]. Stable for β‖k‖² ≤ 2:
-/// normalise the keys. With a normaliser stability also depends on z. A zero key writes nothing.
+/// Cost per token: 6 d_v d_k flops, compensated 9 d_v d_k. β ≥ 0. Stable for β‖k‖² ≤ 2: normalise
+/// the keys. With a normaliser stability also depends on z. A zero key writes nothing.
 /// Throws std::invalid_argument when a size does not fit. Widrow & Hoff 1960; Schlag, Irie,
 /// Schmidhuber 2021, arXiv 2102.11174, eq. 23–25 and section 4.2; chunked (WY) form: Yang et al.
 /// 2024, arXiv 2406.06484, section 3.
@@ -74,6 +74,7 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
     normaliser_.write(s.normaliser, t.key);
   }
 
+  static constexpr bool key_bounds_strength = !Normaliser::active;
   Violation violation(const WriteToken<DeltaRule>& t) const requires(!Normaliser::active) {
     return delta_violation(t.beta, t.key);
   }
@@ -132,26 +133,33 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
 
   /// The WY form. Rounding errors fade by 1 − β‖k‖² per write of the same key. With β‖k‖² = 2 they
   /// do not fade: after T writes of one key, outputs are within 4 T units of rounding of exact
-  /// arithmetic, here as in scan, for any chunk. The updates U solve a unit triangular system,
-  /// u_t = β_t (v_t − W k_t − Σ_{i<t} u_i (k_i·k_t)). Then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
+  /// arithmetic, here as in scan, for any chunk. In float, a chunk with a β‖k‖² above 1 is summed
+  /// in double (solve_chunk), with the errors of steps. The updates U solve a unit triangular
+  /// system, u_t = β_t (v_t − W k_t − Σ_{i<t} u_i (k_i·k_t)). Then Y = W Q + U triu(KᵀQ) and W += U
+  /// Kᵀ.
   void chunk(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
              const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out) const {
     const Index steps = inputs.key.cols();
-    const auto key_products = detail::causal_products<S>(inputs.key, inputs.key);
     const auto weights = detail::causal_products<S>(inputs.key, queries.query);
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);
     detail::set_product(updates, s.W, inputs.key);
-    for (Index t = 0; t < steps; ++t) {
-      const Gain gain = gain_of(s, inputs.key.col(t));
-      auto update = updates.col(t);
-      update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
-      update = gain.write * times_beta(inputs.beta.token(t, {signature_.dv, 1}),
-                                       inputs.value.col(t) - gain.read * update);
-      normaliser_.write(s.normaliser, inputs.key.col(t));
-      if constexpr (Normaliser::active)
-        inverses[t] = normaliser_.inverse(s.normaliser, queries.query.col(t));
-    }
+    detail::solve_chunk(
+        inputs.key, inputs.beta, updates, [](auto&) {},
+        [&](auto& u, const auto& key_products) {
+          using A = typename std::remove_cvref_t<decltype(u)>::Scalar;
+          for (Index t = 0; t < steps; ++t) {
+            const Gain gain = gain_of(s, inputs.key.col(t));
+            auto update = u.col(t);
+            update.noalias() += u.leftCols(t) * key_products.col(t).head(t);
+            update = A(gain.write) *
+                     times_beta<A>(inputs.beta.token(t, {signature_.dv, 1}),
+                                   inputs.value.col(t).template cast<A>() - A(gain.read) * update);
+            normaliser_.write(s.normaliser, inputs.key.col(t));
+            if constexpr (Normaliser::active)
+              inverses[t] = normaliser_.inverse(s.normaliser, queries.query.col(t));
+          }
+        });
     detail::set_product(out.output, s.W, queries.query);
     detail::add_product(out.output, updates, weights);
     if constexpr (Normaliser::active) out.output *= inverses.asDiagonal();
@@ -200,12 +208,13 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
     }
   }
 
-  template <class X> static EIGEN_ALWAYS_INLINE auto times_beta(const S& beta, const X& x) {
-    return beta * x;
+  template <class A = S, class X>
+  static EIGEN_ALWAYS_INLINE auto times_beta(const S& beta, const X& x) {
+    return A(beta) * x;
   }
-  template <class B, class X>
+  template <class A = S, class B, class X>
   static EIGEN_ALWAYS_INLINE auto times_beta(const Eigen::MatrixBase<B>& beta, const X& x) {
-    return beta.derived().cwiseProduct(x);
+    return beta.derived().template cast<A>().cwiseProduct(x);
   }
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }

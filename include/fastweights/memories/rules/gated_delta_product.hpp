@@ -32,7 +32,7 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 /// A product of N reflections can rotate, which one cannot. N = 1 is the gated delta rule.
 ///
 /// Shapes: W d_v×d_k, k d_k×N, v d_v×N, β 1×N, α 1, q d_k, y d_v. A sequence of T tokens has N T
-/// columns of keys, values and strengths. Cost per token: (4 N + 3) d_v d_k flops. β is in [0, 2].
+/// columns of keys, values and strengths. Cost per token: (4 N + 3) d_v d_k flops. β ≥ 0.
 /// Stable for β‖k‖² ≤ 2: normalise the keys. A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
 template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk>
@@ -69,6 +69,7 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
     for (Index j = 0; j < N; ++j)
       detail::correct<Dv>(s.W, t.key.col(j), t.value.col(j), t.beta(0, j), S(1), t.key.col(j));
   }
+  static constexpr bool key_bounds_strength = true;
   Violation violation(const WriteToken<GatedDeltaProduct>& t) const {
     for (Index j = 0; j < N; ++j)
       if (const Violation v = delta_violation(t.beta(0, j), t.key.col(j))) return v;

@@ -19,7 +19,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// (`KeyValueBetaVectorDecay`: Kimi delta attention). α = 1 is the delta rule.
 ///
 /// Shapes: W d_v×d_k, k and q d_k (feature-mapped already), v and y d_v, β 1, α 1 or d_k. Cost per
-/// token: 7 d_v d_k flops. β is in [0, 2]. Stable for β‖k‖² ≤ 2: normalise the keys. With a zero
+/// token: 7 d_v d_k flops. β ≥ 0. Stable for β‖k‖² ≤ 2: normalise the keys. With a zero
 /// key the state decays and nothing is written. The rule has a chunkwise form for one decay per
 /// token. Throws std::invalid_argument when a size does not fit. Yang, Kautz, Hatamizadeh 2024,
 /// arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692, section 3.
@@ -62,6 +62,7 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
     });
   }
 
+  static constexpr bool key_bounds_strength = true;
   Violation violation(const WriteToken<GatedDeltaRule>& t) const {
     return delta_violation(t.beta, t.key);
   }
@@ -110,7 +111,7 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
     return c;
   }
 
-  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk:
+  /// The WY form of DeltaRule, with the same rule for float, and with γ_t = α_1 ⋯ α_t in the chunk:
   /// u_t = β_t (v_t − γ_t W k_t − Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)). Then Y and W follow from
   /// U as from the values of gated linear attention.
   void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
@@ -119,17 +120,24 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
     const auto decays = detail::causal_decays<S>(inputs.decay);
     const Index steps = decays.cols();
     const Eigen::Matrix<S, 1, Dynamic> decay_of_state = inputs.decay[0] * decays.row(0);  // γ
-    auto key_products = detail::causal_products<S>(inputs.key, inputs.key);
-    key_products.array() *= decays.array();
     auto weights = detail::causal_products<S>(inputs.key, queries.query);
     weights.array() *= decays.array();
     Eigen::Matrix<S, Dv, Dynamic, Dv == 1 ? Eigen::RowMajor : Eigen::ColMajor> updates(dv(), steps);
     detail::set_decayed_product<S>(updates, s.W, inputs.key, decay_of_state);
-    for (Index t = 0; t < steps; ++t) {
-      auto update = updates.col(t);
-      update.noalias() += updates.leftCols(t) * key_products.col(t).head(t);
-      update = inputs.beta[t] * (inputs.value.col(t) - update);
-    }
+    detail::solve_chunk(
+        inputs.key, inputs.beta, updates,
+        [&](auto& products) {
+          using A = typename std::remove_cvref_t<decltype(products)>::Scalar;
+          products.array() *= decays.array().template cast<A>();
+        },
+        [&](auto& u, const auto& key_products) {
+          using A = typename std::remove_cvref_t<decltype(u)>::Scalar;
+          for (Index t = 0; t < steps; ++t) {
+            auto update = u.col(t);
+            update.noalias() += u.leftCols(t) * key_products.col(t).head(t);
+            update = A(inputs.beta[t]) * (inputs.value.col(t).template cast<A>() - update);
+          }
+        });
     detail::set_decayed_product<S>(out.output, s.W, queries.query, decay_of_state);
     detail::add_product(out.output, updates, weights);
     s.W *= decay_of_state[steps - 1];

@@ -29,8 +29,8 @@ template <int Dk, int Dv> struct KeyValueBetaRowDecay : QueryOutput<Dk, Dv> {
 ///
 /// Its transpose is GatedDeltaRule with KeyValueBetaVectorDecay whose keys and values are swapped.
 ///
-/// Shapes: W d_v×d_k, k and q d_k, v, y and α d_v, β 1. Cost per token: 7 d_v d_k flops. β is in
-/// [0, 2]. Stable for β‖v‖² ≤ 2: normalise the values. A zero value writes nothing. Throws
+/// Shapes: W d_v×d_k, k and q d_k, v, y and α d_v, β 1. Cost per token: 7 d_v d_k flops. β ≥ 0.
+/// Stable for β‖v‖² ≤ 2: normalise the values. A zero value writes nothing. Throws
 /// std::invalid_argument when a size does not fit. Oja 1982; the gated form is that of
 /// flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
@@ -61,6 +61,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
       s.W.noalias() += t.value * update.transpose();
     });
   }
+  static constexpr bool key_bounds_strength = true;
   Violation violation(const WriteToken<GatedOjaRule>& t) const {
     return delta_violation(t.beta, t.value, "beta times the squared norm of value");
   }

@@ -18,8 +18,11 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Shapes: W d_v×d_k, G d_k×d_k, k, q and λ d_k, v and y d_v, α and β 1. λ, the ridge of every key
 /// row, is a slow weight and starts at 1. Cost per token: 5 d_v d_k + 3 d_k² flops and those of the
 /// solver (math/linear_solvers.hpp). β is in [0, 2]. λ must be positive and G positive
-/// semidefinite, which writes keep; else a read may divide by 0. Throws std::invalid_argument when
-/// a size does not fit. von Oswald et al. 2025, arXiv 2506.05233.
+/// semidefinite, which writes keep; else a read may divide by 0. While the keys span fewer than d_k
+/// dimensions, λ must also be above d_k units of rounding of the largest entry of G: with a smaller
+/// one the matrix is singular to rounding, and the answer to a query outside of that span is noise
+/// or not finite, without an error. Throws std::invalid_argument when a size does not fit. von
+/// Oswald et al. 2025, arXiv 2506.05233.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> class MesaMemory {
  public:
   using Scalar = S;

@@ -93,7 +93,8 @@ template <class S> struct RunMemory final : Operation<S> {
     HeadViews<const S> dy;
     HeadViews<S> dwritten, dqueries;
     start(call, run);
-    add_inputs(dwritten, dqueries, run, run.gradients);
+    std::vector<Matrix<S>> repeated = repeated_gradients(run);
+    add_inputs(dwritten, dqueries, run, run.gradients, &repeated);
     add_output(dy, run, run.gradients);
     for (Index b = 0; b < run.sequences; ++b)
       for (Index h = 0; h < heads; ++h) {
@@ -104,6 +105,8 @@ template <class S> struct RunMemory final : Operation<S> {
         for_each_slow(run, run.gradients, dstate, h * states / heads,
                       [](const auto& dweights, auto given) { given += dweights; });
       }
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (repeated[i].size() > 0) run.gradients[run.node.in[i].buffer] += repeated[i];
   }
 
  private:
@@ -209,26 +212,44 @@ template <class S> struct RunMemory final : Operation<S> {
   template <class... Views> static void move(Index h, Index b, Views&... views) {
     (views.move_to(h, b), ...);
   }
+  // backward takes gradients that share no numbers. A member that reads what an earlier member
+  // reads, such as a query that is the key, has a zero matrix of its own here, to be added at the
+  // end.
+  std::vector<Matrix<S>> repeated_gradients(const Backward<S>& run) const {
+    std::vector<Matrix<S>> own(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i)
+      for (std::size_t earlier = 0; earlier < i; ++earlier) {
+        const Slice &a = run.node.in[i], &b = run.node.in[earlier];
+        const Matrix<S>& buffer = run.gradients[a.buffer];
+        if (a.buffer == b.buffer && a.first < b.first + b.rows && b.first < a.first + a.rows)
+          own[i].setZero(buffer.rows(), buffer.cols());
+      }
+    return own;
+  }
+  // `own` are matrices that some members have in place of their buffers.
   template <class T>
   void add_inputs(HeadViews<T>& written, HeadViews<T>& queries, const Forward<S>& run,
-                  std::vector<Matrix<S>>& buffers) const {
+                  std::vector<Matrix<S>>& buffers, std::vector<Matrix<S>>* own = nullptr) const {
     written.clear();
     queries.clear();
     const std::size_t count = writes();
     const Index steps = run.steps();
-    for (std::size_t i = 0; i < members.size(); ++i)
-      add(i < count ? written : queries, buffers, run.node.in[i], members[i], steps);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Slice& slice = run.node.in[i];
+      const bool has_own = own != nullptr && (*own)[i].size() > 0;
+      add(i < count ? written : queries, has_own ? (*own)[i] : buffers[slice.buffer], slice,
+          members[i], steps);
+    }
   }
   template <class T>
   void add_output(HeadViews<T>& views, const Forward<S>& run,
                   std::vector<Matrix<S>>& buffers) const {
     views.clear();
-    add(views, buffers, run.node.out, output, run.steps());
+    add(views, buffers[run.node.out.buffer], run.node.out, output, run.steps());
   }
   template <class T>
-  static void add(HeadViews<T>& views, std::vector<Matrix<S>>& buffers, const Slice& slice,
+  static void add(HeadViews<T>& views, Matrix<S>& buffer, const Slice& slice,
                   const HeadMember& member, Index steps) {
-    Matrix<S>& buffer = buffers[slice.buffer];
     const Index rows = buffer.rows();
     const AnyView<T> view(buffer.data() + slice.first, member.rows, steps * member.width,
                           member.width == 1 ? rows : rows / member.width);

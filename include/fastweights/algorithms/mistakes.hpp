@@ -1,0 +1,102 @@
+#pragma once
+
+#include <concepts>
+#include <fastweights/core/memory.hpp>
+#include <type_traits>
+
+/// \file
+/// Calls with a mistake, which do not compile: each overload here takes what no other overload
+/// takes, and says in one sentence what the call needs.
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+template <Memory M> struct Checkpoints;
+// Compilers list what is declared first before the overloads below.
+template <Memory M>
+void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
+          OutSequence<M> outputs);
+
+namespace detail {
+
+// Whether an argument is the record that a call takes. A list in braces has no type, so that T is
+// the record then.
+template <class T, class Expected>
+inline constexpr bool fits = std::is_convertible_v<const T&, Expected>;
+
+template <class M> inline constexpr bool never = !std::is_same_v<M, M>;
+
+template <class M, class... Arguments>
+inline constexpr bool takes_checkpoints = (false || ... || std::same_as<Arguments, Checkpoints<M>>);
+
+}  // namespace detail
+
+/// Does not compile: braces are missing.
+template <Memory M, class W = WriteToken<M>>
+requires(!detail::fits<W, WriteToken<M>>) void write(const M&, StateOf<M>&, const W&) {
+  static_assert(detail::never<M>,
+                "fastweights: braces are missing: fw::write(memory, state, {what is written})");
+}
+
+/// Does not compile: braces are missing.
+template <Memory M, class R = ReadToken<M>, class Y = OutToken<M>>
+requires(!(detail::fits<R, ReadToken<M>> &&
+           detail::fits<Y, OutToken<M>>)) void read(const M&, const StateOf<M>&, const R&,
+                                                    const Y&) {
+  static_assert(detail::never<M>,
+                "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
+}
+
+/// Does not compile: braces are missing.
+template <Memory M, class W = WriteToken<M>, class R = ReadToken<M>, class Y = OutToken<M>>
+requires(!(detail::fits<W, WriteToken<M>> && detail::fits<R, ReadToken<M>> &&
+           detail::fits<Y, OutToken<M>>)) void step(const M&, StateOf<M>&, const W&, const R&,
+                                                    const Y&) {
+  static_assert(detail::never<M>,
+                "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
+                "{queries}, {outputs})");
+}
+/// Does not compile: all braces are missing.
+template <Memory M, class... Rest>
+requires(sizeof...(Rest) > 3) void step(const M&, StateOf<M>&, const Rest&...) {
+  static_assert(detail::never<M>,
+                "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
+                "{queries}, {outputs})");
+}
+
+/// Does not compile: braces are missing.
+template <Memory M, class W = WriteSequence<M>, class R = ReadSequence<M>, class Y = OutSequence<M>>
+requires(!(detail::fits<W, WriteSequence<M>> && detail::fits<R, ReadSequence<M>> &&
+           detail::fits<Y, OutSequence<M>>)) void scan(const M&, StateOf<M>&, const W&, const R&,
+                                                       const Y&) {
+  static_assert(detail::never<M>,
+                "fastweights: braces are missing: fw::scan(memory, state, {what is written}, "
+                "{queries}, {outputs})");
+}
+/// Does not compile: all braces are missing.
+template <Memory M, class... Rest>
+requires(sizeof...(Rest) > 3 &&
+         !detail::takes_checkpoints<M, Rest...>) void scan(const M&, StateOf<M>&, const Rest&...) {
+  static_assert(detail::never<M>,
+                "fastweights: braces are missing: fw::scan(memory, state, {what is written}, "
+                "{queries}, {outputs})");
+}
+
+/// Does not compile: the rule has no chunkwise form.
+template <Memory M>
+requires(!Chunkable<M>) void chunked_scan(const M&, StateOf<M>&, WriteSequence<M>, ReadSequence<M>,
+                                          OutSequence<M>, Index = 64) {
+  static_assert(Chunkable<M>,
+                "fastweights: chunked_scan needs a rule with a chunkwise form (fw::Chunkable); use "
+                "fw::scan, which every rule has");
+}
+
+/// Does not compile: the writes of the rule do not compose.
+template <Memory M>
+requires(!Mergeable<M>) void parallel_scan(const M&, StateOf<M>&, WriteSequence<M>, ReadSequence<M>,
+                                           OutSequence<M>, Index) {
+  static_assert(Mergeable<M>,
+                "fastweights: parallel_scan needs a rule whose writes compose (fw::Mergeable); use "
+                "fw::scan, which every rule has");
+}
+
+}  // namespace fw

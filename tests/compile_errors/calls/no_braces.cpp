@@ -1,0 +1,4 @@
+// error: fastweights: braces are missing: fw::step(memory, state, {what is written}
+#include "example.hpp"
+
+void test() { fw::step(delta, state, {key, value, beta}, query, {output}); }

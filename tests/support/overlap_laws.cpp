@@ -1,0 +1,274 @@
+#include <functional>
+#include <stdexcept>
+
+#include "support/catch.hpp"
+#include "support/laws.hpp"
+
+// An output that shares memory with an input, or with another output, is refused by every call that
+// takes both, and changes nothing. Numbers that lie between each other are not shared.
+
+namespace laws {
+
+namespace {
+
+using fw::AnyView;
+using fw::Index;
+using fw::SignatureMember;
+using fw::testing::AnyRecord;
+
+template <class S> using Matrix = Eigen::Matrix<S, fw::Dynamic, fw::Dynamic>;
+template <class S> using ConstViews = std::vector<AnyView<const S>>;
+template <class S> using Views = std::vector<AnyView<S>>;
+
+// Calls `run`, which must be refused with an error that names the memory and both members.
+template <class S, class F>
+void is_refused(const AnyMemory<S>& memory, std::string_view output, std::string_view other,
+                const F& run) {
+  try {
+    run();
+    FAIL("accepted " << output << " over " << other);
+  } catch (const std::invalid_argument& error) {
+    const std::string what = error.what();
+    INFO(what);
+    CHECK(what.find(memory.name()) == 0);
+    CHECK(what.find(std::string(output) + " overlaps ") != std::string::npos);
+    CHECK(what.find(" overlaps " + std::string(other)) != std::string::npos);
+  }
+}
+
+// Room for two views that begin at the same number, with the numbers of one of them.
+template <class S> class Shared {
+ public:
+  Shared(const Matrix<S>& input, Index rows, Index cols)
+      : numbers_(Matrix<S>::Zero(std::max(input.rows(), rows), std::max(input.cols(), cols))),
+        rows_(input.rows()),
+        cols_(input.cols()),
+        out_rows_(rows),
+        out_cols_(cols) {
+    numbers_.topLeftCorner(rows_, cols_) = input;
+    before_ = numbers_;
+  }
+  AnyView<const S> input() { return numbers_.topLeftCorner(rows_, cols_); }
+  AnyView<S> output() { return numbers_.topLeftCorner(out_rows_, out_cols_); }
+  bool is_unchanged() const { return numbers_ == before_; }
+
+ private:
+  Matrix<S> numbers_, before_;
+  Index rows_, cols_, out_rows_, out_cols_;
+};
+
+// What a call of the memory takes.
+template <class S> struct Arguments {
+  ConstViews<S> inputs, queries;
+  Views<S> outputs;
+};
+template <class S> using Call = std::function<void(Run<S>&, const Arguments<S>&)>;
+
+// Every call that overwrites outputs, of `steps` tokens.
+template <class S> std::vector<Call<S>> calls(const AnyMemory<S>& memory, Index steps) {
+  std::vector<Call<S>> all;
+  const auto add = [&](auto call) { all.push_back(call); };
+  using R = Run<S>;
+  using A = Arguments<S>;
+  add([](R& r, const A& a) { r.memory.scan(r.state, a.inputs, a.queries, a.outputs); });
+  add([](R& r, const A& a) { r.memory.checked_scan(r.state, a.inputs, a.queries, a.outputs); });
+  add([](R& r, const A& a) {
+    std::vector<AnyState<S>> heads(1, r.state);
+    r.memory.scan(std::span(heads), a.inputs, a.queries, a.outputs);
+  });
+  if (memory.can().differentiable)
+    add([](R& r, const A& a) {
+      fw::AnyCheckpoints<S> checkpoints;
+      r.memory.scan(r.state, a.inputs, a.queries, a.outputs, checkpoints);
+    });
+  if (memory.can().chunkable)
+    add([](R& r, const A& a) { r.memory.chunked_scan(r.state, a.inputs, a.queries, a.outputs); });
+  if (memory.can().mergeable)
+    add([](R& r, const A& a) {
+      r.memory.parallel_scan(r.state, a.inputs, a.queries, a.outputs, 2);
+    });
+  if (memory.can().shares_chunks)
+    add([](R& r, const A& a) {
+      const std::vector<fw::AnyViews<const S>> queries = {a.queries};
+      const std::vector<fw::AnyViews<S>> outputs = {a.outputs};
+      r.memory.shared_chunk(r.state, a.inputs, queries, outputs);
+    });
+  add([steps](R& r, const A& a) {
+    std::vector<AnyState<S>> streams(static_cast<std::size_t>(steps), r.state);
+    r.memory.step(std::span(streams), a.inputs, a.queries, a.outputs);
+  });
+  if (steps > 1) return all;
+  add([](R& r, const A& a) { r.memory.step(r.state, a.inputs, a.queries, a.outputs); });
+  add([](R& r, const A& a) { r.memory.checked_step(r.state, a.inputs, a.queries, a.outputs); });
+  return all;
+}
+
+// Every output over every member of `part`, in every call of `calls`.
+template <class S>
+void refuses_over(const Run<S>& start, AnyRecord<S> fw::testing::AnySequences<S>::*part,
+                  ConstViews<S> Arguments<S>::*views, const std::vector<Call<S>>& calls) {
+  const auto& record = start.all.*part;
+  for (std::size_t i = 0; i < record.matrices.size(); ++i)
+    for (std::size_t o = 0; o < start.all.outputs.matrices.size(); ++o)
+      for (const Call<S>& call : calls) {
+        Run<S> run = start;
+        const auto& y = run.all.outputs.matrices[o];
+        Shared<S> shared((run.all.*part).matrices[i], y.rows(), y.cols());
+        Arguments<S> arguments{run.all.inputs.views(), run.all.queries.views(),
+                               run.all.outputs.template views<S>()};
+        (arguments.*views)[i] = shared.input();
+        arguments.outputs[o] = shared.output();
+        is_refused(run.memory, run.all.outputs.members()[o].name, record.members()[i].name,
+                   [&] { call(run, arguments); });
+        CHECK(shared.is_unchanged());
+        CHECK(run.state == start.state);
+      }
+}
+
+}  // namespace
+
+template <class S> void overlaps_are_refused(const Runs<S>& runs) {
+  using All = fw::testing::AnySequences<S>;
+  for (const Index steps : {1, 6}) {
+    const Run<S> start = runs(steps, 3, 21);
+    const auto all = calls(start.memory, steps);
+    refuses_over(start, &All::inputs, &Arguments<S>::inputs, all);
+    refuses_over(start, &All::queries, &Arguments<S>::queries, all);
+    std::vector<Call<S>> read;
+    if (steps == 1)
+      read.push_back(
+          [](Run<S>& r, const Arguments<S>& a) { r.memory.read(r.state, a.queries, a.outputs); });
+    refuses_over(start, &All::queries, &Arguments<S>::queries, read);
+  }
+}
+
+namespace {
+
+// One member of what backward reads or overwrites.
+template <class S> struct Gradient {
+  std::string name;
+  AnyView<S>* overwritten = nullptr;  // null for what is only read
+  AnyView<const S>* read = nullptr;
+  Matrix<S>* numbers = nullptr;
+};
+
+template <class S> struct BackwardRun {
+  explicit BackwardRun(const Run<S>& start) : run(start) {
+    auto scanned = run;
+    run.memory.scan(scanned.state, inputs, queries, run.all.outputs.template views<S>(),
+                    checkpoints);
+    add("", run.all.inputs, inputs);
+    add("", run.all.queries, queries);
+    add("the gradient of ", run.all.outputs, dy);
+    add("the gradient of ", d.inputs, dinputs);
+    add("the gradient of ", d.queries, dqueries);
+  }
+  template <class V>
+  void add(const std::string& prefix, AnyRecord<S>& record, std::vector<AnyView<V>>& views) {
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      Gradient<S> g{prefix + std::string(record.members()[i].name)};
+      if constexpr (std::is_const_v<V>)
+        g.read = &views[i];
+      else
+        g.overwritten = &views[i];
+      g.numbers = &record.matrices[i];
+      members.push_back(g);
+    }
+  }
+  void backward() { run.memory.backward(checkpoints, inputs, queries, dy, ds, dinputs, dqueries); }
+
+  Run<S> run;
+  fw::testing::AnySequences<S> d = run.all;
+  ConstViews<S> inputs = run.all.inputs.views(), queries = run.all.queries.views(),
+                dy = run.all.outputs.views();
+  Views<S> dinputs = d.inputs.template views<S>(), dqueries = d.queries.template views<S>();
+  AnyState<S> ds = run.memory.zero_gradient();
+  fw::AnyCheckpoints<S> checkpoints;
+  std::vector<Gradient<S>> members;
+};
+
+// Gradient i over member j.
+template <class S> void refuses_gradient_over(BackwardRun<S>& b, std::size_t i, std::size_t j) {
+  const Gradient<S>&g = b.members[i], &other = b.members[j];
+  Shared<S> shared(*other.numbers, g.numbers->rows(), g.numbers->cols());
+  const AnyView<S> mine = *g.overwritten;
+  *g.overwritten = shared.output();
+  const AnyState<S> before = b.ds;
+  // The later of two gradients is the one that overlaps.
+  const std::string& first = other.overwritten && j > i ? other.name : g.name;
+  const std::string& second = other.overwritten && j > i ? g.name : other.name;
+  if (other.overwritten) {
+    const AnyView<S> its = *other.overwritten;
+    Shared<S>& room = shared;
+    *other.overwritten =
+        AnyView<S>(const_cast<S*>(room.input().data), its.rows, its.cols, room.input().col_stride);
+    is_refused(b.run.memory, first, second, [&] { b.backward(); });
+    *other.overwritten = its;
+  } else {
+    const AnyView<const S> its = *other.read;
+    *other.read = shared.input();
+    is_refused(b.run.memory, first, second, [&] { b.backward(); });
+    *other.read = its;
+  }
+  *g.overwritten = mine;
+  CHECK(shared.is_unchanged());
+  CHECK(b.ds == before);
+}
+
+}  // namespace
+
+template <class S> void gradient_overlaps_are_refused(const Runs<S>& runs) {
+  const Run<S> start = runs(6, 3, 22);
+  if (!start.memory.can().differentiable) return;
+  BackwardRun<S> b(start);
+  for (std::size_t i = 0; i < b.members.size(); ++i)
+    for (std::size_t j = 0; j < b.members.size(); ++j)
+      if (i != j && b.members[i].overwritten) refuses_gradient_over(b, i, j);
+}
+
+template <class S> void interleaved_numbers_are_apart(const Runs<S>& runs) {
+  const Run<S> start = runs(13, 3, 23);
+  Run<S> separate = start, stacked = start;
+  separate.scan();
+  // All members are rows of one matrix, next to each other, if they have one column a token.
+  Index rows = 0;
+  const auto for_each_matrix = [&](auto&& f) {
+    for (auto* record : {&stacked.all.inputs, &stacked.all.queries, &stacked.all.outputs})
+      for (auto& matrix : record->matrices)
+        if (matrix.cols() == 13) f(matrix);
+  };
+  for_each_matrix([&](const Matrix<S>& m) { rows += m.rows(); });
+  Matrix<S> all(rows, 13);
+  Index first = 0;
+  ConstViews<S> inputs = stacked.all.inputs.views(), queries = stacked.all.queries.views();
+  Views<S> outputs = stacked.all.outputs.template views<S>();
+  const auto stack = [&](AnyRecord<S>& record, auto& views) {
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      const Matrix<S>& m = record.matrices[i];
+      if (m.cols() != 13) continue;
+      all.middleRows(first, m.rows()) = m;
+      views[i] = all.middleRows(first, m.rows());
+      first += m.rows();
+    }
+  };
+  stack(stacked.all.inputs, inputs);
+  stack(stacked.all.queries, queries);
+  stack(stacked.all.outputs, outputs);
+  stacked.memory.scan(stacked.state, inputs, queries, outputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Matrix<S>& y = stacked.all.outputs.matrices[i];
+    y = Eigen::Map<const Matrix<S>, 0, Eigen::OuterStride<>>(
+        outputs[i].data, y.rows(), y.cols(), Eigen::OuterStride<>(outputs[i].col_stride));
+  }
+  CHECK(difference(stacked.all.outputs, separate.all.outputs) <= 1e-14);
+  CHECK(difference(stacked.state, separate.state) <= 1e-14);
+}
+
+#define FASTWEIGHTS_LAWS(S)                                    \
+  template void overlaps_are_refused(const Runs<S>&);          \
+  template void gradient_overlaps_are_refused(const Runs<S>&); \
+  template void interleaved_numbers_are_apart(const Runs<S>&);
+FASTWEIGHTS_LAWS(float)
+FASTWEIGHTS_LAWS(double)
+
+}  // namespace laws
