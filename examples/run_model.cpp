@@ -15,6 +15,7 @@
 #include <fastweights/models/sampler.hpp>
 #include <fastweights/models/tokenizer.hpp>
 #include <iostream>
+#include <set>
 
 #include "published/architectures.hpp"
 #include "published/shapes.hpp"
@@ -86,36 +87,39 @@ class Reader {
 
 struct Bytes {
   double fixed = 0, per_token = 0;
-  Index attention_heads = 0;
+  Index attention_layers = 0;
 };
 
 // What a state takes. Keys and values grow with the text, up to the context.
 Bytes bytes_of(State& state, Index context) {
   Bytes bytes;
+  std::set<std::string> caches;  // by the layers that have them
   fw::detail::visit_all_leaves(
       [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
         const double size = static_cast<double>(leaf->size()) * static_cast<double>(leaf->width);
         const std::string name = path.text();
         if (name.ends_with(".keys") || name.ends_with(".values")) {
           bytes.per_token += size / static_cast<double>(context);
-          ++bytes.attention_heads;
+          caches.insert(name.substr(0, name.find("cache")));
         } else {
           bytes.fixed += size;
         }
       },
       state);
+  bytes.attention_layers = Index(caches.size());
   return bytes;
 }
 
-void print_memory(State& state, Index context, Index layers, Index attention_layers) {
+void print_memory(State& state, Index context, Index layers) {
   const Bytes b = bytes_of(state, context);
+  const bool has_attention = b.attention_layers > 0;
   std::printf("\nmemory of the past in MiB, with 32-bit numbers\n  tokens     this model");
-  std::printf(attention_layers > 0 ? "   attention in every layer\n" : "\n");
+  std::printf(has_attention ? "   attention in every layer\n" : "\n");
   for (const double tokens : {1e3, 32e3, 1e6}) {
     std::printf("  %-8.0f %12.1f", tokens, (b.fixed + b.per_token * tokens) / 1048576);
-    if (attention_layers > 0)
+    if (has_attention)
       std::printf("   %24.1f",
-                  b.per_token * tokens * double(layers) / double(attention_layers) / 1048576);
+                  b.per_token * tokens * double(layers) / double(b.attention_layers) / 1048576);
     std::printf("\n");
   }
 }
@@ -205,14 +209,14 @@ std::vector<int> end_tokens(const fw::models::Config& config) {
   return ends;
 }
 
-Index layers(const fw::models::Config& config) {
-  return config.size(config.has("num_hidden_layers") ? "num_hidden_layers" : "num_blocks");
-}
-
-Index attention_layers(const fw::models::Config& config) {
-  if (!config.has("layer_types")) return 0;
-  const auto kinds = config.texts("layer_types");
-  return std::count(kinds.begin(), kinds.end(), "full_attention");
+// Layers have numbers in the names of their weights: model.layers.3.mlp.up_proj.weight.
+Index layers(const Network& network) {
+  std::set<std::string> numbered;
+  for (const auto& weight : network.weights)
+    for (const std::string list : {".layers.", ".blocks."})
+      if (const std::size_t at = weight.name.find(list); at != std::string::npos)
+        numbered.insert(weight.name.substr(0, weight.name.find('.', at + list.size())));
+  return Index(numbered.size());
 }
 
 void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokenizer,
@@ -229,8 +233,11 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
 int run_folder(const Settings& s, const Processes& processes) {
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto config = fw::models::text_config(folder.config());
-  Network network =
-      published_architectures().build(config, fw::models::model_options(folder, s.context));
+  const fw::models::ModelOptions options = fw::models::model_options(folder, s.context);
+  if (options.own_head && config.flag("tie_word_embeddings") && processes.is_first())
+    std::cerr << "run_model: tie_word_embeddings is true, but lm_head.weight differs from the "
+                 "embedding, and is used\n";
+  Network network = published_architectures().build(config, options);
   Progress progress("loading", static_cast<long>(network.weights.size()));
   fw::models::load_weights(network, folder,
                            {.is_ignored = published_architectures().is_ignored(config),
@@ -251,7 +258,7 @@ int run_folder(const Settings& s, const Processes& processes) {
     go_on_from_text(s, reader, Tokenizer::read(folder.folder() / "tokenizer.json"),
                     end_tokens(config));
   }
-  print_memory(reader.state(), s.context, layers(config), attention_layers(config));
+  print_memory(reader.state(), s.context, layers(network));
   return 0;
 }
 
@@ -265,7 +272,7 @@ int run_random(const Settings& s, const Processes& processes) {
   read_prompt(reader,
               random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
-  print_memory(reader.state(), s.context, layers(config), layers(config) / 4);
+  print_memory(reader.state(), s.context, layers(network));
   return 0;
 }
 
