@@ -44,7 +44,7 @@ template <class S> class Builder {
     for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
     if (entries < 1 || entries > max_entries)
       fw::detail::throw_invalid({full, ": has too many entries, or none"});
-    if (const auto known = index_of_.find(full); known != index_of_.end()) {
+    if (const auto known = find(full, shares_); known != index_of_.end()) {
       if (weights_[known->second].axes != axes)
         fw::detail::throw_invalid({full, ": is shared with another shape"});
       return known->second;
@@ -89,11 +89,7 @@ template <class S> class Builder {
   /// Gives the module `with` the weights that the module `of` has so far, under their names. Its
   /// states are its own.
   void share_weights(const std::string& of, const std::string& with) {
-    const std::string from = of + '.';
-    const auto so_far = index_of_;  // `with` may be inside of `of`
-    for (auto known = so_far.lower_bound(from);
-         known != so_far.end() && known->first.starts_with(from); ++known)
-      index_of_[with + '.' + known->first.substr(from.size())] = known->second;
+    shared_.insert_or_assign(with, Shared{of, shares_++, weights_.size()});
   }
 
   /// Puts `scope` in front of all names until leave().
@@ -126,6 +122,8 @@ template <class S> class Builder {
   }
 
  private:
+  using Names = std::map<std::string, std::size_t>;  // indices of weights
+
   // They bound what a file with hostile sizes can cost.
   static constexpr Index max_rows = Index(1) << 24;
   static constexpr double max_entries = 1e12;
@@ -164,6 +162,26 @@ template <class S> class Builder {
     return {this, plan_.nodes.back().out};
   }
 
+  // Whose weights a module takes: those that there were, `weights` of them. They are looked up and
+  // not copied, since many modules may take the same.
+  struct Shared {
+    std::string of;
+    std::size_t number, weights;
+  };
+  // The weight of a name, its own or a shared one. `of` may share in turn, as it did before.
+  Names::const_iterator find(const std::string& full, std::size_t before) const {
+    auto known = index_of_.find(full);
+    for (std::size_t end = full.find('.'); known == index_of_.end() && end < full.size();
+         end = full.find('.', end + 1)) {
+      const auto from = shared_.find(full.substr(0, end));
+      if (from == shared_.end() || from->second.number >= before) continue;
+      known = find(from->second.of + full.substr(end), from->second.number);
+      if (known != index_of_.end() && known->second >= from->second.weights)
+        known = index_of_.end();
+    }
+    return known;
+  }
+
   void check_own(const Value<S>& value) const {
     if (value.builder != this)
       fw::detail::throw_invalid({path(), ": a value is that of another builder"});
@@ -180,7 +198,9 @@ template <class S> class Builder {
 
   std::vector<std::string> scopes_;
   std::vector<Weight<S>> weights_;
-  std::map<std::string, std::size_t> index_of_;
+  Names index_of_;
+  std::size_t shares_ = 0;
+  std::map<std::string, Shared> shared_;  // by the module that takes them
   std::set<std::string> state_paths_;
   Program<S> program_;
   Plan<S> plan_;
