@@ -144,7 +144,12 @@ void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer,
   std::printf("\n%ld tokens generated, %.1f a second\n", count, double(count) / seconds);
 }
 
-void read_prompt(Reader& reader, const std::vector<int>& ids) {
+void read_prompt(const Settings& s, Reader& reader, const std::vector<int>& ids) {
+  const long tokens = static_cast<long>(ids.size()) + s.tokens;
+  const bool forgets = tokens > s.context && bytes_of(reader.state(), s.context).per_token > 0;
+  if (forgets && reader.is_first())
+    std::fprintf(stderr, "attention looks back %ld of %ld tokens, see --context\n",
+                 static_cast<long>(s.context), tokens);
   const auto start = std::chrono::steady_clock::now();
   reader.read_prompt(ids);
   std::fprintf(stderr, "%zu tokens read, %.1f a second\n", ids.size(),
@@ -162,6 +167,9 @@ int check(const Settings& s, const Network& network) {
     const Eigen::MatrixXf expected = file.matrix<float>("logits" + end).transpose();
     if (expected.rows() != network.outputs() || expected.cols() != Index(ids.size()))
       file.fail("logits" + end, "does not fit the model and its ids");
+    if (Index(ids.size()) > s.context)
+      file.fail("ids" + end, "has " + std::to_string(ids.size()) + " tokens, expected at most " +
+                                 std::to_string(s.context) + ", or a larger --context");
     State state = network.initial_state();
     Network::Trace trace;
     Eigen::MatrixXf logits(network.outputs(), Index(ids.size()));
@@ -225,7 +233,7 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
   if (ids.empty() && s.load_state.empty())
     throw std::invalid_argument("--prompt: has no tokens, expected a text or --load-state");
   std::cout << s.prompt << std::flush;
-  read_prompt(reader, ids);
+  read_prompt(s, reader, ids);
   if (!s.save_state.empty()) save(s.save_state, reader);
   generate(s, reader, &tokenizer, ends);
 }
@@ -251,7 +259,7 @@ int run_folder(const Settings& s, const Processes& processes) {
   if (!s.load_state.empty()) load(s.load_state, reader);
   if (s.random_prompt > 0) {
     fw::Random random(s.sampler.seed);
-    read_prompt(reader, random_ids(s.random_prompt, network.outputs(), random));
+    read_prompt(s, reader, random_ids(s.random_prompt, network.outputs(), random));
     if (!s.save_state.empty()) save(s.save_state, reader);
     generate(s, reader, nullptr, {});
   } else {
@@ -269,7 +277,7 @@ int run_random(const Settings& s, const Processes& processes) {
   network.initialise(random);
   network.compress(storage(s.weights));
   Reader reader(network, network.initial_state(), processes);
-  read_prompt(reader,
+  read_prompt(s, reader,
               random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
   print_memory(reader.state(), s.context, layers(network));
