@@ -17,6 +17,7 @@
 #include <fastweights/models/tokenizer.hpp>
 #include <iostream>
 #include <new>
+#include <set>
 
 #include "published/architectures.hpp"
 #include "published/shapes.hpp"
@@ -107,36 +108,39 @@ State first_state(const Network& network, Index context) try {
 
 struct Bytes {
   double fixed = 0, per_token = 0;
-  Index attention_heads = 0;
+  Index attention_layers = 0;
 };
 
 // What a state takes. Keys and values grow with the text, up to the context.
 Bytes bytes_of(State& state, Index context) {
   Bytes bytes;
+  std::set<std::string> caches;  // by the layers that have them
   fw::detail::visit_all_leaves(
       [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
         const double size = static_cast<double>(leaf->size()) * static_cast<double>(leaf->width);
         const std::string name = path.text();
         if (name.ends_with(".keys") || name.ends_with(".values")) {
           bytes.per_token += size / static_cast<double>(context);
-          ++bytes.attention_heads;
+          caches.insert(name.substr(0, name.find("cache")));
         } else {
           bytes.fixed += size;
         }
       },
       state);
+  bytes.attention_layers = Index(caches.size());
   return bytes;
 }
 
-void print_memory(State& state, Index context, Index layers, Index attention_layers) {
+void print_memory(State& state, Index context, Index layers) {
   const Bytes b = bytes_of(state, context);
+  const bool has_attention = b.attention_layers > 0;
   std::printf("\nmemory of the past in MiB, with 32-bit numbers\n  tokens     this model");
-  std::printf(attention_layers > 0 ? "   attention in every layer\n" : "\n");
+  std::printf(has_attention ? "   attention in every layer\n" : "\n");
   for (const double tokens : {1e3, 32e3, 1e6}) {
     std::printf("  %-8.0f %12.1f", tokens, (b.fixed + b.per_token * tokens) / 1048576);
-    if (attention_layers > 0)
+    if (has_attention)
       std::printf("   %24.1f",
-                  b.per_token * tokens * double(layers) / double(attention_layers) / 1048576);
+                  b.per_token * tokens * double(layers) / double(b.attention_layers) / 1048576);
     std::printf("\n");
   }
 }
@@ -161,7 +165,12 @@ void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer,
   std::printf("\n%ld tokens generated, %.1f a second\n", count, double(count) / seconds);
 }
 
-void read_prompt(Reader& reader, const std::vector<int>& ids) {
+void read_prompt(const Settings& s, Reader& reader, const std::vector<int>& ids) {
+  const long tokens = static_cast<long>(ids.size()) + s.tokens;
+  const bool forgets = tokens > s.context && bytes_of(reader.state(), s.context).per_token > 0;
+  if (forgets && reader.is_first())
+    std::fprintf(stderr, "attention looks back %ld of %ld tokens, see --context\n",
+                 static_cast<long>(s.context), tokens);
   const auto start = std::chrono::steady_clock::now();
   reader.read_prompt(ids);
   std::fprintf(stderr, "%zu tokens read, %.1f a second\n", ids.size(),
@@ -179,6 +188,9 @@ int check(const Settings& s, const Network& network) {
     const Eigen::MatrixXf expected = file.matrix<float>("logits" + end).transpose();
     if (expected.rows() != network.outputs() || expected.cols() != Index(ids.size()))
       file.fail("logits" + end, "does not fit the model and its ids");
+    if (Index(ids.size()) > s.context)
+      file.fail("ids" + end, "has " + std::to_string(ids.size()) + " tokens, expected at most " +
+                                 std::to_string(s.context) + ", or a larger --context");
     State state = network.initial_state();
     Network::Trace trace;
     Eigen::MatrixXf logits(network.outputs(), Index(ids.size()));
@@ -238,14 +250,14 @@ std::vector<int> end_tokens(const fw::models::Config& config) {
   return ends;
 }
 
-Index layers(const fw::models::Config& config) {
-  return config.size(config.has("num_hidden_layers") ? "num_hidden_layers" : "num_blocks");
-}
-
-Index attention_layers(const fw::models::Config& config) {
-  if (!config.has("layer_types")) return 0;
-  const auto kinds = config.texts("layer_types");
-  return std::count(kinds.begin(), kinds.end(), "full_attention");
+// Layers have numbers in the names of their weights: model.layers.3.mlp.up_proj.weight.
+Index layers(const Network& network) {
+  std::set<std::string> numbered;
+  for (const auto& weight : network.weights)
+    for (const std::string list : {".layers.", ".blocks."})
+      if (const std::size_t at = weight.name.find(list); at != std::string::npos)
+        numbered.insert(weight.name.substr(0, weight.name.find('.', at + list.size())));
+  return Index(numbered.size());
 }
 
 void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokenizer,
@@ -254,7 +266,7 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
   if (ids.empty() && s.load_state.empty())
     throw std::invalid_argument("--prompt: has no tokens, expected a text or --load-state");
   std::cout << s.prompt << std::flush;
-  read_prompt(reader, ids);
+  read_prompt(s, reader, ids);
   if (!s.save_state.empty()) save(s.save_state, reader);
   generate(s, reader, &tokenizer, ends);
 }
@@ -262,8 +274,11 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
 int run_folder(const Settings& s, const Processes& processes) {
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto config = fw::models::text_config(folder.config());
-  Network network =
-      published_architectures().build(config, fw::models::model_options(folder, s.context));
+  const fw::models::ModelOptions options = fw::models::model_options(folder, s.context);
+  if (options.own_head && config.flag("tie_word_embeddings") && processes.is_first())
+    std::cerr << "run_model: tie_word_embeddings is true, but lm_head.weight differs from the "
+                 "embedding, and is used\n";
+  Network network = published_architectures().build(config, options);
   Progress progress("loading", static_cast<long>(network.weights.size()));
   fw::models::load_weights(network, folder,
                            {.is_ignored = published_architectures().is_ignored(config),
@@ -277,14 +292,14 @@ int run_folder(const Settings& s, const Processes& processes) {
   if (!s.load_state.empty()) load(s.load_state, reader);
   if (s.random_prompt > 0) {
     fw::Random random(s.sampler.seed);
-    read_prompt(reader, random_ids(s.random_prompt, network.outputs(), random));
+    read_prompt(s, reader, random_ids(s.random_prompt, network.outputs(), random));
     if (!s.save_state.empty()) save(s.save_state, reader);
     generate(s, reader, nullptr, {});
   } else {
     go_on_from_text(s, reader, Tokenizer::read(folder.folder() / "tokenizer.json"),
                     end_tokens(config));
   }
-  print_memory(reader.state(), s.context, layers(config), attention_layers(config));
+  print_memory(reader.state(), s.context, layers(network));
   return 0;
 }
 
@@ -295,10 +310,10 @@ int run_random(const Settings& s, const Processes& processes) {
   network.initialise(random);
   network.compress(storage(s.weights));
   Reader reader(network, first_state(network, s.context), processes);
-  read_prompt(reader,
+  read_prompt(s, reader,
               random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
-  print_memory(reader.state(), s.context, layers(config), layers(config) / 4);
+  print_memory(reader.state(), s.context, layers(network));
   return 0;
 }
 

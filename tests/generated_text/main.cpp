@@ -30,7 +30,8 @@ struct Model {
   Network<float> network;
 };
 
-Model load(const std::filesystem::path& folder) {
+// Attention looks back `context` tokens.
+Model load(const std::filesystem::path& folder, Index context) {
   const auto checkpoint = fw::models::Checkpoint::read(folder);
   fw::models::Architectures<float> known;
   known.add({"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"},
@@ -38,7 +39,7 @@ Model load(const std::filesystem::path& folder) {
               return fw::models::qwen3_next<float>(config, options);
             });
   Model model{Tokenizer::read(folder / "tokenizer.json"),
-              known.build(checkpoint.config(), {.context = 1024})};
+              known.build(checkpoint.config(), fw::models::model_options(checkpoint, context))};
   fw::models::load_weights(model.network, checkpoint);
   return model;
 }
@@ -52,6 +53,17 @@ class Expected {
  public:
   explicit Expected(const std::filesystem::path& folder)
       : file_(fw::io::SafeTensors::read(folder / "expected.safetensors")) {}
+
+  // Tokens of the longest prompt and what comes next.
+  Index longest() const {
+    Index most = 1;
+    for (int i = 0; file_.contains("ids." + std::to_string(i)); ++i) {
+      const std::string end = '.' + std::to_string(i);
+      const auto ids = file_.values<int>("ids" + end), greedy = file_.values<int>("greedy" + end);
+      most = std::max(most, Index(ids.size() + greedy.size()));
+    }
+    return most;
+  }
 
   // Adds one prompt to the result; false if there is no such prompt.
   bool compare(const Model& model, int i, Result& result) const {
@@ -102,8 +114,8 @@ int main() try {
   const char* named = std::getenv("FASTWEIGHTS_MODEL_FOLDER");
   const std::filesystem::path folder =
       named ? named : FASTWEIGHTS_REFERENCE_DIR "/models/qwen3_5_folder";
-  const Model model = load(folder);
   const Expected expected(folder);
+  const Model model = load(folder, expected.longest());
   Result result;
   int prompts = 0;
   while (expected.compare(model, prompts, result)) ++prompts;

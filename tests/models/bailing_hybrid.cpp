@@ -5,7 +5,7 @@
 namespace {
 
 template <class S> fw::networks::Network<S> build(const fw::models::Config& c) {
-  return fw::models::bailing_hybrid<S>(c, {.context = test_context});
+  return fw::models::bailing_hybrid<S>(c, test_options);
 }
 
 const Registration registered({"bailing_hybrid"}, {.in_double = build<double>,

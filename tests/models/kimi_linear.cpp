@@ -5,7 +5,7 @@
 namespace {
 
 template <class S> fw::networks::Network<S> build(const fw::models::Config& c) {
-  return fw::models::kimi_linear<S>(c, {.context = test_context});
+  return fw::models::kimi_linear<S>(c, test_options);
 }
 
 const Registration registered({"kimi_linear"}, {.in_double = build<double>,

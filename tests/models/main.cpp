@@ -96,9 +96,10 @@ class Directory {
 
   // Prints the line; false if an error is above its limit.
   bool check() {
+    const SafeTensors weights = SafeTensors::read(path_ / "model.safetensors");
+    test_options = fw::models::model_options(weights, in_.steps);
     Network<double> network = architecture_.in_double(*config_);
-    fw::models::load_weights(network, SafeTensors::read(path_ / "model.safetensors"),
-                             {.is_ignored = architecture_.is_ignored});
+    fw::models::load_weights(network, weights, {.is_ignored = architecture_.is_ignored});
     fw::networks::State state = network.initial_state(in_.sequences);
     Network<double>::Trace trace;
     const Matrix<double> y = run(network, state, in_, trace, fw::Pass::train);

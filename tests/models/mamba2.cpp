@@ -9,9 +9,12 @@ namespace {
 using namespace fw::models;
 
 const Registration registered[] = {
-    {{"mamba2"}, by_value([](auto s, const Config& c) { return mamba2<decltype(s)>(c); })},
-    {{"bamba"}, by_value([](auto s, const Config& c) { return bamba<decltype(s)>(c, in_tests); })},
-    {{"granitemoehybrid"},
-     by_value([](auto s, const Config& c) { return granite_hybrid<decltype(s)>(c, in_tests); })}};
+    {{"mamba2"},
+     by_value([](auto s, const Config& c) { return mamba2<decltype(s)>(c, test_options); })},
+    {{"bamba"},
+     by_value([](auto s, const Config& c) { return bamba<decltype(s)>(c, test_options); })},
+    {{"granitemoehybrid"}, by_value([](auto s, const Config& c) {
+       return granite_hybrid<decltype(s)>(c, test_options);
+     })}};
 
 }  // namespace

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <fastweights/models/parts.hpp>
-
 #include "registry.hpp"
-
-inline constexpr fw::models::ModelOptions in_tests{.context = test_context};
 
 /// An architecture whose states in the reference have values as rows. `build` takes a number of the
 /// scalar type and config.json.

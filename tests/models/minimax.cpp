@@ -5,7 +5,7 @@
 namespace {
 
 template <class S> fw::networks::Network<S> build(const fw::models::Config& c) {
-  return fw::models::minimax<S>(c, {.context = test_context});
+  return fw::models::minimax<S>(c, test_options);
 }
 
 const Registration registered({"minimax"}, {.in_double = build<double>,

@@ -8,7 +8,7 @@ fw::networks::Network<float> nemotron_h_in_float(const fw::models::Config& c);
 namespace {
 
 fw::networks::Network<double> nemotron_h_in_double(const fw::models::Config& c) {
-  return fw::models::nemotron_h<double>(c, in_tests);
+  return fw::models::nemotron_h<double>(c, test_options);
 }
 
 const Registration registered({"nemotron_h"}, {.in_double = nemotron_h_in_double,

@@ -3,5 +3,5 @@
 #include "mamba2.hpp"
 
 fw::networks::Network<float> nemotron_h_in_float(const fw::models::Config& c) {
-  return fw::models::nemotron_h<float>(c, in_tests);
+  return fw::models::nemotron_h<float>(c, test_options);
 }

@@ -5,7 +5,7 @@
 namespace {
 
 template <class S> fw::networks::Network<S> build(const fw::models::Config& c) {
-  return fw::models::qwen3_next<S>(c, {.context = test_context});
+  return fw::models::qwen3_next<S>(c, test_options);
 }
 
 const Registration registered({"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"},

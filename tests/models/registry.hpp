@@ -1,7 +1,6 @@
 #pragma once
 
-#include <fastweights/models/config.hpp>
-#include <fastweights/networks/network.hpp>
+#include <fastweights/models/parts.hpp>
 #include <functional>
 #include <map>
 #include <string>
@@ -35,5 +34,5 @@ struct Registration {
   }
 };
 
-/// Tokens that attention can look back in these tests.
-inline constexpr Eigen::Index test_context = 160;
+/// What the files of a directory say beside config.json. It is set before a model is built.
+inline fw::models::ModelOptions test_options;

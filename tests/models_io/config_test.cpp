@@ -26,12 +26,13 @@ TEST_CASE("entries of a config", "[models_io]") {
   CHECK(config("2147483648").size("a") == Index(1) << 31);
   CHECK(config("0").count("a") == 0);
   CHECK(config("-1.5").number("a") == -1.5);
-  CHECK(config(R"({"__float__": "Infinity"})").number("a") == HUGE_VAL);
+  CHECK(config(R"({"__float__": "Infinity"})").limit("a") == HUGE_VAL);
   CHECK(config("true").flag("a"));
   CHECK(config("\"x\"").text("a") == "x");
   CHECK(config("\"x\"").is_text("a", "x"));
   CHECK(config(R"(["x", "y"])").texts("a") == std::vector<std::string>{"x", "y"});
-  CHECK(config(R"([1, 2.5, {"__float__": "Infinity"}])").numbers("a") ==
+  CHECK(config("[1, 2.5]").numbers("a") == std::vector<double>{1, 2.5});
+  CHECK(config(R"([1, 2.5, {"__float__": "Infinity"}])").limits("a") ==
         std::vector<double>{1, 2.5, HUGE_VAL});
   CHECK(config("[0, 3]").sizes("a") == std::vector<Index>{0, 3});
   CHECK(config(R"({"b": 3})").part("a").size("b") == 3);
@@ -72,6 +73,17 @@ TEST_CASE("sizes that are negative, fractional, absurd or no numbers", "[models_
     refused(list, [](const Config& c) { return c.sizes("a"); });
   }
   refused("0", [](const Config& c) { return c.size("a"); });
+}
+
+TEST_CASE("numbers that are infinite or huge are refused", "[models_io]") {
+  for (const char* entry : {"1e300", "-1e300", "1e13", R"({"__float__": "Infinity"})"}) {
+    refused(entry, [](const Config& c) { return c.number("a"); });
+    refused(entry, [](const Config& c) { return c.number("a", 1); });
+    const Config list = config(std::string("[1, ") + entry + ']');
+    check_error<std::invalid_argument>([&] { list.numbers("a"); }, {"file: a: entry: expected"});
+  }
+  CHECK(config("-1e12").number("a") == -1e12);
+  CHECK_THROWS_WITH(config("1e999"), ContainsSubstring("file: is not JSON"));
 }
 
 TEST_CASE("entries of another type", "[models_io]") {

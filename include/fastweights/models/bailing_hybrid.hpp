@@ -3,6 +3,7 @@
 #include <fastweights/models/kimi_delta_attention.hpp>
 #include <fastweights/models/latent_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
+#include <fastweights/models/rope.hpp>
 #include <fastweights/models/sigmoid_routing.hpp>
 
 /// \file
@@ -54,6 +55,7 @@ inline KimiDelta bailing_delta_options(const Config& c) {
                     .gate = {.out = "g_proj"},
                     .output = "dense"};
   if (c.flag("kda_safe_gate", true)) options.lower_bound = c.number("kda_lower_bound", -5);
+  if (options.lower_bound > 0) c.fail("kda_lower_bound", "expected at most 0");
   return options;
 }
 
@@ -66,7 +68,7 @@ inline LatentAttention bailing_latent_options(const Config& c, const ModelOption
       std::find(classes.begin(), classes.end(), "BailingMoeV3ForCausalLM") != classes.end();
   LatentAttention latent = latent_attention_options(c, options);
   if (!is_own && !options.low_rank_queries) latent.query_rank = 0;
-  latent.theta = rope_theta(c, 6e6);
+  latent.theta = RopeOptions(c).theta(6e6);  // partial_rotary_factor is not read
   latent.gate = "g_proj";
   latent.output = "dense";
   return latent;

@@ -3,6 +3,7 @@
 #include <fastweights/models/grouped_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/mamba2_mixer.hpp>
+#include <fastweights/models/rope.hpp>
 
 /// \file
 /// Bamba: layers of Mamba-2's mixer, and some of attention with rotary positions on a part of each
@@ -16,8 +17,9 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// The options of its attention layers.
 inline GroupedAttention bamba_attention_options(const Config& c, const ModelOptions& options) {
   GroupedAttention o = grouped_attention_options(c, options);
-  o.theta = rope_theta(c, 10000);
-  o.rotated = c.part("rope_parameters").number("partial_rotary_factor", 0.5);
+  const RopeOptions rope(c);
+  o.theta = rope.theta(10000);
+  o.rotated = rope.nested_part(0.5);
   return o;
 }
 
@@ -30,15 +32,14 @@ Network<S> bamba(const Config& c, const ModelOptions& options = {},
   const Mamba2Mixer mixer = hybrid_mixer(c, c.size("mamba_expand", 2) * d);
   const GroupedAttention attention = bamba_attention_options(c, options);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
-  const std::vector<Index> full =
-      c.has("attn_layer_indices") ? c.sizes("attn_layer_indices") : std::vector<Index>();
-  const bool tied = c.flag("tie_word_embeddings");
+  const std::set<Index> full = layer_numbers(c, "attn_layer_indices", layer_count(c));
+  const bool tied = is_tied(c, options);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = token_embedding(net, c, "embed_tokens");
   for (Index l = 0; l < layer_count(c); ++l)
     x = module("layers." + std::to_string(l), x, [&](const Value<S>& in) {
-      const bool is_full = std::find(full.begin(), full.end(), l) != full.end();
+      const bool is_full = full.contains(l);
       const Value<S> h =
           in + module(is_full ? "self_attn" : "mamba", rms_norm(in, "input_layernorm", norm),
                       [&](const Value<S>& y) {

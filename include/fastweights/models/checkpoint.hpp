@@ -63,6 +63,11 @@ class Checkpoint {
     const Place& place = find(name);
     return shards_[place.shard].dtype(place.name);
   }
+  /// A tensor's bytes.
+  io::TensorBytes data(const std::string& name) const {
+    const Place& place = find(name);
+    return shards_[place.shard].data(place.name);
+  }
   /// Reads a tensor, row by row, in the type S.
   template <class S> std::vector<S> values(const std::string& name) const {
     const Place& place = find(name);

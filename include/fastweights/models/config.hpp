@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/views.hpp>
 #include <fastweights/models/strict_json.hpp>
@@ -36,6 +37,18 @@ class Config {
   bool is_null(const std::string& name) const {
     return json_.contains(name) && json_.at(name).is_null();
   }
+  /// Whether the entry is there, null or not.
+  bool contains(const std::string& name) const { return json_.contains(name); }
+  /// The names of all entries.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& [name, entry] : json_.items()) all.push_back(name);
+    return all;
+  }
+  /// Whether the entries are the same.
+  bool operator==(const Config& other) const { return json_ == other.json_; }
+  /// Whether the entry is a nested object.
+  bool is_object(const std::string& name) const { return has(name) && json_.at(name).is_object(); }
   /// Whether the entry is a list.
   bool is_list(const std::string& name) const { return has(name) && json_.at(name).is_array(); }
   /// A size: 1 to 2^31.
@@ -62,8 +75,14 @@ class Config {
       fail(name, "expected a whole number of at least 0");
     return entry.get<Index>();
   }
-  /// A number. It may be infinite as transformers writes it.
+  /// A number from -1e12 to 1e12. With larger factors no model computes finite numbers.
   double number(const std::string& name) const {
+    const double given = limit(name);
+    if (!(std::abs(given) <= 1e12)) fail(name, "expected a number of at most 1e12");
+    return given;
+  }
+  /// A number without this bound. It may be infinite as transformers writes it.
+  double limit(const std::string& name) const {
     const nlohmann::json& entry = at(name);
     // transformers writes {"__float__": "Infinity"} for what JSON has no number for.
     if (entry == nlohmann::json::object({{"__float__", "Infinity"}})) return HUGE_VAL;
@@ -96,13 +115,11 @@ class Config {
   }
   /// The numbers of a list.
   std::vector<double> numbers(const std::string& name) const {
-    if (!at(name).is_array()) fail(name, "expected a list");
-    std::vector<double> entries;
-    for (std::size_t i = 0; i < json_[name].size(); ++i)
-      entries.push_back(
-          Config(nlohmann::json::object({{"entry", json_[name][i]}}), where_ + ": " + name)
-              .number("entry"));
-    return entries;
+    return numbers(name, &Config::number);
+  }
+  /// The limits of a list.
+  std::vector<double> limits(const std::string& name) const {
+    return numbers(name, &Config::limit);
   }
   /// The sizes of a list, 0 included.
   std::vector<Index> sizes(const std::string& name) const {
@@ -115,10 +132,10 @@ class Config {
     return Config(has(name) ? json_[name] : nlohmann::json::object(), where_ + ": " + name);
   }
 
-  /// A nested object that has the entry `name` of this one, unless it has its own.
-  Config part_with(const std::string& nested, const std::string& name) const {
+  /// A nested object whose entry `name` is that of this one.
+  Config part_as(const std::string& nested, const std::string& name) const {
     Config inner = part(nested);
-    if (!inner.has(name) && has(name)) inner.json_[name] = json_[name];
+    inner.json_[name] = at(name);
     return inner;
   }
 
@@ -152,6 +169,15 @@ class Config {
     if (!has(name)) fail(name, "is missing");
     return json_.at(name);
   }
+  using Number = double (Config::*)(const std::string&) const;
+  std::vector<double> numbers(const std::string& name, Number read) const {
+    if (!at(name).is_array()) fail(name, "expected a list");
+    std::vector<double> entries;
+    for (const nlohmann::json& each : json_[name])
+      entries.push_back(
+          (Config(nlohmann::json::object({{"entry", each}}), where_ + ": " + name).*read)("entry"));
+    return entries;
+  }
   template <class T, class Fits>
   std::vector<T> list(const std::string& name, const Fits& fits) const {
     if (!at(name).is_array()) fail(name, "expected a list");
@@ -169,9 +195,12 @@ class Config {
   std::string where_;
 };
 
-/// Of a model for text and images, what describes the part for text.
+/// Of a model for text and images, what describes the part for text. Its embeddings are tied if
+/// either part says so; see tied_head.hpp.
 inline Config text_config(const Config& c) {
-  return c.has("text_config") ? c.part_with("text_config", "tie_word_embeddings") : c;
+  if (!c.has("text_config")) return c;
+  return c.flag("tie_word_embeddings") ? c.part_as("text_config", "tie_word_embeddings")
+                                       : c.part("text_config");
 }
 
 }  // namespace fw::models

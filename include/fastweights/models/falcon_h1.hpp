@@ -3,6 +3,7 @@
 #include <fastweights/models/grouped_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/mamba2_mixer.hpp>
+#include <fastweights/models/rope.hpp>
 
 /// \file
 /// Falcon-H1: in every layer Mamba-2's mixer and attention see the same tokens side by side. Zuo et
@@ -40,7 +41,7 @@ inline Mamba2Mixer falcon_mixer(const Config& c) {
 /// The options of its attention.
 inline GroupedAttention falcon_attention_options(const Config& c, const ModelOptions& options) {
   GroupedAttention o = grouped_attention_options(c, options);
-  o.theta = full_rope_theta(c, 10000);
+  o.theta = RopeOptions(c).theta_of_whole_heads(10000);
   o.key_factor = c.number("key_multiplier", 1);
   return o;
 }
@@ -64,7 +65,7 @@ Network<S> falcon_h1(const Config& c, const ModelOptions& options = {},
   const GroupedAttention attention = falcon_attention_options(c, options);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const auto factor = [&](const char* name) { return c.number(name, 1); };
-  const bool tied = c.flag("tie_word_embeddings");
+  const bool tied = is_tied(c, options);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = factor("embedding_multiplier") * token_embedding(net, c, "embed_tokens");

@@ -3,6 +3,7 @@
 #include <fastweights/models/grouped_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/mamba2_mixer.hpp>
+#include <fastweights/models/rope.hpp>
 
 /// \file
 /// Granite 4 hybrids: layers of Mamba-2's mixer, and some of attention, each followed by experts
@@ -17,7 +18,8 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// Attention, without positions unless config.json asks for them.
 inline GroupedAttention granite_attention_options(const Config& c, const ModelOptions& options) {
   GroupedAttention o = grouped_attention_options(c, options);
-  if (c.text("position_embedding_type") == "rope") o.theta = full_rope_theta(c, 10000);
+  if (c.text("position_embedding_type") == "rope")
+    o.theta = RopeOptions(c).theta_of_whole_heads(10000);
   o.scale = c.number("attention_multiplier", 1);
   if (!(o.scale > 0)) c.fail("attention_multiplier", "expected a positive number");
   return o;
@@ -47,11 +49,11 @@ Network<S> granite_hybrid(const Config& c, const ModelOptions& options = {},
   const GroupedAttention attention = granite_attention_options(c, options);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const double r = c.number("residual_multiplier", 1), scaling = c.number("logits_scaling", 1);
-  if (scaling == 0) c.fail("logits_scaling", "expected a number other than 0");
+  if (!(std::abs(scaling) >= 1e-12)) c.fail("logits_scaling", "expected a number, not near 0");
   const std::vector<std::string> types =
       layer_kinds(c, "layer_types", {"linear_attention", "full_attention"},
                   [](Index) { return "linear_attention"; });
-  const bool sparse = c.count("num_local_experts") > 0, tied = c.flag("tie_word_embeddings");
+  const bool sparse = c.count("num_local_experts") > 0, tied = is_tied(c, options);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = c.number("embedding_multiplier", 1) * token_embedding(net, c, "embed_tokens");

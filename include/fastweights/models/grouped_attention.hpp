@@ -28,14 +28,6 @@ inline GroupedAttention grouped_attention_options(const Config& c, const ModelOp
   return o;
 }
 
-/// θ of rotary positions that turn whole heads.
-inline double full_rope_theta(const Config& c, double otherwise) {
-  const Config rope = c.part("rope_parameters");
-  if (rope.number("partial_rotary_factor", 1) != 1)
-    rope.fail("partial_rotary_factor", "supported is 1");
-  return rope_theta(c, otherwise);
-}
-
 /// Rotary positions on `part` of a head. If that is an odd number r of entries, one more rotates,
 /// as published code does, with the speeds θ^(−2i/r).
 template <class S> Value<S> rotate_part(const Value<S>& x, Index heads, double part, double theta) {

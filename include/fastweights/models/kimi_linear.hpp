@@ -46,12 +46,9 @@ inline KimiDelta kimi_delta_options(const Config& c) {
 /// The layers of latent attention: linear_attn_config counts them from 1.
 inline std::vector<std::string> kimi_layer_types(const Config& c) {
   const Config own = c.part("linear_attn_config");
-  const std::vector<Index> full =
-      own.has("full_attn_layers") ? own.sizes("full_attn_layers") : std::vector<Index>();
+  const std::set<Index> full = layer_numbers(own, "full_attn_layers", layer_count(c));
   return layer_kinds(c, "layer_types", {"linear_attention", "full_attention"}, [&](Index l) {
-    const bool is_full = own.has("full_attn_layers")
-                             ? std::find(full.begin(), full.end(), l + 1) != full.end()
-                             : l > 0 && l % 4 == 0;
+    const bool is_full = own.has("full_attn_layers") ? full.contains(l + 1) : l > 0 && l % 4 == 0;
     return is_full ? "full_attention" : "linear_attention";
   });
 }
@@ -78,9 +75,9 @@ Network<S> kimi_linear(const Config& c, const ModelOptions& options = {},
           });
       const Value<S> y = rms_norm(h, "post_attention_layernorm", norm);
       if (feed_forward[l] == "dense")
-        return h + module("mlp", y, [&](const Value<S>& z) {
-                 return swiglu(z, c.size("intermediate_size"));
-               });
+        return h +
+               module(options.dense_as_sparse ? "block_sparse_moe" : "mlp", y,
+                      [&](const Value<S>& z) { return swiglu(z, c.size("intermediate_size")); });
       return h + module("block_sparse_moe", y, [&](const Value<S>& z) {
                return routed_and_shared_experts(z, c, "e_score_correction_bias",
                                                 {.gate = "w1", .up = "w3", .down = "w2"});

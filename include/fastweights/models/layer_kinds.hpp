@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fastweights/models/config.hpp>
 #include <functional>
+#include <set>
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
@@ -18,6 +19,14 @@ inline Index layer_count(const Config& c, const std::string& name = "num_hidden_
   const Index layers = c.size(name);
   if (layers > 100000) c.fail(name, "expected at most 100000");
   return layers;
+}
+
+/// The numbers of layers that a list names; none if it is absent. Fails if it has more than
+/// num_hidden_layers.
+inline std::set<Index> layer_numbers(const Config& c, const std::string& name, Index layers) {
+  const std::vector<Index> numbers = c.has(name) ? c.sizes(name) : std::vector<Index>();
+  if (Index(numbers.size()) > layers) c.fail(name, "expected at most num_hidden_layers entries");
+  return {numbers.begin(), numbers.end()};
 }
 
 /// The kind of each of num_hidden_layers layers: the list under `name`, or usual(layer) if it is

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <fastweights/core/finite.hpp>
-#include <fastweights/io/safetensors_reader.hpp>
-#include <fastweights/networks/network.hpp>
+#include <fastweights/models/tied_head.hpp>
 #include <functional>
 #include <optional>
 #include <set>
@@ -29,11 +28,13 @@ std::string differences(const networks::Network<S>& network, const File& file,
     if (++count <= 20) problems += "\n  " + name.substr(0, 100) + ": " + what;
   };
   std::set<std::string> known;
+  const networks::Weight<S>* tied = tied_table(network);
   for (const networks::Weight<S>& weight : network.weights) {
-    known.insert(weight.name);
-    if (!file.contains(weight.name)) {
+    const std::string name = name_in_file(weight, tied, file);
+    known.insert(name);
+    if (!file.contains(name)) {
       note(weight.name, "is missing");
-    } else if (const io::Shape given = file.shape(weight.name);
+    } else if (const io::Shape given = file.shape(name);
                long_axes(given) != long_axes(weight.axes)) {
       const io::Shape expected(weight.axes.begin(), weight.axes.end());
       note(weight.name, "has shape " + io::detail::to_text(given) + ", expected " +
@@ -41,18 +42,20 @@ std::string differences(const networks::Network<S>& network, const File& file,
     }
   }
   for (const std::string& name : file.names())
-    if (!known.contains(name) && !(is_ignored && is_ignored(name)))
+    if (!known.contains(name) && !(is_ignored && is_ignored(name)) &&
+        !is_tied_head(name, tied, file))
       note(name, "is in the file, but not expected");
   if (count > 20) problems += "\n  and " + std::to_string(count - 20) + " more";
   return problems;
 }
 
 template <class S, class File>
-void load(networks::Weight<S>& weight, const File& file, std::optional<networks::Storage> storage) {
-  const std::vector<S> entries = file.template values<S>(weight.name);
+void load(networks::Weight<S>& weight, const File& file, const std::string& name,
+          std::optional<networks::Storage> storage) {
+  const std::vector<S> entries = file.template values<S>(name);
   const Index n = Index(entries.size());
   if (fw::detail::first_outside({entries.data(), n, 1, n, fw::detail::scalar_kind<S>()}, {}) >= 0)
-    file.fail(weight.name, "has an entry that is not finite");
+    file.fail(name, "has an entry that is not finite");
   using RowMajor = Eigen::Matrix<S, Dynamic, Dynamic, Eigen::RowMajor>;
   weight.set(Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols()), storage);
 }
@@ -72,7 +75,8 @@ struct LoadOptions {
 /// Sets the weights of a network from a file or folder (SafeTensors or Checkpoint) with the
 /// published names. Strict: throws fw::io::SafeTensorsError with a list of all tensors that are
 /// missing, unexpected or of another shape, or for a tensor with an entry that is not finite; the
-/// network is unchanged then. float16, bfloat16, float32 and float64 are converted; one tensor is
+/// network is unchanged then. A tied model's table may be there as lm_head.weight too, or only (see
+/// tied_head.hpp). float16, bfloat16, float32 and float64 are converted; one tensor is
 /// in memory twice at a time.
 template <class S, class File>
 void load_weights(networks::Network<S>& network, const File& file,
@@ -82,12 +86,14 @@ void load_weights(networks::Network<S>& network, const File& file,
     fw::detail::raise<io::SafeTensorsError>(std::string(file.origin()) +
                                             ": does not fit the model:" + problems);
   const std::vector<bool> compressible = network.compressible();
+  const networks::Weight<S>* tied = detail::tied_table(network);
   std::vector<networks::Weight<S>> loaded;
   for (const auto& weight : network.weights)
     loaded.push_back({{}, weight.name, weight.axes, weight.draw, nullptr});
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     if (options.progress) options.progress(i, loaded.size());
-    detail::load(loaded[i], file, compressible[i] ? options.storage : std::nullopt);
+    const std::string name = detail::name_in_file(network.weights[i], tied, file);
+    detail::load(loaded[i], file, name, compressible[i] ? options.storage : std::nullopt);
   }
   network.weights = std::move(loaded);
 }

@@ -27,7 +27,7 @@ inline Mamba2Mixer mamba2_options(const Config& c) {
 
 /// The whole model. `prefix` is in front of all names but that of lm_head.
 template <class S>
-Network<S> mamba2(const Config& c, const ModelOptions& = {},
+Network<S> mamba2(const Config& c, const ModelOptions& options = {},
                   const std::string& prefix = "backbone") {
   c.expect("hidden_act", {"silu", "swish"});
   c.expect_flag("rms_norm", true);
@@ -35,7 +35,7 @@ Network<S> mamba2(const Config& c, const ModelOptions& = {},
   if (mixer.heads * mixer.d_v != c.size("expand", 2) * c.size("hidden_size"))
     c.fail("num_heads", "expected num_heads · head_dim = expand · hidden_size");
   const NormOptions norm{.epsilon = mixer.epsilon};
-  const bool tied = c.flag("tie_word_embeddings");
+  const bool tied = is_tied(c, options);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = embedding(net, "embeddings", c.size("vocab_size"), c.size("hidden_size"));

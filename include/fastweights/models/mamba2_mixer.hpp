@@ -76,7 +76,7 @@ template <class S> Value<S> mamba2_mixer(const Value<S>& x, const Mamba2Mixer& o
 /// Sets the limits of Δ, if config.json has them.
 inline void set_step_limits(Mamba2Mixer& mixer, const Config& c) {
   if (!c.has("time_step_limit")) return;
-  const std::vector<double> limits = c.numbers("time_step_limit");
+  const std::vector<double> limits = c.limits("time_step_limit");
   if (limits.size() != 2 || !(0 <= limits[0] && limits[0] <= limits[1]))
     c.fail("time_step_limit", "expected two numbers of at least 0, the smaller first");
   mixer.least_step = limits[0];

@@ -3,6 +3,7 @@
 #include <fastweights/any_memory/table/gated.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/parts.hpp>
+#include <fastweights/models/rope.hpp>
 #include <fastweights/networks/operations/constants.hpp>
 
 /// \file
@@ -53,7 +54,7 @@ template <class S>
 Value<S> minimax_attention(const Value<S>& x, const Config& c, const ModelOptions& options) {
   const Index heads = c.size("num_attention_heads"), d = minimax_head_size(c);
   const Index key_heads = c.size("num_key_value_heads", heads);
-  const double theta = rope_theta(c, 1e6);
+  const double theta = RopeOptions(c).theta_of_whole_heads(1e6);
   Index context = context_of(c, options);
   if (c.has("sliding_window")) context = std::min(context, c.size("sliding_window"));
   const Value<S> y = attention(rotate(linear(x, "q_proj", heads * d), heads, d, theta),
@@ -77,9 +78,6 @@ Network<S> minimax(const Config& c, const ModelOptions& options = {},
   c.expect("hidden_act", {"silu"});
   if (c.size("rotary_dim", minimax_head_size(c)) != minimax_head_size(c))
     c.fail("rotary_dim", "expected the size of a head");
-  for (const Config& each : {c, c.part("rope_parameters")})
-    if (each.number("partial_rotary_factor", 1) != 1)
-      each.fail("partial_rotary_factor", "supported is 1");
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const std::vector<std::string> types =
       layer_kinds(c, "layer_types", {"linear_attention", "full_attention"},
@@ -107,7 +105,7 @@ Network<S> minimax(const Config& c, const ModelOptions& options = {},
           "mlp");
     });
   x = rms_norm(x, "norm", norm);
-  return net.build(logits(x, c, c.flag("tie_word_embeddings") ? "embed_tokens" : ""));
+  return net.build(logits(x, c, is_tied(c, options) ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

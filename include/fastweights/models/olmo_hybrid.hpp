@@ -3,6 +3,7 @@
 #include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/models/grouped_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
+#include <fastweights/models/rope.hpp>
 
 /// \file
 /// OLMo Hybrid: layers of the gated delta rule (Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464)
@@ -39,16 +40,33 @@ inline OlmoDelta olmo_delta_sizes(const Config& c) {
   return d;
 }
 
-/// The linear layers. The epsilon of the output's norm is 1e-5, whatever that of the others is.
-template <class S> Value<S> olmo_gated_delta_net(const Value<S>& x, const Config& c) {
-  const OlmoDelta d = olmo_delta_sizes(c);
-  const auto activated = [&](const std::string& name, Index rows) {
-    return silu(convolution(linear(x, name + "_proj", rows), name + "_conv1d",
-                            c.size("linear_conv_kernel_dim", 4)));
+/// q, k and v of these rows: silu(conv(W x)). A file that transformers saved has the rows of the
+/// three convolutions in `equal` parts, whatever the rows of q, k and v are.
+template <class S>
+std::array<Value<S>, 3> olmo_activated(const Value<S>& x, const std::array<Index, 3>& rows,
+                                       Index kernel, bool equal) {
+  const std::array<std::string, 3> names{"q", "k", "v"};
+  const auto projected = [&](std::size_t i) { return linear(x, names[i] + "_proj", rows[i]); };
+  const auto convolved = [&](const Value<S>& y, std::size_t i) {
+    return silu(convolution(y, names[i] + "_conv1d", kernel));
   };
-  const Value<S> q = activated("q", d.key_heads * d.d_k);
-  const Value<S> k = activated("k", d.key_heads * d.d_k);
-  const Value<S> v = activated("v", d.heads * d.d_v);
+  if (!equal)
+    return {convolved(projected(0), 0), convolved(projected(1), 1), convolved(projected(2), 2)};
+  const Value<S> all = concatenate<S>({projected(0), projected(1), projected(2)});
+  const Index part = (all.rows() + 2) / 3;
+  const auto [first, second, third] = split<3>(all, {part, part, all.rows() - 2 * part});
+  return split<3>(concatenate<S>({convolved(first, 0), convolved(second, 1), convolved(third, 2)}),
+                  rows);
+}
+
+/// The linear layers. The epsilon of the output's norm is 1e-5, whatever that of the others is.
+template <class S>
+Value<S> olmo_gated_delta_net(const Value<S>& x, const Config& c, const ModelOptions& options) {
+  const OlmoDelta d = olmo_delta_sizes(c);
+  const Index keys = d.key_heads * d.d_k;
+  const auto [q, k, v] =
+      olmo_activated<S>(x, {keys, keys, d.heads * d.d_v}, c.size("linear_conv_kernel_dim", 4),
+                        options.equal_convolutions);
   const Value<S> b = sigmoid(linear(x, "b_proj", d.heads));
   const Value<S> o =
       memory(GatedDeltaRule<S>({d.d_k, d.d_v}),
@@ -65,11 +83,10 @@ template <class S> Value<S> olmo_gated_delta_net(const Value<S>& x, const Config
 /// θ of rotary positions; 0 without positions, as in the published model, whose rope_parameters, or
 /// rope_theta in them, are null. Whole heads rotate: the source ignores a partial_rotary_factor.
 inline double olmo_rope_theta(const Config& c) {
-  const Config rope = c.part("rope_parameters");
-  if (rope.is_null("rope_theta")) return 0;
-  const bool is_given = rope.has("rope_theta") || c.has("rope_theta") || c.has("rope_scaling");
-  if (!is_given && (c.is_null("rope_parameters") || c.is_null("rope_theta"))) return 0;
-  return rope_theta(c, 10000);
+  const RopeOptions rope(c);
+  const bool has_options = c.contains("rope_theta") || c.has("rope_scaling");
+  if (rope.has_no_theta() || (c.is_null("rope_parameters") && !has_options)) return 0;
+  return rope.theta(10000);
 }
 
 /// Attention with norms of all queries, and of all keys, before they are split into heads.
@@ -104,17 +121,21 @@ Network<S> olmo_hybrid(const Config& c, const ModelOptions& options = {},
                        const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu", "swish"});
   const NormOptions norm{.epsilon = c.number("rms_norm_eps", 1e-6)};
-  const bool tied = c.flag("tie_word_embeddings");
+  const bool tied = is_tied(c, options);
   const auto mlp = [&](const Value<S>& x) { return swiglu(x, c.size("intermediate_size")); };
   const auto linear_layer = [&](const Value<S>& x) {
-    const Value<S> h = x + module("linear_attn", rms_norm(x, "attention_layer_norm", norm),
-                                  [&](const Value<S>& y) { return olmo_gated_delta_net(y, c); });
+    const Value<S> h =
+        x + module("linear_attn", rms_norm(x, "attention_layer_norm", norm),
+                   [&](const Value<S>& y) { return olmo_gated_delta_net(y, c, options); });
     return h + module("mlp", rms_norm(h, "feedforward_layer_norm", norm), mlp);
   };
   const auto attention_layer = [&](const Value<S>& x) {
     const Value<S> y =
         module("self_attn", x, [&](const Value<S>& in) { return olmo_attention(in, c, options); });
-    const Value<S> h = x + rms_norm(y, "post_attention_layernorm", norm);
+    const Value<S> h =
+        x +
+        rms_norm(y, options.norms_as_linear ? "feedforward_layer_norm" : "post_attention_layernorm",
+                 norm);
     return h + rms_norm(module("mlp", h, mlp), "post_feedforward_layernorm", norm);
   };
   const std::vector<std::string> kinds = olmo_layer_kinds(c);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/models/config.hpp>
+#include <fastweights/models/tied_head.hpp>
 #include <fastweights/networks/operations.hpp>
 
 /// \file
@@ -17,11 +17,32 @@ struct ModelOptions {
   /// state has room for all of them from the start.
   Index context = 0;
   // See model_options, which finds these in a folder.
-  bool stacked_experts = false;   ///< of Qwen3.5: two tensors a layer, not three an expert
-  bool low_rank_queries = false;  ///< of Bailing: as q_lora_rank says
+  bool stacked_experts = false;     ///< of Qwen3.5: two tensors a layer, not three an expert
+  bool low_rank_queries = false;    ///< of Bailing: as q_lora_rank says
+  bool own_head = false;            ///< a tied model that has another head: see tied_head.hpp
+  bool dense_as_sparse = false;     ///< of Kimi Linear: both have the names of sparse layers
+  bool norms_as_linear = false;     ///< of OLMo Hybrid: all norms have the names of linear layers
+  bool equal_convolutions = false;  ///< of OLMo Hybrid: rows of q, k and v in equal parts
 };
 
-/// The options of a model that the names of a folder's tensors say, and its config.json does not.
+namespace detail {
+
+// Whether the first convolution of q in a linear layer has other rows than q itself.
+template <class File>
+bool has_equal_convolutions(const File& file, const std::vector<std::string>& names) {
+  const std::string of_q = ".linear_attn.q_conv1d.weight";
+  for (const std::string& name : names) {
+    if (!name.ends_with(of_q)) continue;
+    const std::string q = name.substr(0, name.size() - 13) + "proj.weight";
+    return file.contains(q) && file.shape(q).at(0) != file.shape(name).at(0);
+  }
+  return false;
+}
+
+}  // namespace detail
+
+/// The options of a model that the tensors of a folder say, and its config.json does not. Compares
+/// lm_head.weight with the embedding's table, unless config.json says that they are not tied.
 template <class File> ModelOptions model_options(const File& file, Index context = 0) {
   const std::vector<std::string> names = file.names();
   const auto has = [&](const char* ending) {
@@ -30,23 +51,24 @@ template <class File> ModelOptions model_options(const File& file, Index context
   };
   return {.context = context,
           .stacked_experts = has(".experts.gate_up_proj"),
-          .low_rank_queries = has(".q_a_proj.weight")};
+          .low_rank_queries = has(".q_a_proj.weight"),
+          .own_head = detail::has_own_head(file),
+          .dense_as_sparse = has(".block_sparse_moe.gate_proj.weight"),
+          .norms_as_linear = has(".feedforward_layer_norm.weight") &&
+                             has(".post_feedforward_layernorm.weight") &&
+                             !has(".post_attention_layernorm.weight"),
+          .equal_convolutions = detail::has_equal_convolutions(file, names)};
+}
+
+/// Whether the logits of a model use the table of its embedding.
+inline bool is_tied(const Config& c, const ModelOptions& options, bool otherwise = false) {
+  return c.flag("tie_word_embeddings", otherwise) && !options.own_head;
 }
 
 /// The tokens that attention can look back: `options.context`, or what config.json says.
 inline Index context_of(const Config& c, const ModelOptions& options) {
   if (options.context > 0) return options.context;
   return c.size("max_position_embeddings", c.size("model_max_length", 4096));
-}
-
-/// θ of rotary positions; fails if they are not of the plain kind.
-inline double rope_theta(const Config& c, double otherwise) {
-  const Config rope = c.part(c.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
-  rope.expect("rope_type", {"default"});
-  rope.expect("type", {"default"});
-  const double theta = rope.number("rope_theta", c.number("rope_theta", otherwise));
-  if (!(theta > 0)) c.fail("rope_theta", "expected a positive number");
-  return theta;
 }
 
 /// The embedding of vocab_size tokens. That of pad_token_id, which may count from the end, is not

@@ -3,6 +3,7 @@
 #include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/models/grouped_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
+#include <fastweights/models/rope.hpp>
 
 /// \file
 /// Qwen3-Next and Qwen3.5 (text): layers of the gated delta rule (Yang, Kautz, Hatamizadeh 2024,
@@ -56,10 +57,8 @@ Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_
 template <class S>
 Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& options) {
   const GroupedAttention o = grouped_attention_options(c, options);
-  const double theta = rope_theta(c, 10000);
-  const double part = c.part("rope_parameters")
-                          .number("partial_rotary_factor", c.number("partial_rotary_factor", 0.25));
-  if (!(part >= 0 && part <= 1)) c.fail("partial_rotary_factor", "expected 0 to 1");
+  const RopeOptions rope(c);
+  const double theta = rope.theta(10000), part = rope.part(0.25);
   const auto positions = [&](const Value<S>& v, const std::string& norm, Index n) {
     const NormOptions unit{
         .epsilon = qwen_epsilon(c), .groups = n, .shared = true, .plus_one = true};
@@ -91,15 +90,20 @@ Value<S> qwen_experts(const Value<S>& x, const Config& c, const ModelOptions& op
   return chosen + shared * sigmoid(linear(x, "shared_expert_gate", 1));
 }
 
-/// The feed-forward layer of layer l: dense, or sparse as decoder_sparse_step and mlp_only_layers
-/// say.
+/// Whether each feed-forward layer is sparse, as decoder_sparse_step and mlp_only_layers say.
+inline std::vector<bool> qwen_sparse_layers(const Config& c, Index layers) {
+  const std::set<Index> dense = layer_numbers(c, "mlp_only_layers", layers);
+  std::vector<bool> sparse;
+  for (Index l = 0; l < layers; ++l)
+    sparse.push_back(c.count("num_experts") > 0 &&
+                     (l + 1) % c.size("decoder_sparse_step", 1) == 0 && !dense.contains(l));
+  return sparse;
+}
+
+/// A feed-forward layer.
 template <class S>
 Value<S> qwen_feed_forward(const Value<S>& x, const Config& c, const ModelOptions& options,
-                           Index l) {
-  const auto dense = c.has("mlp_only_layers") ? c.sizes("mlp_only_layers") : std::vector<Index>();
-  const bool sparse = c.count("num_experts") > 0 &&
-                      (l + 1) % c.size("decoder_sparse_step", 1) == 0 &&
-                      std::find(dense.begin(), dense.end(), l) == dense.end();
+                           bool sparse) {
   return sparse ? qwen_experts(x, c, options) : swiglu(x, c.size("intermediate_size"));
 }
 
@@ -108,12 +112,13 @@ template <class S>
 Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
                       const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu"});
-  const bool fused = c.text("model_type") == "qwen3_next", tied = c.flag("tie_word_embeddings");
+  const bool fused = c.text("model_type") == "qwen3_next", tied = is_tied(c, options);
   const NormOptions norm{.epsilon = qwen_epsilon(c), .plus_one = true};
   const Index interval = c.size("full_attention_interval", 4);
   const auto kinds = layer_kinds(
       c, "layer_types", {"linear_attention", "full_attention"},
       [&](Index l) { return (l + 1) % interval ? "linear_attention" : "full_attention"; });
+  const std::vector<bool> sparse = qwen_sparse_layers(c, Index(kinds.size()));
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = token_embedding(net, c, "embed_tokens");
@@ -125,8 +130,10 @@ Network<S> qwen3_next(const Config& c, const ModelOptions& options = {},
                                        return recurrent ? qwen_gated_delta_net(y, c, fused)
                                                         : qwen_attention(y, c, options);
                                      });
-      return h + module("mlp", rms_norm(h, "post_attention_layernorm", norm),
-                        [&](const Value<S>& y) { return qwen_feed_forward(y, c, options, l); });
+      return h +
+             module("mlp", rms_norm(h, "post_attention_layernorm", norm), [&](const Value<S>& y) {
+               return qwen_feed_forward(y, c, options, sparse[std::size_t(l)]);
+             });
     });
   x = rms_norm(x, "norm", norm);
   return net.build(logits(x, c, tied ? "embed_tokens" : ""));

@@ -57,11 +57,12 @@ template <class S> Value<S> rwkv7_channel_mix(const Value<S>& x, const Config& c
 
 /// The whole model. `prefix` is in front of all names but that of lm_head.
 template <class S>
-Network<S> rwkv7(const Config& c, const ModelOptions& = {}, const std::string& prefix = "model") {
+Network<S> rwkv7(const Config& c, const ModelOptions& options = {},
+                 const std::string& prefix = "model") {
   if (c.has("attn")) c.fail("attn", "supported is null: layers of attention have no v_first");
   const Rwkv7 o = rwkv7_options(c);
   const NormOptions norm{.epsilon = c.number("norm_eps", 1e-5), .bias = c.flag("norm_bias", true)};
-  const bool tied = c.flag("tie_word_embeddings");
+  const bool tied = is_tied(c, options);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = token_embedding(net, c, "embeddings");

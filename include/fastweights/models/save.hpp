@@ -6,6 +6,7 @@
 #include <fastweights/io/folder_update.hpp>
 #include <fastweights/io/safetensors_writer.hpp>
 #include <fastweights/models/checkpoint.hpp>
+#include <fastweights/models/tied_head.hpp>
 #include <fastweights/networks/network.hpp>
 #include <filesystem>
 #include <map>
@@ -128,13 +129,20 @@ template <class S>
 void save_folder(const networks::Network<S>& network, const Checkpoint& source,
                  const std::filesystem::path& folder) {
   std::map<std::string, const networks::Weight<S>*> weights;
+  const networks::Weight<S>* tied = detail::tied_table(network);
   for (const networks::Weight<S>& weight : network.weights) {
     if (weight.value.size() == 0)
       fw::detail::throw_invalid({"save_folder: ", weight.name, " is not set, or compact"});
-    if (!source.contains(weight.name))
+    const std::string name = detail::name_in_file(weight, tied, source);
+    if (!source.contains(name))
       fw::detail::throw_invalid({"save_folder: the source has no ", weight.name});
-    detail::check_fits(source, weight.name, weight.value);
-    weights[weight.name] = &weight;
+    detail::check_fits(source, name, weight.value);
+    weights[name] = &weight;
+  }
+  // A copy of the table must not fall behind.
+  if (tied != nullptr && source.contains(detail::head_name)) {
+    detail::check_fits(source, detail::head_name, tied->value);
+    weights[detail::head_name] = tied;
   }
   check_output(source, folder);
   io::FolderUpdate update(folder, source.entry());

@@ -3,6 +3,7 @@
 #include <fastweights/models/grouped_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/mamba2_mixer.hpp>
+#include <fastweights/models/rope.hpp>
 
 /// \file
 /// Zamba2: layers of Mamba-2's mixer, before some of which a transformer block sees the tokens and
@@ -19,6 +20,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// A layer's use of a block: the `index`-th of the layers with one, out of `uses`.
 struct Zamba2Use {
   Index index = 0, uses = 1;  ///< the number of this use, and of all uses
+  bool shares = false;        ///< the weights of an earlier use
 };
 
 /// The mixer. Its convolution has a bias and its norm an ε of 1e-5, whatever config.json says.
@@ -37,14 +39,14 @@ inline Mamba2Mixer zamba2_mixer(const Config& c) {
 }
 
 /// The projection of low rank `name`.i that the i-th use of a block adds to one of its maps. A
-/// block has those of all its uses, as its file has.
+/// block has those of all its uses, as its file has. Uses that share weights find them.
 template <class S>
 Value<S> zamba2_adapter(const Value<S>& x, const std::string& name, Index rows, const Config& c,
                         const Zamba2Use& use) {
   const Index rank = c.size("adapter_rank"), blocks = c.size("num_mem_blocks", 1);
   const auto draw = [](Index columns) { return uniform_draw(1 / std::sqrt(double(columns))); };
   const auto of = [&](Index i) { return name + '.' + std::to_string(i); };
-  for (Index i = use.index % blocks; i < use.uses; i += blocks) {
+  for (Index i = use.index % blocks; !use.shares && i < use.uses; i += blocks) {
     x.builder->weight(of(i) + ".0.weight", {rank, x.rows()}, draw(x.rows()));
     x.builder->weight(of(i) + ".1.weight", {rows, rank}, draw(rank));
   }
@@ -65,7 +67,7 @@ Value<S> zamba2_attention(const Value<S>& x, const Config& c, const ModelOptions
     return y + zamba2_adapter(x, "linear_" + name + "_adapter_list", n * d, c, use);
   };
   const auto positions = [&](const Value<S>& v, Index n) {
-    return c.flag("use_mem_rope") ? rotate(v, n, d, full_rope_theta(c, 10000)) : v;
+    return c.flag("use_mem_rope") ? rotate(v, n, d, RopeOptions(c).theta_of_whole_heads(10000)) : v;
   };
   const Value<S> y = attention(
       positions(project("q", heads), heads), positions(project("k", key_heads), key_heads),
@@ -108,8 +110,8 @@ Network<S> zamba2(const Config& c, const ModelOptions& options = {},
   const auto block = [&](const Value<S>& in) {
     return module("shared_transformer", concatenate<S>({in, embedded}), [&](const Value<S>& both) {
       paths.push_back(net.path());
-      if (tied && use.index >= blocks)
-        net.share_weights(paths[std::size_t(use.index % blocks)], net.path());
+      use.shares = tied && use.index >= blocks;
+      if (use.shares) net.share_weights(paths[std::size_t(use.index % blocks)], net.path());
       const Value<S> read =
           module("self_attn", rms_norm(both, "input_layernorm", norm),
                  [&](const Value<S>& y) { return zamba2_attention(y, c, options, use); });
@@ -130,7 +132,7 @@ Network<S> zamba2(const Config& c, const ModelOptions& options = {},
       return in + module("mamba_decoder", in + t, mixed);
     });
   x = rms_norm(x, "final_layernorm", norm);
-  return net.build(logits(x, c, tied ? "embed_tokens" : ""));
+  return net.build(logits(x, c, is_tied(c, options, true) ? "embed_tokens" : ""));
 }
 
 }  // namespace fw::models

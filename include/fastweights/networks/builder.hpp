@@ -50,7 +50,7 @@ template <class S> class Builder {
     for (const Index n : axes) entries *= n < 1 ? 0 : double(n);
     if (entries < 1 || entries > max_entries)
       fw::detail::throw_invalid({full, ": has too many entries, or none"});
-    if (const auto known = index_of_.find(full); known != index_of_.end()) {
+    if (const auto known = find(full, shares_); known != index_of_.end()) {
       if (weights_[known->second].axes != axes)
         fw::detail::throw_invalid({full, ": is shared with another shape"});
       return known->second;
@@ -96,11 +96,7 @@ template <class S> class Builder {
   /// states are its own.
   void share_weights(const std::string& of, const std::string& with) {
     check_open();
-    const std::string from = of + '.';
-    const auto so_far = index_of_;  // `with` may be inside of `of`
-    for (auto known = so_far.lower_bound(from);
-         known != so_far.end() && known->first.starts_with(from); ++known)
-      index_of_[with + '.' + known->first.substr(from.size())] = known->second;
+    shared_.insert_or_assign(with, Shared{of, shares_++, weights_.size()});
   }
 
   /// Puts `scope` in front of all names until leave().
@@ -140,6 +136,8 @@ template <class S> class Builder {
   }
 
  private:
+  using Names = std::map<std::string, std::size_t>;  // indices of weights
+
   // They bound what a file with hostile sizes can cost.
   static constexpr Index max_rows = Index(1) << 24;
   static constexpr double max_entries = 1e12;
@@ -183,6 +181,26 @@ template <class S> class Builder {
     if (is_built_)
       fw::detail::throw_invalid({"Builder: the network is built already, expected a new builder"});
   }
+  // Whose weights a module takes: those that there were, `weights` of them. They are looked up and
+  // not copied, since many modules may take the same.
+  struct Shared {
+    std::string of;
+    std::size_t number, weights;
+  };
+  // The weight of a name, its own or a shared one. `of` may share in turn, as it did before.
+  Names::const_iterator find(const std::string& full, std::size_t before) const {
+    auto known = index_of_.find(full);
+    for (std::size_t end = full.find('.'); known == index_of_.end() && end < full.size();
+         end = full.find('.', end + 1)) {
+      const auto from = shared_.find(full.substr(0, end));
+      if (from == shared_.end() || from->second.number >= before) continue;
+      known = find(from->second.of + full.substr(end), from->second.number);
+      if (known != index_of_.end() && known->second >= from->second.weights)
+        known = index_of_.end();
+    }
+    return known;
+  }
+
   void check_own(const Value<S>& value) const {
     check_open();
     if (value.builder != this)
@@ -203,7 +221,9 @@ template <class S> class Builder {
   std::vector<std::string> scopes_;
   std::size_t module_scopes_ = 0;  // the first of them, which leave() does not end
   std::vector<Weight<S>> weights_;
-  std::map<std::string, std::size_t> index_of_;
+  Names index_of_;
+  std::size_t shares_ = 0;
+  std::map<std::string, Shared> shared_;  // by the module that takes them
   std::set<std::string> state_paths_;
   Program<S> program_;
   Plan<S> plan_;

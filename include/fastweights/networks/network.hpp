@@ -119,6 +119,15 @@ template <class S> struct Network {
     run(state, y, trace, pass);
   }
 
+  /// The same for what converts to symbols, such as a std::vector<int>.
+  template <class Ids>
+  requires(std::is_convertible_v<const Ids&, Symbols> &&
+           !std::is_same_v<Ids, Symbols>) void forward(State& state, const Ids& ids, Output<S> y,
+                                                       Trace& trace,
+                                                       Pass pass = Pass::infer) const {
+    forward(state, Symbols(ids), y, trace, pass);
+  }
+
   /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
   /// generating needs it of a prompt. `piece` tokens a sequence are in memory at a time; a pass
   /// over a Relay takes one piece.

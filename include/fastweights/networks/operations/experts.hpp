@@ -23,35 +23,48 @@ template <class S, class F> struct RunExperts final : Operation<S> {
     /// W_gate, W_up and W_down.
     ExpertRows gate, up, down;
   };
-  std::vector<Expert> experts;  ///< their rows
+  std::vector<Expert> experts;  ///< their rows; empty if they are in two stacks
   bool gated;                   ///< whether there is a W_gate
+  /// Of stacks: W_gate, then W_up of every expert in the first weight, and W_down in the second.
+  Index stacked = 0, hidden_rows = 0, out_rows = 0;
 
   RunExperts(std::vector<Expert> e, bool g) : experts(std::move(e)), gated(g) {}
+  /// Of `n` stacked experts. Computes their rows, since a file may have any number of them.
+  RunExperts(Index n, Index hidden, Index out)
+      : gated(true), stacked(n), hidden_rows(hidden), out_rows(out) {}
+
+  /// How many there are.
+  Index count() const { return stacked > 0 ? stacked : Index(experts.size()); }
+  /// The rows of one.
+  Expert expert(Index e) const {
+    const Index h = hidden_rows;
+    if (stacked == 0) return experts[std::size_t(e)];
+    return {{0, 2 * e * h, h}, {0, (2 * e + 1) * h, h}, {1, e * out_rows, out_rows}};
+  }
 
   bool takes_compact_weights() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     y.setZero();
     Hidden& hidden = run.template own_trace<Hidden>();
-    for (std::size_t e = 0; e < experts.size(); ++e)
+    for (Index e = 0; e < count(); ++e)
       if (compute(run, e, hidden))
         for (std::size_t i = 0; i < hidden.tokens.size(); ++i)
-          y.col(hidden.tokens[i]) +=
-              run.in(1)(Index(e), hidden.tokens[i]) * hidden.out.col(Index(i));
+          y.col(hidden.tokens[i]) += run.in(1)(e, hidden.tokens[i]) * hidden.out.col(Index(i));
   }
 
   void backward(const Backward<S>& run) const override {
     auto dx = run.din(0), dr = run.din(1);
     Hidden& hidden = run.template own_trace<Hidden>();
-    for (std::size_t e = 0; e < experts.size(); ++e) {
+    for (Index e = 0; e < count(); ++e) {
       if (!compute(run, e, hidden)) continue;
       const std::vector<Index>& tokens = hidden.tokens;
       Matrix<S> dout = run.dout()(Eigen::all, tokens);
       for (std::size_t i = 0; i < tokens.size(); ++i) {
-        dr(Index(e), tokens[i]) += dout.col(Index(i)).dot(hidden.out.col(Index(i)));
-        dout.col(Index(i)) *= run.in(1)(Index(e), tokens[i]);
+        dr(e, tokens[i]) += dout.col(Index(i)).dot(hidden.out.col(Index(i)));
+        dout.col(Index(i)) *= run.in(1)(e, tokens[i]);
       }
-      const Matrix<S> dhidden = backward(run, experts[e], dout, hidden);
+      const Matrix<S> dhidden = backward(run, expert(e), dout, hidden);
       for (std::size_t i = 0; i < tokens.size(); ++i) dx.col(tokens[i]) += dhidden.col(Index(i));
     }
   }
@@ -80,41 +93,41 @@ template <class S, class F> struct RunExperts final : Operation<S> {
   }
 
   // False if no token chose the expert.
-  bool compute(const Forward<S>& run, std::size_t e, Hidden& hidden) const {
+  bool compute(const Forward<S>& run, Index e, Hidden& hidden) const {
     const auto x = run.in(), routing = run.in(1);
-    const Expert& expert = experts[e];
+    const Expert of = expert(e);
     hidden.tokens.clear();
     for (Index t = 0; t < x.cols(); ++t)
-      if (routing(Index(e), t) != S(0)) hidden.tokens.push_back(t);
+      if (routing(e, t) != S(0)) hidden.tokens.push_back(t);
     if (hidden.tokens.empty()) return false;
     hidden.x.resize(x.rows(), Index(hidden.tokens.size()));
     for (std::size_t i = 0; i < hidden.tokens.size(); ++i)
       hidden.x.col(Index(i)) = x.col(hidden.tokens[i]);
-    multiply(run, expert.up, hidden.x, hidden.up);
-    if (gated) multiply(run, expert.gate, hidden.x, hidden.gate);
+    multiply(run, of.up, hidden.x, hidden.up);
+    if (gated) multiply(run, of.gate, hidden.x, hidden.gate);
     const Matrix<S>& before = gated ? hidden.gate : hidden.up;
     hidden.active.resize(before.rows(), before.cols());
     F::value(before, hidden.active);
     hidden.product = hidden.active;
     if (gated) hidden.product.array() *= hidden.up.array();
-    multiply(run, expert.down, hidden.product, hidden.out);
+    multiply(run, of.down, hidden.product, hidden.out);
     return true;
   }
 
   // Of one expert: adds to the gradients of its weights; the gradient of its tokens.
-  Matrix<S> backward(const Backward<S>& run, const Expert& expert, const Matrix<S>& dout,
+  Matrix<S> backward(const Backward<S>& run, const Expert& of, const Matrix<S>& dout,
                      const Hidden& hidden) const {
-    drows(run, expert.down).noalias() += dout * hidden.product.transpose();
-    const Matrix<S> dproduct = rows(run, expert.down).transpose() * dout;
+    drows(run, of.down).noalias() += dout * hidden.product.transpose();
+    const Matrix<S> dproduct = rows(run, of.down).transpose() * dout;
     Matrix<S> dactive = gated ? Matrix<S>(dproduct.cwiseProduct(hidden.up)) : dproduct;
     F::vjp(gated ? hidden.gate : hidden.up, dactive);
-    const ExpertRows& first = gated ? expert.gate : expert.up;
+    const ExpertRows& first = gated ? of.gate : of.up;
     drows(run, first).noalias() += dactive * hidden.x.transpose();
     Matrix<S> dhidden = rows(run, first).transpose() * dactive;
     if (gated) {
       const Matrix<S> dup = dproduct.cwiseProduct(hidden.active);
-      drows(run, expert.up).noalias() += dup * hidden.x.transpose();
-      dhidden.noalias() += rows(run, expert.up).transpose() * dup;
+      drows(run, of.up).noalias() += dup * hidden.x.transpose();
+      dhidden.noalias() += rows(run, of.up).transpose() * dup;
     }
     return dhidden;
   }
@@ -126,13 +139,17 @@ struct ExpertNames {
   std::string experts = "experts", gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
 
-/// Experts with weights of their own. An empty name of the gate: without one.
+/// Experts with weights of their own, at most 65536: a builder keeps a record of each. An empty
+/// name of the gate: without one.
 template <class F = fw::Silu, class S>
 Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
                  const ExpertNames& names = {}) {
   using Op = RunExperts<S, F>;
   Builder<S>& builder = *x.builder;
   const bool gated = !names.gate.empty();
+  if (routing.rows() > 65536)
+    fw::detail::throw_invalid({builder.path(names.experts), ": ", std::to_string(routing.rows()),
+                               " experts, expected at most 65536"});
   std::vector<typename Op::Expert> parts;
   std::vector<std::size_t> weights;
   const auto add = [&](Index e, const std::string& name, Index rows, Index cols) {
@@ -152,7 +169,8 @@ Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
 }
 
 /// Experts whose weights are two tensors of rank 3, under these names: [experts, gate and up rows,
-/// d] and [experts, d, hidden].
+/// d] and [experts, d, hidden]. What it costs before the weights are loaded does not grow with
+/// their number.
 template <class F = fw::Silu, class S>
 Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidden,
                          const std::string& first, const std::string& second) {
@@ -161,15 +179,11 @@ Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidde
   const Index n = routing.rows(), d = x.rows();
   if (hidden < 1 || hidden > Index(1) << 31)  // no overflow in the products below
     fw::detail::throw_invalid({builder.path(first), ": has ", std::to_string(hidden), " rows"});
-  std::vector<typename Op::Expert> parts;
-  for (Index e = 0; e < n; ++e)
-    parts.push_back(
-        {{0, 2 * e * hidden, hidden}, {0, (2 * e + 1) * hidden, hidden}, {1, e * d, d}});
   const std::size_t in =
       builder.weight(first, {n, 2 * hidden, d}, uniform_draw(1 / std::sqrt(double(d))));
   const std::size_t out =
       builder.weight(second, {n, d, hidden}, uniform_draw(1 / std::sqrt(double(hidden))));
-  return builder.add(Op(std::move(parts), true), d, {x, routing}, {in, out});
+  return builder.add(Op(n, hidden, d), d, {x, routing}, {in, out});
 }
 
 }  // namespace fw::networks
