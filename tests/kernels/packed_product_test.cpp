@@ -14,20 +14,21 @@ template <class S> using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynami
 template <class S>
 using RowMatrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// A matrix inside a larger one that is NaN elsewhere: reading too much shows in the result.
+// A matrix inside a larger one. That of a factor is NaN elsewhere: reading too much shows in the
+// result. That of a target has a number there: writing too much shows in it.
 template <class Whole> struct Inside {
+  using S = typename Whole::Scalar;
   Whole whole;
   Index rows, cols;
 
-  Inside(Index r, Index c, fw::Random& random) : whole(r + 5, c + 3), rows(r), cols(c) {
-    using S = typename Whole::Scalar;
-    whole.setConstant(std::numeric_limits<S>::quiet_NaN());
+  Inside(Index r, Index c, fw::Random& random, S outside = std::numeric_limits<S>::quiet_NaN())
+      : whole(Whole::Constant(r + 5, c + 3, outside)), rows(r), cols(c) {
     for (Index j = 0; j < c; ++j)
       for (Index i = 0; i < r; ++i) whole(i + 2, j + 1) = S(random.normal());
   }
   auto block() { return whole.block(2, 1, rows, cols); }
-  bool is_nan_around() const {
-    return (whole.array() != whole.array()).count() == whole.size() - rows * cols;
+  bool has_around(S outside) const {
+    return (whole.array() == outside).count() == whole.size() - rows * cols;
   }
 };
 
@@ -36,7 +37,8 @@ template <class C, class A, class B> void multiplies(Index rows, Index depth, In
   fw::Random random(1);
   Inside<A> a(rows, depth, random);
   Inside<B> b(depth, cols, random);
-  Inside<C> c(rows, cols, random);
+  const S outside = 1000;
+  Inside<C> c(rows, cols, random, outside);
   const Eigen::MatrixXd expected =
       c.block().template cast<double>() +
       a.block().template cast<double>() * b.block().template cast<double>();
@@ -50,7 +52,7 @@ template <class C, class A, class B> void multiplies(Index rows, Index depth, In
   CHECK(largest_entry(
             ((c.block().template cast<double>() - expected).array() / sizes.array()).matrix()) <=
         limit);
-  CHECK(c.is_nan_around());
+  CHECK(c.has_around(outside));
 }
 
 template <class S> void all_orders(Index rows, Index depth, Index cols) {

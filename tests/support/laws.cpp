@@ -75,8 +75,9 @@ template <class S> void merged_is_recurrent(const Runs<S>& runs) {
     Run<S> run = start;
     memory.parallel_scan(run.state, run.all.inputs.views(), run.all.queries.views(),
                          run.all.outputs.template views<S>(), segments);
-    CHECK(difference(run.all.outputs, recurrent.all.outputs) <= 1e-12);
-    CHECK(difference(run.state, recurrent.state) <= 1e-12);
+    const double tolerance = segments == 1 ? 0 : 1e-12;  // one piece is a scan
+    CHECK(difference(run.all.outputs, recurrent.all.outputs) <= tolerance);
+    CHECK(difference(run.state, recurrent.state) <= tolerance);
   }
   Run<S> run = start;
   auto early = memory.empty_segment(), late = memory.empty_segment();
