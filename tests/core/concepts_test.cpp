@@ -209,16 +209,6 @@ concept TakesStateOf = requires(const M& m, fw::StateOf<Other>& s, fw::WriteSequ
                                 fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
   fw::scan(m, s, inputs, queries, y);
 };
-template <class M>
-concept ChunkedScans = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> inputs,
-                                fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
-  fw::chunked_scan(m, s, inputs, queries, y);
-};
-template <class M>
-concept ScansInParallel = requires(const M& m, fw::StateOf<M>& s, fw::WriteSequence<M> inputs,
-                                   fw::ReadSequence<M> queries, fw::OutSequence<M> y) {
-  fw::parallel_scan(m, s, inputs, queries, y, 2);
-};
 using DeltaD = Delta<double, Dynamic, Dynamic>;
 static_assert(Scans<DeltaD> && ScansWithInputsOf<DeltaD, DeltaD> && TakesStateOf<DeltaD, DeltaD>);
 static_assert(!ScansWithInputsOf<DeltaD, Sum<double, Dynamic, Dynamic>>);
@@ -226,8 +216,9 @@ static_assert(!ScansWithInputsOf<DeltaD, VectorDelta<double, Dynamic, Dynamic>>)
 static_assert(!ScansWithInputsOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
 static_assert(!TakesStateOf<DeltaD, Sum<double, Dynamic, Dynamic>>);
 static_assert(!TakesStateOf<DeltaD, Delta<float, Dynamic, Dynamic>>);
-static_assert(ChunkedScans<DeltaD> && !ChunkedScans<Programmer<double, 3, 4>>);
-static_assert(ScansInParallel<DeltaD> && !ScansInParallel<NormalisedDelta<double, 3, 4>>);
+// Calls of these without such a form end in a sentence: see compile_errors/calls.
+static_assert(fw::Chunkable<DeltaD> && !fw::Chunkable<Programmer<double, 3, 4>>);
+static_assert(fw::Mergeable<DeltaD> && !fw::Mergeable<NormalisedDelta<double, 3, 4>>);
 
 // ---- A user's own rule: complete, and with each member missing or wrong in turn.
 

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <fastweights/core/memory.hpp>
+#include <fastweights/core/record.hpp>
 #include <type_traits>
 
 /// \file
@@ -19,9 +20,9 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
 namespace detail {
 
 // Whether an argument is the record that a call takes. A list in braces has no type, so that T is
-// the record then.
+// the record then. A record of another memory does not lack braces.
 template <class T, class Expected>
-inline constexpr bool fits = std::is_convertible_v<const T&, Expected>;
+inline constexpr bool fits = std::is_convertible_v<const T&, Expected> || Record<T>;
 
 template <class M> inline constexpr bool never = !std::is_same_v<M, M>;
 
