@@ -1,6 +1,6 @@
 #pragma once
 
-#include <concepts>
+#include <Eigen/Core>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/record.hpp>
 #include <type_traits>
@@ -11,7 +11,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-template <Memory M> struct Checkpoints;
 // Compilers list what is declared first before the overloads below.
 template <Memory M>
 void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
@@ -24,41 +23,54 @@ namespace detail {
 template <class T, class Expected>
 inline constexpr bool fits = std::is_convertible_v<const T&, Expected> || Record<T>;
 
-template <class M> inline constexpr bool never = !std::is_same_v<M, M>;
+// Whether an argument is what belongs in braces. Nothing else is taken, so that a user's own `step`
+// with other arguments is called as before.
+template <class T>
+inline constexpr bool is_bare =
+    std::is_arithmetic_v<T> || std::is_base_of_v<Eigen::EigenBase<T>, T>;
 
-template <class M, class... Arguments>
-inline constexpr bool takes_checkpoints = (false || ... || std::same_as<Arguments, Checkpoints<M>>);
+template <class T, class Expected>
+concept FitsOrIsBare = fits<T, Expected> || is_bare<T>;
+template <class... T>
+concept AnyIsBare = (is_bare<T> || ...);
+
+// Some arguments belong in braces, and all others are as the call takes them.
+template <class W, class ExpectedW, class R, class ExpectedR, class Y, class ExpectedY>
+concept LacksBraces = AnyIsBare<W, R, Y> && FitsOrIsBare<W, ExpectedW> &&
+    FitsOrIsBare<R, ExpectedR> && FitsOrIsBare<Y, ExpectedY>;
+
+template <class M> inline constexpr bool never = !std::is_same_v<M, M>;
 
 }  // namespace detail
 
 /// Does not compile: braces are missing.
 template <Memory M, class W = WriteToken<M>>
-requires(!detail::fits<W, WriteToken<M>>) void write(const M&, StateOf<M>&, const W&) {
+requires detail::is_bare<W>
+void write(const M&, StateOf<M>&, const W&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::write(memory, state, {what is written})");
 }
 
 /// Does not compile: braces are missing.
 template <Memory M, class R = ReadToken<M>, class Y = OutToken<M>>
-requires(!(detail::fits<R, ReadToken<M>> &&
-           detail::fits<Y, OutToken<M>>)) void read(const M&, const StateOf<M>&, const R&,
-                                                    const Y&) {
+requires detail::LacksBraces<R, ReadToken<M>, Y, OutToken<M>, Y, OutToken<M>>
+void read(const M&, const StateOf<M>&, const R&, const Y&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
 }
 
 /// Does not compile: braces are missing.
 template <Memory M, class W = WriteToken<M>, class R = ReadToken<M>, class Y = OutToken<M>>
-requires(!(detail::fits<W, WriteToken<M>> && detail::fits<R, ReadToken<M>> &&
-           detail::fits<Y, OutToken<M>>)) void step(const M&, StateOf<M>&, const W&, const R&,
-                                                    const Y&) {
+requires detail::LacksBraces<W, WriteToken<M>, R, ReadToken<M>, Y, OutToken<M>>
+void step(const M&, StateOf<M>&, const W&, const R&, const Y&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
                 "{queries}, {outputs})");
 }
 /// Does not compile: all braces are missing.
 template <Memory M, class... Rest>
-requires(sizeof...(Rest) > 3) void step(const M&, StateOf<M>&, const Rest&...) {
+requires(sizeof...(Rest) > 3 && (detail::is_bare<Rest> && ...)) void step(const M&, StateOf<M>&,
+                                                                          const Rest&...) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
                 "{queries}, {outputs})");
@@ -66,17 +78,16 @@ requires(sizeof...(Rest) > 3) void step(const M&, StateOf<M>&, const Rest&...) {
 
 /// Does not compile: braces are missing.
 template <Memory M, class W = WriteSequence<M>, class R = ReadSequence<M>, class Y = OutSequence<M>>
-requires(!(detail::fits<W, WriteSequence<M>> && detail::fits<R, ReadSequence<M>> &&
-           detail::fits<Y, OutSequence<M>>)) void scan(const M&, StateOf<M>&, const W&, const R&,
-                                                       const Y&) {
+requires detail::LacksBraces<W, WriteSequence<M>, R, ReadSequence<M>, Y, OutSequence<M>>
+void scan(const M&, StateOf<M>&, const W&, const R&, const Y&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::scan(memory, state, {what is written}, "
                 "{queries}, {outputs})");
 }
 /// Does not compile: all braces are missing.
 template <Memory M, class... Rest>
-requires(sizeof...(Rest) > 3 &&
-         !detail::takes_checkpoints<M, Rest...>) void scan(const M&, StateOf<M>&, const Rest&...) {
+requires(sizeof...(Rest) > 3 && (detail::is_bare<Rest> && ...)) void scan(const M&, StateOf<M>&,
+                                                                          const Rest&...) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::scan(memory, state, {what is written}, "
                 "{queries}, {outputs})");

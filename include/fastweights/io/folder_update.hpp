@@ -58,8 +58,8 @@ class FolderUpdate {
 
 }  // namespace fw::io
 
-#ifndef FASTWEIGHTS_COMPILED
-#include "fastweights/io/implementation/folder_update.hpp"
 #endif
 
+#ifndef FASTWEIGHTS_COMPILED
+#include "fastweights/io/implementation/folder_update.hpp"
 #endif
