@@ -49,7 +49,8 @@ TEST_CASE("gradients are exact: other options", "[laws][gradients]") {
 }
 
 TEST_CASE("a backward pass from the first state is one from checkpoints", "[laws][gradients]") {
-  for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 1}, {3, 3}, {5, 2}})
+  // A key of one entry that is divided by its sum is 1: its gradient is rounding alone.
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{2, 1}, {3, 3}, {5, 2}})
     for (const Subject& subject : laws::subjects(dk, dv)) {
       INFO(subject.text());
       laws::backward_from_the_first_state(subject.memory<double>(), subject.positive());

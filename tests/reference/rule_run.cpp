@@ -296,7 +296,18 @@ void scan_and_backward(const Memory& m, fw::AnyState<double>& state, const Views
   const auto w = constant(written), r = constant(read), dy = constant(dout);
   fw::AnyCheckpoints<double> checkpoints;
   m.scan(state, w, r, out, checkpoints);
-  m.backward(checkpoints, w, r, dy, ds, dwritten, dread);
+  // What is written and read has two gradients, which add up.
+  std::vector<Eigen::MatrixXd> own(dread.size());
+  Views apart = dread;
+  for (std::size_t i = 0; i < dread.size(); ++i)
+    for (const auto& d : dwritten)
+      if (d.data == dread[i].data) apart[i] = own[i].setZero(d.rows, d.cols);
+  m.backward(checkpoints, w, r, dy, ds, dwritten, apart);
+  for (std::size_t i = 0; i < dread.size(); ++i)
+    if (own[i].size() > 0)
+      Eigen::Map<Eigen::MatrixXd, 0, Eigen::OuterStride<>>(
+          dread[i].data, dread[i].rows, dread[i].cols, Eigen::OuterStride<>(dread[i].col_stride)) +=
+          own[i];
 }
 
 Eigen::Map<Matrix> entries(const fw::AnyState<double>& state, std::string_view path) {

@@ -1,4 +1,5 @@
 #include <functional>
+#include <limits>
 #include <stdexcept>
 
 #include "support/catch.hpp"
@@ -111,6 +112,7 @@ void refuses_over(const Run<S>& start, AnyRecord<S> fw::testing::AnySequences<S>
   for (std::size_t i = 0; i < record.matrices.size(); ++i)
     for (std::size_t o = 0; o < start.all.outputs.matrices.size(); ++o)
       for (const Call<S>& call : calls) {
+        if (record.matrices[i].size() == 0) continue;  // nothing that an output could overwrite
         Run<S> run = start;
         const auto& y = run.all.outputs.matrices[o];
         Shared<S> shared((run.all.*part).matrices[i], y.rows(), y.cols());
@@ -223,7 +225,9 @@ template <class S> void gradient_overlaps_are_refused(const Runs<S>& runs) {
   BackwardRun<S> b(start);
   for (std::size_t i = 0; i < b.members.size(); ++i)
     for (std::size_t j = 0; j < b.members.size(); ++j)
-      if (i != j && b.members[i].overwritten) refuses_gradient_over(b, i, j);
+      if (i != j && b.members[i].overwritten && b.members[i].numbers->size() > 0 &&
+          b.members[j].numbers->size() > 0)
+        refuses_gradient_over(b, i, j);
 }
 
 template <class S> void interleaved_numbers_are_apart(const Runs<S>& runs) {
@@ -260,8 +264,10 @@ template <class S> void interleaved_numbers_are_apart(const Runs<S>& runs) {
     y = Eigen::Map<const Matrix<S>, 0, Eigen::OuterStride<>>(
         outputs[i].data, y.rows(), y.cols(), Eigen::OuterStride<>(outputs[i].col_stride));
   }
-  CHECK(difference(stacked.all.outputs, separate.all.outputs) <= 1e-14);
-  CHECK(difference(stacked.state, separate.state) <= 1e-14);
+  // Feature maps take the exponential in vectors that begin elsewhere.
+  const double tolerance = 64 * double(std::numeric_limits<S>::epsilon());
+  CHECK(difference(stacked.all.outputs, separate.all.outputs) <= tolerance);
+  CHECK(difference(stacked.state, separate.state) <= tolerance);
 }
 
 #define FASTWEIGHTS_LAWS(S)                                    \
