@@ -1,7 +1,5 @@
 // The options of rotary positions, wherever a config.json has them.
 
-#include <fastweights/layers/parameters.hpp>
-#include <fastweights/math/random.hpp>
 #include <fastweights/models/bailing_hybrid.hpp>
 #include <fastweights/models/bamba.hpp>
 #include <fastweights/models/falcon_h1.hpp>
@@ -10,6 +8,7 @@
 #include <fastweights/models/qwen3_next.hpp>
 
 #include "models_io/folder_files.hpp"
+#include "models_io/seven_symbols.hpp"
 
 namespace {
 
@@ -17,8 +16,9 @@ using namespace folder_files;
 using fw::models::Config;
 using fw::models::ModelOptions;
 using fw::models::RopeOptions;
+using seven_symbols::drawn;
+using seven_symbols::logits;
 using Json = nlohmann::json;
-using Network = fw::networks::Network<float>;
 
 const char* const places[] = {"rope_parameters", "rope_scaling", ""};
 
@@ -108,15 +108,6 @@ TEST_CASE("all architectures read the options of rotary positions alike", "[mode
     CHECK(olmo_rope_theta(with(sizes, place, {{"rope_theta", nullptr}})) == 0);
 }
 
-Eigen::MatrixXf logits(const Network& network) {
-  const std::vector<int> ids{1, 6, 0, 3, 5};
-  auto state = network.initial_state();
-  Network::Trace trace;
-  Eigen::MatrixXf y(7, 5);
-  network.forward(state, fw::Symbols(ids), y, trace);
-  return y;
-}
-
 TEST_CASE("a model with its rotary options elsewhere gives the same logits", "[models_io]") {
   Json config = sizes;
   config.update({{"model_type", "qwen3_5_text"},
@@ -126,10 +117,7 @@ TEST_CASE("a model with its rotary options elsewhere gives the same logits", "[m
                  {"layer_types", {"full_attention"}},
                  {"intermediate_size", 6}});
   const auto model = [&](const std::string& place, const Json& options) {
-    Network network = fw::models::qwen3_next<float>(with(config, place, options), {.context = 5});
-    fw::Random random(3);
-    fw::initialise(network, random);
-    return network;
+    return drawn(fw::models::qwen3_next<float>(with(config, place, options), {.context = 5}));
   };
   const Json options{{"rope_theta", 3.0}, {"partial_rotary_factor", 1.0}};
   const Eigen::MatrixXf expected = logits(model("rope_parameters", options));

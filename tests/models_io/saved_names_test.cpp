@@ -7,6 +7,7 @@
 #include <fastweights/models/save.hpp>
 
 #include "models_io/folder_files.hpp"
+#include "models_io/seven_symbols.hpp"
 
 namespace {
 
@@ -15,8 +16,10 @@ using fw::Index;
 using fw::io::SafeTensors;
 using fw::models::Config;
 using fw::models::ModelOptions;
+using seven_symbols::drawn;
+using seven_symbols::logits;
+using seven_symbols::Network;
 using Json = nlohmann::json;
-using Network = fw::networks::Network<float>;
 
 const Json kimi{{"vocab_size", 7},
                 {"hidden_size", 6},
@@ -54,21 +57,6 @@ Network kimi_of(const Config& c, const ModelOptions& o) {
 }
 Network olmo_of(const Config& c, const ModelOptions& o) {
   return fw::models::olmo_hybrid<float>(c, o);
-}
-
-Network drawn(Network network) {
-  fw::Random random(3);
-  fw::initialise(network, random);
-  return network;
-}
-
-Eigen::MatrixXf logits(const Network& network) {
-  const std::vector<int> ids{1, 6, 0, 3, 5};
-  auto state = network.initial_state();
-  Network::Trace trace;
-  Eigen::MatrixXf y(7, 5);
-  network.forward(state, fw::Symbols(ids), y, trace);
-  return y;
 }
 
 using Tensors = std::map<std::string, std::pair<fw::io::Shape, std::vector<float>>>;
