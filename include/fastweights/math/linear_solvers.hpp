@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <fastweights/core/scratch.hpp>
+#include <fastweights/math/elimination.hpp>
 
 /// \file
 /// Solvers of (G + diag(λ)) x = q for a positive definite matrix G + diag(λ), with gradients. They
@@ -41,10 +42,7 @@ struct ExactSolver {
     matrix_scratch<S>(n, n, [&](auto& lu) {
       lu = g;
       lu.diagonal() += lambda;
-      for (Eigen::Index i = 0, left = n - 1; i < n; ++i, --left) {
-        lu.col(i).tail(left) /= lu(i, i);
-        lu.bottomRightCorner(left, left).noalias() -= lu.col(i).tail(left) * lu.row(i).tail(left);
-      }
+      detail::eliminate(lu);
       f(lu);
     });
   }
