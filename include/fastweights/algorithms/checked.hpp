@@ -109,8 +109,9 @@ void checked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
   detail::check_outputs(m, inputs, queries, outputs, steps);
-  check_tokens(m, inputs, queries);
-  scan(m, state, inputs, queries, outputs);
+  detail::check_tokens(m, inputs, steps);
+  detail::check_ranges<M, true>(queries, m.signature().read());
+  detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 
 }  // namespace fw
