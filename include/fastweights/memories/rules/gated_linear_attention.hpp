@@ -45,6 +45,9 @@ class GatedLinearAttention {
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
+  template <std::integral I, class... More>
+  explicit GatedLinearAttention(I, const More&...)
+      : GatedLinearAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{dv(), dk()}}; }
@@ -116,6 +119,7 @@ class GatedLinearAttention {
     g.sum.noalias() += t.value * t.key.transpose();
   }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     detail::apply_decay(g.decay, later.decay);
     detail::apply_decay(g.sum, later.decay);
     g.sum += later.sum;

@@ -43,6 +43,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     detail::check_finite(name, "decay", rates.decay);
     detail::check_finite(name, "rate", rates.rate);
   }
+  template <std::integral I, class... More>
+  explicit HebbianMemory(I, const More&...)
+      : HebbianMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
@@ -123,6 +126,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     g.sum.noalias() += (rates_.rate * t.value) * t.key.transpose();
   }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     g.decay *= later.decay;
     g.sum = later.decay * g.sum + later.sum;
   }

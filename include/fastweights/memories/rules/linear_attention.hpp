@@ -46,6 +46,9 @@ class LinearAttention {
       : signature_{{sizes.key_size, sizes.value_size}}, normaliser_(normaliser) {
     signature_.check(name);
   }
+  template <std::integral I, class... More>
+  explicit LinearAttention(I, const More&...)
+      : LinearAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
@@ -110,6 +113,7 @@ class LinearAttention {
   Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }
   void extend(Segment& g, const WriteToken<LinearAttention>& t) const { write(g, t); }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     Sum::merge(g.W, g.sum, later.W, later.sum);
     if constexpr (Normaliser::active) {
       normaliser_.write(g.normaliser, later.normaliser.sum);

@@ -48,6 +48,9 @@ class NormalisedGatedAttention {
     signature_.check(name);
     detail::check_finite(name, "epsilon", epsilon);
   }
+  template <std::integral I, class... More>
+  explicit NormalisedGatedAttention(I, const More&...)
+      : NormalisedGatedAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
