@@ -330,7 +330,8 @@ int main(int argc, char** argv) try {
   app.add_option("--weights", s.weights, "how they are kept in memory")
       .one_of({"float", "bfloat16", "int8"})
       .show_default();
-  app.add_positive("--context", s.context, "tokens that attention looks back, not all")
+  app.add_option("--context", s.context, "tokens that attention looks back; without it, all")
+      .above_zero()
       .at_most(most_tokens);
   app.add_option("--temperature", s.sampler.temperature, "the lower, the surer")
       .not_negative()
