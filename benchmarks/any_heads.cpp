@@ -64,7 +64,8 @@ template class AnyHeads<double>;
 
 MakeHeads dynamic_heads(const char* memory, bool is_double) {
   return [=](Index d, Index steps, Index count) -> HeadsPointer {
-    const fw::MemoryOptions options{.key_size = d};
+    fw::MemoryOptions options{.key_size = d};
+    if (std::string_view(memory) == "KeyValueCache") options.more["slide"] = 1;  // a full one
     if (is_double)
       return std::make_unique<AnyHeads<double>>(fw::make_memory<double>(memory, options), steps,
                                                 count);

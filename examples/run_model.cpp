@@ -37,7 +37,7 @@ struct Settings {
   std::string folder, prompt = "In the beginning", weights = "float", random;
   std::string save_state, load_state, check;
   long tokens = 128, random_prompt = 0;
-  Index context = 4096;
+  Index context = 0;
   fw::models::SamplerOptions sampler{.temperature = 0.7, .top_p = 0.9, .seed = 1};
   bool greedy = false, smoke = false;
 };
@@ -98,7 +98,7 @@ class Reader {
   const Processes& processes_;
 };
 
-// Caches of a long context may need more memory than there is.
+// The caches of a long window may need more memory than there is.
 State first_state(const Network& network, Index context) try {
   return network.initial_state();
 } catch (const std::bad_alloc&) {
@@ -111,8 +111,8 @@ struct Bytes {
   Index attention_layers = 0;
 };
 
-// What a state takes. Keys and values grow with the text, up to the context.
-Bytes bytes_of(State& state, Index context) {
+// What a state takes. Keys and values grow with the text.
+Bytes bytes_of(State& state) {
   Bytes bytes;
   std::set<std::string> caches;  // by the layers that have them
   fw::detail::visit_all_leaves(
@@ -120,7 +120,7 @@ Bytes bytes_of(State& state, Index context) {
         const double size = static_cast<double>(leaf->size()) * static_cast<double>(leaf->width);
         const std::string name = path.text();
         if (name.ends_with(".keys") || name.ends_with(".values")) {
-          bytes.per_token += size / static_cast<double>(context);
+          bytes.per_token += static_cast<double>(leaf->rows) * static_cast<double>(leaf->width);
           caches.insert(name.substr(0, name.find("cache")));
         } else {
           bytes.fixed += size;
@@ -131,8 +131,8 @@ Bytes bytes_of(State& state, Index context) {
   return bytes;
 }
 
-void print_memory(State& state, Index context, Index layers) {
-  const Bytes b = bytes_of(state, context);
+void print_memory(State& state, Index layers) {
+  const Bytes b = bytes_of(state);
   const bool has_attention = b.attention_layers > 0;
   std::printf("\nmemory of the past in MiB, with 32-bit numbers\n  tokens     this model");
   std::printf(has_attention ? "   attention in every layer\n" : "\n");
@@ -167,7 +167,8 @@ void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer,
 
 void read_prompt(const Settings& s, Reader& reader, const std::vector<int>& ids) {
   const long tokens = static_cast<long>(ids.size()) + s.tokens;
-  const bool forgets = tokens > s.context && bytes_of(reader.state(), s.context).per_token > 0;
+  const bool forgets =
+      s.context > 0 && tokens > s.context && bytes_of(reader.state()).per_token > 0;
   if (forgets && reader.is_first())
     std::fprintf(stderr, "attention looks back %ld of %ld tokens, see --context\n",
                  static_cast<long>(s.context), tokens);
@@ -188,7 +189,7 @@ int check(const Settings& s, const Network& network) {
     const Eigen::MatrixXf expected = file.matrix<float>("logits" + end).transpose();
     if (expected.rows() != network.outputs() || expected.cols() != Index(ids.size()))
       file.fail("logits" + end, "does not fit the model and its ids");
-    if (Index(ids.size()) > s.context)
+    if (s.context > 0 && Index(ids.size()) > s.context)
       file.fail("ids" + end, "has " + std::to_string(ids.size()) + " tokens, expected at most " +
                                  std::to_string(s.context) + ", or a larger --context");
     State state = network.initial_state();
@@ -274,7 +275,7 @@ void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokeniz
 int run_folder(const Settings& s, const Processes& processes) {
   const auto folder = fw::models::Checkpoint::read(s.folder);
   const auto config = fw::models::text_config(folder.config());
-  const fw::models::ModelOptions options = fw::models::model_options(folder, s.context);
+  const fw::models::ModelOptions options = fw::models::model_options(folder, 0, s.context);
   if (options.own_head && config.flag("tie_word_embeddings") && processes.is_first())
     std::cerr << "run_model: tie_word_embeddings is true, but lm_head.weight differs from the "
                  "embedding, and is used\n";
@@ -299,13 +300,13 @@ int run_folder(const Settings& s, const Processes& processes) {
     go_on_from_text(s, reader, Tokenizer::read(folder.folder() / "tokenizer.json"),
                     end_tokens(config));
   }
-  print_memory(reader.state(), s.context, layers(network));
+  print_memory(reader.state(), layers(network));
   return 0;
 }
 
 int run_random(const Settings& s, const Processes& processes) {
   const fw::models::Config config = published_shape(s.random);
-  Network network = published_architectures().build(config, {.context = s.context});
+  Network network = published_architectures().build(config, {.window = s.context});
   fw::Random random(s.sampler.seed);
   network.initialise(random);
   network.compress(storage(s.weights));
@@ -313,7 +314,7 @@ int run_random(const Settings& s, const Processes& processes) {
   read_prompt(s, reader,
               random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
   generate(s, reader, nullptr, {});
-  print_memory(reader.state(), s.context, layers(network));
+  print_memory(reader.state(), layers(network));
   return 0;
 }
 
@@ -329,7 +330,8 @@ int main(int argc, char** argv) try {
   app.add_option("--weights", s.weights, "how they are kept in memory")
       .one_of({"float", "bfloat16", "int8"})
       .show_default();
-  app.add_positive("--context", s.context, "tokens that attention can look back")
+  app.add_option("--context", s.context, "tokens that attention looks back; without it, all")
+      .above_zero()
       .at_most(most_tokens);
   app.add_option("--temperature", s.sampler.temperature, "the lower, the surer")
       .not_negative()

@@ -97,6 +97,7 @@ template <class S> void Heads::set(const AnyMemory<S>& memory) {
   first_.each = StatesOf<S>{memory.initial_state()};
   zero_.each = StatesOf<S>{memory.zero_gradient()};
   differentiable = memory.can().differentiable;
+  grows = memory.can().grows;
   state_entries_ = entries_of(first());
   has_counters_ = has_counters(first());
 }

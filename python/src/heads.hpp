@@ -49,6 +49,7 @@ class Heads {
   DType dtype;
   Index key_size = 1;
   bool differentiable = false;
+  bool grows = false;  // the arrays of a state get larger
   std::vector<Member> inputs;
   Member output;
   std::vector<double> settings;  ///< values of type.settings

@@ -17,16 +17,30 @@ void set_matrix_strides(Result& result, const Leaf& leaf) {
   if (axes_of(leaf).size() == 2) result.strides[2] = 1, result.strides[3] = leaf.rows;
 }
 
-// The copy of one leaf of all streams: [batch, heads, …].
+// The leaf of the stream that has grown most.
+Leaf largest(const State& state, std::size_t which) {
+  Leaf found = leaves_of(state.heads().first())[which].leaf;
+  if (!found.grows()) return found;
+  for (Index i = 0; i < state.streams.count(); ++i) {
+    const Leaf own = leaves_of(state.streams.stream(i))[which].leaf;
+    if (i == 0 || own.cols > found.cols) found = own;
+  }
+  return found;
+}
+
+// The copy of one leaf of all streams: [batch, heads, …]. What a stream lacks is 0.
 Result stacked(const State& state, std::size_t which) {
   const Heads& heads = state.heads();
-  const Leaf first = leaves_of(heads.first())[which].leaf;
+  const Leaf first = largest(state, which);
   Result result(dtype_of(first), shape_for(first, state.batch(), heads.count));
   set_matrix_strides(result, first);
-  for (Index i = 0; i < state.streams.count(); ++i)
-    std::memcpy(
-        static_cast<std::byte*>(result.data) + static_cast<std::size_t>(i) * bytes_of(first),
-        leaves_of(state.streams.stream(i))[which].leaf.data, bytes_of(first));
+  for (Index i = 0; i < state.streams.count(); ++i) {
+    const Leaf own = leaves_of(state.streams.stream(i))[which].leaf;
+    std::byte* const to =
+        static_cast<std::byte*>(result.data) + static_cast<std::size_t>(i) * bytes_of(first);
+    std::memcpy(to, own.data, bytes_of(own));
+    std::memset(to + bytes_of(own), 0, bytes_of(first) - bytes_of(own));
+  }
   return result;
 }
 
@@ -51,10 +65,13 @@ void copy_entries(const std::byte* from, const std::int64_t* strides, const Leaf
 
 void copy_streams(const nb::ndarray<nb::ro>& array, State& state, std::size_t which) {
   const Index heads = state.heads().count, width = static_cast<Index>(array.itemsize());
-  for (Index i = 0; i < state.streams.count(); ++i)
+  for (Index i = 0; i < state.streams.count(); ++i) {
+    Leaf own = leaves_of(state.streams.stream(i))[which].leaf;
+    if (own.grows()) own.resize(static_cast<Index>(array.shape(array.ndim() - 1)));
     copy_entries(static_cast<const std::byte*>(array.data()) +
                      (i / heads * array.stride(0) + i % heads * array.stride(1)) * width,
-                 array.stride_ptr() + 2, leaves_of(state.streams.stream(i))[which].leaf);
+                 array.stride_ptr() + 2, own);
+  }
 }
 
 Index batch_of(const std::vector<nb::ndarray<nb::ro>>& leaves) {
@@ -74,7 +91,9 @@ std::vector<nb::ndarray<nb::ro>> read_leaves(const Heads& heads, const nb::dict&
                            std::to_string(leaves.size()));
   const Index batch = batch_of(given);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const auto expected = shape_for(leaves[i].leaf, batch, heads.count);
+    auto expected = shape_for(leaves[i].leaf, batch, heads.count);
+    if (heads.grows && leaves[i].leaf.grows() && given[i].ndim() == expected.size())
+      expected.back() = given[i].shape(given[i].ndim() - 1);
     if (shape_of(given[i]) != expected)
       throw_state(heads, leaves[i].name + " has shape " + shape_text(shape_of(given[i])) +
                              ", expected " + shape_text(expected));
@@ -106,6 +125,10 @@ nb::dict views_of(nb::handle owner, Index batch, Index head) {
                               .c_str());
   nb::dict views;
   for (const auto& [name, leaf] : leaves_of(state.streams.stream(batch * heads + head))) {
+    if (state.heads().grows && leaf.grows())
+      throw_state(state.heads(), "view of " + name +
+                                     ", which moves when the cache grows, expected a memory with "
+                                     "refuse=True or slide=True, or arrays()");
     const auto axes = axes_of(leaf);
     const std::int64_t strides[] = {1, leaf.rows};
     views[nb::str(name.c_str())] =

@@ -367,8 +367,8 @@ p and v_before are those of the token before. arXiv 2603.15569.)"},
 
     y = sum_i p_i v_i      p = softmax of scale k_i.q
 
-A full cache forgets the oldest token, or with refuse=True raises ValueError. scale 0 is
-1 / sqrt(d_k). Vaswani et al. 2017, arXiv 1706.03762, eq. 1.)"},
+A full cache grows. With slide=True it forgets the oldest token, with refuse=True it raises
+ValueError. scale 0 is 1 / sqrt(d_k). Vaswani et al. 2017, arXiv 1706.03762, eq. 1.)"},
     {"ForgettingAttention",
      R"(Softmax attention with a forget gate (FoX), over the last `capacity` tokens.
 

@@ -159,6 +159,10 @@ def test_copies_continue_bit_for_bit(name, tmp_path):
         assert all((x == before[array]).all() for array, x in other.arrays().items())  # independent
         memory.scan(other, *inputs)
         assert all((x == other[array]).all() for array, x in state.arrays().items())
+    if name == "KeyValueCache":  # its arrays move when it grows
+        with pytest.raises(ValueError, match="view of keys, which moves when the cache grows"):
+            state.view(1, 0)
+        return
     view = state.view(1, 0)
     assert all((x[1, 0] == view[array]).all() for array, x in state.arrays().items())
 
@@ -207,7 +211,7 @@ def test_chunks():
 
 def test_settings():
     assert repr(fastweights.KeyValueCache(4, capacity=3, refuse=True)) == (
-        "KeyValueCache(key_size=4, value_size=4, heads=1, dtype='float32', capacity=3, refuse=True, scale=0.0)"
+        "KeyValueCache(key_size=4, value_size=4, heads=1, dtype='float32', capacity=3, refuse=True, slide=False, scale=0.0)"
     )
     assert "hidden=12" in repr(fastweights.DeltaMlp(3)) and "hidden=5" in repr(fastweights.DeltaMlp(3, hidden=5))
     assert "inner_heads=2" in repr(fastweights.CompressiveMemory(4, inner_heads=2))
@@ -225,6 +229,20 @@ def test_a_full_cache_refuses():
     with pytest.raises(ValueError, match="KeyValueCache: "):
         memory.scan(state, *inputs)
     assert (state["length"] == 0).all()
+
+
+def test_a_full_cache_grows():
+    little, roomy = (fastweights.KeyValueCache(4, capacity=n, heads=2, dtype="float64") for n in (3, 64))
+    inputs, state = small_inputs(little, BATCH, 20), little.initial_state(BATCH)
+    outputs = little.scan(state, *inputs)
+    assert (outputs == roomy.scan(roomy.initial_state(BATCH), *inputs)).all()
+    assert state["keys"].shape == (BATCH, 2, 4, 24)
+    again = little.state(state.arrays())
+    assert (little.scan(again, *inputs) == little.scan(state, *inputs)).all()
+    window = fastweights.KeyValueCache(4, capacity=3, slide=True, heads=2, dtype="float64")
+    assert window.initial_state(BATCH).view(1, 0)["keys"].shape == (4, 3)
+    with pytest.raises(ValueError, match="keys has shape"):
+        window.state(state.arrays())
 
 
 def test_states_that_no_writes_reach_are_refused():

@@ -34,7 +34,7 @@ void check_models() {
   check_model<fw::GatedDeltaRule<float>, fw::L2Normalise>(
       fw::GatedDeltaRule<float>({.key_size = 16}));
   check_model<fw::KeyValueCache<float>, fw::IdentityMap>(
-      fw::KeyValueCache<float>({.key_size = 16}, {.capacity = 100}));
+      fw::KeyValueCache<float>({.key_size = 16}, {100, fw::WhenFull::slide}));
   check_model<fw::DeltaRnn<float>, fw::SumNormalised<fw::EluPlusOne>>(
       fw::DeltaRnn<float>({.key_size = 16}));
   check_model<fw::RecurrentDeltaNet<float>, fw::IdentityMap>(

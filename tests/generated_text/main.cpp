@@ -30,8 +30,7 @@ struct Model {
   Network<float> network;
 };
 
-// Attention looks back `context` tokens.
-Model load(const std::filesystem::path& folder, Index context) {
+Model load(const std::filesystem::path& folder) {
   const auto checkpoint = fw::models::Checkpoint::read(folder);
   fw::models::Architectures<float> known;
   known.add({"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"},
@@ -39,7 +38,7 @@ Model load(const std::filesystem::path& folder, Index context) {
               return fw::models::qwen3_next<float>(config, options);
             });
   Model model{Tokenizer::read(folder / "tokenizer.json"),
-              known.build(checkpoint.config(), fw::models::model_options(checkpoint, context))};
+              known.build(checkpoint.config(), fw::models::model_options(checkpoint))};
   fw::models::load_weights(model.network, checkpoint);
   return model;
 }
@@ -53,17 +52,6 @@ class Expected {
  public:
   explicit Expected(const std::filesystem::path& folder)
       : file_(fw::io::SafeTensors::read(folder / "expected.safetensors")) {}
-
-  // Tokens of the longest prompt and what comes next.
-  Index longest() const {
-    Index most = 1;
-    for (int i = 0; file_.contains("ids." + std::to_string(i)); ++i) {
-      const std::string end = '.' + std::to_string(i);
-      const auto ids = file_.values<int>("ids" + end), greedy = file_.values<int>("greedy" + end);
-      most = std::max(most, Index(ids.size() + greedy.size()));
-    }
-    return most;
-  }
 
   // Adds one prompt to the result; false if there is no such prompt.
   bool compare(const Model& model, int i, Result& result) const {
@@ -115,7 +103,7 @@ int main() try {
   const std::filesystem::path folder =
       named ? named : FASTWEIGHTS_REFERENCE_DIR "/models/qwen3_5_folder";
   const Expected expected(folder);
-  const Model model = load(folder, expected.longest());
+  const Model model = load(folder);
   Result result;
   int prompts = 0;
   while (expected.compare(model, prompts, result)) ++prompts;

@@ -70,9 +70,9 @@ void refuses_hostile_states(const AnyMemory<S>& m, const std::vector<std::string
 // The counters of memories that forget the oldest tokens, or count without a limit, are free.
 // Test-time training counts the tokens of its mini-batch.
 std::vector<std::string> free_counters(const Subject& subject) {
-  const auto refuse = subject.options.more.find("refuse");
-  const bool refuses = refuse != subject.options.more.end() && refuse->second == 1;
-  if (refuses || subject.name.starts_with("Ttt")) return {};
+  const auto slide = subject.options.more.find("slide");
+  const bool slides = slide != subject.options.more.end() && slide->second == 1;
+  if (subject.name.starts_with("Ttt") || (subject.name == "KeyValueCache" && !slides)) return {};
   return {"length", "tokens", "history.length"};
 }
 
@@ -93,9 +93,11 @@ TEST_CASE("states that no run of writes can reach are refused", "[hostile]") {
 TEST_CASE("a memory behind a feature map has the counters of the memory", "[hostile]") {
   using Cache = fw::KeyValueCache<float>;
   using Mapped = fw::FeatureMapped<Cache, fw::EluPlusOne>;
-  const Cache slides({.key_size = 3}, {5}), refuses({.key_size = 3}, {9, fw::WhenFull::refuse});
+  const Cache slides({.key_size = 3}, {5, fw::WhenFull::slide}),
+      refuses({.key_size = 3}, {9, fw::WhenFull::refuse}), grows({.key_size = 3}, {3});
   refuses_hostile_states(AnyMemory<float>(Mapped(slides, 3)), {"length"});
   refuses_hostile_states(AnyMemory<float>(Mapped(refuses, 3)), {});
+  refuses_hostile_states(AnyMemory<float>(Mapped(grows, 3)), {});
 }
 
 TEST_CASE("a flush refuses more pending writes than a deferred rule has room for", "[hostile]") {

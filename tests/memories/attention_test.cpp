@@ -23,7 +23,8 @@ const RowVectorXd zeros = RowVectorXd::Zero(20), ones = RowVectorXd::Ones(20);
 
 TEST_CASE("without its gates, every attention is softmax attention", "[token_attention]") {
   const fw::MemoryOptions options{4, 5, {{"capacity", 7}}};
-  const auto all = random_outputs(make_memory<double>("KeyValueCache", options), 20, 3);
+  const fw::MemoryOptions window{4, 5, {{"capacity", 7}, {"slide", 1}}};
+  const auto all = random_outputs(make_memory<double>("KeyValueCache", window), 20, 3);
   const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"];
   const auto apart = [&](const char* name, std::vector<MatrixXd> inputs) {
     return output_difference(all, make_memory<double>(name, options), std::move(inputs));
@@ -76,12 +77,78 @@ TEST_CASE("key-value cache is softmax attention", "[key_value_cache]") {
 
 TEST_CASE("gradients of a key-value cache are exact over more tokens than it holds",
           "[laws][gradients][key_value_cache]") {
-  const fw::MemoryOptions options{3, 2, {{"capacity", 70}}};
-  const auto m = make_memory<double>("KeyValueCache", options);
-  const auto error = fw::testing::gradient_error(
-      m, make_memory<std::complex<double>>("KeyValueCache", options), m.initial_state(), 150, 8);
-  INFO("worst in " << error.where);
-  CHECK(error.worst <= 1e-10);
+  for (const double slide : {0, 1}) {
+    const fw::MemoryOptions options{3, 2, {{"capacity", 70}, {"slide", slide}}};
+    const auto m = make_memory<double>("KeyValueCache", options);
+    const auto error = fw::testing::gradient_error(
+        m, make_memory<std::complex<double>>("KeyValueCache", options), m.initial_state(), 150, 8);
+    INFO("worst in " << error.where << ", slide " << slide);
+    CHECK(error.worst <= 1e-10);
+  }
+}
+
+fw::AnyMemory<double> cache_of(double capacity) {
+  return make_memory<double>("KeyValueCache", {4, 3, {{"capacity", capacity}}});
+}
+
+// Scans, chunks and steps, all from the state after five tokens.
+TEST_CASE("a cache that grows gives what one with room gives", "[key_value_cache]") {
+  const auto roomy = cache_of(200);
+  const auto first = random_outputs(roomy, 5, 1), all = random_outputs(roomy, 150, 2);
+  const auto run = [&](const fw::AnyMemory<double>& m, const auto& call) {
+    auto some = first, rest = all;
+    auto state = m.initial_state();
+    fw::testing::scan(m, state, some);
+    call(m, state, rest);
+    return std::pair(rest.outputs["output"], state);
+  };
+  const auto scan = [](auto& m, auto& state, auto& rest) { fw::testing::scan(m, state, rest); };
+  const auto chunks = [](auto& m, auto& state, auto& rest) {
+    m.chunked_scan(state, rest.inputs.views(), rest.queries.views(),
+                   rest.outputs.template views<double>(), 64);
+  };
+  const auto steps = [](auto& m, auto& state, auto& rest) {
+    for (Index t = 0; t < 150; ++t)
+      m.step(state, rest.inputs.part(t, 1), rest.queries.part(t, 1),
+             rest.outputs.template part<double>(t, 1));
+  };
+  const auto expected = run(roomy, scan);
+  for (const double capacity : {1, 3, 64, 154}) {
+    INFO("first room " << capacity);
+    const auto m = cache_of(capacity);
+    const auto scanned = run(m, scan);
+    CHECK(scanned.first == expected.first);
+    CHECK(run(m, steps) == scanned);
+    const auto chunked = run(m, chunks);
+    CHECK(chunked.second == scanned.second);
+    CHECK(largest_entry(chunked.first - expected.first) <= 1e-14);
+    const auto length = leaf(scanned.second, "keys").cols();
+    CHECK((length >= 155 && length < 2 * 155));
+  }
+}
+
+TEST_CASE("a copy of a state stays when the state grows", "[key_value_cache]") {
+  const auto m = cache_of(2);
+  auto state = m.initial_state();
+  auto first = random_outputs(m, 2, 1), next = random_outputs(m, 9, 2), again = next;
+  fw::testing::scan(m, state, first);
+  const auto before = state;
+  fw::testing::scan(m, state, next);
+  CHECK(leaf(before, "keys").cols() == 2);
+  state = before;
+  fw::testing::scan(m, state, again);
+  CHECK(again.outputs["output"] == next.outputs["output"]);
+  // In another scalar with its room, too.
+  const auto in_complex =
+      make_memory<std::complex<double>>("KeyValueCache", {4, 3, {{"capacity", 2}}});
+  const auto other = in_complex.state_from(state);
+  CHECK(leaf(m.state_from(state), "keys").cols() == 16);
+  CHECK_NOTHROW(in_complex.check_state(other));
+}
+
+TEST_CASE("a cache does not slide and refuse", "[key_value_cache]") {
+  CHECK_THROWS_WITH(make_memory<double>("KeyValueCache", {4, 3, {{"slide", 1}, {"refuse", 1}}}),
+                    "KeyValueCache: refuse and slide are 1, expected at most one of them");
 }
 
 TEST_CASE("softmax of huge scores does not overflow", "[key_value_cache]") {

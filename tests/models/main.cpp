@@ -17,6 +17,7 @@
 
 #include "data_folder.hpp"
 #include "registry.hpp"
+#include "support/relative_error.hpp"
 
 namespace {
 
@@ -35,17 +36,10 @@ constexpr double limit = 1e-12, gradient_limit = 1e-10, float_limit = 1e-4;
 // NaN is the largest error.
 double larger(double a, double b) { return std::isnan(b) ? INFINITY : std::max(a, b); }
 
-double worst_error(const double* given, const std::vector<double>& expected) {
-  double worst = 0, largest = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    worst = larger(worst, std::abs(given[i] - expected[i]));
-    largest = std::max(largest, std::abs(expected[i]));
-  }
-  return largest > 0 ? worst / largest : worst;
-}
-double worst_error(const Matrix<double>& given, const std::vector<double>& expected) {
+double worst_error(const Matrix<double>& given, const std::vector<double>& expected,
+                   double largest_of_all = 0) {
   if (given.size() != Index(expected.size())) return INFINITY;
-  return worst_error(given.data(), expected);
+  return relative_error(given.data(), expected, largest_of_all);
 }
 
 // The tokens of a directory: symbols, or vectors for a single layer.
@@ -97,7 +91,7 @@ class Directory {
   // Prints the line; false if an error is above its limit.
   bool check() {
     const SafeTensors weights = SafeTensors::read(path_ / "model.safetensors");
-    test_options = fw::models::model_options(weights, in_.steps);
+    test_options = fw::models::model_options(weights);
     Network<double> network = architecture_.in_double(*config_);
     fw::models::load_weights(network, weights, {.is_ignored = architecture_.is_ignored});
     fw::networks::State state = network.initial_state(in_.sequences);
@@ -209,29 +203,41 @@ class Directory {
     return worst;
   }
 
+  // Of all weights and the input.
+  double largest_gradient(const Network<double>& network, const SafeTensors& file) const {
+    double largest = 0;
+    const auto look_at = [&](const std::vector<double>& gradient) {
+      for (const double x : gradient) largest = std::max(largest, std::abs(x));
+    };
+    if (in_.x.rows() > 0) look_at(values("grad_x"));
+    for (const auto& weight : network.weights) look_at(file.values<double>(weight.name));
+    return largest;
+  }
+
   double gradients_error(const Network<double>& network, Network<double>::Trace& trace) const {
     Network<double> grad = fw::zero_gradient(network);
     const std::vector<double> up = values("up_" + output_name());
     const Index columns = in_.sequences * in_.steps;
     const Matrix<double> dy =
         Eigen::Map<const Matrix<double>>(up.data(), network.outputs(), columns);
+    const SafeTensors file = SafeTensors::read(path_ / "gradients.safetensors");
+    const double largest = largest_gradient(network, file);
     double worst = 0;
     if (in_.x.rows() > 0) {
       Matrix<double> dx = Matrix<double>::Constant(in_.x.rows(), columns, std::nan(""));
       network.backward(in_.x, trace, dy, dx, grad);
       const std::vector<double> expected = values("grad_x");
       const Index rows = Index(expected.size()) / columns;
-      worst = worst_error(Matrix<double>(dx.topRows(rows)), expected);
+      worst = worst_error(Matrix<double>(dx.topRows(rows)), expected, largest);
       if (vectors_.contains("grad_v_first"))
         worst = larger(worst, worst_error(Matrix<double>(dx.bottomRows(dx.rows() - rows)),
-                                          values("grad_v_first")));
+                                          values("grad_v_first"), largest));
     } else {
       network.backward(trace, dy, grad);
     }
-    const SafeTensors file = SafeTensors::read(path_ / "gradients.safetensors");
     for (const auto& weight : grad.weights) {
       const Matrix<double> by_row = weight.value.transpose();  // row-major, as the file
-      const double error = worst_error(by_row, file.values<double>(weight.name));
+      const double error = worst_error(by_row, file.values<double>(weight.name), largest);
       if (error > gradient_limit) std::printf("  %s: %.1e\n", weight.name.c_str(), error);
       worst = larger(worst, error);
     }

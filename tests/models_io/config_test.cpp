@@ -4,6 +4,7 @@
 #include <fastweights/models/mamba2_mixer.hpp>
 
 #include "models_io/folder_files.hpp"
+#include "support/error_of.hpp"
 
 namespace {
 
@@ -134,6 +135,23 @@ TEST_CASE("texts that are not JSON, or no object", "[models_io]") {
   for (int i = 0; i < 2; ++i) nested = "{\"b\": " + nested + "}";
   CHECK_THROWS_WITH(config("1, \"a\": 2"), ContainsSubstring("the name a is there twice"));
   CHECK_THROWS_WITH(config(nested), ContainsSubstring("file: has more than 32 levels"));
+}
+
+TEST_CASE("infinity and NaN as Python writes them are named with their entry", "[models_io]") {
+  const auto error_in = [](const std::string& text) {
+    return error_of<std::invalid_argument>([&] { Config::parse(text, "file"); });
+  };
+  CHECK(error_in(R"({"b": 1, "a": Infinity})") ==
+        "file: is not JSON, byte 15: a has Infinity, expected a finite number");
+  CHECK(error_in(R"({"a": -Infinity})") ==
+        "file: is not JSON, byte 8: a has -Infinity, expected a finite number");
+  CHECK(error_in(R"({"a": [{"b": 1}, NaN]})") ==
+        "file: is not JSON, byte 18: a has NaN, expected a finite number");
+  CHECK(error_in(R"({"a": {"b": [NaN]}})") ==
+        "file: is not JSON, byte 14: b has NaN, expected a finite number");
+  CHECK(error_in("[Infinity]") == "file: is not JSON, byte 2: Infinity, expected a finite number");
+  CHECK(error_in(R"({"a": Inf})") == "file: is not JSON, byte 7");
+  CHECK(error_in(R"({"a": "NaN", "b": x})") == "file: is not JSON, byte 19");
 }
 
 TEST_CASE("a Mamba-2 mixer refuses limits below 0, and sizes whose product overflows",

@@ -24,6 +24,10 @@ template <class R> double difference(const R& a, const R& b) {
         apart = std::numeric_limits<double>::infinity();
       return;
     }
+    if (leaves[0].cols != leaves[1].cols) {
+      apart = std::numeric_limits<double>::infinity();
+      return;
+    }
     const auto x = leaves[0].template entries<double>(), y = leaves[1].template entries<double>();
     for (Index i = 0; i < x.size(); ++i) {
       largest = std::max(largest, std::abs(y[i]));
@@ -63,10 +67,12 @@ template <class M> class Parts {
     if (fw::Mergeable<M>) return {Method::chain, Method::segments};
     return {Method::chain};
   }
+  /// The memory's state gets larger, so that it is not scanned by heads.
+  bool grows() const { return fw::detail::state_grows(m_); }
   /// For scans without checkpoints.
-  static std::vector<Method> scan_methods() {
+  std::vector<Method> scan_methods() const {
     auto all = methods();
-    all.push_back(Method::heads);
+    if (!grows()) all.push_back(Method::heads);
     return all;
   }
 

@@ -170,6 +170,35 @@ TEST_CASE("attention over the last tokens: streaming", "[networks]") {
     check_streaming(network_of(3, [&](const X& x) { return attend(x, 4, 2, 2, context); }));
 }
 
+TEST_CASE("attention whose cache grows: gradients and streaming", "[networks]") {
+  for (const Index capacity : {1, 3})
+    check_operation(3, [&](const X& x) {
+      const X y = linear(x, "keys", 4);
+      return attention(linear(x, "queries", 8), y, linear(x, "values", 4), 2,
+                       {.capacity = capacity});
+    });
+}
+
+// Seven tokens of two sequences, where there is room for six.
+TEST_CASE("attention with a limit refuses more tokens, and no state changes", "[networks]") {
+  const auto layers = [](const X& x) {
+    const X y = attention(x, x, x, 1, {.capacity = 6, .when_full = fw::WhenFull::refuse});
+    return x + previous(y);
+  };
+  const Net network = network_of(3, layers);
+  fw::Random random(5);
+  const Matrix<double> x = random_matrix(3, 14, random);
+  State state = network.initial_state(2);
+  Net::Trace trace;
+  run(network, state, tokens(x, 2, 0, 3), trace);
+  State before = state;
+  for (const fw::Pass pass : {fw::Pass::infer, fw::Pass::train})
+    CHECK_THROWS_AS(run(network, state, tokens(x, 2, 3, 4), trace, pass), std::length_error);
+  CHECK(run(network, state, tokens(x, 2, 3, 3), trace) ==
+        run(network, before, tokens(x, 2, 3, 3), trace));
+  CHECK_THROWS_AS(run(network, state, tokens(x, 2, 6, 1), trace), std::length_error);
+}
+
 TEST_CASE("attention to one token is its value", "[networks]") {
   const Eigen::Vector3d x(1, -2, 3);
   check_equal(value_of([](const X& v) { return attention(v, v, v, 1, 1); }, x), x, 1e-15);

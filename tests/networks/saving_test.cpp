@@ -89,6 +89,25 @@ TEST_CASE("a stream continues from its saved state with the same bits", "[networ
   }
 }
 
+TEST_CASE("a state that has grown is saved, loaded and copied with its room", "[networks]") {
+  const Net net = network_of(3, [](const X& x) { return attention(x, x, x, 1, {.capacity = 2}); });
+  State state = net.initial_state(2), loaded = net.initial_state(2);
+  Net::Trace trace;
+  run(net, state, tokens_of(9, 1), trace);
+  const State before = state;
+  fw::io::load_state(loaded, saved(state), "stream");
+  const Matrix<double> next = run(net, state, tokens_of(20, 2), trace);
+  CHECK(run(net, loaded, tokens_of(20, 2), trace) == next);
+  State back = before;
+  CHECK(run(net, back, tokens_of(20, 2), trace) == next);
+  // A window has its own number of columns.
+  const Net window = network_of(3, [](const X& x) { return attention(x, x, x, 1, 2); });
+  State other = window.initial_state(2);
+  fw::io::load_state(other, saved(before), "stream");
+  CHECK_THROWS_WITH(run(window, other, tokens_of(1, 2), trace),
+                    ContainsSubstring("keys has 16 columns in the state, the memory expects 2"));
+}
+
 TEST_CASE("a state has the paths of the modules", "[networks]") {
   const SafeTensors file = saved(network().initial_state(2));
   for (const char* name : {"position", "layers.0.conv.recent", "layers.0.previous.recent",

@@ -47,6 +47,7 @@ const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 2
                                                            {"tau", {0.5, 0.9}},
                                                            {"published_sampling", {1}},
                                                            {"refuse", {1}},
+                                                           {"slide", {1}},
                                                            {"scale", {2}},
                                                            {"epsilon", {0.5}},
                                                            {"angles", {1}},

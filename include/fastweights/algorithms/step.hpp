@@ -14,6 +14,8 @@
 ///   the heap. Define EIGEN_ALLOCA or use fixed sizes there.
 /// - With OpenMP, Eigen starts threads and allocates for larger products, such as those of a memory
 ///   of chunks. Call Eigen::setNbThreads(1) to prevent this.
+/// - A KeyValueCache doubles its room when it is full, unless it has WhenFull::refuse or
+///   WhenFull::slide.
 ///
 /// All functions throw std::invalid_argument, naming the member, when a size does not fit, and
 /// naming both members when an output overlaps an input or another output, or any of them a state

@@ -78,6 +78,7 @@ class OptionReader {
   }
 
   const std::vector<MemoryOption>& known() const { return known_; }
+  [[noreturn]] void fail(const std::string& what) const { throw_invalid({memory_, ": ", what}); }
   // Throws if an option was given that the memory did not ask for.
   void check_unknown() const;
 

@@ -31,6 +31,7 @@ struct Capabilities {
   bool limits_counts = false;         ///< its state has counters with a range of their own
   bool rolls_back = false;            ///< roll_back
   bool shares_chunks = false;         ///< several queries read one state in chunkwise form
+  bool grows = false;                 ///< writes make the arrays of its state larger
 };
 
 namespace detail {
@@ -156,6 +157,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
         members_of<typename M::Signature::template Read<Sequence<S>>>(signature.read());
     this->given = members_of<OutSequence<M>>(signature.out());
     this->can = capabilities<M>();
+    this->can.grows = state_grows(memory_);
     this->type = &type_tag<M>;
     this->state_type = &type_tag<State>;
   }

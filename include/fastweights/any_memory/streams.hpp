@@ -119,7 +119,7 @@ template <class S>
 template <class T>
 AnyState<S> AnyMemory<S>::state_from(const AnyState<T>& other) const {
   State state = initial_state();
-  if (!other || !detail::same_shapes(state.object(), other.object()))
+  if (!other || !detail::same_shapes(state.object(), other.object(), true))
     detail::throw_invalid({name(), ": the state is empty or of other sizes"});
   detail::convert(other.object(), state.object());
   return state;

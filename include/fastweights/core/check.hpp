@@ -92,7 +92,7 @@ EIGEN_ALWAYS_INLINE void check_state(std::string_view rule, const R& state, cons
           if (member.rows() != expected.rows)
             throw_mismatch(rule, name, member.rows(), "rows in the state", expected.rows,
                            "the memory");
-          if (member.cols() != expected.width)
+          if (member.cols() != expected.width && !expected.grows)
             throw_mismatch(rule, name, member.cols(), "columns in the state", expected.width,
                            "the memory");
         } else if constexpr (std::is_integral_v<T>) {

@@ -54,6 +54,15 @@ struct Leaf {
   bool is_column = false;  // by its type
   bool is_row = false;     // by its type
   bool is_row_major = false;
+  void* growing = nullptr;  // the array, if its record says `columns_grow`
+  Leaf (*with_columns)(void* growing, Index columns) = nullptr;
+
+  /// Whether it may get more columns: its number of columns is part of the state then.
+  bool grows() const { return growing != nullptr; }
+  /// Gives an array that grows so many columns; new ones are 0.
+  void resize(Index columns) {
+    if (columns != cols) *this = with_columns(growing, columns);
+  }
 
   Index size() const { return rows * cols; }
   bool is_vector() const { return is_column || is_row; }
@@ -134,6 +143,20 @@ template <class T> Leaf leaf_of(void* address) {
   }
 }
 
+// An array that may get more columns, of a record with `columns_grow`.
+template <class T> Leaf growing_leaf_of(void* address) {
+  Leaf leaf = leaf_of<T>(address);
+  leaf.growing = address;
+  leaf.with_columns = [](void* growing, Index columns) {
+    T& array = *static_cast<T*>(growing);
+    const Index before = array.cols();
+    array.conservativeResize(Eigen::NoChange, columns);
+    if (columns > before) array.rightCols(columns - before).setZero();
+    return growing_leaf_of<T>(growing);
+  };
+  return leaf;
+}
+
 template <class R> Object member_of(void* record, std::size_t i);
 template <class List> Object element_of(void* list, std::size_t i);
 
@@ -160,12 +183,26 @@ template <class T> Object object(T& value, std::string_view name = {}) {
   return {name, const_cast<Plain*>(std::addressof(value)), &object_type<Plain>};
 }
 
+/// A record whose arrays may get more columns, as those of a cache of tokens.
+template <class R>
+concept GrowingRecord = requires {
+  requires R::columns_grow;
+};
+
+template <class T> inline constexpr ObjectType growing_type{nullptr, nullptr, &growing_leaf_of<T>};
+
+template <class R, class T> Object member_object(T& member, std::string_view name) {
+  Object part = object(member, name);
+  if constexpr (GrowingRecord<R> && is_array<T>) part.type = &growing_type<T>;
+  return part;
+}
+
 template <class R> Object member_of(void* record, std::size_t i) {
   constexpr std::size_t n = member_count<R>;
   if constexpr (n > 0) {
     auto& r = *static_cast<R*>(record);
     const std::array<Object, n> parts = [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<Object, n>{object(std::get<I>(members(r)), R::names[I])...};
+      return std::array<Object, n>{member_object<R>(std::get<I>(members(r)), R::names[I])...};
     }
     (std::make_index_sequence<n>{});
     return parts[i];
@@ -215,14 +252,32 @@ template <class... Records> void visit_all_leaves(const LeafVisitor& visit, Reco
   visit_leaves(objects.data(), objects.size(), visit);
 }
 
-/// Whether two objects have lists of the same lengths and arrays of the same shapes.
-bool same_shapes(const Object& a, const Object& b);
+/// Gives the arrays of `object` that grow as many columns as those of `other`, which has the same
+/// members.
+void set_columns(const Object& object, const Object& other);
+
+/// Calls move(object of an Index) with the columns of every array that grows, and then gives it the
+/// columns that this says. For messages with the numbers of a record: the sender sends the columns
+/// first, and the receiver receives them.
+template <class Move> void move_columns(const Object& record, const Move& move) {
+  visit_leaves(&record, 1, [&](const Leaf* leaf, const LeafPath&) {
+    if (!leaf->grows()) return;
+    Index columns = leaf->cols;
+    move(object(columns));
+    Leaf(*leaf).resize(columns);
+  });
+}
+
+/// Whether two objects have lists of the same lengths and arrays of the same shapes; with
+/// `any_growth`, arrays that grow may have other columns.
+bool same_shapes(const Object& a, const Object& b, bool any_growth = false);
 
 /// Whether two objects of the same type have the same shapes and equal numbers.
 bool equal(const Object& a, const Object& b);
 
 /// Copies the numbers of an object into one with the same members and shapes, whatever the scalars
-/// are. A complex number loses its imaginary part in a real one.
+/// are. Arrays that grow get the columns of those in `from`. A complex number loses its imaginary
+/// part in a real one.
 void convert(const Object& from, const Object& to);
 
 }  // namespace fw::detail

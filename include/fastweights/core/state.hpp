@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/memory.hpp>
+#include <type_traits>
 
 /// \file
 /// Functions for the states of all rules: initial states, zero gradients, setting to zero.
@@ -16,6 +17,18 @@ template <class T, class E> T zeros(const E& extent) {
     return T::Zero(extent.rows, extent.width);
   else
     return T(0);
+}
+
+// Whether writes make the arrays of a state larger.
+template <Memory M> bool state_grows(const M& m) {
+  const auto extents = m.state_extents();
+  bool grows = false;
+  for_each_leaf(
+      [&]<class E>(const E& extent) {
+        if constexpr (std::is_same_v<E, MemberExtent>) grows = grows || extent.grows;
+      },
+      extents);
+  return grows;
 }
 
 }  // namespace detail

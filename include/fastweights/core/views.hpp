@@ -40,13 +40,20 @@ using Eigen::Index;
 /// and the last step has the remaining columns. It has no default: a record of sizes that leaves
 /// out a member does not compile.
 struct MemberExtent {
-  Index rows;   ///< rows
-  Index width;  ///< columns per step, 1 for a vector
-  bool chunks;  ///< whether a step may have any number of columns
+  Index rows;          ///< rows
+  Index width;         ///< columns per step, 1 for a vector
+  bool chunks;         ///< whether a step may have any number of columns
+  bool grows = false;  ///< of a state: `width` is the first number of columns, any is legal
 
   /// From rows and columns.
   constexpr MemberExtent(Index r, Index w, bool of_chunks = false)
       : rows(r), width(w), chunks(of_chunks) {}
+  /// Of an array in a state that gets more columns when it is full. See State of KeyValueCache.
+  static constexpr MemberExtent growing(Index r, Index first) {
+    MemberExtent extent(r, first);
+    extent.grows = true;
+    return extent;
+  }
   /// Does not compile: a record of sizes lists all its members.
   template <class T = void> MemberExtent() : MemberExtent(0, 0) {
     static_assert(

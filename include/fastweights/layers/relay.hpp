@@ -10,9 +10,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 ///     model.forward(state, x, y, trace, fw::Pass::train.over(relay));
 ///
-/// fw::mpi::Relay is one for MPI. What a layer sends has the size of what the next one expects. The
-/// functions change nothing at the ends of the sequence. They are called by the thread that called
-/// the layer.
+/// fw::mpi::Relay is one for MPI. What a layer sends has the size of what the next one expects;
+/// detail::send_state sends the columns of a cache that grows before the cache. The functions
+/// change nothing at the ends of the sequence. They are called by the thread that called the layer.
 class Relay {
  public:
   /// Ends a relay; a pass must not refer to it any more.
@@ -25,6 +25,28 @@ class Relay {
   virtual void receive_gradient(const detail::Object& state) = 0;
   virtual void send_gradient(const detail::Object& state) = 0;
 };
+
+namespace detail {
+
+/// A state comes by a relay, or leaves: an array that grows after its number of columns.
+inline void receive_state(Relay& relay, const Object& state) {
+  move_columns(state, [&](const Object& columns) { relay.receive_state(columns); });
+  relay.receive_state(state);
+}
+inline void send_state(Relay& relay, const Object& state) {
+  move_columns(state, [&](const Object& columns) { relay.send_state(columns); });
+  relay.send_state(state);
+}
+inline void receive_gradient(Relay& relay, const Object& state) {
+  move_columns(state, [&](const Object& columns) { relay.receive_gradient(columns); });
+  relay.receive_gradient(state);
+}
+inline void send_gradient(Relay& relay, const Object& state) {
+  move_columns(state, [&](const Object& columns) { relay.send_gradient(columns); });
+  relay.send_gradient(state);
+}
+
+}  // namespace detail
 
 /// What a forward pass is for, and where the other parts of the sequence are.
 class Pass {

@@ -13,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 ///     known.add({"qwen3_5_text", "qwen3_next"}, [](const auto& config, const auto& options) {
 ///       return fw::models::qwen3_next<float>(config, options);
 ///     });
-///     auto network = known.build(checkpoint.config(), {.context = 4096});
+///     auto network = known.build(checkpoint.config(), fw::models::model_options(checkpoint));
 template <class S> class Architectures {
  public:
   /// Makes a network without weights from a config.json.

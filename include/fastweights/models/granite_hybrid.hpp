@@ -20,8 +20,8 @@ inline GroupedAttention granite_attention_options(const Config& c, const ModelOp
   GroupedAttention o = grouped_attention_options(c, options);
   if (c.text("position_embedding_type") == "rope")
     o.theta = RopeOptions(c).theta_of_whole_heads(10000);
-  o.scale = c.number("attention_multiplier", 1);
-  if (!(o.scale > 0)) c.fail("attention_multiplier", "expected a positive number");
+  o.cache.scale = c.number("attention_multiplier", 1);
+  if (!(o.cache.scale > 0)) c.fail("attention_multiplier", "expected a positive number");
   return o;
 }
 

@@ -11,8 +11,7 @@ struct GroupedAttention {
   double theta = 0;                       ///< of rotary positions; 0: no positions
   double rotated = 1;                     ///< part of a head that rotates
   double key_factor = 1;                  ///< of the keys
-  double scale = 0;                       ///< of the products; 0: 1/√d
-  Index context = 0;                      ///< tokens that it can look back
+  CacheOptions cache = {};                ///< of keys and values, and the scale of the products
 };
 
 /// The sizes under the names that most models have.
@@ -22,7 +21,7 @@ inline GroupedAttention grouped_attention_options(const Config& c, const ModelOp
                      .key_heads = c.size("num_key_value_heads", heads),
                      .d = c.has("head_dim") ? c.size("head_dim") : c.size("hidden_size") / heads,
                      .bias = c.flag("attention_bias"),
-                     .context = context_of(c, options)};
+                     .cache = cache_of(options)};
   if (o.d < 1) c.fail("num_attention_heads", "expected at most hidden_size");
   if (o.heads % o.key_heads != 0) c.fail("num_key_value_heads", "expected a divisor of the heads");
   return o;
@@ -45,7 +44,7 @@ template <class S> Value<S> grouped_attention(const Value<S>& x, const GroupedAt
   if (o.key_factor != 1) keys = o.key_factor * keys;
   const Value<S> y = attention(
       positions(linear(x, "q_proj", o.heads * o.d, o.bias), o.heads), positions(keys, o.key_heads),
-      linear(x, "v_proj", o.key_heads * o.d, o.bias), o.key_heads, o.context, o.scale);
+      linear(x, "v_proj", o.key_heads * o.d, o.bias), o.key_heads, o.cache);
   return linear(y, "o_proj", x.rows(), o.bias);
 }
 

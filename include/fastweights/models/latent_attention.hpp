@@ -27,7 +27,7 @@ struct LatentAttention {
   double theta = 0;                 ///< of rotary positions in adjacent pairs; 0: no positions
   std::string gate = {};            ///< of a head's output, σ of this map; empty: no gate
   std::string output = "o_proj";    ///< the name of W_o
-  Index context = 0;                ///< tokens that it can look back
+  CacheOptions cache = {};          ///< of latents; the scale is that of the sizes
 };
 
 /// The sizes under DeepSeek's names.
@@ -39,7 +39,7 @@ inline LatentAttention latent_attention_options(const Config& c, const ModelOpti
           .d_v = c.size("v_head_dim"),
           .query_rank = c.count("q_lora_rank"),
           .bias = c.flag("attention_bias"),
-          .context = context_of(c, options)};
+          .cache = cache_of(options)};
 }
 
 /// y of the equations.
@@ -60,9 +60,11 @@ template <class S> Value<S> latent_attention(const Value<S>& x, const LatentAtte
   const auto by_head = [&](const Value<S>& v, Index first, Index count, bool transposed) {
     return head_products(v, "kv_b_proj", rows, o.latent, {o.heads, first, count}, transposed);
   };
-  const Value<S> read = attention(
-      join_heads<S>({by_head(q, 0, o.d_q, true), positions(s, o.heads)}, o.heads),
-      concatenate<S>({latent, positions(r, 1)}), latent, 1, o.context, 1 / std::sqrt(double(d)));
+  CacheOptions cache = o.cache;
+  cache.scale = 1 / std::sqrt(double(d));
+  const Value<S> read =
+      attention(join_heads<S>({by_head(q, 0, o.d_q, true), positions(s, o.heads)}, o.heads),
+                concatenate<S>({latent, positions(r, 1)}), latent, 1, cache);
   Value<S> y = by_head(read, o.d_q, o.d_v, false);
   if (!o.gate.empty()) y = y * sigmoid(linear(x, o.gate, o.heads));
   return linear(y, o.output, x.rows(), o.bias);

@@ -55,11 +55,11 @@ Value<S> minimax_attention(const Value<S>& x, const Config& c, const ModelOption
   const Index heads = c.size("num_attention_heads"), d = minimax_head_size(c);
   const Index key_heads = c.size("num_key_value_heads", heads);
   const double theta = RopeOptions(c).theta_of_whole_heads(1e6);
-  Index context = context_of(c, options);
-  if (c.has("sliding_window")) context = std::min(context, c.size("sliding_window"));
+  const CacheOptions cache =
+      cache_of(options, c.has("sliding_window") ? c.size("sliding_window") : 0);
   const Value<S> y = attention(rotate(linear(x, "q_proj", heads * d), heads, d, theta),
                                rotate(linear(x, "k_proj", key_heads * d), key_heads, d, theta),
-                               linear(x, "v_proj", key_heads * d), key_heads, context);
+                               linear(x, "v_proj", key_heads * d), key_heads, cache);
   return linear(y, "o_proj", x.rows());
 }
 

@@ -104,7 +104,7 @@ Value<S> olmo_attention(const Value<S>& x, const Config& c, const ModelOptions& 
   };
   const Value<S> q = normed("q", o.heads), k = normed("k", o.key_heads);
   const Value<S> v = linear(x, "v_proj", o.key_heads * o.d, o.bias);
-  return linear(attention(q, k, v, o.key_heads, o.context), "o_proj", x.rows(), o.bias);
+  return linear(attention(q, k, v, o.key_heads, o.cache), "o_proj", x.rows(), o.bias);
 }
 
 /// The kinds of the layers: attention is every fourth, or the last of fewer.

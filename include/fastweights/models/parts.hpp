@@ -13,9 +13,12 @@ using namespace fw::networks;
 
 /// What a model's builder needs besides its config.json.
 struct ModelOptions {
-  /// Tokens that attention can look back; 0: as many as it was trained on, which may be 262144. A
-  /// state has room for all of them from the start.
+  /// Tokens that a state has room for from the start: one more is a std::length_error, and no token
+  /// allocates. 0: caches grow with the text, without a limit but memory.
   Index context = 0;
+  /// Tokens that attention looks back, if config.json says no fewer. It forgets those before. 0:
+  /// all.
+  Index window = 0;
   // See model_options, which finds these in a folder.
   bool stacked_experts = false;     ///< of Qwen3.5: two tensors a layer, not three an expert
   bool low_rank_queries = false;    ///< of Bailing: as q_lora_rank says
@@ -43,13 +46,15 @@ bool has_equal_convolutions(const File& file, const std::vector<std::string>& na
 
 /// The options of a model that the tensors of a folder say, and its config.json does not. Compares
 /// lm_head.weight with the embedding's table, unless config.json says that they are not tied.
-template <class File> ModelOptions model_options(const File& file, Index context = 0) {
+template <class File>
+ModelOptions model_options(const File& file, Index context = 0, Index window = 0) {
   const std::vector<std::string> names = file.names();
   const auto has = [&](const char* ending) {
     return std::any_of(names.begin(), names.end(),
                        [&](const std::string& name) { return name.ends_with(ending); });
   };
   return {.context = context,
+          .window = window,
           .stacked_experts = has(".experts.gate_up_proj"),
           .low_rank_queries = has(".q_a_proj.weight"),
           .own_head = detail::has_own_head(file),
@@ -65,10 +70,18 @@ inline bool is_tied(const Config& c, const ModelOptions& options, bool otherwise
   return c.flag("tie_word_embeddings", otherwise) && !options.own_head;
 }
 
-/// The tokens that attention can look back: `options.context`, or what config.json says.
-inline Index context_of(const Config& c, const ModelOptions& options) {
-  if (options.context > 0) return options.context;
-  return c.size("max_position_embeddings", c.size("model_max_length", 4096));
+/// The cache of an attention layer that looks back `window` tokens, or 0 for all.
+inline CacheOptions cache_of(const ModelOptions& options, Index window = 0) {
+  if (options.context < 0 || options.window < 0)
+    fw::detail::throw_invalid({"ModelOptions: context is ", std::to_string(options.context),
+                               " and window ", std::to_string(options.window),
+                               ", expected at least 0"});
+  if (options.window > 0 && (window == 0 || options.window < window)) window = options.window;
+  const Index limit = options.context;
+  if (window > 0 && (limit == 0 || window < limit))
+    return {.capacity = window, .when_full = WhenFull::slide};
+  if (limit > 0) return {.capacity = limit, .when_full = WhenFull::refuse};
+  return {};
 }
 
 /// The embedding of vocab_size tokens. That of pad_token_id, which may count from the end, is not

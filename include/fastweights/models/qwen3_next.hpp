@@ -69,7 +69,7 @@ Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& 
   const Value<S> y =
       attention(positions(q, "q_norm", o.heads),
                 positions(linear(x, "k_proj", o.key_heads * o.d, o.bias), "k_norm", o.key_heads),
-                linear(x, "v_proj", o.key_heads * o.d, o.bias), o.key_heads, o.context);
+                linear(x, "v_proj", o.key_heads * o.d, o.bias), o.key_heads, o.cache);
   return linear(y * sigmoid(gate), "o_proj", x.rows(), o.bias);
 }
 

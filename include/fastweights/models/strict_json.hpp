@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <fastweights/core/errors.hpp>
 #include <filesystem>
@@ -19,7 +20,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 class JsonChecks : public nlohmann::json_sax<nlohmann::json> {
  public:
   /// `where` is what errors begin with.
-  explicit JsonChecks(const std::string& where) : where_(where) {}
+  JsonChecks(const std::string& text, const std::string& where) : text_(text), where_(where) {}
 
   bool null() override { return count(); }
   bool boolean(bool) override { return count(); }
@@ -36,12 +37,13 @@ class JsonChecks : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& name) override {
     if (!names_.back().insert(name).second)
       fail("the name " + name.substr(0, 60) + " is there twice");
+    keys_.back() = name.substr(0, 60);
     return true;
   }
   /// Throws std::invalid_argument with the place.
   bool parse_error(std::size_t byte, const std::string&,
                    const nlohmann::json::exception&) override {
-    fail("is not JSON, byte " + std::to_string(byte));
+    fail("is not JSON, byte " + std::to_string(byte) + number_of_python(byte));
   }
 
  private:
@@ -52,25 +54,43 @@ class JsonChecks : public nlohmann::json_sax<nlohmann::json> {
   bool open() {
     if (names_.size() == 32) fail("has more than 32 levels");
     names_.emplace_back();
+    keys_.emplace_back();
     return count();
   }
   bool close() {
     names_.pop_back();
+    keys_.pop_back();
     return true;
+  }
+  // Python's json writes numbers that JSON does not have. The one at this byte, with its name.
+  std::string number_of_python(std::size_t byte) const {
+    if (byte < 1 || byte > text_.size()) return "";
+    const std::size_t at = byte - 1;
+    for (const std::string word : {"Infinity", "NaN"}) {
+      if (text_.compare(at, word.size(), word) != 0) continue;
+      const bool negative = at > 0 && text_[at - 1] == '-';
+      const auto key = std::find_if(keys_.rbegin(), keys_.rend(),
+                                    [](const std::string& name) { return !name.empty(); });
+      return (key == keys_.rend() ? ": " : ": " + *key + " has ") + (negative ? "-" : "") + word +
+             ", expected a finite number";
+    }
+    return "";
   }
   [[noreturn]] void fail(const std::string& what) const {
     fw::detail::throw_invalid({where_, ": ", what});
   }
 
-  const std::string& where_;
+  const std::string &text_, &where_;
   std::vector<std::unordered_set<std::string>> names_;  // of what is open
+  std::vector<std::string> keys_;                       // the last of each
   long values_ = 0;
 };
 
 /// Throws std::invalid_argument if the text is not JSON, has a name twice in an object, more than
-/// 32 levels, or more than 2^23 values.
+/// 32 levels, or more than 2^23 values. Takes at most 32 bytes on the heap for a byte of the text,
+/// whatever it says.
 inline nlohmann::json parse_strictly(const std::string& text, const std::string& where) {
-  JsonChecks checks(where);
+  JsonChecks checks(text, where);
   nlohmann::json::sax_parse(text, &checks);
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) fw::detail::throw_invalid({where, ": is not JSON"});

@@ -69,9 +69,11 @@ Value<S> zamba2_attention(const Value<S>& x, const Config& c, const ModelOptions
   const auto positions = [&](const Value<S>& v, Index n) {
     return c.flag("use_mem_rope") ? rotate(v, n, d, RopeOptions(c).theta_of_whole_heads(10000)) : v;
   };
-  const Value<S> y = attention(
-      positions(project("q", heads), heads), positions(project("k", key_heads), key_heads),
-      project("v", key_heads), key_heads, context_of(c, options), 1 / std::sqrt(double(d) / 2));
+  CacheOptions cache = cache_of(options);
+  cache.scale = 1 / std::sqrt(double(d) / 2);
+  const Value<S> y = attention(positions(project("q", heads), heads),
+                               positions(project("k", key_heads), key_heads),
+                               project("v", key_heads), key_heads, cache);
   return linear(y, "o_proj", x.rows() / 2);
 }
 

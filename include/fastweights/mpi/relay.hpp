@@ -63,12 +63,12 @@ class Relay final : public fw::Relay {
     if (!waits_) fw::detail::throw_invalid({"mpi::Relay: a backward pass of parts that go round"});
   }
   void receive(const fw::detail::Object& state, int from) {
-    detail::receive(ranks_, state, from, buffer_);
+    detail::receive_numbers(ranks_, state, from, buffer_);
     outbox_.progress();
   }
   void send(const fw::detail::Object& state, int to) {
     if (to == MPI_PROC_NULL) return;
-    if (waits_) return detail::send(ranks_, state, to, buffer_);
+    if (waits_) return detail::send_numbers(ranks_, state, to, buffer_);
     outbox_.send(state, to);
     outbox_.progress();
   }

@@ -69,6 +69,8 @@ template <Memory M> void check_method(const M& m, Method method) {
     fw::detail::throw_invalid({M::name, ": mpi::scan by segments, the memory is not mergeable"});
   if (method == Method::heads && has_chunks(m.signature().write()))
     fw::detail::throw_invalid({M::name, ": mpi::scan by heads, the memory takes chunks"});
+  if (method == Method::heads && fw::detail::state_grows(m))
+    fw::detail::throw_invalid({M::name, ": mpi::scan by heads, the state of the memory grows"});
 }
 
 // Gives the number of tokens of a head. `others` are further checks.
@@ -159,7 +161,8 @@ Method choose(const Ranks& ranks, const M& m, std::span<const StateOf<M>> states
                                                      numbers_of_token(signature.out())),
                   .state_bytes = state};
   int method = static_cast<int>(
-      fastest(work, machine, Mergeable<M>, may_exchange && !has_chunks(signature.write())));
+      fastest(work, machine, Mergeable<M>,
+              may_exchange && !has_chunks(signature.write()) && !fw::detail::state_grows(m)));
   // The ranks may have measured different machines.
   check(MPI_Bcast(&method, 1, MPI_INT, 0, ranks.comm()), "MPI_Bcast");
   return static_cast<Method>(method);

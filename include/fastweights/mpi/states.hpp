@@ -29,12 +29,14 @@ inline Index bytes_of(const Object& record) {
 }
 template <Record R> Index bytes_of(const R& record) { return bytes_of(fw::detail::object(record)); }
 
-// The shapes of all arrays of a record, by their names: what ranks have to agree on.
+// The shapes of all arrays of a record, by their names: what ranks have to agree on. The columns of
+// arrays that grow are sent before their numbers.
 inline std::string shapes_of(const Object& record) {
   std::string text;
   fw::detail::visit_leaves(&record, 1, [&](const fw::detail::Leaf* leaf, const auto& path) {
     text += (text.empty() ? "" : ", ") + path.text() + " " + std::to_string(leaf->rows) + "x" +
-            std::to_string(leaf->cols) + " of " + std::to_string(leaf->width) + " bytes";
+            (leaf->grows() ? "any" : std::to_string(leaf->cols)) + " of " +
+            std::to_string(leaf->width) + " bytes";
   });
   return text;
 }
@@ -49,10 +51,16 @@ inline void store(const Object& record, std::vector<std::byte>& buffer) {
   });
 }
 
-inline void send(const Ranks& ranks, const Object& record, int to, std::vector<std::byte>& buffer) {
+inline void send_numbers(const Ranks& ranks, const Object& record, int to,
+                         std::vector<std::byte>& buffer) {
   if (to == MPI_PROC_NULL) return;
   store(record, buffer);
   ranks.send(buffer.data(), std::ssize(buffer), to);
+}
+inline void send(const Ranks& ranks, const Object& record, int to, std::vector<std::byte>& buffer) {
+  fw::detail::move_columns(
+      record, [&](const Object& columns) { send_numbers(ranks, columns, to, buffer); });
+  send_numbers(ranks, record, to, buffer);
 }
 
 inline void load(const Object& record, const std::byte* from) {
@@ -62,12 +70,18 @@ inline void load(const Object& record, const std::byte* from) {
   });
 }
 
-inline void receive(const Ranks& ranks, const Object& record, int from,
-                    std::vector<std::byte>& buffer) {
+inline void receive_numbers(const Ranks& ranks, const Object& record, int from,
+                            std::vector<std::byte>& buffer) {
   if (from == MPI_PROC_NULL) return;
   buffer.resize(static_cast<std::size_t>(bytes_of(record)));
   ranks.receive(buffer.data(), std::ssize(buffer), from);
   load(record, buffer.data());
+}
+inline void receive(const Ranks& ranks, const Object& record, int from,
+                    std::vector<std::byte>& buffer) {
+  fw::detail::move_columns(
+      record, [&](const Object& columns) { receive_numbers(ranks, columns, from, buffer); });
+  receive_numbers(ranks, record, from, buffer);
 }
 
 // Sends what it copies; the copies live until wait().

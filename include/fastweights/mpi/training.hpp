@@ -44,12 +44,17 @@ inline double sum(double mine, MPI_Comm comm) {
 }
 
 /// All numbers of a model, a state or an optimiser become those of rank `root`. Throws
-/// std::invalid_argument on every rank if the shapes differ.
+/// std::invalid_argument on every rank if the shapes differ. Caches that grow get the room that
+/// they have there.
 inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root = 0) {
   const Ranks ranks(comm);
   ranks.agree("mpi::broadcast", {{"the arrays", detail::shapes_of(record)}}, [] {});
-  detail::for_each_block(record,
-                         [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
+  const auto send = [&](const fw::detail::Object& part) {
+    detail::for_each_block(
+        part, [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
+  };
+  fw::detail::move_columns(record, send);
+  send(record);
 }
 /// The same for any record.
 template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {

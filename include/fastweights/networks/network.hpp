@@ -32,8 +32,9 @@ template <class S> struct Program {
 /// forward continues from the state. An infer pass can be one over a part of a sequence, with a
 /// Relay: the state of every operation is then received before the operation and sent on behind it.
 /// Shapes: x rows×BT or ids BT for B concatenated sequences, y
-/// rows×BT. Throws std::invalid_argument when a size does not fit or an id is out of range. A pass
-/// of one token with a reused trace allocates nothing.
+/// rows×BT. Throws std::invalid_argument when a size does not fit or an id is out of range, and
+/// std::length_error when a cache with a limit has no room. A pass of one token with a reused trace
+/// allocates nothing, unless a cache grows.
 template <class S> struct Network {
   using Scalar = S;
   using State = networks::State;
@@ -150,7 +151,7 @@ template <class S> struct Network {
       some.clear();
       for (Index i = 0; i < b; ++i)
         some.insert(some.end(), ids.begin() + i * steps + t, ids.begin() + i * steps + t + count);
-      prepare(state, trace, b * count, some, pass, needs_all_tokens);
+      prepare(state, trace, b * count, some, pass, needs_all_tokens, steps - t - count);
       run(state, trace, 0, program->infer.tail(), pass);
       if (t + count == steps) run_tail(state, y, trace, count);
       state.position += count;
@@ -180,7 +181,7 @@ template <class S> struct Network {
     for (std::size_t i = plan.nodes.size(); i-- > 0;) {
       plan.nodes[i].operation->backward(
           Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
-                       trace.ids, trace.sequences, trace.position, true},
+                       trace.ids, trace.sequences, trace.position, true, 0},
                       trace.gradients,
                       grad.weights});
       for (std::size_t w = 0; w < first.size(); ++w)
@@ -258,9 +259,9 @@ template <class S> struct Network {
     pass.relay()->send_state(fw::detail::object(after));
   }
 
-  // With `wanted`, the other buffers stay without columns.
+  // With `wanted`, the other buffers stay without columns. `later` tokens come in other passes.
   void prepare(State& state, Trace& trace, Index columns, Symbols ids, Pass pass,
-               const std::vector<bool>& wanted = {}) const {
+               const std::vector<bool>& wanted = {}, Index later = 0) const {
     check_weights(pass.trains());
     trace.trained = 0;
     trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
@@ -281,11 +282,11 @@ template <class S> struct Network {
       for (const Node<S>& node : nodes) trace.operations.push_back(node.operation->make_trace());
       trace.program = program;
     }
-    check_states(state, trace, pass);
+    check_states(state, trace, pass, later);
   }
 
   // Before any operation changes its state.
-  void check_states(State& state, Trace& trace, Pass pass) const {
+  void check_states(State& state, Trace& trace, Pass pass, Index later) const {
     const std::vector<Node<S>>& nodes = plan(pass).nodes;
     std::size_t part = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -293,11 +294,12 @@ template <class S> struct Network {
       State::Member& member = state.members[part++];
       if (member.path != nodes[i].path)
         fw::detail::throw_invalid({nodes[i].path, ": the state is that of ", member.path});
-      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass, later));
     }
   }
 
-  Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass) const {
+  Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass,
+                        Index later = 0) const {
     return {plan(pass).nodes[i],
             weights,
             trace.values,
@@ -306,7 +308,8 @@ template <class S> struct Network {
             trace.ids,
             trace.sequences,
             trace.position,
-            pass.trains()};
+            pass.trains(),
+            later};
   }
 
   const Plan<S>& plan(Pass pass) const { return pass.trains() ? program->train : program->infer; }
@@ -333,11 +336,11 @@ template <class S> struct Network {
       if (node.has_state) own = state.members[part++].part.get();
       Relay* const relay = own == nullptr ? nullptr : pass.relay();
       if (relay != nullptr) {
-        relay->receive_state(own->object());
+        fw::detail::receive_state(*relay, own->object());
         node.operation->check_state(forward_of(i, own, trace, pass));
       }
       node.operation->forward(forward_of(i, own, trace, pass));
-      if (relay != nullptr) relay->send_state(own->object());
+      if (relay != nullptr) fw::detail::send_state(*relay, own->object());
     }
   }
 

@@ -43,6 +43,7 @@ template <class S> struct Forward {
   Index sequences;                        ///< B concatenated sequences of equal length
   Index position;                         ///< tokens of every sequence before this pass
   bool train;                             ///< whether backward follows
+  Index later = 0;                        ///< tokens that the same call reads after this pass
 
   /// The i-th input.
   Input<S> in(std::size_t i = 0) const { return view<const S>(values, node.in[i]); }

@@ -21,7 +21,7 @@ AnyLayer<float> char_mixer(const std::string& kind, const ModelOptions& o) {
   if (kind == "delta-elu") return char_mixer<fw::SumNormalised<fw::EluPlusOne>>(o, Delta());
   if (kind == "softmax") {
     using M = fw::KeyValueCache<float, d, d>;
-    return char_mixer<fw::IdentityMap>(o, M({.capacity = o.window}));
+    return char_mixer<fw::IdentityMap>(o, M({o.window, fw::WhenFull::slide}));
   }
   throw std::invalid_argument("there is no model '" + kind +
                               "': expected sum, delta, delta-elu or softmax");

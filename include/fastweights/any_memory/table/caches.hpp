@@ -8,10 +8,13 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// The cache of softmax attention, apart from other attention because every network includes it.
 template <class S> void add_caches(MemoryTable<S>& table) {
   table.add("KeyValueCache", [](auto& o) {
-    return KeyValueCache<S>(
-        o.sizes(), {.capacity = o.integer("capacity", 1024),
-                    .when_full = o.flag("refuse", false) ? WhenFull::refuse : WhenFull::slide,
-                    .scale = S(o.number("scale", 0))});
+    const bool refuses = o.flag("refuse", false), slides = o.flag("slide", false);
+    if (refuses && slides) o.fail("refuse and slide are 1, expected at most one of them");
+    return KeyValueCache<S>(o.sizes(), {.capacity = o.integer("capacity", 1024),
+                                        .when_full = refuses  ? WhenFull::refuse
+                                                     : slides ? WhenFull::slide
+                                                              : WhenFull::grow,
+                                        .scale = o.number("scale", 0)});
   });
 }
 

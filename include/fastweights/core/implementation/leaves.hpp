@@ -88,16 +88,24 @@ FASTWEIGHTS_INLINE void visit_leaves(const Object* objects, std::size_t count,
   }
 }
 
-FASTWEIGHTS_INLINE bool same_shapes(const Object& a, const Object& b) {
+FASTWEIGHTS_INLINE void set_columns(const Object& object, const Object& other) {
+  const std::array<Object, 2> both{object, other};
+  visit_leaves(both.data(), 2, [](const Leaf* leaves, const LeafPath&) {
+    if (leaves[0].grows()) Leaf(leaves[0]).resize(leaves[1].cols);
+  });
+}
+
+FASTWEIGHTS_INLINE bool same_shapes(const Object& a, const Object& b, bool any_growth) {
   if (a.type->leaf) {
     const Leaf x = a.type->leaf(a.address), y = b.type->leaf(b.address);
-    return x.rows == y.rows && x.cols == y.cols;
+    return x.rows == y.rows && (x.cols == y.cols || (any_growth && x.grows() && y.grows()));
   }
   if (!a.type->count) return true;
   const std::size_t parts = a.type->count(a.address);
   if (parts != b.type->count(b.address)) return false;
   for (std::size_t i = 0; i < parts; ++i)
-    if (!same_shapes(a.type->part(a.address, i), b.type->part(b.address, i))) return false;
+    if (!same_shapes(a.type->part(a.address, i), b.type->part(b.address, i), any_growth))
+      return false;
   return true;
 }
 
@@ -140,6 +148,7 @@ FASTWEIGHTS_INLINE bool equal(const Object& a, const Object& b) {
 }
 
 FASTWEIGHTS_INLINE void convert(const Object& from, const Object& to) {
+  set_columns(to, from);
   const std::array<Object, 2> both{to, from};
   visit_leaves(both.data(), 2, [](const Leaf* x, const LeafPath&) {
     for (Index i = 0; i < x[0].size(); ++i) {

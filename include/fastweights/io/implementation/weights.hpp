@@ -48,9 +48,17 @@ inline void check_unexpected(const Object& record, Scope scope, const SafeTensor
       file.fail(name, "in the file, but not expected");
 }
 
+// An array that grows has as many columns as in the file, if it has its rows there.
+inline void set_columns(const SafeTensors& file, const std::string& name, Leaf& leaf) {
+  if (!leaf.grows() || !file.contains(name)) return;
+  const auto shape = file.shape(name);
+  if (shape.size() == 2 && shape[0] == leaf.rows) leaf.resize(shape[1]);
+}
+
 FASTWEIGHTS_INLINE void load(const Object& record, Scope scope, const SafeTensors& file,
                              const std::string& prefix) {
-  for_each_saved(record, scope, prefix, [&](const std::string& name, const Leaf& leaf) {
+  for_each_saved(record, scope, prefix, [&](const std::string& name, Leaf leaf) {
+    set_columns(file, name, leaf);
     file.copy_to(name, leaf);
     check_count(file, name, leaf);
   });

@@ -101,8 +101,8 @@ void for_each_slice_forward(Index heads, Index sequences, bool parallel, Relay* 
                             States& states, const F& f) {
   if (relay == nullptr) return for_each_slice(heads, sequences, parallel, f);
   for_each_relayed_slice(
-      heads, sequences, parallel, [&](std::size_t i) { relay->receive_state(object(states[i])); },
-      f, [&](std::size_t i) { relay->send_state(object(states[i])); });
+      heads, sequences, parallel, [&](std::size_t i) { receive_state(*relay, object(states[i])); },
+      f, [&](std::size_t i) { send_state(*relay, object(states[i])); });
 }
 /// The backward pass of the last forward pass of `trace`: calls f(slice, i, dstate) with the
 /// gradient of the state after the slice, which becomes that of the state before it.
@@ -123,10 +123,10 @@ void for_each_slice_backward(Index heads, Trace& trace, bool parallel, const F& 
       heads, trace.sequences, parallel,
       [&](std::size_t i) {
         set_zero(dstate[i]);
-        trace.relay->receive_gradient(object(dstate[i]));
+        receive_gradient(*trace.relay, object(dstate[i]));
       },
       [&](const HeadSlice& slice, std::size_t i) { f(slice, i, dstate[i]); },
-      [&](std::size_t i) { trace.relay->send_gradient(object(dstate[i])); });
+      [&](std::size_t i) { send_gradient(*trace.relay, object(dstate[i])); });
 }
 /// The slice's block of `stacked`, in which each head has `rows` rows.
 template <class View, class Storage>

@@ -13,10 +13,18 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// What a full key-value cache does with a new token: overwrite the oldest token, or throw.
+/// What a full key-value cache does with a new token.
 enum class WhenFull {
-  slide,  ///< overwrite the oldest token
-  refuse  ///< throw std::length_error
+  slide,   ///< overwrite the oldest token
+  refuse,  ///< throw std::length_error
+  grow     ///< make more room, on the heap
+};
+
+/// How many tokens a key-value cache keeps.
+struct CacheOptions {
+  Index capacity = 64;                  ///< tokens that it has room for at first
+  WhenFull when_full = WhenFull::grow;  ///< what it does with one more
+  double scale = 0;                     ///< of scores; 0 for 1/√d_k
 };
 
 /// Softmax attention over a cache of past tokens, the baseline of every fast-weight memory. Look-up
@@ -24,32 +32,32 @@ enum class WhenFull {
 ///
 ///     y_t = Σ_i p_i v_i,   p = softmax over i ≤ t of (scale · k_i·q_t)
 ///
-/// The capacity is fixed at construction. A full cache slides (the oldest token is overwritten) or
-/// refuses: write throws std::length_error, and scan throws before its first token, with the state
-/// unchanged. Reading an empty cache gives 0.
+/// A full cache grows to twice its room, so that it keeps every token and a token costs O(1) copies
+/// on average. With WhenFull::refuse it never takes more memory than at first: write throws
+/// std::length_error, and scan throws before its first token, with the state unchanged. With
+/// WhenFull::slide it overwrites the oldest token: attention over a window of `capacity` tokens.
+/// Reading an empty cache gives 0.
 ///
-/// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·capacity. Cost per token: 2 (d_k + d_v)
-/// flops for every token in the cache, and no heap; chunked_scan uses matrix products. Vaswani et
-/// al. 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
+/// Shapes: k and q d_k, v and y d_v; state (d_k + d_v)·room. Cost per token: 2 (d_k + d_v) flops
+/// for every token in the cache, and no heap unless it grows; chunked_scan uses matrix products.
+/// The gradient of a state has the room of that state, or less: what it lacks is 0. Vaswani et al.
+/// 2017, arXiv 1706.03762, eq. 1, with causal mask; scale = 1/√d_k unless given.
 template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
  public:
   using Scalar = S;
   using Signature = KeyValue<Dk, Dv>;
   static constexpr std::string_view name = "KeyValueCache";
 
-  /// Options of a KeyValueCache.
-  struct Options {
-    Index capacity = 0;                    ///< tokens it can hold
-    WhenFull when_full = WhenFull::slide;  ///< what a full cache does with a new token
-    S scale = S(0);                        ///< 0 for 1/√d_k
-  };
+  using Options = CacheOptions;  ///< its options
 
-  /// A ring buffer: the token at position p of the stream is in column p mod capacity.
+  /// The token at position p of the stream is in column p; of a cache that slides, in column
+  /// p mod capacity.
   template <class C> struct State {
-    mat<C, Dk, Dynamic> keys;    ///< d_k×capacity
-    mat<C, Dv, Dynamic> values;  ///< d_v×capacity
+    mat<C, Dk, Dynamic> keys;    ///< d_k×room
+    mat<C, Dv, Dynamic> values;  ///< d_v×room
     count<C> length;             ///< tokens written so far
     static constexpr auto names = fw::names("keys", "values", "length");
+    static constexpr bool columns_grow = true;
   };
   using OwnedState = State<Owned<S>>;
 
@@ -59,23 +67,25 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     signature_.check(name);
     detail::check_size<Dynamic>(name, "capacity", options.capacity);
     using std::sqrt;
-    if (options_.scale == S(0))
-      options_.scale = S(1) / sqrt(S(static_cast<double>(sizes.key_size)));
+    scale_ =
+        options.scale == 0 ? S(1) / sqrt(S(static_cast<double>(sizes.key_size))) : S(options.scale);
   }
   /// With sizes that are fixed at compile time.
   explicit KeyValueCache(Options options) : KeyValueCache({}, options) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
-    return {{signature_.dk, options_.capacity}, {signature_.dv, options_.capacity}, {}};
+    const auto room = [&](Index rows) {
+      return grows() ? MemberExtent::growing(rows, options_.capacity)
+                     : MemberExtent(rows, options_.capacity);
+    };
+    return {room(signature_.dk), room(signature_.dv), {}};
   }
   std::array<CountRange, 1> count_ranges(const OwnedState& s) const {
-    const bool slides = options_.when_full == WhenFull::slide;
-    return {{{"length", s.length, 0, slides ? max_count : options_.capacity}}};
+    return {{{"length", s.length, 0, slides() ? max_count : room_of(s)}}};
   }
   template <class T> auto cast() const {
-    return KeyValueCache<T, Dk, Dv>(signature_.sizes(),
-                                    {options_.capacity, options_.when_full, T(options_.scale)});
+    return KeyValueCache<T, Dk, Dv>(signature_.sizes(), options_);
   }
 
   /// Throws std::length_error when `steps` more tokens do not fit and when_full is refuse.
@@ -88,6 +98,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
 
   void write(OwnedState& s, const WriteToken<KeyValueCache>& t) const {
     check_capacity(s, 1);
+    make_room(s, 1);
     s.keys.col(slot(s.length)) = t.key;
     s.values.col(slot(s.length)) = t.value;
     ++s.length;
@@ -99,14 +110,14 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
             OutToken<KeyValueCache> y) const {
     constexpr Index block = 128;
     Eigen::Matrix<S, Dynamic, 1, Eigen::ColMajor, block, 1> scores;
-    const Index held = std::min(s.length, options_.capacity);
+    const Index held = held_in(s);
     S top = S(0), total = S(0);
     y.output.setZero();
     for (Index first = 0; first < held; first += block) {
       const Index count = std::min(block, held - first);
       scores.resize(count);
       scores.noalias() = s.keys.middleCols(first, count).transpose() * t.query;
-      scores *= options_.scale;
+      scores *= scale_;
       const S rescale = detail::exponentiate(scores, top, first == 0);
       y.output *= rescale;
       total = total * rescale + scores.sum();
@@ -128,7 +139,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     detail::Attention<S> attention;
     for (std::size_t h = 0; h < queries.size(); ++h)
       for (Index t = 0; t < inputs.key.cols(); t += attention.block) {
-        attention.compute_weights(window, queries[h].query, t, options_.scale);
+        attention.compute_weights(window, queries[h].query, t, scale_);
         detail::set_product(outs[h].output.middleCols(t, attention.count),
                             window.values.middleCols(attention.first, attention.length),
                             attention.weights, detail::all_at_once);
@@ -143,6 +154,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
                 const OutGradSequence<KeyValueCache>& dy, OwnedState& ds,
                 WriteGradSequence<KeyValueCache> dinputs,
                 ReadGradSequence<KeyValueCache> dqueries) const {
+    if (grows()) set_room(ds, std::max(room_of(initial), initial.length + inputs.key.cols()));
     const auto window = window_of(initial, inputs);
     auto dwindow = window;
     dwindow.keys.setZero();
@@ -150,8 +162,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     move_final_gradient(initial, inputs.key.cols(), ds, dwindow);
     detail::Attention<S> attention;
     for (Index t = 0; t < inputs.key.cols(); t += attention.block) {
-      attention.compute_weights(window, queries.query, t, options_.scale);
-      attention.vjp(window, queries.query, dy.output, t, options_.scale, dwindow, dqueries.query);
+      attention.compute_weights(window, queries.query, t, scale_);
+      attention.vjp(window, queries.query, dy.output, t, scale_, dwindow, dqueries.query);
     }
     dinputs.key += dwindow.keys.rightCols(inputs.key.cols());
     dinputs.value += dwindow.values.rightCols(inputs.key.cols());
@@ -159,18 +171,48 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
       ds.keys.col(slot(initial.length - window.held + i)) += dwindow.keys.col(i);
       ds.values.col(slot(initial.length - window.held + i)) += dwindow.values.col(i);
     }
+    if (grows()) set_room(ds, initial.keys.cols(), initial.values.cols());
   }
 
  private:
   using Window = detail::AttentionWindow<S, Dk, Dv>;
 
-  Index slot(Index position) const { return position % options_.capacity; }
+  bool grows() const { return options_.when_full == WhenFull::grow; }
+  bool slides() const { return options_.when_full == WhenFull::slide; }
+  Index slot(Index position) const { return slides() ? position % options_.capacity : position; }
+  Index held_in(const OwnedState& s) const {
+    return slides() ? std::min(s.length, options_.capacity) : s.length;
+  }
+  // The first of `steps` new tokens that are still there after the last one.
+  Index first_kept(Index steps) const {
+    return slides() ? std::max<Index>(0, steps - options_.capacity) : 0;
+  }
+
+  static Index room_of(const OwnedState& s) { return std::min(s.keys.cols(), s.values.cols()); }
+  static void set_room(OwnedState& s, Index of_keys, Index of_values) {
+    set_columns(s.keys, of_keys);
+    set_columns(s.values, of_values);
+  }
+  static void set_room(OwnedState& s, Index room) { set_room(s, room, room); }
+  template <class Array> static void set_columns(Array& array, Index columns) {
+    const Index before = array.cols();
+    array.conservativeResize(Eigen::NoChange, columns);
+    if (columns > before) array.rightCols(columns - before).setZero();
+  }
+  // Before anything is written: without memory the state holds what it held.
+  void make_room(OwnedState& s, Index steps) const {
+    const Index needed = s.length + steps;
+    if (!grows() || needed <= room_of(s)) return;
+    Index room = std::max<Index>(1, room_of(s));
+    while (room < needed) room *= 2;  // the same for one token at a time
+    set_room(s, room);
+  }
 
   // The tokens of the cache, oldest first, followed by the new tokens.
   Window window_of(const OwnedState& s, const WriteSequence<KeyValueCache>& inputs) const {
     Window window;
-    window.held = std::min(s.length, options_.capacity);
-    window.capacity = options_.capacity;
+    window.held = held_in(s);
+    window.capacity = slides() ? options_.capacity : window.held + inputs.key.cols();
     window.keys.resize(signature_.dk, window.held + inputs.key.cols());
     window.values.resize(signature_.dv, window.held + inputs.key.cols());
     for (Index i = 0; i < window.held; ++i) {
@@ -184,7 +226,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
 
   void append(OwnedState& s, const WriteSequence<KeyValueCache>& inputs) const {
     const Index steps = inputs.key.cols();
-    for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
+    make_room(s, steps);
+    for (Index t = first_kept(steps); t < steps; ++t) {
       s.keys.col(slot(s.length + t)) = inputs.key.col(t);
       s.values.col(slot(s.length + t)) = inputs.value.col(t);
     }
@@ -195,7 +238,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
   // Overwritten tokens of the initial state get no gradient from the final state.
   void move_final_gradient(const OwnedState& initial, Index steps, OwnedState& ds,
                            Window& dwindow) const {
-    for (Index t = std::max<Index>(0, steps - options_.capacity); t < steps; ++t) {
+    for (Index t = first_kept(steps); t < steps; ++t) {
       auto dkey = ds.keys.col(slot(initial.length + t));
       auto dvalue = ds.values.col(slot(initial.length + t));
       dwindow.keys.col(dwindow.held + t) = dkey;
@@ -207,6 +250,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
 
   Signature signature_;
   Options options_;
+  S scale_ = S(0);
 };
 
 }  // namespace fw

@@ -57,7 +57,7 @@ template <class S> struct RunMemory final : Operation<S> {
     for (const AnyState<S>& state : all) {
       if (!memory.is_own(state))
         fw::detail::throw_invalid({run.node.path, ": the state is that of another network"});
-      memory.check_capacity(state, run.steps());
+      memory.check_capacity(state, run.steps() + run.later);
     }
   }
   std::unique_ptr<OperationTrace> make_trace() const override {

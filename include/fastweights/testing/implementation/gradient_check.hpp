@@ -30,6 +30,7 @@ FASTWEIGHTS_INLINE void halve(const Object& record) {
 }
 
 FASTWEIGHTS_INLINE void to_complex(const Object& real, const Object& complex) {
+  fw::detail::set_columns(complex, real);
   const std::array<Object, 2> both{complex, real};
   visit_leaves(both.data(), 2, [](const Leaf* leaves, const LeafPath&) {
     std::int64_t count = 0;
@@ -53,7 +54,8 @@ template <class F> void for_each_array(const Pair& pair, std::string_view name, 
 FASTWEIGHTS_INLINE Complex weighted_sum(const Object& record, const Object& weights) {
   Complex sum = 0;
   for_each_array({record, weights}, {}, [&](const Leaf& x, const Leaf& w, const LeafPath&) {
-    sum += (x.entries<Complex>() * w.entries<double>().cast<Complex>()).sum();
+    const Index n = std::min(x.size(), w.size());  // what a state has grown by has no weight
+    sum += (x.entries<Complex>().head(n) * w.entries<double>().head(n).cast<Complex>()).sum();
   });
   return sum;
 }
