@@ -75,8 +75,8 @@ TEST_CASE("stacked heads and alternating columns of one matrix have no entry in 
   CHECK(overlap(region(third), region(odd)));
 }
 
-// Writes and reads that read what they overwrite, and a read that does not.
-TEST_CASE("a write or a read refuses a view of the state by name", "[overlap]") {
+// Calls that read what they overwrite, and a read that does not.
+TEST_CASE("a checked call refuses a view of the state by name", "[overlap]") {
   using Catch::Matchers::ContainsSubstring;
   const fw::DeltaRule<double> m({.key_size = 3});
   const Eigen::VectorXd x = Eigen::VectorXd::Ones(3);
@@ -84,11 +84,11 @@ TEST_CASE("a write or a read refuses a view of the state by name", "[overlap]") 
   auto s = fw::initial_state(m);
   s.W = MatrixXd::Identity(3, 3);
   const MatrixXd before = s.W;
-  CHECK_THROWS_WITH(fw::write(m, s, {s.W.col(0), x, 0.5}),
+  CHECK_THROWS_WITH(fw::checked_write(m, s, {s.W.col(0), x, 0.5}),
                     ContainsSubstring("DeltaRule: the state's W overlaps key in memory"));
-  CHECK_THROWS_WITH(fw::write(m, s, {x, x, s.W(1, 1)}),
+  CHECK_THROWS_WITH(fw::checked_write(m, s, {x, x, s.W(1, 1)}),
                     ContainsSubstring("DeltaRule: the state's W overlaps beta in memory"));
-  CHECK_THROWS_WITH(fw::read(m, s, {x}, {s.W.col(2)}),
+  CHECK_THROWS_WITH(fw::checked_step(m, s, {x, x, 0.5}, {x}, {s.W.col(2)}),
                     ContainsSubstring("DeltaRule: output overlaps the state's W in memory"));
   CHECK(s.W == before);
   fw::read(m, s, {s.W.col(1)}, {y});

@@ -111,6 +111,7 @@ void check_tokens(const M& m, WriteSequence<M> inputs, ReadSequence<M> queries) 
 /// As fw::write, for a checked token.
 template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken<M> input) {
   detail::check_write(m, state, input);
+  detail::check_outside(M::name, state, detail::NoViews{}, input);
   detail::check_tokens(m, input);
   detail::check_trial(m, state, input);
   m.write(state, input);
@@ -121,6 +122,7 @@ template <Memory M>
 void checked_step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
                   OutToken<M> output) {
   detail::check_step(m, state, input, query, output);
+  detail::check_outside(M::name, state, output, query, input);
   detail::check_tokens(m, input);
   detail::check_ranges<M, false>(query, m.signature().read());
   detail::check_trial(m, state, input);
