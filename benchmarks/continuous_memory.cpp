@@ -66,6 +66,7 @@ template <class S, class Sampling> struct Subject {
     o.chunk = s.chunk;
     o.samples = s.samples;
     o.contraction = fw::Contraction::fixed(0.75);
+    o.regression.ridge = 1;
     fw::Random random(1);
     Components components(s.functions);
     components.initialise(random);

@@ -44,6 +44,7 @@
 #include <fastweights/continuous/attend.hpp>
 #include <fastweights/continuous/basis.hpp>
 #include <fastweights/continuous/components.hpp>
+#include <fastweights/continuous/contraction.hpp>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/continuous/moments.hpp>

@@ -52,7 +52,11 @@ void continuous_memory_recalls() {
   using Density = fw::GibbsDensity<float>;
   const Basis basis(8);
   const fw::ContinuousMemory<float, Density, Basis> memory(
-      {.d = 4, .samples = 16, .contraction = fw::Contraction::fixed(0.75)}, basis, Density(basis));
+      {.d = 4,
+       .samples = 16,
+       .contraction = fw::Contraction::fixed(0.75),
+       .regression = {.ridge = 1}},
+      basis, Density(basis));
   auto state = fw::initial_state(memory);
   const Eigen::MatrixXf chunk = Eigen::MatrixXf::Ones(4, 16), queries = chunk.leftCols(3);
   Eigen::MatrixXf outputs = Eigen::MatrixXf::Zero(4, 3);

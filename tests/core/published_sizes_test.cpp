@@ -28,6 +28,7 @@ Memory<double> published(Index functions, const std::vector<double>& widths, Ind
   o.d = 8;
   o.chunk = o.samples = length;
   o.contraction = fw::Contraction::fixed(0.5);
+  o.regression.ridge = 1;
   return {o, Basis(functions, widths), Density<double>{fw::LearnedComponents<double>(functions)}};
 }
 

@@ -54,8 +54,12 @@ TEST_CASE("signal_place: there the memory's signal is the token", "[long_context
   constexpr Index length = 64, chunks = 3;
   const fw::GaussianBasis<double> basis(128, {0.01});
   for (const auto& contraction : {fw::Contraction::even(), fw::Contraction::fixed(0.6)}) {
-    const fw::ContinuousMemory<double, Density> memory(
-        {.d = 1, .chunk = length, .samples = 256, .contraction = contraction}, basis, {});
+    const fw::ContinuousMemory<double, Density> memory({.d = 1,
+                                                        .chunk = length,
+                                                        .samples = 256,
+                                                        .contraction = contraction,
+                                                        .regression = {.ridge = 1}},
+                                                       basis, {});
     const auto coefficients = wave_read(memory, chunks);
     Eigen::VectorXd psi(basis.size());
     for (Index age = 1; age <= chunks; ++age)

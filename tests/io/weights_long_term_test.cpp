@@ -22,6 +22,7 @@ template <class S, class Sampling> auto continuous_memory() {
   o.heads = 2;
   o.chunk = 3;
   o.samples = 5;
+  o.regression.ridge = 1;
   return M(o, {6, {0.1, 0.3}}, Density{fw::LearnedComponents<S>(6)});
 }
 

@@ -59,6 +59,7 @@ auto sticky() {
   o.d = d;
   o.chunk = 2;
   o.samples = 5;
+  o.regression.ridge = 1;
   const M m(o, {5, {0.1, 0.3}}, Density{fw::LearnedComponents<float>(5)});
   return fw::LongTermLayer<M, fw::ConvGate<float>>({.heads = 2}, m, fw::ConvGate<float>(d));
 }

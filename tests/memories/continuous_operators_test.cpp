@@ -251,7 +251,7 @@ TEST_CASE("continuous memory: the error names the option that is out of range", 
                       ContainsSubstring("ContinuousMemory: tau is"));
   CHECK_THROWS_WITH(make([](auto& o) { o.contraction = Contraction::even(0); }),
                     ContainsSubstring("horizon is 0"));
-  for (const double ridge : {0.0, -1.0, double(NAN)})
+  for (const double ridge : {-1e-9, -1.0, double(NAN)})
     CHECK_THROWS_WITH(make([&](auto& o) { o.regression.ridge = ridge; }),
                       ContainsSubstring("ContinuousMemory: ridge is"));
   for (const double padding : {-0.1, double(NAN)})

@@ -56,7 +56,11 @@ inline std::array<double, 1> continuous() {
   using Density = fw::GibbsDensity<double>;
   const Basis basis(8);
   const fw::ContinuousMemory<double, Density, Basis> memory(
-      {.d = 3, .samples = 16, .contraction = fw::Contraction::fixed(0.75)}, basis, Density(basis));
+      {.d = 3,
+       .samples = 16,
+       .contraction = fw::Contraction::fixed(0.75),
+       .regression = {.ridge = 1}},
+      basis, Density(basis));
   auto state = fw::initial_state(memory);
   fw::Random random(2);
   Eigen::MatrixXd chunk(3, 32), outputs(3, 2);

@@ -16,6 +16,7 @@ template <class Sampling> Memory<Sampling> memory(fw::Contraction contraction) {
   o.chunk = 3;
   o.samples = 5;
   o.contraction = contraction;
+  o.regression.ridge = 1;
   return Memory<Sampling>(o, Basis(6), fw::GibbsDensity<float>(Basis(6)));
 }
 

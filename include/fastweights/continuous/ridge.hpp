@@ -16,7 +16,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Options of the regression: the ridge penalty, and where its targets lie.
 struct Regression {
-  double ridge = 1;      ///< λ of the penalty λ‖B‖²
+  double ridge = 0;      ///< λ of the penalty λ‖B‖²; 0: the memory chooses it
   double padding = 0.5;  ///< length of the zero targets beyond each end of [0, 1]; 0 for none
   bool parity = false;   ///< use the grids of the published code instead of cell centres
 };

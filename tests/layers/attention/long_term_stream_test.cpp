@@ -10,7 +10,8 @@ namespace {
 using fw::Index;
 
 fw::ContinuousMemory<float, fw::MixtureDensity<float, fw::MatchedComponent<float>>> continuous() {
-  return {{.d = 4, .heads = 2, .chunk = 3, .samples = 8}, {8, {0.1}}, {}};
+  return {
+      {.d = 4, .heads = 2, .chunk = 3, .samples = 8, .regression = {.ridge = 1}}, {8, {0.1}}, {}};
 }
 
 fw::CompressiveMemory<float> compressive() {

@@ -8,19 +8,19 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-// The options that every continuous memory has.
-template <class M, class Options> typename M::Options continuous_options(Options& o) {
+// The options that every continuous memory has. 64 samples are 6 for each width of the Gaussians
+// below; slots take as many as follow from their number.
+template <class M, class Options>
+typename M::Options continuous_options(Options& o, Index samples) {
   typename M::Options options;
   options.d = o.size();
   options.heads = o.integer("heads", 1);
   options.chunk = o.integer("chunk", 1);
-  options.samples = o.integer("samples", 64);
-  const double tau = o.number("tau", 0);          // 0: an even share for every token
-  const Index horizon = o.integer("horizon", 0);  // 0: none
-  options.contraction = tau != 0      ? Contraction::fixed(tau)
-                        : horizon > 0 ? Contraction::even(horizon)
-                                      : Contraction::even();
-  options.regression.ridge = o.number("ridge", 0.1);
+  options.samples = o.integer("samples", samples);  // 0: chosen
+  const double tau = o.number("tau", 0);            // 0: an even share for every token
+  const Index horizon = o.integer("horizon", 0);    // 0: none
+  options.contraction = {tau, horizon > 0 ? horizon : max_count};
+  options.regression.ridge = o.number("ridge", options.samples == 0 ? 0 : 0.1);  // 0: chosen
   options.regression.padding = o.number("padding", 0.5);
   options.regression.parity = o.flag("parity", false);
   options.backpropagate =
@@ -44,7 +44,7 @@ template <class Sampling, class Options>
 auto gaussian_memory(Options& o, const Sampling& sampling) {
   using Density = MixtureDensity<double, LearnedComponents<double>>;
   using M = ContinuousMemory<double, Density, GaussianBasis<double>, Sampling>;
-  auto options = continuous_options<M>(o);
+  auto options = continuous_options<M>(o, 64);
   options.sampling = sampling;
   const Index functions = o.integer("functions", 64);
   std::vector<double> widths = {o.number("narrow", 0.1), o.number("wide", 0.3)};
@@ -72,7 +72,7 @@ template <class S> void add_continuous(MemoryTable<S>& table) {
       [](auto& o) {
         using M = ContinuousMemory<S, GibbsDensity<S>, RectangularBasis<S>>;
         const RectangularBasis<S> basis(o.integer("functions", 64));
-        return M(continuous_options<M>(o), basis, GibbsDensity<S>(basis));
+        return M(continuous_options<M>(o, 0), basis, GibbsDensity<S>(basis));
       },
       square);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/continuous/attend.hpp>
+#include <fastweights/continuous/contraction.hpp>
 #include <fastweights/continuous/operator_cache.hpp>
 #include <fastweights/continuous/sticky.hpp>
 #include <fastweights/core/check.hpp>
@@ -8,21 +9,6 @@
 #include <fastweights/core/state.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
-
-/// The contraction of the past signal at each write, from [0, 1] to [0, τ].
-struct Contraction {
-  double tau = 0;             ///< τ; 0 for even()
-  Index horizon = max_count;  ///< of even(), in tokens
-  /// The same τ at every write.
-  static Contraction fixed(double tau) { return {tau}; }
-  /// τ = n/(n + L) after n tokens, which is k/(k+1) for chunks of equal length, so that every token
-  /// has the same share of [0, 1]. Each regression still smooths older tokens, less so with a
-  /// smaller ridge. τ changes with every write, so every write needs its own operator. The first
-  /// 128 operators are cached (128 N (N + L) numbers, shared by copies of the memory and by its
-  /// streams); later writes compute theirs anew. In real time use a fixed τ or a horizon, and
-  /// ContinuousMemory::prepare. After `horizon` tokens τ keeps its value, and older tokens fade.
-  static Contraction even(Index horizon = max_count) { return {0, horizon}; }
-};
 
 /// How far gradients propagate back from the coefficients.
 enum class Backpropagate {
@@ -48,9 +34,16 @@ struct StickySampling {
 /// regression of both on the basis; G is the ridge operator (continuous/ridge.hpp). The M samples
 /// of the past signal are evenly spaced or, with StickySampling, where the reads since the last
 /// write attended to. Even samples have constant positions, so the operator includes their Ψ: a
-/// larger M makes a new operator more expensive, but not a write. With Contraction::even(), samples
-/// should be about as dense on [0, 1] as the tokens; with fewer samples new tokens outweigh the
-/// past.
+/// larger M makes a new operator more expensive, but not a write.
+///
+/// What is left of a chunk after K writes follows from N, M, λ, τ and L; continuous/contraction.hpp
+/// derives it. Without `samples`, M = 4N. Without a ridge, λ = M G²/(10 τ N K), at most 1, where
+/// G = Σ_n ψ_n(t) is 1 for slots and K is the number of writes to the horizon, or those that N
+/// functions keep apart. Without a basis, N is the number of slots that keeps the horizon. If
+/// `samples` is chosen and the contraction has a horizon, the constructor throws where N functions
+/// do not keep that many tokens in writes of `chunk` tokens. Settings of one's own are never
+/// refused: kept_tokens says what they keep. One sample, or slots with λ = 1 and M = N, forget
+/// within two writes.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients and a histogram. `heads` split
 /// the rows of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N
@@ -78,7 +71,7 @@ class ContinuousMemory {
     Index d = D;        ///< features of the signal
     Index heads = 1;    ///< must divide d
     Index chunk = 1;    ///< L, tokens per step of a sequence; a write takes any number
-    Index samples = 1;  ///< M, samples of the past signal
+    Index samples = 0;  ///< M, samples of the past signal; 0: 4N
     /// Of the past signal at each write.
     Contraction contraction = Contraction::even();
     Regression regression = {};                          ///< how new coefficients are fitted
@@ -94,8 +87,14 @@ class ContinuousMemory {
   };
   using OwnedState = State<Owned<S>>;
 
-  /// Throws std::invalid_argument when an option is out of range.
+  /// Throws std::invalid_argument when an option is out of range, or when a chosen size does not
+  /// keep the horizon.
   ContinuousMemory(Options options, Basis basis, Density density);
+  /// With as many functions as keep the contraction's horizon in writes of `chunk` tokens. Throws
+  /// std::invalid_argument without a horizon, and where no number of functions keeps it.
+  explicit ContinuousMemory(const Options& options) requires
+      std::constructible_from<Basis, Index> && std::constructible_from<Density, Basis>
+      : ContinuousMemory(options, Basis(functions_of(options))) {}
   /// A move copies: a memory that was moved from is still a memory.
   ContinuousMemory(const ContinuousMemory&) = default;
   ContinuousMemory& operator=(const ContinuousMemory&) = default;
@@ -108,13 +107,25 @@ class ContinuousMemory {
     return signature;
   }
   State<Extents> state_extents() const { return {{options_.d, basis_.size()}, {1, bins()}, {}}; }
-  /// The options it was made with.
+  /// The options it was made with, with the sizes that it has chosen.
   const Options& options() const { return options_; }
   /// The basis of the signal.
   const Basis& basis() const { return basis_; }
   /// The density of a read.
   const Density& density() const { return density_; }
   template <class T> auto cast() const;
+
+  /// The tokens, in writes of `new_tokens`, after which less than half of the mean of a write is
+  /// left in the signal, by the rule of continuous/contraction.hpp. Not above what is measured for
+  /// chosen samples and ridge; for others it is an estimate, within about a third.
+  Index kept_tokens(Index new_tokens) const {
+    detail::check_size<Dynamic>(name, "new_tokens", new_tokens);
+    const double writes =
+        detail::kept_writes(options_.contraction, static_cast<double>(new_tokens),
+                            static_cast<double>(options_.samples), options_.regression.ridge,
+                            detail::basis_sizes(basis_));
+    return static_cast<Index>(writes) * new_tokens;
+  }
 
   /// The coefficients, which reads attend to, and their gradient.
   const auto& slots(const OwnedState& s) const { return s.coefficients; }
@@ -214,6 +225,12 @@ class ContinuousMemory {
   }
 
  private:
+  ContinuousMemory(const Options& options, const Basis& basis)
+      : ContinuousMemory(options, basis, Density(basis)) {}
+
+  static Index functions_of(const Options& options);
+  void choose_sizes();
+
   template <class Visit>
   void read_heads(const OwnedState& s, const ReadToken<ContinuousMemory>& t,
                   OutToken<ContinuousMemory>& y, const Visit& visit) const {
@@ -316,7 +333,7 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
   detail::check_size<D>(name, "d", options.d);
   detail::check_size<Dynamic>(name, "heads", options.heads);
   detail::check_size<Dynamic>(name, "chunk", options.chunk);
-  detail::check_size<Dynamic>(name, "samples", options.samples);
+  if (options.samples != 0) detail::check_size<Dynamic>(name, "samples", options.samples);
   detail::check_size<Dynamic>(name, "bins", bins());
   const auto throw_error = [](const std::string& what) {
     detail::throw_invalid({name, ": ", what});
@@ -329,14 +346,48 @@ ContinuousMemory<S, Density, Basis, Sampling, D>::ContinuousMemory(Options optio
     throw_error("tau is " + std::to_string(tau) + ", expected 0 (even) or between 0 and 1");
   detail::check_size<Dynamic>(name, "horizon", options.contraction.horizon);
   const Regression& r = options.regression;
-  if (!(r.ridge > 0)) throw_error("ridge is " + std::to_string(r.ridge) + ", expected above 0");
+  if (!(r.ridge >= 0))
+    throw_error("ridge is " + std::to_string(r.ridge) + ", expected 0 (chosen) or above");
   if (!(r.padding >= 0 && r.padding < 100))
     throw_error("padding is " + std::to_string(r.padding) + ", expected 0 to 100");
   if constexpr (requires { density_.functions(); })
     if (density_.functions() != basis_.size() && density_.functions() != Dynamic)
       detail::throw_mismatch(name, "the density", density_.functions(), "functions", basis_.size(),
                              "the basis");
+  choose_sizes();
   if constexpr (!sticky) even_samples_ = even_samples_basis();
+}
+
+template <class S, class Density, class Basis, class Sampling, int D>
+Index ContinuousMemory<S, Density, Basis, Sampling, D>::functions_of(const Options& options) {
+  const Index functions = functions_for(options.contraction, options.chunk);
+  if (functions == max_count)
+    detail::throw_invalid(
+        {name, ": no number of functions keeps the horizon in writes of ",
+         std::to_string(options.chunk),
+         " tokens (`chunk`); expected a contraction with a horizon, and as many tokens in a write "
+         "as the newest functions hold"});
+  return functions;
+}
+
+template <class S, class Density, class Basis, class Sampling, int D>
+void ContinuousMemory<S, Density, Basis, Sampling, D>::choose_sizes() {
+  const bool chosen = options_.samples == 0;
+  const Contraction& c = options_.contraction;
+  if (chosen) options_.samples = detail::chosen_samples(basis_.size());
+  double& ridge = options_.regression.ridge;
+  if (ridge == 0)
+    ridge =
+        detail::chosen_ridge(c, static_cast<double>(options_.chunk),
+                             static_cast<double>(options_.samples), detail::basis_sizes(basis_));
+  if (!chosen || c.horizon == max_count || kept_tokens(options_.chunk) >= c.horizon) return;
+  const Index enough = functions_for(c, options_.chunk);
+  detail::throw_invalid({name, ": ", std::to_string(basis_.size()), " functions keep ",
+                         std::to_string(kept_tokens(options_.chunk)), " tokens in writes of ",
+                         std::to_string(options_.chunk), " (`chunk`), the horizon is ",
+                         std::to_string(c.horizon), "; expected ",
+                         enough == max_count ? "longer writes" : std::to_string(enough) + " slots",
+                         ", or `samples` of one's own"});
 }
 
 template <class S, class Density, class Basis, class Sampling, int D>
