@@ -88,7 +88,7 @@ template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken
   fw::check_state(m, state);
   detail::check_write(m, input);
   detail::check_tokens(m, input);
-  m.write(state, input);
+  detail::run_write(m, state, input);
 }
 
 /// As fw::step, for a checked token and query.

@@ -52,6 +52,15 @@ void write(const M&, StateOf<M>&, const W&) {
 }
 
 /// Does not compile: braces are missing.
+template <GivesErrors M, class W = WriteToken<M>, class E = ErrorToken<M>>
+requires detail::AnyIsBare<W, E>
+void write(const M&, StateOf<M>&, const W&, const E&) {
+  static_assert(
+      detail::never<M>,
+      "fastweights: braces are missing: fw::write(memory, state, {what is written}, {error})");
+}
+
+/// Does not compile: braces are missing.
 template <Memory M, class R = ReadToken<M>, class Y = OutToken<M>>
 requires detail::LacksBraces<R, ReadToken<M>, Y, OutToken<M>, Y, OutToken<M>>
 void read(const M&, const StateOf<M>&, const R&, const Y&) {
