@@ -189,12 +189,13 @@ template <class M, class State> class RuleCorrections {
 /// Whether W has so few rows, known at compile time, that Eigen's expressions are faster than the
 /// kernels.
 constexpr bool are_tiny(int rows) { return rows != Dynamic && rows < 4; }
-/// The same for the W of M. Of two rows, Eigen's expressions are slow unless they are short.
-template <class M>
-inline constexpr bool is_tiny = are_tiny(decltype(StateOf<M>::W)::RowsAtCompileTime) &&
-                                !(decltype(StateOf<M>::W)::RowsAtCompileTime == 2 &&
-                                  (decltype(StateOf<M>::W)::ColsAtCompileTime == Dynamic ||
-                                   decltype(StateOf<M>::W)::ColsAtCompileTime > 8));
+/// The same for the W of M. Of one or two rows, they are faster only if these are short.
+template <class M> constexpr bool has_tiny_state() {
+  using W = decltype(StateOf<M>::W);
+  constexpr int rows = W::RowsAtCompileTime, columns = W::ColsAtCompileTime;
+  return are_tiny(rows) && (rows == 3 || (columns != Dynamic && rows * columns < 32));
+}
+template <class M> inline constexpr bool is_tiny = has_tiny_state<M>();
 
 /// One correction of a step.
 template <class M, class State>

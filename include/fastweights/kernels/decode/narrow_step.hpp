@@ -21,7 +21,7 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
       pass(size, u, Update<false>{W, t});
     } else {
       const PerRow y = pass(size, u, Update<true>{W, t});
-      for (int r = 0; r < rows; ++r) t.output[r] = t.coefficients.read_scale * y[r];
+      for (std::size_t r = 0; r < rows; ++r) t.output[r] = t.coefficients.read_scale * y[r];
     }
   }
 

@@ -291,7 +291,7 @@ EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   constexpr int fixed = Matrix::RowsAtCompileTime;
   if constexpr (fixed == Eigen::Dynamic || is_narrow<S>(fixed, max_count, fixed))
     if (is_narrow<S>(rows, columns, stride)) {
-      if constexpr (is_small<Matrix>())
+      if constexpr (fixed != Eigen::Dynamic && Matrix::ColsAtCompileTime != Eigen::Dynamic)
         NarrowStep<S, fixed, decay_kind, HasDeltaTerm>::run(W.data(), columns, t);
       else
         step_narrow_of<S, decay_kind, HasDeltaTerm>(W.data(), rows, columns, t);
