@@ -1,8 +1,9 @@
 // Prints the time of a step, and of a scan of 64 tokens, divided by that of the same rule as an
-// Eigen loop, for sizes up to 64.
+// Eigen loop, for sizes up to 64; and writes and steps of the delta rule for d_v ≠ d_k.
 #include <cstdio>
 
 #include "small_sizes/measure.hpp"
+#include "small_sizes/narrow.hpp"
 
 namespace small_sizes {
 
@@ -71,4 +72,5 @@ int main() {
   print("float, fixed sizes", fixed_columns<float>());
   print("double, dynamic sizes", dynamic_columns<double>());
   print("double, fixed sizes", fixed_columns<double>());
+  print_narrow();
 }

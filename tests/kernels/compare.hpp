@@ -8,7 +8,8 @@
 #include "support/largest_entry.hpp"
 
 /// \file
-/// A rule's step and scan against its write and read, which are plain Eigen expressions.
+/// A rule's step, scan and fw::write against its own write and read, which are plain Eigen
+/// expressions.
 
 using fw::Index;
 
@@ -42,7 +43,7 @@ template <class A, class B> double difference(const A& a, const B& b) {
 }
 
 template <class M> void check(const M& m, Index steps) {
-  Run<M> plain(m, steps), stepped(m, steps), scanned(m, steps);
+  Run<M> plain(m, steps), stepped(m, steps), scanned(m, steps), written(m, steps);
   plain.each(m, [&](const auto& w, const auto& r, const auto& y) {
     if constexpr (fw::reads_first<M>()) m.read(plain.state, r, y);
     m.write(plain.state, w);
@@ -51,13 +52,15 @@ template <class M> void check(const M& m, Index steps) {
   stepped.each(
       m, [&](const auto& w, const auto& r, const auto& y) { fw::step(m, stepped.state, w, r, y); });
   fw::scan(m, scanned.state, scanned.in(), scanned.queries(), scanned.out());
+  written.each(m, [&](const auto& w, const auto&, const auto&) { fw::write(m, written.state, w); });
   // 450 units of rounding, about 1e-13 in double
   const double limit = 450 * double{std::numeric_limits<typename M::Scalar>::epsilon()} *
                        static_cast<double>(1 + steps / 16);
   const auto sizes = m.signature().sizes();
   INFO(M::name << " d_v " << sizes.value_size << " d_k " << sizes.key_size << " T " << steps);
-  for (auto* run : {&stepped, &scanned}) {
-    CHECK(difference(run->all.outputs.output, plain.all.outputs.output) <= limit);
+  for (auto* run : {&stepped, &scanned, &written}) {
+    if (run != &written)  // which has no outputs
+      CHECK(difference(run->all.outputs.output, plain.all.outputs.output) <= limit);
     const auto check_matrix = [&](const auto& matrix, const auto& expected) {
       CHECK(difference(matrix, expected) <= limit);
     };

@@ -114,7 +114,7 @@ template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken
   detail::check_outside(M::name, state, detail::NoViews{}, input);
   detail::check_tokens(m, input);
   detail::check_trial(m, state, input);
-  m.write(state, input);
+  detail::run_write(m, state, input);
 }
 
 /// As fw::step, for a checked token and query.

@@ -69,6 +69,15 @@ void read(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::B
                 "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
 }
 /// Does not compile: braces are missing.
+template <GivesErrors M, class W = WriteToken<M>, class E = ErrorToken<M>>
+requires detail::AnyIsBare<W, E>
+void write(const M&, StateOf<M>&, const W&, const E&) {
+  static_assert(
+      detail::never<M>,
+      "fastweights: braces are missing: fw::write(memory, state, {what is written}, {error})");
+}
+
+/// Does not compile: braces are missing.
 template <Memory M, class R = ReadToken<M>, class Y = OutToken<M>>
 requires detail::SomeAreBare<detail::is_bare<R>, detail::is_bare<Y>> &&
     detail::FitsOrIsBare<R, ReadToken<M>> && detail::FitsOrIsBare<Y, OutToken<M>>

@@ -80,10 +80,34 @@ EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& state, WriteToken<M> i
 
 }  // namespace detail
 
-/// Writes one token into the state.
-template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> input) {
+/// Writes one token into the state. Inline, as step.
+template <Memory M>
+EIGEN_ALWAYS_INLINE void write(const M& m, StateOf<M>& state, WriteToken<M> input) {
   detail::check_write(m, state, input);
-  m.write(state, input);
+  detail::run_write(m, state, input);
+}
+
+/// Writes one token into the state and overwrites `error` with what the write found to correct, the
+/// value less what the state answered to the key:
+///
+///     e_t = v_t − W_{t−1} k_t                  delta rule
+///     e_t = v_t − W_{t−1} D_t k_t              with decays D_t
+///
+/// In general it is v_j − r_j of every correction j, one per column (docs/design.md, "One form for
+/// the family"): the look-up key and the value are those of the rule, and with a normaliser both
+/// terms are scaled as it says (DeltaRule). The error is a product that the write needs anyway: an
+/// adaptive filter needs no read for it. For rules of the kernels with a delta term, in float and
+/// double, without an adaptor around them.
+///
+///     fw::write(filter, state, {samples, desired, mu / energy}, {error});
+template <GivesErrors M>
+EIGEN_ALWAYS_INLINE void write(const M& m, StateOf<M>& state, WriteToken<M> input,
+                               ErrorToken<M> error) {
+  detail::check_write(m, state, input);
+  detail::check_token(M::name, error,
+                      detail::ErrorRecord<MemberExtent>{m.signature().write().value});
+  detail::check_apart(M::name, error, input);
+  detail::scan_forms(m).write(state, input, error.error);
 }
 
 /// Reads the state with one query; overwrites `output`.

@@ -66,6 +66,19 @@ using WriteGradSequence = typename M::Signature::template Write<Sequence<typenam
 template <class M>
 using ReadGradSequence = typename M::Signature::template Read<Sequence<typename M::Scalar>>;
 
+namespace detail {
+
+template <class View> struct ErrorRecord {
+  View error;  ///< as `value`
+  static constexpr auto names = fw::names("error");
+};
+
+}  // namespace detail
+
+/// What a write of one token overwrites with its error, for the members `value` of the token.
+template <class M>
+using ErrorToken = detail::ErrorRecord<decltype(std::declval<WriteGradToken<M>&>().value)>;
+
 /// Hyperparameters with write and read on a separate state.
 template <class M>
 concept Memory = requires(const M& m, StateOf<M>& s, WriteToken<M> input, ReadToken<M> query,
@@ -91,6 +104,28 @@ concept FusedStep = Memory<M> && requires(const detail::ScanFormsOf<M>& m, State
                                           WriteToken<M> input, ReadToken<M> query, OutToken<M> y) {
   m.step(s, input, query, y);
 };
+
+/// Its writes subtract what W answers to the key, and can give the difference. The kernels do this
+/// for their rules.
+template <class M>
+concept GivesErrors = Memory<M> && requires(const detail::ScanFormsOf<M>& forms, StateOf<M>& s,
+                                            WriteToken<M> input, ErrorToken<M> y) {
+  forms.write(s, input, y.error);
+};
+
+namespace detail {
+
+/// Writes one token: with the write of the kernels, if the rule has it, or its own. Both are equal
+/// up to rounding.
+template <Memory M>
+EIGEN_ALWAYS_INLINE void run_write(const M& m, StateOf<M>& s, const WriteToken<M>& input) {
+  if constexpr (requires(const ScanFormsOf<M>& forms) { forms.write(s, input); })
+    scan_forms(m).write(s, input);
+  else
+    m.write(s, input);
+}
+
+}  // namespace detail
 
 /// Has its own scan, equal to step after step up to rounding, for finite inputs. The kernels give
 /// it to their rules.

@@ -189,8 +189,13 @@ template <class M, class State> class RuleCorrections {
 /// Whether W has so few rows, known at compile time, that Eigen's expressions are faster than the
 /// kernels.
 constexpr bool are_tiny(int rows) { return rows != Dynamic && rows < 4; }
-template <class M>
-inline constexpr bool is_tiny = are_tiny(decltype(StateOf<M>::W)::RowsAtCompileTime);
+/// The same for the W of M. Of one or two rows, they are faster only if these are short.
+template <class M> constexpr bool has_tiny_state() {
+  using W = decltype(StateOf<M>::W);
+  constexpr int rows = W::RowsAtCompileTime, columns = W::ColsAtCompileTime;
+  return are_tiny(rows) && (rows == 3 || (columns != Dynamic && rows * columns < 32));
+}
+template <class M> inline constexpr bool is_tiny = has_tiny_state<M>();
 
 /// One correction of a step.
 template <class M, class State>
@@ -206,6 +211,24 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
+/// Writes a token without a read. Also writes the errors of a rule's corrections, unless their
+/// columns are null.
+template <class M, class State>
+EIGEN_ALWAYS_INLINE void write_by_kernel(const M& m, State& s, const WriteToken<M>& input,
+                                         Columns<typename M::Scalar> errors = {}) {
+  using S = typename M::Scalar;
+  if constexpr (is_tiny<M> && std::is_same_v<State, StateOf<M>>)
+    if (errors.data == nullptr) return m.write(s, input);
+  const ReadToken<M> any_query{input.key.col(0)};
+  with_correction_buffer<M>(s.W, [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
+    for (Index j = 0; j < corrections_per_token<M>(); ++j) {
+      auto c = correction_of(m, s, input, any_query, static_cast<S*>(nullptr), j, buffer);
+      c.error = errors(j);
+      step_correction<M>(s, c, j);
+    }
+  });
+}
+
 /// Writes a token and reads. Also writes the errors of a rule's corrections, unless their columns
 /// are null.
 template <class M, class State>
@@ -218,12 +241,14 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
   static_assert(M::decay_kind != DecayKind::compensated || corrections_per_token<M>() == 1,
                 "fastweights: a compensated rule has one correction per token");
   eigen_assert(errors.data == nullptr || !reads_first<M>());
-  if constexpr ((is_tiny<M> && std::is_same_v<State, StateOf<M>>) || reads_first<M>())
+  if constexpr (reads_first<M>()) {
+    m.read(s, query, out);
+    return write_by_kernel(m, s, input);
+  }
+  if constexpr (is_tiny<M> && std::is_same_v<State, StateOf<M>>)
     if (errors.data == nullptr) {
-      if constexpr (reads_first<M>()) m.read(s, query, out);
       m.write(s, input);
-      if constexpr (!reads_first<M>()) m.read(s, query, out);
-      return;
+      return m.read(s, query, out);
     }
   with_correction_buffer<M>(s.W, [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
     for (Index j = 0; j < corrections_per_token<M>(); ++j) {
@@ -301,6 +326,15 @@ concept HasOwnScan = requires {
 template <class M> struct KernelScan {
   const M& m;
 
+  EIGEN_ALWAYS_INLINE void write(StateOf<M>& s, const WriteToken<M>& input) const {
+    write_by_kernel(m, s, input);
+  }
+  /// One column of errors per correction, if each has a value of its own.
+  template <class Errors>
+  EIGEN_ALWAYS_INLINE void write(StateOf<M>& s, const WriteToken<M>& input, Errors& errors) const
+      requires(M::has_delta_term&& Errors::ColsAtCompileTime == corrections_per_token<M>()) {
+    write_by_kernel(m, s, input, columns_of(errors));
+  }
   EIGEN_ALWAYS_INLINE void step(StateOf<M>& s, const WriteToken<M>& input,
                                 const ReadToken<M>& query, const OutToken<M>& out) const {
     step_by_kernel(m, s, input, query, out);

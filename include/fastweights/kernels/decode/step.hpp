@@ -1,37 +1,11 @@
 #pragma once
 
 #include <fastweights/core/scratch.hpp>
+#include <fastweights/kernels/decode/narrow_step.hpp>
+#include <fastweights/kernels/decode/step_token.hpp>
 #include <fastweights/kernels/scan/matrix_pass.hpp>
-#include <fastweights/kernels/scan/pair.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
-
-/// The inputs of a step; members as in Correction. With one decay per column, `lookup` includes the
-/// decays if W is read after its decay. `query` includes them if `reads_new_state` is false.
-template <class S> struct StepToken : Correction<S> {
-  S key_query;                   // b·q
-  S lookup_scale;                // of W a in e
-  S* rounding_errors = nullptr;  // of W, with W's stride; see DecayKind::compensated
-
-  /// Copies member by member: a copy of the struct in wide registers would wait for the narrow
-  /// stores that have just filled it, as long as a step of a small state takes.
-  EIGEN_ALWAYS_INLINE void set(const Correction<S>& c) {
-    this->lookup = c.lookup;
-    this->key = c.key;
-    this->value = c.value;
-    this->query = c.query;
-    this->own_key = c.own_key;
-    this->betas = c.betas;
-    this->decays = c.decays;
-    this->output = c.output;
-    this->error = c.error;
-    this->coefficients.value_scale = c.coefficients.value_scale;
-    this->coefficients.retrieved_scale = c.coefficients.retrieved_scale;
-    this->coefficients.beta = c.coefficients.beta;
-    this->coefficients.read_scale = c.coefficients.read_scale;
-    this->coefficients.decay = c.coefficients.decay;
-  }
-};
 
 /// One step for `rows` rows of W, in place; see Rows for the number of rows of a Column. It passes
 /// over the panel twice, for the products and for the update, so that a panel in the first-level
@@ -239,11 +213,17 @@ EIGEN_DONT_INLINE void step_few_rows(S* W, Index stride, Index columns, const St
 #define FASTWEIGHTS_STEP_PANEL(keyword, S, R, decay_kind, HasDeltaTerm) \
   keyword template void step_panel<S, R, decay_kind, HasDeltaTerm>(     \
       S*, Index, Index, const StepToken<S>&, Index, Index)
+#define FASTWEIGHTS_STEP_NARROW(keyword, S, rows, decay_kind, HasDeltaTerm)       \
+  keyword template void step_narrow<S, rows, decay_kind, HasDeltaTerm>(S*, Index, \
+                                                                       const StepToken<S>&)
 #define FASTWEIGHTS_STEP_PANELS(keyword, S, decay_kind, HasDeltaTerm)                \
   FASTWEIGHTS_STEP_PANEL(keyword, S, 1, decay_kind, HasDeltaTerm);                   \
   FASTWEIGHTS_STEP_PANEL(keyword, S, 2, decay_kind, HasDeltaTerm);                   \
   FASTWEIGHTS_STEP_PANEL(keyword, S, 4, decay_kind, HasDeltaTerm);                   \
   FASTWEIGHTS_STEP_PANEL(keyword, S, 8, decay_kind, HasDeltaTerm);                   \
+  FASTWEIGHTS_STEP_NARROW(keyword, S, 1, decay_kind, HasDeltaTerm);                  \
+  FASTWEIGHTS_STEP_NARROW(keyword, S, 2, decay_kind, HasDeltaTerm);                  \
+  FASTWEIGHTS_STEP_NARROW(keyword, S, 4, decay_kind, HasDeltaTerm);                  \
   keyword template void step_few_rows<S, decay_kind, HasDeltaTerm>(S*, Index, Index, \
                                                                    const StepToken<S>&, Index)
 /// Explicit instances, or with `extern` their declarations.
@@ -293,10 +273,30 @@ void step_panels(S* W, Index stride, Index rows, Index columns, const StepToken<
     step_panel<S, 2, decay_kind, HasDeltaTerm>(W, stride, columns, t, first, rows - first);
 }
 
+/// One step of a narrow W; see is_narrow.
+template <class S, DecayKind decay_kind, bool HasDeltaTerm>
+void step_narrow_of(S* W, Index rows, Index columns, const StepToken<S>& t) {
+  if (rows == 1)
+    step_narrow<S, 1, decay_kind, HasDeltaTerm>(W, columns, t);
+  else if (rows == 2)
+    step_narrow<S, 2, decay_kind, HasDeltaTerm>(W, columns, t);
+  else
+    step_narrow<S, 4, decay_kind, HasDeltaTerm>(W, columns, t);
+}
+
 /// One step. W is d_v×d_k with contiguous columns.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
+  constexpr int fixed = Matrix::RowsAtCompileTime;
+  if constexpr (fixed == Eigen::Dynamic || is_narrow<S>(fixed, max_count, fixed))
+    if (is_narrow<S>(rows, columns, stride)) {
+      if constexpr (fixed != Eigen::Dynamic && Matrix::ColsAtCompileTime != Eigen::Dynamic)
+        NarrowStep<S, fixed, decay_kind, HasDeltaTerm>::run(W.data(), columns, t);
+      else
+        step_narrow_of<S, decay_kind, HasDeltaTerm>(W.data(), rows, columns, t);
+      return;
+    }
   if constexpr (is_small<Matrix>()) {
     using One = PanelStep<S, Rows<S, 1>, decay_kind, HasDeltaTerm>;
     using Two = PanelStep<S, Rows<S, 2>, decay_kind, HasDeltaTerm>;
@@ -329,6 +329,11 @@ template <int Size, class S> EIGEN_ALWAYS_INLINE S dot(const S* x, const S* y, I
     return (Vector(x, size) * Vector(y, size)).sum();
 }
 
+/// Whether a PanelStep of a rule with a delta term uses k·q; see its reads_new_state.
+template <class S> constexpr bool needs_key_query(Index rows, DecayKind decay_kind) {
+  return decay_kind == DecayKind::per_channel || rows > 2 * lanes<S> || rows == 3;
+}
+
 /// As step_rows, for a correction.
 template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Correction<S>& c,
@@ -336,7 +341,10 @@ EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Co
   constexpr int columns = Matrix::ColsAtCompileTime;
   StepToken<S> t;
   t.set(c);
-  t.key_query = HasDeltaTerm ? dot<columns>(c.key, c.query, W.cols()) : S(0);
+  const bool narrow = is_narrow<S>(W.rows(), W.cols(), W.colStride());
+  t.key_query = S(0);
+  if (HasDeltaTerm && c.output != nullptr && !narrow && needs_key_query<S>(W.rows(), decay_kind))
+    t.key_query = dot<columns>(c.key, c.query, W.cols());
   t.lookup_scale = -c.coefficients.retrieved_scale;
   t.rounding_errors = rounding_errors;
   if (decay_kind == DecayKind::scalar && !lookup_before_decay)
@@ -346,9 +354,11 @@ EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Co
     const Vector decay(c.decays, W.cols()), lookup(c.lookup, W.cols()), query(c.query, W.cols());
     scratch<S, columns, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
       decayed_key = decay * lookup;
-      decayed_query = decay * query;
       if (!lookup_before_decay) t.lookup = decayed_key.data();
-      t.query = decayed_query.data();
+      if (c.output != nullptr && !narrow) {
+        decayed_query = decay * query;
+        t.query = decayed_query.data();
+      }
       step_rows<decay_kind, HasDeltaTerm>(W, t);
     });
   } else {

@@ -93,8 +93,9 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
   }
 
   void write(OwnedState& s, const WriteToken<FeatureMapped>& t) const {
-    with_features(
-        t, [&](const auto& mapped) { memory_.write(s, with_keys<WriteToken<M>>(t, mapped)); });
+    with_features(t, [&](const auto& mapped) {
+      detail::run_write(memory_, s, with_keys<WriteToken<M>>(t, mapped));
+    });
   }
 
   void read(const OwnedState& s, const ReadToken<FeatureMapped>& t,
