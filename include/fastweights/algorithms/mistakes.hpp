@@ -61,6 +61,16 @@ void write(detail::AMemory, detail::AState, detail::Bare, detail::Bare = {}, det
                 "fastweights: braces are missing: fw::write(memory, state, {what is written})");
 }
 
+/// Does not compile: braces are missing.
+template <GivesErrors M, class W = WriteToken<M>, class E = ErrorToken<M>>
+requires detail::SomeAreBare<detail::is_bare<W>, detail::is_bare<E>> &&
+    detail::FitsOrIsBare<W, WriteToken<M>> && detail::FitsOrIsBare<E, ErrorToken<M>>
+void write(const M&, StateOf<M>&, const W&, const E&) {
+  static_assert(
+      detail::never<M>,
+      "fastweights: braces are missing: fw::write(memory, state, {what is written}, {error})");
+}
+
 /// Does not compile: all braces are missing.
 template <class T = void>
 void read(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare = {},
@@ -68,15 +78,6 @@ void read(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::B
   static_assert(detail::never<T>,
                 "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
 }
-/// Does not compile: braces are missing.
-template <GivesErrors M, class W = WriteToken<M>, class E = ErrorToken<M>>
-requires detail::AnyIsBare<W, E>
-void write(const M&, StateOf<M>&, const W&, const E&) {
-  static_assert(
-      detail::never<M>,
-      "fastweights: braces are missing: fw::write(memory, state, {what is written}, {error})");
-}
-
 /// Does not compile: braces are missing.
 template <Memory M, class R = ReadToken<M>, class Y = OutToken<M>>
 requires detail::SomeAreBare<detail::is_bare<R>, detail::is_bare<Y>> &&
