@@ -411,8 +411,8 @@ al. 2019, arXiv 1911.05507.)"},
 
 G is a ridge regression that contracts the past to [0, tau]; tau 0 gives every token an even share. A
 scan writes `chunk` tokens, then reads with as many queries. `inner_heads` split the entries. `samples`
-and `ridge` of 0 are chosen by `functions`, which are refused if they do not keep `horizon` tokens. Martins,
-Marinho, Martins 2022, arXiv 2109.00301, eq. 4-12.)"},
+and `ridge` of 0 are chosen for `functions`. Chosen samples that do not keep `horizon` tokens are
+refused. Martins, Marinho, Martins 2022, arXiv 2109.00301, eq. 4-12.)"},
     {"StickyContinuousMemory",
      R"(ContinuousMemory that samples the past where the reads attended to.
 

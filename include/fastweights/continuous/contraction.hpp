@@ -115,8 +115,8 @@ inline double kept_writes(const Contraction& c, double chunk, double samples, do
   const double first = std::min(1.0, new_tokens / b.slots) * new_tokens / (new_tokens + weight);
   const double later = std::min(1.0, samples / (tau * b.slots)) / (1 + weight * tau / samples);
   if (first < 0.5) return 0;
-  const double faded = later < 1 ? 1 + std::log(2 * first) / -std::log(later) : HUGE_VAL;
-  return std::min(faded, writes_apart(tau, b.slots));
+  const double apart = writes_apart(tau, b.slots);
+  return later < 1 ? std::min(apart, 1 + std::log(2 * first) / -std::log(later)) : apart;
 }
 
 }  // namespace detail

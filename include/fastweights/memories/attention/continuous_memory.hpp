@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <fastweights/continuous/attend.hpp>
 #include <fastweights/continuous/contraction.hpp>
 #include <fastweights/continuous/operator_cache.hpp>
