@@ -2,6 +2,7 @@
 
 #include <array>
 #include <fastweights/kernels/decode/step_token.hpp>
+#include <fastweights/kernels/scan/matrix_pass.hpp>
 #include <fastweights/kernels/simd/packet.hpp>
 #include <type_traits>
 
@@ -18,9 +19,9 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
     if constexpr (HasDeltaTerm) retrieved = pass(size, {}, Product{W, t.lookup});
     const PerRow u = update_of(t, retrieved);
     if (t.output == nullptr) {
-      pass(size, u, Update<false>{W, t});
+      pass(size, u, Update<false>(W, t));
     } else {
-      const PerRow y = pass(size, u, Update<true>{W, t});
+      const PerRow y = pass(size, u, Update<true>(W, t));
       for (std::size_t r = 0; r < rows; ++r) t.output[r] = t.coefficients.read_scale * y[r];
     }
   }
@@ -84,25 +85,34 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
     }
   };
 
-  // W ← decay W + u kᵀ. With Reads the sum is the new W q.
+  // W ← decay W + u kᵀ. With Reads the sum is the new W q. It copies what it needs of the token: a
+  // compiler would load a member again after every store to W.
   template <bool Reads> struct Update {
-    S* W;
-    const StepToken<S>& t;
+    S *W, *rounding_errors;
+    const S *key, *query, *decays;
+    S decay;
+    Update(S* w, const StepToken<S>& t)
+        : W(w),
+          rounding_errors(t.rounding_errors),
+          key(t.key),
+          query(t.query),
+          decays(t.decays),
+          decay(t.coefficients.decay) {}
     template <Index N>
     EIGEN_ALWAYS_INLINE void operator()(Index i, const Part<N>& u, Part<N>& sum) const {
       Part<N> w = Part<N>::load(W + i);
-      if constexpr (decay_kind == DecayKind::scalar) w.scale(t.coefficients.decay);
-      if constexpr (decay_kind == DecayKind::per_channel) w.scale(factors<N>(t.decays, i));
+      if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);
+      if constexpr (decay_kind == DecayKind::per_channel) w.scale(factors<N>(decays, i));
       if constexpr (decay_kind == DecayKind::compensated) {
-        Part<N> error = Part<N>::load(t.rounding_errors + i);
-        error.add(u, factors<N>(t.key, i));
+        Part<N> error = Part<N>::load(rounding_errors + i);
+        error.add(u, factors<N>(key, i));
         carry(w, error);
-        error.store(t.rounding_errors + i);
+        error.store(rounding_errors + i);
       } else {
-        w.add(u, factors<N>(t.key, i));
+        w.add(u, factors<N>(key, i));
       }
       w.store(W + i);
-      if constexpr (Reads) sum.add(w, factors<N>(t.query, i));
+      if constexpr (Reads) sum.add(w, factors<N>(query, i));
     }
   };
 

@@ -289,7 +289,7 @@ template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
   constexpr int fixed = Matrix::RowsAtCompileTime;
-  if constexpr (fixed == Eigen::Dynamic || is_narrow<S>(fixed, max_count, fixed))
+  if constexpr (fixed == Eigen::Dynamic || is_narrow<S>(fixed, 2 * lanes<S>, fixed))
     if (is_narrow<S>(rows, columns, stride)) {
       if constexpr (fixed != Eigen::Dynamic && Matrix::ColsAtCompileTime != Eigen::Dynamic)
         NarrowStep<S, fixed, decay_kind, HasDeltaTerm>::run(W.data(), columns, t);
