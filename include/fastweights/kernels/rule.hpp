@@ -211,6 +211,9 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
+/// Whether a read takes a query and nothing else, so that a write can stand for its query.
+template <class M> inline constexpr bool has_plain_query = member_count<ReadToken<M>> == 1;
+
 /// Writes a token without a read. Also writes the errors of a rule's corrections, unless their
 /// columns are null.
 template <class M, class State>
@@ -243,7 +246,10 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
   eigen_assert(errors.data == nullptr || !reads_first<M>());
   if constexpr (reads_first<M>()) {
     m.read(s, query, out);
-    return write_by_kernel(m, s, input);
+    if constexpr (has_plain_query<M>)
+      return write_by_kernel(m, s, input);
+    else
+      return m.write(s, input);
   }
   if constexpr (is_tiny<M> && std::is_same_v<State, StateOf<M>>)
     if (errors.data == nullptr) {
@@ -326,7 +332,8 @@ concept HasOwnScan = requires {
 template <class M> struct KernelScan {
   const M& m;
 
-  EIGEN_ALWAYS_INLINE void write(StateOf<M>& s, const WriteToken<M>& input) const {
+  EIGEN_ALWAYS_INLINE void write(StateOf<M>& s, const WriteToken<M>& input) const
+      requires(has_plain_query<M>) {
     write_by_kernel(m, s, input);
   }
   /// One column of errors per correction, if each has a value of its own.
