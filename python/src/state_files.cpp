@@ -1,4 +1,6 @@
 #include <fastweights/io/weights.hpp>
+#include <functional>
+#include <numeric>
 
 #include "leaves.hpp"
 
@@ -8,6 +10,22 @@ namespace {
 
 std::string prefix_of(Index i, Index heads) {
   return std::to_string(i / heads) + "." + std::to_string(i % heads);
+}
+
+// Throws unless the file has an entry for every entry of `streams` states. A small file may claim
+// many sequences: what it claims is not allocated before this.
+void check_entries(const Heads& heads, const fw::io::SafeTensors& file, Index streams) {
+  const std::vector<NamedLeaf> leaves = leaves_of(heads.first());
+  for (Index i = 0; i < streams; ++i)
+    for (const NamedLeaf& each : leaves) {
+      const std::string name = prefix_of(i, heads.count) + "." + each.name;
+      const fw::io::Shape shape = file.shape(name);
+      const Index entries =
+          std::accumulate(shape.begin(), shape.end(), Index(1), std::multiplies<Index>());
+      if (entries != each.leaf.size())
+        file.fail(name, "has " + std::to_string(entries) + " entries, expected " +
+                            std::to_string(each.leaf.size()));
+    }
 }
 
 }  // namespace
@@ -33,7 +51,9 @@ nb::object load_state(nb::handle self, const std::string& path) {
   if (file.size() % per_sequence != 0)
     throw_state(heads, path + " has " + std::to_string(file.size()) +
                            " tensors, expected a multiple of " + std::to_string(per_sequence));
-  nb::object object = new_state(self, static_cast<Index>(file.size() / per_sequence));
+  const auto batch = static_cast<Index>(file.size() / per_sequence);
+  check_entries(heads, file, batch * heads.count);
+  nb::object object = new_state(self, batch);
   const Streams& streams = nb::cast<State&>(object).streams;
   for (Index i = 0; i < streams.count(); ++i)
     fw::io::detail::load(streams.stream(i), fw::io::detail::Scope::state, file,

@@ -1,5 +1,8 @@
 """Every bad argument has an error that names it, and leaves the state as it was."""
 
+import json
+import struct
+
 import numpy as np
 import pytest
 from samples import MEMORIES, memory_of, random_inputs, random_state
@@ -142,6 +145,25 @@ def test_files(tmp_path):
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(RuntimeError, match="state.safetensors"):
         MEMORY.load_state(path)
+
+
+def small_file_of_many_sequences(path, count):
+    header = {"__metadata__": {"memory": "DeltaRule"}}
+    for i in range(count):
+        header[f"{i}.0.W"] = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text)
+
+
+def test_a_small_file_allocates_no_large_state(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "state.safetensors"
+    small_file_of_many_sequences(path, 10_000)  # of 4 MB each
+    memory = memory_of("DeltaRule", 1024, 1024, heads=1, dtype="float32")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(RuntimeError, match="0.0.W.* has 0 entries, expected 1048576"):
+        memory.load_state(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
 
 
 def test_tensors():
