@@ -39,8 +39,8 @@ template <class T>
 T read(const MemoryClass& type, const std::string& name, nb::handle argument,
        const char* expected) {
   T value{};
-  bool is_none = false;  // which casts to a null pointer
-  if constexpr (std::is_pointer_v<T>) is_none = argument.is_none();
+  // None casts to a null pointer.
+  const bool is_none = std::is_pointer_v<T> && argument.is_none();
   if (is_none || !nb::try_cast(argument, value))
     throw nb::type_error((type.name + ": " + name + " is " +
                           nb::cast<std::string>(nb::repr(argument)) + ", expected " + expected)
