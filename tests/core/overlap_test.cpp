@@ -2,6 +2,11 @@
 
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/core/overlap.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/gated_linear_attention.hpp>
+#include <fastweights/memories/rules/hebbian.hpp>
+#include <fastweights/memories/rules/hgrn.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 #include <set>
 
 #include "support/catch.hpp"
@@ -68,6 +73,52 @@ TEST_CASE("stacked heads and alternating columns of one matrix have no entry in 
   Every third(stacked.data(), 12, 3, Eigen::OuterStride<>(36));
   CHECK_FALSE(overlap(region(even), region(odd)));
   CHECK(overlap(region(third), region(odd)));
+}
+
+// Writes and reads that read what they overwrite, and a read that does not.
+TEST_CASE("a write or a read refuses a view of the state by name", "[overlap]") {
+  using Catch::Matchers::ContainsSubstring;
+  const fw::DeltaRule<double> m({.key_size = 3});
+  const Eigen::VectorXd x = Eigen::VectorXd::Ones(3);
+  Eigen::VectorXd y(3);
+  auto s = fw::initial_state(m);
+  s.W = MatrixXd::Identity(3, 3);
+  const MatrixXd before = s.W;
+  CHECK_THROWS_WITH(fw::write(m, s, {s.W.col(0), x, 0.5}),
+                    ContainsSubstring("DeltaRule: the state's W overlaps key in memory"));
+  CHECK_THROWS_WITH(fw::write(m, s, {x, x, s.W(1, 1)}),
+                    ContainsSubstring("DeltaRule: the state's W overlaps beta in memory"));
+  CHECK_THROWS_WITH(fw::read(m, s, {x}, {s.W.col(2)}),
+                    ContainsSubstring("DeltaRule: output overlaps the state's W in memory"));
+  CHECK(s.W == before);
+  fw::read(m, s, {s.W.col(1)}, {y});
+  CHECK(y == before.col(1));
+}
+
+template <class M> void merges_with_itself(const M& m, const fw::WriteToken<M>& token) {
+  INFO(M::name);
+  auto g = m.empty_segment();
+  m.extend(g, token);
+  m.extend(g, token);
+  auto s = fw::initial_state(m), expected = s;
+  for (int i = 0; i < 4; ++i) m.write(expected, token);
+  m.merge(g, g);
+  m.apply(g, s);
+  fw::for_each_leaf(
+      [](const auto& a, const auto& b) { CHECK((a - b).cwiseAbs().maxCoeff() <= 1e-14); }, s,
+      expected);
+}
+
+TEST_CASE("a segment that is merged with itself has its writes twice", "[overlap]") {
+  const Eigen::Vector3d k(0.6, -0.2, 0.7), v(1, 2, -3), decay(0.5, 0.9, 0.7);
+  merges_with_itself(fw::DeltaRule<double>({.key_size = 3}), {k, v, 0.5});
+  merges_with_itself(fw::LinearAttention<double>({.key_size = 3}), {k, v});
+  using Normalised =
+      fw::LinearAttention<double, fw::Dynamic, fw::Dynamic, fw::AttentionNormaliser<double>>;
+  merges_with_itself(Normalised({.key_size = 3}), {k, v});
+  merges_with_itself(fw::GatedLinearAttention<double>({.key_size = 3}), {k, v, decay});
+  merges_with_itself(fw::HebbianMemory<double>({.key_size = 3}, {.decay = 0.5}), {k, v});
+  merges_with_itself(fw::Hgrn<double>(3), {v, decay});
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ template <class Law> void for_every_memory(const Law& law) {
 TEST_CASE("an output over an input is refused by name and changes nothing", "[laws][overlap]") {
   for_every_memory([](const auto& runs) { laws::overlaps_are_refused(runs); });
 }
+TEST_CASE("a view of the state is refused by name and changes nothing", "[laws][overlap]") {
+  for_every_memory([](const auto& runs) { laws::views_of_the_state_are_refused(runs); });
+}
 TEST_CASE("a gradient over another one or an input is refused by name", "[laws][overlap]") {
   for_every_memory([](const auto& runs) { laws::gradient_overlaps_are_refused(runs); });
 }
@@ -51,6 +54,21 @@ TEST_CASE("outputs of stacked heads over keys of other heads are refused", "[ove
   scan(4, 0);
   CHECK(all.bottomRows(4) == before.bottomRows(4));
   CHECK_FALSE(all.topRows(4) == before.topRows(4));
+}
+
+TEST_CASE(
+    "a head whose output lies in the state of another head is refused before the first head runs",
+    "[overlap]") {
+  using State = fw::StateOf<fw::DeltaRule<double>>;
+  const auto m = fw::make_memory<double>("DeltaRule", {2, 2});
+  const Eigen::MatrixXd x = Eigen::MatrixXd::Ones(4, 1), beta = Eigen::MatrixXd::Ones(2, 1);
+  std::vector<fw::AnyState<double>> heads(2, m.initial_state());
+  Eigen::MatrixXd& W = heads[1].get<State>()->W;
+  CHECK_THROWS_WITH(
+      m.scan(std::span(heads), {x, x, beta}, {x}, {fw::AnyView<double>(W.data(), 4, 1, 4)}),
+      Catch::Matchers::ContainsSubstring("output overlaps the state's W"));
+  CHECK(heads[0] == m.initial_state());
+  CHECK(heads[1] == m.initial_state());
 }
 
 TEST_CASE("a head with the state of another memory is refused before the first head runs",

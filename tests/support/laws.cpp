@@ -82,6 +82,13 @@ template <class S> void merged_is_recurrent(const Runs<S>& runs) {
   Run<S> run = start;
   auto early = memory.empty_segment(), late = memory.empty_segment();
   for (Index t = 0; t < 23; ++t) memory.extend(t < 10 ? early : late, run.input(t));
+  auto itself = early, copied = early;
+  memory.merge(itself, itself);
+  memory.merge(copied, early);
+  Run<S> twice = start, expected = start;
+  memory.apply(itself, twice.state);
+  memory.apply(copied, expected.state);
+  CHECK(difference(twice.state, expected.state) == 0);
   memory.merge(early, late);
   memory.apply(early, run.state);
   CHECK(difference(run.state, recurrent.state) <= 1e-12);

@@ -65,6 +65,22 @@ template <class S> struct Arguments {
 };
 template <class S> using Call = std::function<void(Run<S>&, const Arguments<S>&)>;
 
+// The state of a run as the first of several, until the end of the call.
+template <class S> class Streams {
+ public:
+  Streams(Run<S>& run, Index count)
+      : run_(run), states_(static_cast<std::size_t>(count), run.state) {
+    std::swap(states_[0], run_.state);
+  }
+  Streams(const Streams&) = delete;
+  ~Streams() { std::swap(states_[0], run_.state); }
+  std::span<AnyState<S>> all() { return states_; }
+
+ private:
+  Run<S>& run_;
+  std::vector<AnyState<S>> states_;
+};
+
 // Every call that overwrites outputs, of `steps` tokens.
 template <class S> std::vector<Call<S>> calls(const AnyMemory<S>& memory, Index steps) {
   std::vector<Call<S>> all;
@@ -74,8 +90,8 @@ template <class S> std::vector<Call<S>> calls(const AnyMemory<S>& memory, Index 
   add([](R& r, const A& a) { r.memory.scan(r.state, a.inputs, a.queries, a.outputs); });
   add([](R& r, const A& a) { r.memory.checked_scan(r.state, a.inputs, a.queries, a.outputs); });
   add([](R& r, const A& a) {
-    std::vector<AnyState<S>> heads(1, r.state);
-    r.memory.scan(std::span(heads), a.inputs, a.queries, a.outputs);
+    Streams<S> heads(r, 1);
+    r.memory.scan(heads.all(), a.inputs, a.queries, a.outputs);
   });
   if (memory.can().differentiable)
     add([](R& r, const A& a) {
@@ -95,8 +111,8 @@ template <class S> std::vector<Call<S>> calls(const AnyMemory<S>& memory, Index 
       r.memory.shared_chunk(r.state, a.inputs, queries, outputs);
     });
   add([steps](R& r, const A& a) {
-    std::vector<AnyState<S>> streams(static_cast<std::size_t>(steps), r.state);
-    r.memory.step(std::span(streams), a.inputs, a.queries, a.outputs);
+    Streams<S> streams(r, steps);
+    r.memory.step(streams.all(), a.inputs, a.queries, a.outputs);
   });
   if (steps > 1) return all;
   add([](R& r, const A& a) { r.memory.step(r.state, a.inputs, a.queries, a.outputs); });
@@ -217,7 +233,94 @@ template <class S> void refuses_gradient_over(BackwardRun<S>& b, std::size_t i, 
   CHECK(b.ds == before);
 }
 
+// A matrix of a state, with its name in errors.
+struct StateMember {
+  std::string name;
+  fw::detail::Leaf leaf;
+  template <class S> bool has_room_for(const AnyView<S>& view) const {
+    return leaf.scalar == fw::detail::scalar_kind<std::remove_const_t<S>>() && view.rows > 0 &&
+           view.cols > 0 && view.rows * view.cols <= leaf.size();
+  }
+  // A view of the first numbers of the matrix.
+  template <class S> AnyView<S> like(const AnyView<S>& view) const {
+    return AnyView<S>(static_cast<S*>(leaf.data), view.rows, view.cols, view.rows);
+  }
+};
+template <class S>
+std::vector<StateMember> members_of(const AnyState<S>& state, const std::string& prefix) {
+  std::vector<StateMember> all;
+  const fw::detail::Object object = state.object();
+  fw::detail::visit_leaves(&object, 1,
+                           [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& path) {
+                             all.push_back({prefix + std::string(path.name), *leaf});
+                           });
+  return all;
+}
+
+// Views of the state in place of view i of one of the records, in one call.
+template <class S, class V>
+void refuses_state_as(const Run<S>& start, std::vector<AnyView<V>> Arguments<S>::*views,
+                      std::size_t i, std::string_view name, const Call<S>& call) {
+  const std::size_t members = members_of(start.state, "").size();
+  for (std::size_t m = 0; m < members; ++m) {
+    Run<S> run = start;
+    Arguments<S> arguments{run.all.inputs.views(), run.all.queries.views(),
+                           run.all.outputs.template views<S>()};
+    AnyView<V>& view = (arguments.*views)[i];
+    const StateMember member = members_of(run.state, "the state's ")[m];
+    if (!member.has_room_for(view)) continue;
+    view = member.like(view);
+    const auto refused = [&](std::string_view first, std::string_view second) {
+      is_refused(run.memory, first, second, [&] { call(run, arguments); });
+    };
+    if constexpr (std::is_const_v<V>)
+      refused(member.name, name);
+    else
+      refused(name, member.name);
+    CHECK(run.state == start.state);
+  }
+}
+
+// The gradient of the state in place of view i of a backward pass.
+template <class S> void refuses_state_gradient_as(BackwardRun<S>& b, std::size_t i) {
+  const AnyState<S> before = b.ds;
+  for (const StateMember& member : members_of(b.ds, "the gradient of the state's ")) {
+    Gradient<S>& g = b.members[i];
+    const auto replaced = [&](auto& view, const std::string& first, const std::string& second) {
+      const auto its = view;
+      if (!member.has_room_for(its)) return;
+      view = member.like(its);
+      is_refused(b.run.memory, first, second, [&] { b.backward(); });
+      view = its;
+    };
+    if (g.overwritten)
+      replaced(*g.overwritten, g.name, member.name);
+    else
+      replaced(*g.read, member.name, g.name);
+    CHECK(b.ds == before);
+  }
+}
+
 }  // namespace
+
+template <class S> void views_of_the_state_are_refused(const Runs<S>& runs) {
+  for (const Index steps : {1, 6}) {
+    const Run<S> start = runs(steps, 3, 24);
+    for (const Call<S>& call : calls(start.memory, steps)) {
+      const auto each = [&](const AnyRecord<S>& record, auto views) {
+        for (std::size_t i = 0; i < record.members().size(); ++i)
+          refuses_state_as<S>(start, views, i, record.members()[i].name, call);
+      };
+      each(start.all.inputs, &Arguments<S>::inputs);
+      each(start.all.queries, &Arguments<S>::queries);
+      each(start.all.outputs, &Arguments<S>::outputs);
+    }
+  }
+  const Run<S> start = runs(6, 3, 25);
+  if (!start.memory.can().differentiable) return;
+  BackwardRun<S> b(start);
+  for (std::size_t i = 0; i < b.members.size(); ++i) refuses_state_gradient_as(b, i);
+}
 
 template <class S> void gradient_overlaps_are_refused(const Runs<S>& runs) {
   const Run<S> start = runs(6, 3, 22);
@@ -270,9 +373,10 @@ template <class S> void interleaved_numbers_are_apart(const Runs<S>& runs) {
   CHECK(difference(stacked.state, separate.state) <= tolerance);
 }
 
-#define FASTWEIGHTS_LAWS(S)                                    \
-  template void overlaps_are_refused(const Runs<S>&);          \
-  template void gradient_overlaps_are_refused(const Runs<S>&); \
+#define FASTWEIGHTS_LAWS(S)                                     \
+  template void overlaps_are_refused(const Runs<S>&);           \
+  template void views_of_the_state_are_refused(const Runs<S>&); \
+  template void gradient_overlaps_are_refused(const Runs<S>&);  \
   template void interleaved_numbers_are_apart(const Runs<S>&);
 FASTWEIGHTS_LAWS(float)
 FASTWEIGHTS_LAWS(double)

@@ -22,8 +22,8 @@
 ///
 /// On return ds is the gradient of the initial state; dK, dV, dbeta, dQ accumulate. Throws
 /// std::invalid_argument, naming the member, when a size does not fit, and naming both members when
-/// a gradient overlaps another one or an input; nothing is changed then. Keys that are also the
-/// queries need two gradients; add them up afterwards.
+/// a gradient overlaps another one or an input, ds included; nothing is changed then. Keys that are
+/// also the queries need two gradients; add them up afterwards.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -150,13 +150,15 @@ void scan_segments(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs
 // The gradients of inputs and queries are outputs.
 template <Memory M>
 void check_gradients_apart(const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
-                           const OutGradSequence<M>& dy, const WriteGradSequence<M>& dinputs,
+                           const OutGradSequence<M>& dy, const StateOf<M>& ds,
+                           const WriteGradSequence<M>& dinputs,
                            const ReadGradSequence<M>& dqueries) {
   constexpr std::string_view gradient = "the gradient of ";
   Regions given, overwritten;
   given.add(inputs).add(queries).add(dy, gradient);
   overwritten.add(dinputs, gradient).add(dqueries, gradient);
   check_regions_apart(M::name, overwritten, given);
+  check_regions_outside(M::name, "the gradient of the state's ", {}, ds, overwritten, given);
 }
 
 }  // namespace detail
@@ -169,7 +171,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   const auto signature = m.signature();
   const Index total = detail::steps_of(inputs, signature.write());
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_outputs(m, inputs, queries, outputs, total);
+  detail::check_outputs(m, state, inputs, queries, outputs, total);
   checkpoints.interval = detail::checkpoint_interval<M>(checkpoints.requested_interval, total);
   checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
   if constexpr (TracedBackward<M>) {
@@ -201,7 +203,7 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
                        detail::check_chunks(M::name, inputs, signature.write()));
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
-  detail::check_gradients_apart<M>(inputs, queries, dy, dinputs, dqueries);
+  detail::check_gradients_apart<M>(inputs, queries, dy, ds, dinputs, dqueries);
   [[maybe_unused]] const auto& forms = detail::backward_forms(m);
   if constexpr (TracedBackward<M>) {
     forms.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,

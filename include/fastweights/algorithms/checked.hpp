@@ -85,8 +85,7 @@ void check_tokens(const M& m, WriteSequence<M> inputs, ReadSequence<M> queries) 
 
 /// As fw::write, for a checked token.
 template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken<M> input) {
-  fw::check_state(m, state);
-  detail::check_write(m, input);
+  detail::check_write(m, state, input);
   detail::check_tokens(m, input);
   m.write(state, input);
 }
@@ -95,8 +94,7 @@ template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken
 template <Memory M>
 void checked_step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<M> query,
                   OutToken<M> output) {
-  fw::check_state(m, state);
-  detail::check_step(m, input, query, output);
+  detail::check_step(m, state, input, query, output);
   detail::check_tokens(m, input);
   detail::check_ranges<M, false>(query, m.signature().read());
   detail::run_step(m, state, input, query, output);
@@ -108,7 +106,7 @@ void checked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
                   OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_outputs(m, inputs, queries, outputs, steps);
+  detail::check_outputs(m, state, inputs, queries, outputs, steps);
   check_tokens(m, inputs, queries);
   scan(m, state, inputs, queries, outputs);
 }

@@ -56,7 +56,7 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   const Index total = detail::steps_of(inputs, write_extents);
   detail::check_size<Dynamic>("parallel_scan", "pieces", pieces);
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_outputs(m, inputs, queries, outputs, total);
+  detail::check_outputs(m, state, inputs, queries, outputs, total);
   const Index segments = std::min(pieces, std::max<Index>(total, 1)) + (pieces > 1 ? 1 : 0);
 
   const auto begin = [&](Index i) { return detail::segment_begin(i, segments, total); };

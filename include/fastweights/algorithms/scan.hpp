@@ -20,8 +20,8 @@
 /// A rule's own scan and chunked_scan agree with the steps for finite inputs; a NaN or infinity may
 /// also affect outputs of earlier tokens in its block. Throws std::invalid_argument, naming the
 /// member, when a size does not fit, and naming both members when an output overlaps an input or
-/// another output; nothing is changed. A full memory with WhenFull::refuse throws std::length_error
-/// before the first token.
+/// another output, or any of them the state; nothing is changed. A full memory with
+/// WhenFull::refuse throws std::length_error before the first token.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -56,6 +56,13 @@ void check_outputs(const M& m, const WriteSequence<M>& inputs, const ReadSequenc
 }
 
 template <Memory M>
+void check_outputs(const M& m, const StateOf<M>& state, const WriteSequence<M>& inputs,
+                   const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
+  check_outputs(m, inputs, queries, outputs, steps);
+  check_outside(M::name, state, outputs, queries, inputs);
+}
+
+template <Memory M>
 void run_steps(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
                const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
   const auto write_extents = m.signature().write();
@@ -84,7 +91,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
           OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_outputs(m, inputs, queries, outputs, steps);
+  detail::check_outputs(m, state, inputs, queries, outputs, steps);
   detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 
@@ -99,7 +106,7 @@ void chunked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
     detail::throw_invalid(
         {"chunked_scan: chunk is ", std::to_string(chunk), ", expected at least 1"});
   detail::check_scan(m, state, inputs, queries, total);
-  detail::check_outputs(m, inputs, queries, outputs, total);
+  detail::check_outputs(m, state, inputs, queries, outputs, total);
   for (Index t = 0; t < total; t += chunk) {
     const Index count = std::min(chunk, total - t);
     m.chunk(state, detail::steps(inputs, signature.write(), t, count),

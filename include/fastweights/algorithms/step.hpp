@@ -16,8 +16,9 @@
 ///   of chunks. Call Eigen::setNbThreads(1) to prevent this.
 ///
 /// All functions throw std::invalid_argument, naming the member, when a size does not fit, and
-/// naming both members when an output overlaps an input or another output; and std::length_error
-/// when a memory with WhenFull::refuse is full. The state and the outputs are unchanged then.
+/// naming both members when an output overlaps an input or another output, or any of them a state
+/// that the call changes; and std::length_error when a memory with WhenFull::refuse is full. The
+/// state and the outputs are unchanged then.
 ///
 ///     fw::step(memory, state, {k, v, beta}, {q}, {y});
 
@@ -25,27 +26,50 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-template <Memory M> EIGEN_ALWAYS_INLINE void check_write(const M& m, const WriteToken<M>& input) {
+template <Memory M> EIGEN_ALWAYS_INLINE void check_written(const M& m, const WriteToken<M>& input) {
   const auto extents = m.signature().write();
   check_token(M::name, input, extents);
   check_chunks(M::name, input, extents);
 }
 
 template <Memory M>
-EIGEN_ALWAYS_INLINE void check_read(const M& m, const ReadToken<M>& query,
-                                    const OutToken<M>& output) {
+EIGEN_ALWAYS_INLINE void check_write(const M& m, const StateOf<M>& state,
+                                     const WriteToken<M>& input) {
+  fw::check_state(m, state);
+  check_written(m, input);
+  check_outside(M::name, state, NoViews{}, input);
+}
+
+template <Memory M>
+EIGEN_ALWAYS_INLINE void check_query(const M& m, const ReadToken<M>& query,
+                                     const OutToken<M>& output) {
   const auto signature = m.signature();
   check_token(M::name, query, signature.read());
   check_token(M::name, output, signature.out());
   check_chunks(M::name, output, signature.out(), check_chunks(M::name, query, signature.read()));
 }
 
+// A query may lie in a state that the read does not change.
 template <Memory M>
-EIGEN_ALWAYS_INLINE void check_step(const M& m, const WriteToken<M>& input,
+EIGEN_ALWAYS_INLINE void check_read(const M& m, const StateOf<M>& state, const ReadToken<M>& query,
+                                    const OutToken<M>& output) {
+  fw::check_state(m, state);
+  check_query(m, query, output);
+  check_apart(M::name, output, query);
+  if constexpr (PureRead<M>)
+    check_outside(M::name, state, output);
+  else
+    check_outside(M::name, state, output, query);
+}
+
+template <Memory M>
+EIGEN_ALWAYS_INLINE void check_step(const M& m, const StateOf<M>& state, const WriteToken<M>& input,
                                     const ReadToken<M>& query, const OutToken<M>& output) {
-  check_write(m, input);
-  check_read(m, query, output);
+  fw::check_state(m, state);
+  check_written(m, input);
+  check_query(m, query, output);
   check_apart(M::name, output, query, input);
+  check_outside(M::name, state, output, query, input);
 }
 
 template <Memory M>
@@ -66,26 +90,21 @@ EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& state, WriteToken<M> i
 
 /// Writes one token into the state.
 template <Memory M> void write(const M& m, StateOf<M>& state, WriteToken<M> input) {
-  check_state(m, state);
-  detail::check_write(m, input);
+  detail::check_write(m, state, input);
   m.write(state, input);
 }
 
 /// Reads the state with one query; overwrites `output`.
 template <Memory M>
 void read(const M& m, StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
-  check_state(m, state);
-  detail::check_read(m, query, output);
-  detail::check_apart(M::name, output, query);
+  detail::check_read(m, state, query, output);
   m.read(state, query, output);
 }
 
 /// Reads with one query, without a write. The state stays as it is.
 template <PureRead M>
 void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> output) {
-  check_state(m, state);
-  detail::check_read(m, query, output);
-  detail::check_apart(M::name, output, query);
+  detail::check_read(m, state, query, output);
   m.read(state, query, output);
 }
 
@@ -94,8 +113,7 @@ void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> o
 template <Memory M>
 EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input,
                               ReadToken<M> query, OutToken<M> output) {
-  check_state(m, state);
-  detail::check_step(m, input, query, output);
+  detail::check_step(m, state, input, query, output);
   detail::run_step(m, state, input, query, output);
 }
 

@@ -20,6 +20,7 @@ void step_streams(const M& m, Index streams, const StateAt& state_of, WriteSeque
   check_sequence(M::name, queries, signature.read(), streams);
   check_chunks(M::name, inputs, signature.write());
   check_outputs(m, inputs, queries, outputs, streams);
+  for (Index b = 0; b < streams; ++b) check_outside(M::name, state_of(b), outputs, queries, inputs);
   if constexpr (requires { m.check_capacity(state_of(0), Index(1)); })
     for (Index b = 0; b < streams; ++b) m.check_capacity(state_of(b), 1);
   for_each_head(streams, parallel, [&](Index b) {

@@ -181,7 +181,7 @@ template <class S> class AnyMemory {
     check_count("written", written.size(), this->written());
     rule_->extend(segment, written);
   }
-  /// The segment becomes: first its writes, then those of `later`.
+  /// The segment becomes: first its writes, then those of `later`, which may be the segment itself.
   void merge(AnySegment<S>& segment, const AnySegment<S>& later) const {
     require(can().mergeable, "segments that merge");
     rule_->merge(segment, later);

@@ -272,7 +272,10 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     }
   }
   void merge(AnySegment<S>& g, const AnySegment<S>& later) const override {
-    if constexpr (Mergeable<M>) memory_.merge(of(g), of(later));
+    if constexpr (Mergeable<M>) {
+      if (&g == &later) return merge(g, AnySegment<S>(later));
+      memory_.merge(of(g), of(later));
+    }
   }
   void apply(const AnySegment<S>& g, AnyState<S>& s) const override {
     if constexpr (Mergeable<M>) {
@@ -298,7 +301,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     check_sequence(M::name, inputs, memory_.signature().write(), steps);
     for (std::size_t h = 0; h < queries.size(); ++h) {
       check_scan(memory_, s, inputs, queries[h], steps);
-      check_outputs(memory_, inputs, queries[h], outputs[h], steps);
+      check_outputs(memory_, s, inputs, queries[h], outputs[h], steps);
       for (std::size_t other = 0; other < h; ++other) {
         check_apart(M::name, outputs[h], queries[other], outputs[other]);
         check_apart(M::name, outputs[other], queries[h]);

@@ -4,6 +4,7 @@
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/overlap.hpp>
+#include <fastweights/core/state_overlap.hpp>
 #include <string_view>
 
 /// \file

@@ -168,7 +168,7 @@ concept Mergeable = Memory<M> &&
              WriteToken<M> input) {
   { m.empty_segment() } -> std::same_as<typename M::Segment>;
   m.extend(g, input);  // one more write at the end of g
-  m.merge(g, h);       // g becomes: first g, then h; parallel_scan does not call it
+  m.merge(g, h);       // g becomes: first g, then h, maybe g itself; parallel_scan does not call it
   m.apply(h, s);       // s becomes the state after the writes of h
 };
 

@@ -88,6 +88,8 @@ Index check_scan(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
     fw::detail::check_sequence(M::name, queries, m.signature().read(), total);
     fw::detail::check_chunks(M::name, inputs, m.signature().write());
     fw::detail::check_outputs(m, inputs, queries, outputs, total);
+    for (const auto& state : states)
+      fw::detail::check_outside(M::name, state, outputs, queries, inputs);
     check_method(m, method);
     others();
   };

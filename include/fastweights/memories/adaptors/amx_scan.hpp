@@ -65,7 +65,7 @@ void amx_scan(const DeltaRule<float, Dk, Dv>& m, StateOf<M>& state, WriteSequenc
   if (amx_permitted()) {
     const Index steps = detail::steps_of(inputs, m.signature().write());
     detail::check_scan(m, state, inputs, queries, steps);
-    detail::check_outputs(m, inputs, queries, outputs, steps);
+    detail::check_outputs(m, state, inputs, queries, outputs, steps);
     detail::tile_scan<detail::AmxTiles>(m, state, inputs, queries, outputs, precision);
     return;
   }

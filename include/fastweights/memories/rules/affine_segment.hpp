@@ -57,7 +57,10 @@ template <class Rule, class S, int Dk, int Dv> class AffineWrites {
                           const WriteSequence<R>& inputs) const requires KernelScalar<S> {
     g.add_sequence(rule(), inputs);
   }
-  void merge(Segment& g, const Segment& later) const { g.append(later); }
+  void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
+    g.append(later);
+  }
   template <class R = Rule> void apply(const Segment& g, StateOf<R>& s) const { g.apply(s.W); }
 
  private:

@@ -116,6 +116,7 @@ class GatedLinearAttention {
     g.sum.noalias() += t.value * t.key.transpose();
   }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     detail::apply_decay(g.decay, later.decay);
     detail::apply_decay(g.sum, later.decay);
     g.sum += later.sum;

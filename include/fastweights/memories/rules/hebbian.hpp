@@ -123,6 +123,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     g.sum.noalias() += (rates_.rate * t.value) * t.key.transpose();
   }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     g.decay *= later.decay;
     g.sum = later.decay * g.sum + later.sum;
   }

@@ -85,6 +85,7 @@ template <class S, int D = Dynamic> class Hgrn {
     g.sum = t.decay.cwiseProduct(g.sum) + t.value;
   }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     g.decay.array() *= later.decay.array();
     g.sum = later.decay.cwiseProduct(g.sum) + later.sum;
   }

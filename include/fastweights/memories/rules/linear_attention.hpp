@@ -110,6 +110,7 @@ class LinearAttention {
   Segment empty_segment() const { return detail::zeros<Segment>(state_extents()); }
   void extend(Segment& g, const WriteToken<LinearAttention>& t) const { write(g, t); }
   void merge(Segment& g, const Segment& later) const {
+    if (&g == &later) return merge(g, Segment(later));
     Sum::merge(g.W, g.sum, later.W, later.sum);
     if constexpr (Normaliser::active) {
       normaliser_.write(g.normaliser, later.normaliser.sum);
