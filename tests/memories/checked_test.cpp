@@ -4,6 +4,7 @@
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/mesa_memory.hpp>
 
 #include "support/checked_run.hpp"
 
@@ -114,6 +115,60 @@ TEST_CASE("the largest strengths with the largest values keep the state finite",
     stays_finite<float>(name, 1e12, 0x1p50);
     stays_finite<double>(name, 1e147, 0x1p500);
   }
+}
+
+// Four times one key: G has rank 1, and 1e-7 is less than 3 units of rounding of its entries. The
+// answer to a query outside of the key's span was then not finite.
+struct MesaRun {
+  using Memory = fw::MesaMemory<float>;
+  Memory memory{{.key_size = 3}};
+  fw::StateOf<Memory> state = fw::initial_state(memory);
+  MatrixXf keys = MatrixXf::Constant(3, 4, 0.5f), values = MatrixXf::Ones(3, 4),
+           queries = MatrixXf::Zero(3, 4), outputs = MatrixXf::Ones(3, 4);
+  VectorXf ones = VectorXf::Ones(4);
+
+  explicit MesaRun(float ridge) {
+    state.slow.ridge.setConstant(ridge);
+    queries.row(0).setOnes();
+    queries(1, 3) = -1;
+  }
+  void scan() { fw::checked_scan(memory, state, {keys, values, ones, ones}, {queries}, {outputs}); }
+  void step(Index t) {
+    fw::checked_step(memory, state, {keys.col(t), values.col(t), ones[t], ones[t]},
+                     {queries.col(t)}, {outputs.col(t)});
+  }
+};
+
+TEST_CASE("checked calls refuse a ridge that is too small for the rank of the keys", "[checked]") {
+  const char* const text = "the smallest pivot of G + diag(ridge) is ";
+  MesaRun run(1e-7f);
+  CHECK_THROWS_WITH(run.scan(), ContainsSubstring("MesaMemory: token 1: ") &&
+                                    ContainsSubstring(text) &&
+                                    ContainsSubstring("take a larger ridge"));
+  CHECK(run.state.G.isZero(0));
+  CHECK((run.outputs.array() == 1).all());
+  run.step(0);
+  const MatrixXf before = run.state.G;
+  CHECK_THROWS_WITH(run.step(1), ContainsSubstring(text));
+  CHECK_THROWS_WITH(
+      fw::checked_write(run.memory, run.state, {run.keys.col(1), run.values.col(1), 1.0f, 1.0f}),
+      ContainsSubstring(text));
+  CHECK(run.state.G == before);
+}
+
+TEST_CASE("checked calls accept a ridge that the rank of the keys allows", "[checked]") {
+  MesaRun large(1e-3f), spanned(1e-12f);
+  large.scan();
+  CHECK(std::abs(large.outputs(0, 3)) <= 1e-3f);  // q is orthogonal to the key
+  spanned.state.G = MatrixXf::Identity(3, 3);     // as after a key in each direction
+  spanned.scan();
+  // After one token: v (k·q) / (1 + ‖k‖²) = (1/2) / (1 + 3/4).
+  CHECK(std::abs(spanned.outputs(0, 0) - 2.0f / 7) <= 1e-6f);
+  CHECK(std::abs(spanned.outputs(0, 3)) <= 1e-6f);
+  fw::MesaMemory<float, fw::Dynamic, fw::Dynamic, fw::ConjugateGradients> solver({.key_size = 3});
+  auto state = fw::initial_state(solver);
+  fw::checked_scan(solver, state, {large.keys, large.values, large.ones, large.ones},
+                   {large.queries}, {large.outputs});
 }
 
 TEST_CASE("checked calls look at sizes first", "[checked]") {

@@ -17,6 +17,9 @@
 /// bit. The tests also hold under -ffast-math. Without the checks, a step, a write and a read, and
 /// a scan agree about which numbers a NaN makes NaN.
 ///
+/// Where a read divides by what the state has, the state decides too: in MesaMemory with the exact
+/// solver, a ridge that is too small for keys which span fewer than d_k dimensions is refused.
+///
 /// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,
 /// in HebbianMemory, η up to 4. Outputs, which are not checked, may overflow for entries near the
 /// largest. In some rules a single token does not decide whether the state stays finite:
@@ -30,7 +33,8 @@
 ///   repeats; in Comba and LowRankRule only ranges.
 ///
 /// Cost: one pass over the inputs, and one more over the keys of delta rules; no heap. With
-/// FeatureMapped, keys are mapped twice.
+/// FeatureMapped, keys are mapped twice. MesaMemory copies and updates G once more, and where the
+/// ridge is small eliminates it once more.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -60,6 +64,27 @@ template <Memory M> void check_tokens(const M& m, const WriteToken<M>& input) {
     if (const Violation v = m.violation(input)) throw_violation(M::name, v, -1);
 }
 
+// Of tokens that are in range, from this state.
+template <Memory M>
+void check_trial([[maybe_unused]] const M& m, [[maybe_unused]] const StateOf<M>& state,
+                 [[maybe_unused]] const WriteToken<M>& input) {
+  if constexpr (StateCondition<M>)
+    m.with_trial(state, [&](auto&& trial) {
+      if (const Violation v = trial(input)) throw_violation(M::name, v, -1);
+    });
+}
+template <Memory M>
+void check_trial([[maybe_unused]] const M& m, [[maybe_unused]] const StateOf<M>& state,
+                 [[maybe_unused]] const WriteSequence<M>& inputs, [[maybe_unused]] Index steps) {
+  if constexpr (StateCondition<M>)
+    m.with_trial(state, [&](auto&& trial) {
+      const auto extents = m.signature().write();
+      for (Index t = 0; t < steps; ++t)
+        if (const Violation v = trial(token_at<WriteToken<M>>(inputs, extents, t)))
+          throw_violation(M::name, v, t);
+    });
+}
+
 template <Memory M> void check_tokens(const M& m, const WriteSequence<M>& inputs, Index steps) {
   const auto extents = m.signature().write();
   check_ranges<M, true>(inputs, extents);
@@ -87,6 +112,7 @@ void check_tokens(const M& m, WriteSequence<M> inputs, ReadSequence<M> queries) 
 template <Memory M> void checked_write(const M& m, StateOf<M>& state, WriteToken<M> input) {
   detail::check_write(m, state, input);
   detail::check_tokens(m, input);
+  detail::check_trial(m, state, input);
   m.write(state, input);
 }
 
@@ -97,6 +123,7 @@ void checked_step(const M& m, StateOf<M>& state, WriteToken<M> input, ReadToken<
   detail::check_step(m, state, input, query, output);
   detail::check_tokens(m, input);
   detail::check_ranges<M, false>(query, m.signature().read());
+  detail::check_trial(m, state, input);
   detail::run_step(m, state, input, query, output);
 }
 
@@ -108,6 +135,7 @@ void checked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
   detail::check_scan(m, state, inputs, queries, steps);
   detail::check_outputs(m, state, inputs, queries, outputs, steps);
   check_tokens(m, inputs, queries);
+  detail::check_trial(m, state, inputs, steps);
   scan(m, state, inputs, queries, outputs);
 }
 

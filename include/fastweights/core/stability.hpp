@@ -44,6 +44,14 @@ concept StabilityCondition = Memory<M> && requires(const M& m, const WriteToken<
   { m.violation(t) } -> std::same_as<Violation>;
 };
 
+/// Has a condition that also depends on the state: `with_trial(s, f)` calls f(trial) once, and
+/// trial(token) is called for every token in order and gives the violation of that token after the
+/// ones before it. The trial has a copy of what it needs of the state, so nothing is written yet.
+template <class M>
+concept StateCondition = Memory<M> && requires(const M& m, const StateOf<M>& s) {
+  m.with_trial(s, [](auto&&) {});
+};
+
 /// Whether a rule's own condition bounds every strength by the length of its key.
 template <class M> constexpr bool key_bounds_strength() {
   if constexpr (requires { M::key_bounds_strength; })

@@ -32,6 +32,16 @@ struct ExactSolver {
     });
   }
 
+  /// The smallest pivot of G + diag(λ), of the real parts. Where it is not far above d units of
+  /// rounding of the largest entry, it is made of rounding errors, and so is x.
+  template <class G, class L> double smallest_pivot(const G& g, const L& lambda) const {
+    double smallest = 0;
+    factorised(g, lambda, [&](const auto& lu) {
+      smallest = static_cast<double>(lu.diagonal().real().minCoeff());
+    });
+    return smallest;
+  }
+
  private:
   // Calls f with L below the diagonal and U above it.
   template <class G, class L, class F>

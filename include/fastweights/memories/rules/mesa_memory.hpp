@@ -1,9 +1,12 @@
 #pragma once
 
 #include <fastweights/core/decay_signatures.hpp>
+#include <fastweights/core/finite.hpp>
+#include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/linear_solvers.hpp>
 #include <fastweights/memories/rules/correction.hpp>
+#include <limits>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -21,7 +24,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// semidefinite, which writes keep; else a read may divide by 0. While the keys span fewer than d_k
 /// dimensions, λ must also be above d_k units of rounding of the largest entry of G: with a smaller
 /// one the matrix is singular to rounding, and the answer to a query outside of that span is noise
-/// or not finite, without an error. Throws std::invalid_argument when a size does not fit. von
+/// or not finite. fw::checked_step and checked_scan refuse this with the exact solver; other calls
+/// do not look. Throws std::invalid_argument when a size does not fit. von
 /// Oswald et al. 2025, arXiv 2506.05233.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> class MesaMemory {
  public:
@@ -67,6 +71,23 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
       detail::decay_and_add(s.G, t.decay, t.key, key);
     });
   }
+  /// Whether G + diag(λ) can be solved after each of several writes: see fw::StateCondition.
+  template <class F>
+  void with_trial(const OwnedState& s, const F& f) const requires requires(const Solver& solver) {
+    solver.smallest_pivot(s.G, s.slow.ridge);
+  }
+  {
+    matrix_scratch<S>(signature_.dk, signature_.dk, [&](auto& g) {
+      g = s.G;
+      f([&](const WriteToken<MesaMemory>& t) {
+        scratch<S, Dk>(signature_.dk, [&](auto& key) {
+          key = t.beta * t.key;
+          detail::decay_and_add(g, t.decay, t.key, key);
+        });
+        return ridge_violation(g, s.slow.ridge);
+      });
+    });
+  }
   void read(const OwnedState& s, const ReadToken<MesaMemory>& t, OutToken<MesaMemory> y) const {
     solver_.with_solution(s.G, s.slow.ridge, t.query,
                           [&](const auto& x, const auto&) { y.output.noalias() = s.W * x; });
@@ -101,6 +122,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
   }
 
  private:
+  // G is positive semidefinite, so its largest entry is on the diagonal, and no pivot is below λ.
+  template <class G, class L> Violation ridge_violation(const G& g, const L& ridge) const {
+    using Real = typename Eigen::NumTraits<S>::Real;
+    const double rounding = static_cast<double>(signature_.dk) *
+                            static_cast<double>(std::numeric_limits<Real>::epsilon());
+    const double limit = rounding * static_cast<double>(g.diagonal().real().maxCoeff());
+    if (static_cast<double>(ridge.real().minCoeff()) > limit) return {};
+    const double pivot = solver_.smallest_pivot(g, ridge);
+    if (detail::is_finite(pivot) && pivot > limit) return {};
+    return {"the smallest pivot of G + diag(ridge)", pivot,
+            "more than d_k units of rounding of the largest entry of G: take a larger ridge"};
+  }
+
   Signature signature_;
   Solver solver_;
 };
