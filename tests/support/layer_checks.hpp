@@ -170,6 +170,10 @@ template <class L> void check_refusals(const L& layer) {
   CHECK_THROWS_WITH(layer.backward(x, trace, y, tall, grad),
                     ContainsSubstring(name + ": dx has " + std::to_string(in + 1) + " rows"));
   CHECK(same_parameters(grad, layer));
+  L itself = layer;
+  CHECK_THROWS_WITH(itself.backward(x, trace, y, dx, itself),
+                    ContainsSubstring(name + ": grad is the model itself"));
+  CHECK(same_parameters(itself, layer));
   fw::for_each_parameter([](const std::string&, auto& g) { g.resize(0, g.cols() > 1 ? 0 : 1); },
                          grad);
   if (fw::parameter_count(layer) > 0)

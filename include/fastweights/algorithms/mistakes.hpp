@@ -7,7 +7,7 @@
 
 /// \file
 /// Calls with a mistake, which do not compile: each overload here takes what no other overload
-/// takes, and says in one sentence what the call needs.
+/// takes, and says in one sentence what the call needs. A user's own `step` is called as before.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -23,71 +23,95 @@ namespace detail {
 template <class T, class Expected>
 inline constexpr bool fits = std::is_convertible_v<const T&, Expected> || Record<T>;
 
-// Whether an argument is what belongs in braces. Nothing else is taken, so that a user's own `step`
-// with other arguments is called as before.
+// Whether an argument is what belongs in braces.
 template <class T>
 inline constexpr bool is_bare =
     std::is_arithmetic_v<T> || std::is_base_of_v<Eigen::EigenBase<T>, T>;
 
 template <class T, class Expected>
 concept FitsOrIsBare = fits<T, Expected> || is_bare<T>;
-template <class... T>
-concept AnyIsBare = (is_bare<T> || ...);
+// Some arguments belong in braces. If all do, the overloads with Bare are for them.
+template <bool... IsBare>
+concept SomeAreBare = (IsBare || ...) && !(IsBare && ...);
 
-// Some arguments belong in braces, and all others are as the call takes them.
-template <class W, class ExpectedW, class R, class ExpectedR, class Y, class ExpectedY>
-concept LacksBraces = AnyIsBare<W, R, Y> && FitsOrIsBare<W, ExpectedW> &&
-    FitsOrIsBare<R, ExpectedR> && FitsOrIsBare<Y, ExpectedY>;
+// Where no argument has braces, a user's own `step` may take what is given, and its parameters may
+// be conversions, such as Eigen::Ref. So every parameter of ours is a conversion, the memory
+// included: an overload whose first parameter is the memory itself is better.
+struct AMemory {
+  template <Memory M> AMemory(const M&);  // NOLINT: implicit by design
+};
+struct AState {
+  template <Record S> AState(const S&);  // NOLINT: implicit by design
+};
+struct Bare {
+  Bare() = default;
+  template <class T>
+  requires is_bare<T> Bare(const T&);  // NOLINT: implicit by design
+};
 
-template <class M> inline constexpr bool never = !std::is_same_v<M, M>;
+template <class T> inline constexpr bool never = !std::is_same_v<T, T>;
 
 }  // namespace detail
 
 /// Does not compile: braces are missing.
-template <Memory M, class W = WriteToken<M>>
-requires detail::is_bare<W>
-void write(const M&, StateOf<M>&, const W&) {
-  static_assert(detail::never<M>,
+template <class T = void>
+void write(detail::AMemory, detail::AState, detail::Bare, detail::Bare = {}, detail::Bare = {},
+           detail::Bare = {}, detail::Bare = {}, detail::Bare = {}) {
+  static_assert(detail::never<T>,
                 "fastweights: braces are missing: fw::write(memory, state, {what is written})");
 }
 
+/// Does not compile: all braces are missing.
+template <class T = void>
+void read(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare = {},
+          detail::Bare = {}) {
+  static_assert(detail::never<T>,
+                "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
+}
 /// Does not compile: braces are missing.
 template <Memory M, class R = ReadToken<M>, class Y = OutToken<M>>
-requires detail::LacksBraces<R, ReadToken<M>, Y, OutToken<M>, Y, OutToken<M>>
+requires detail::SomeAreBare<detail::is_bare<R>, detail::is_bare<Y>> &&
+    detail::FitsOrIsBare<R, ReadToken<M>> && detail::FitsOrIsBare<Y, OutToken<M>>
 void read(const M&, const StateOf<M>&, const R&, const Y&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
 }
 
+/// Does not compile: all braces are missing.
+template <class T = void>
+void step(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare,
+          detail::Bare = {}, detail::Bare = {}, detail::Bare = {}, detail::Bare = {},
+          detail::Bare = {}) {
+  static_assert(detail::never<T>,
+                "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
+                "{queries}, {outputs})");
+}
 /// Does not compile: braces are missing.
 template <Memory M, class W = WriteToken<M>, class R = ReadToken<M>, class Y = OutToken<M>>
-requires detail::LacksBraces<W, WriteToken<M>, R, ReadToken<M>, Y, OutToken<M>>
+requires detail::SomeAreBare<detail::is_bare<W>, detail::is_bare<R>, detail::is_bare<Y>> &&
+    detail::FitsOrIsBare<W, WriteToken<M>> && detail::FitsOrIsBare<R, ReadToken<M>> &&
+    detail::FitsOrIsBare<Y, OutToken<M>>
 void step(const M&, StateOf<M>&, const W&, const R&, const Y&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
                 "{queries}, {outputs})");
 }
-/// Does not compile: all braces are missing.
-template <Memory M, class... Rest>
-requires(sizeof...(Rest) > 3 && (detail::is_bare<Rest> && ...)) void step(const M&, StateOf<M>&,
-                                                                          const Rest&...) {
-  static_assert(detail::never<M>,
-                "fastweights: braces are missing: fw::step(memory, state, {what is written}, "
-                "{queries}, {outputs})");
-}
 
-/// Does not compile: braces are missing.
-template <Memory M, class W = WriteSequence<M>, class R = ReadSequence<M>, class Y = OutSequence<M>>
-requires detail::LacksBraces<W, WriteSequence<M>, R, ReadSequence<M>, Y, OutSequence<M>>
-void scan(const M&, StateOf<M>&, const W&, const R&, const Y&) {
-  static_assert(detail::never<M>,
+/// Does not compile: all braces are missing.
+template <class T = void>
+void scan(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare,
+          detail::Bare = {}, detail::Bare = {}, detail::Bare = {}, detail::Bare = {},
+          detail::Bare = {}) {
+  static_assert(detail::never<T>,
                 "fastweights: braces are missing: fw::scan(memory, state, {what is written}, "
                 "{queries}, {outputs})");
 }
-/// Does not compile: all braces are missing.
-template <Memory M, class... Rest>
-requires(sizeof...(Rest) > 3 && (detail::is_bare<Rest> && ...)) void scan(const M&, StateOf<M>&,
-                                                                          const Rest&...) {
+/// Does not compile: braces are missing.
+template <Memory M, class W = WriteSequence<M>, class R = ReadSequence<M>, class Y = OutSequence<M>>
+requires detail::SomeAreBare<detail::is_bare<W>, detail::is_bare<R>, detail::is_bare<Y>> &&
+    detail::FitsOrIsBare<W, WriteSequence<M>> && detail::FitsOrIsBare<R, ReadSequence<M>> &&
+    detail::FitsOrIsBare<Y, OutSequence<M>>
+void scan(const M&, StateOf<M>&, const W&, const R&, const Y&) {
   static_assert(detail::never<M>,
                 "fastweights: braces are missing: fw::scan(memory, state, {what is written}, "
                 "{queries}, {outputs})");

@@ -20,6 +20,9 @@
 ///     L grad = fw::zero_gradient(layer);
 ///     layer.backward(x, trace, dy, dx, grad);                 // dx overwritten, grad accumulated
 ///
+/// A gradient that is a copy, `L grad = layer`, starts from the weights, to which the gradients
+/// are then added.
+///
 /// - State holds what streaming keeps between calls. forward continues from the state, so any split
 ///   of a sequence gives the same y up to rounding; T = 1 is a streaming step.
 /// - Trace holds the buffers of a forward pass and the intermediate results for backward. A trace
@@ -39,7 +42,7 @@
 ///   one of both.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
-/// does not fit, a result overlaps an argument, a counter of the state is none that its writes can
+/// does not fit, a result overlaps an argument, grad is the layer itself, a counter of the state is none that its writes can
 /// give, or the trace is not from a train pass; nothing is changed then. (A layer that contains
 /// layers checks its own arguments, and the state by their `check_state(const State&) const` where
 /// they have one. An inner layer checks its part of a trace.)

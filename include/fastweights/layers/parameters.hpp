@@ -4,6 +4,7 @@
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/leaves.hpp>
 #include <functional>
+#include <memory>
 
 /// \file
 /// The parameters of a layer or model: the Eigen members of a record, at any depth. A gradient, or
@@ -31,6 +32,9 @@ inline void check_same_shapes(std::string_view who, const Object& model, std::st
 template <Record Model>
 void check_same_shapes(std::string_view who, const Model& model, std::string_view argument,
                        const Model& other) {
+  if (std::addressof(model) == std::addressof(other))
+    throw_invalid({who, ": ", argument,
+                   " is the model itself, expected another one, that fw::zero_gradient makes"});
   check_same_shapes(who, object(model), argument, object(other));
 }
 
