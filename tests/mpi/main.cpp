@@ -5,7 +5,8 @@
 // Every rank draws all tokens and computes all of it by itself, so that it can compare its part.
 // Prints a line a memory: the largest differences to the same parts, which are 0, and to a scan and
 // a backward pass without parts. Ranks have 0 to 8 tokens. With --die FILE a rank dies in training;
-// with --go-on FILE any number of ranks goes on from the checkpoint.
+// with --go-on FILE any number of ranks goes on from the checkpoint. With --die-in-scan METHOD a rank
+// dies in a scan.
 
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
@@ -289,6 +290,8 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 2 ? argv[1] : "";
   if (mode == "--die") {
     train_and_die(argv[2]);
+  } else if (mode == "--die-in-scan") {
+    scan_and_die(argv[2]);
   } else if (mode == "--go-on") {
     go_on_training(argv[2]);
   } else {

@@ -17,6 +17,8 @@ long long bytes_sent();
 
 /// Ends by the death of a rank, after a checkpoint.
 void train_and_die(const std::string& path);
+/// Ends by the death of a rank, in a scan.
+void scan_and_die(const std::string& method);
 /// Goes on from the checkpoint.
 void go_on_training(const std::string& path);
 

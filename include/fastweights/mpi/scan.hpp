@@ -201,7 +201,9 @@ void scan_together(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
 /// Throws std::invalid_argument on every rank if an argument of any rank does not fit, or the
 /// method is not for this memory; no state is changed then. A rank that ends later, by a full
 /// memory with WhenFull::refuse say, has to end the program: others wait for its states. By
-/// Method::heads all ranks throw then.
+/// Method::heads all ranks throw then. A rank that is killed in the middle ends all ranks at once,
+/// because mpiexec of Open MPI and of MPICH ends a job that loses a process. Where the launcher
+/// does not, the others wait for ever; no rank can tell a dead one from a slow one.
 template <Memory M>
 void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
           ReadSequence<M> queries, OutSequence<M> outputs, MPI_Comm comm,
