@@ -5,8 +5,8 @@
 // Every rank draws all tokens and computes all of it by itself, so that it can compare its part.
 // Prints a line a memory: the largest differences to the same parts, which are 0, and to a scan and
 // a backward pass without parts. Ranks have 0 to 8 tokens. With --die FILE a rank dies in training;
-// with --go-on FILE any number of ranks goes on from the checkpoint. With --die-in-scan METHOD a rank
-// dies in a scan.
+// with --go-on FILE any number of ranks goes on from the checkpoint. With --die-in-scan METHOD a
+// rank dies in a scan.
 
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>

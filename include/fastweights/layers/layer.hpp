@@ -42,10 +42,11 @@
 ///   one of both.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
-/// does not fit, a result overlaps an argument, grad is the layer itself, a counter of the state is none that its writes can
-/// give, or the trace is not from a train pass; nothing is changed then. (A layer that contains
-/// layers checks its own arguments, and the state by their `check_state(const State&) const` where
-/// they have one. An inner layer checks its part of a trace.)
+/// does not fit, a result overlaps an argument, grad is the layer itself, a counter of the state is
+/// none that its writes can give, or the trace is not from a train pass; nothing is changed then.
+/// (A layer that contains layers checks its own arguments, and the state by their
+/// `check_state(const State&) const` where they have one. An inner layer checks its part of a
+/// trace.)
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
