@@ -1,3 +1,5 @@
+#include <fastweights/memories/rules/delta_rule.hpp>
+
 #include "support/catch.hpp"
 #include "support/laws.hpp"
 

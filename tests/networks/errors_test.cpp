@@ -321,6 +321,30 @@ TEST_CASE("a network refuses backward without a train pass before", "[networks]"
   refused([&] { network.forward(state, bad_x, y, trace); }, "x has 4 rows");
 }
 
+TEST_CASE("a network refuses results over arguments, and itself as its gradient", "[networks]") {
+  Net network = layer_network();
+  const Matrix<double> weight = network.weights[0].value;
+  Matrix<double> shared = Matrix<double>::Random(4, 5);
+  const Matrix<double> before = shared;
+  auto x = shared.topLeftCorner(3, 2), dx = shared.block(1, 1, 3, 2);
+  auto y = shared.topLeftCorner(4, 2);
+  State state = network.initial_state();
+  Net grad = fw::zero_gradient(network);
+  Net::Trace trace;
+  refused([&] { network.forward(state, x, y, trace); }, "y overlaps x");
+  Matrix<double> own_y(4, 2);
+  network.forward(state, x, own_y, trace, fw::Pass::train);
+  refused([&] { network.backward(x, trace, own_y, dx, grad); }, "dx overlaps x");
+  refused([&] { network.backward(before.topLeftCorner(3, 2), trace, y, dx, grad); },
+          "dx overlaps dy");
+  Matrix<double> own_dx = Matrix<double>::Ones(3, 2);
+  refused([&] { network.backward(x, trace, own_y, own_dx, network); }, "grad is the model itself");
+  refused([&] { network.backward(trace, own_y, network); }, "grad is the model itself");
+  CHECK(shared == before);
+  CHECK((own_dx.array() == 1).all());
+  CHECK(network.weights[0].value == weight);
+}
+
 TEST_CASE("backward refuses gradients of other sizes", "[networks]") {
   const Net network = layer_network();
   const Matrix<double> x = Matrix<double>::Zero(3, 2), dy = Matrix<double>::Zero(4, 2);
