@@ -61,13 +61,6 @@ void write(detail::AMemory, detail::AState, detail::Bare, detail::Bare = {}, det
                 "fastweights: braces are missing: fw::write(memory, state, {what is written})");
 }
 
-/// Does not compile: all braces are missing.
-template <class T = void>
-void read(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare = {},
-          detail::Bare = {}) {
-  static_assert(detail::never<T>,
-                "fastweights: braces are missing: fw::read(memory, state, {queries}, {outputs})");
-}
 /// Does not compile: braces are missing.
 template <GivesErrors M, class W = WriteToken<M>, class E = ErrorToken<M>>
 requires detail::SomeAreBare<detail::is_bare<W>, detail::is_bare<E>> &&

@@ -48,7 +48,6 @@ EIGEN_ALWAYS_INLINE void check_query(const M& m, const ReadToken<M>& query,
   check_chunks(M::name, output, signature.out(), check_chunks(M::name, query, signature.read()));
 }
 
-// A query may lie in a state that the read does not change.
 template <Memory M>
 EIGEN_ALWAYS_INLINE void check_read(const M& m, const StateOf<M>& state, const ReadToken<M>& query,
                                     const OutToken<M>& output) {
@@ -63,7 +62,6 @@ EIGEN_ALWAYS_INLINE void check_step(const M& m, const StateOf<M>& state, const W
   check_write(m, state, input);
   check_query(m, query, output);
   check_apart(M::name, output, query, input);
-  check_outside(M::name, state, output, query, input);
 }
 
 template <Memory M>

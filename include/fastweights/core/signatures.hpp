@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <fastweights/core/carriers.hpp>
 #include <fastweights/core/errors.hpp>
 #include <stdexcept>
@@ -54,13 +53,6 @@ template <int Dk = Dynamic, int Dv = Dk> struct Sizes {
 };
 
 namespace detail {
-
-/// Integers where sizes belong, `DeltaRule<float>(64)`, do not compile: which size is which?
-template <class Sizes, class I> Sizes unnamed_sizes() {
-  static_assert(!std::is_same_v<I, I>,
-                "fastweights: sizes are given by name: ({.key_size = 64, .value_size = 32})");
-  return {};
-}
 
 /// Layers, feature maps and random sequences need the roles of a memory's inputs.
 template <class Inputs> constexpr void assert_roles() {

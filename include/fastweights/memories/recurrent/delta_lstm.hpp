@@ -47,8 +47,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaLstm {
   explicit DeltaLstm(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit DeltaLstm(I, const More&...) : DeltaLstm(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

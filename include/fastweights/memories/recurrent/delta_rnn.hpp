@@ -37,8 +37,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaRnn {
   explicit DeltaRnn(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit DeltaRnn(I, const More&...) : DeltaRnn(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

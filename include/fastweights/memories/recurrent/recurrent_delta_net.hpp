@@ -57,9 +57,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class RecurrentDeltaNet {
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit RecurrentDeltaNet(I, const More&...)
-      : RecurrentDeltaNet(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

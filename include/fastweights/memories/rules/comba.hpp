@@ -56,8 +56,6 @@ class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
   explicit Comba(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit Comba(I, const More&...) : Comba(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

@@ -52,8 +52,6 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
       : signature_{{sizes.key_size, sizes.value_size}}, normaliser_(normaliser) {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit DeltaRule(I, const More&...) : DeltaRule(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

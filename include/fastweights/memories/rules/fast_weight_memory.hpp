@@ -71,9 +71,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
     signature_.check(name);
     detail::check_above_zero(name, "epsilon", epsilon);
   }
-  template <std::integral I, class... More>
-  explicit FastWeightMemory(I, const More&...)
-      : FastWeightMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

@@ -57,9 +57,6 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit GatedDeltaProduct(I, const More&...)
-      : GatedDeltaProduct(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

@@ -46,9 +46,6 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit GatedDeltaRule(I, const More&...)
-      : GatedDeltaRule(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{dv(), dk()}}; }

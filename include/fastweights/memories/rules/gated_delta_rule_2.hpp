@@ -59,9 +59,6 @@ class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, 
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit GatedDeltaRule2(I, const More&...)
-      : GatedDeltaRule2(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

@@ -45,9 +45,6 @@ class GatedLinearAttention {
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit GatedLinearAttention(I, const More&...)
-      : GatedLinearAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{dv(), dk()}}; }

@@ -48,9 +48,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
   explicit GatedOjaRule(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit GatedOjaRule(I, const More&...)
-      : GatedOjaRule(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

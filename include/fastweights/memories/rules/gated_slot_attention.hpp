@@ -57,9 +57,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Slots = Dynamic> class Gat
     signature_.check(name);
     detail::check_size<Slots>(name, "the number of slots", slots);
   }
-  template <std::integral I, class... More>
-  explicit GatedSlotAttention(I, const More&...)
-      : GatedSlotAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

@@ -43,9 +43,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     detail::check_finite(name, "decay", rates.decay);
     detail::check_finite(name, "rate", rates.rate);
   }
-  template <std::integral I, class... More>
-  explicit HebbianMemory(I, const More&...)
-      : HebbianMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

@@ -46,9 +46,6 @@ class LinearAttention {
       : signature_{{sizes.key_size, sizes.value_size}}, normaliser_(normaliser) {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit LinearAttention(I, const More&...)
-      : LinearAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

@@ -80,8 +80,6 @@ class Longhorn {
   explicit Longhorn(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit Longhorn(I, const More&...) : Longhorn(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

@@ -82,9 +82,6 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   explicit LowRankRule(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit LowRankRule(I, const More&...)
-      : LowRankRule(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

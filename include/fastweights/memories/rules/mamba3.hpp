@@ -85,8 +85,6 @@ class Mamba3 {
   /// As many angles as pairs of entries.
   explicit Mamba3(Sizes<Dk, Dv> sizes = {})
       : Mamba3(sizes, Angles == Dynamic ? sizes.key_size / 2 : Index(Angles)) {}
-  template <std::integral I, class... More>
-  explicit Mamba3(I, const More&...) : Mamba3(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
   /// `angles` pairs of key rows turn. Throws std::invalid_argument when a size is below 1, or
   /// unless `angles` is 0 to d_k / 2.
   Mamba3(Sizes<Dk, Dv> sizes, Index angles)

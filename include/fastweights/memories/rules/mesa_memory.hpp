@@ -49,8 +49,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
       : signature_{{sizes.key_size, sizes.value_size}}, solver_(solver) {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit MesaMemory(I, const More&...) : MesaMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

@@ -81,9 +81,6 @@ class MirasMemory {
       : signature_{{sizes.key_size, sizes.value_size}}, loss_(loss) {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit MirasMemory(I, const More&...)
-      : MirasMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

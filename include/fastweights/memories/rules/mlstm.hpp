@@ -60,8 +60,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
     signature_.check(name);
     detail::check_above_zero(name, "epsilon", epsilon);
   }
-  template <std::integral I, class... More>
-  explicit Mlstm(I, const More&...) : Mlstm(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

@@ -48,9 +48,6 @@ class NormalisedGatedAttention {
     signature_.check(name);
     detail::check_finite(name, "epsilon", epsilon);
   }
-  template <std::integral I, class... More>
-  explicit NormalisedGatedAttention(I, const More&...)
-      : NormalisedGatedAttention(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

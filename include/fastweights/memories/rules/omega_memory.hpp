@@ -37,9 +37,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Window = Dynamic> class Om
       : signature_{{sizes.key_size, sizes.value_size}, window} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit OmegaMemory(I, const More&...)
-      : OmegaMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

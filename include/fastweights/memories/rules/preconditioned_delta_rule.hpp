@@ -71,9 +71,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
       : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit PreconditionedDeltaRule(I, const More&...)
-      : PreconditionedDeltaRule(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

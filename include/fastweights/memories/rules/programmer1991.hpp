@@ -32,9 +32,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Activation = Tanh> class
       : signature_{{sizes.key_size, sizes.value_size}}, activation_(activation) {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit Programmer1991(I, const More&...)
-      : Programmer1991(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }

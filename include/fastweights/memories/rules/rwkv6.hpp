@@ -54,8 +54,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   explicit Rwkv6(Sizes<Dk, Dv> sizes = {}) : signature_{{{sizes.key_size, sizes.value_size}}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit Rwkv6(I, const More&...) : Rwkv6(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

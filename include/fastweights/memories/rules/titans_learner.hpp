@@ -55,9 +55,6 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
     options.model.check(name);
     options.objective.check(name, sizes.key_size, sizes.value_size);
   }
-  template <std::integral I, class... More>
-  explicit TitansLearner(I, const More&...)
-      : TitansLearner(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {

@@ -83,9 +83,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
   explicit TitansMemory(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
     signature_.check(name);
   }
-  template <std::integral I, class... More>
-  explicit TitansMemory(I, const More&...)
-      : TitansMemory(detail::unnamed_sizes<Sizes<Dk, Dv>, I>()) {}
 
   Signature signature() const { return signature_; }
   State<Extents> state_extents() const {
