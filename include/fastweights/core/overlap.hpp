@@ -106,10 +106,13 @@ inline Region ascending(Region r) {
   return r;
 }
 
-/// Whether two views have a byte in common. With equal strides or one column it takes no loop.
+/// Whether two views have a byte in common. With equal strides or one column it takes no loop, and
+/// in different arrays no division.
 inline bool overlap(const Region& x, const Region& y) {
   Region a = ascending(x), b = ascending(y);
   if (a.length < 1 || a.columns < 1 || b.length < 1 || b.columns < 1) return false;
+  const auto end = [](const Region& r) { return r.begin + (r.columns - 1) * r.stride + r.length; };
+  if (end(a) <= b.begin || end(b) <= a.begin) return false;
   if (a.columns > b.columns) std::swap(a, b);
   const std::intptr_t distance = b.begin - a.begin;
   if (a.columns == 1 || a.stride == b.stride)
