@@ -131,6 +131,7 @@ template <class S> class Builder {
     plan_.out = out.slice;
     program_.infer = reuse_buffers(plan_);
     program_.train = std::move(plan_);
+    plan_gradients(program_.train);
     is_built_ = true;
     return {std::move(weights_), std::make_shared<const Program<S>>(std::move(program_))};
   }

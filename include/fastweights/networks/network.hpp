@@ -87,8 +87,8 @@ template <class S> struct Network {
   std::vector<bool> compressible() const {
     std::vector<bool> fits(weights.size(), true);
     for (const Node<S>& node : built().train.nodes)
-      for (const std::size_t i : node.weights)
-        fits[i] = fits[i] && node.operation->takes_compact_weights();
+      for (std::size_t i = 0; i < node.weights.size(); ++i)
+        if (!node.operation->takes_compact_weight(i)) fits[node.weights[i]] = false;
     return fits;
   }
 
@@ -172,13 +172,16 @@ template <class S> struct Network {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
     fw::detail::check_same_shapes(name, *this, "grad", grad);
-    trace.gradients.resize(trace.values.size());
-    for (std::size_t i = 0; i < trace.values.size(); ++i)
-      trace.gradients[i].setZero(trace.values[i].rows(), trace.values[i].cols());
     const Plan<S>& plan = program->train;
+    resize(trace.gradients, plan, trace.trained);
+    const auto set_zero = [&](const std::vector<std::size_t>& buffers) {
+      for (const std::size_t i : buffers) trace.gradients[i].setZero();
+    };
+    set_zero(plan.zeroed);
     Forward<S>::template view<S>(trace.gradients, plan.out) = dy;
     const std::vector<std::size_t> first = ready ? first_uses() : std::vector<std::size_t>();
     for (std::size_t i = plan.nodes.size(); i-- > 0;) {
+      set_zero(plan.nodes[i].zeroed);
       plan.nodes[i].operation->backward(
           Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
                        trace.ids, trace.sequences, trace.position, true, 0},

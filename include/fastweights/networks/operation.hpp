@@ -30,6 +30,9 @@ template <class S> struct Node {
   std::vector<std::size_t> weights;               ///< the indices of its parameters
   std::string path;                               ///< names its state, and the place in errors
   bool has_state = false;                         ///< whether it keeps something between passes
+  // Of a train plan: see plan_gradients.
+  std::vector<std::size_t> zeroed;  ///< buffers whose gradient is 0 before its backward pass
+  unsigned first = 0;               ///< bit i: the gradient of input i is written here first
 };
 
 /// The forward pass of one operation.
@@ -77,17 +80,32 @@ template <class S> struct Forward {
   }
 };
 
-/// The backward pass of one operation: adds to the gradients of its inputs and parameters.
+/// The backward pass of one operation: adds to the gradients of its inputs and parameters. An
+/// operation that says `overwrites` gets gradients of inputs that hold nothing yet.
 template <class S> struct Backward : Forward<S> {
   std::vector<Matrix<S>>& gradients;         ///< of the values, in the order of the buffers
   std::vector<Weight<S>>& weight_gradients;  ///< of the network
 
   /// The gradient of the output.
   Input<S> dout() const { return this->template view<const S>(gradients, this->node.out); }
-  /// The gradient of the i-th input, to be added to.
+  /// The gradient of the i-th input, to be added to, unless it is the first.
   Output<S> din(std::size_t i = 0) const {
     return this->template view<S>(gradients, this->node.in[i]);
   }
+  /// Whether the gradient of the i-th input holds nothing yet, and is to be overwritten.
+  bool is_first(std::size_t i = 0) const {
+    return i < most_first && (this->node.first >> i & 1u) != 0;
+  }
+  /// Adds to the gradient of the i-th input, or overwrites it if it is the first.
+  template <class X> void give(std::size_t i, const X& gradient) const {
+    auto to = din(i);
+    if (is_first(i))
+      to = gradient;
+    else
+      to += gradient;
+  }
+  /// Inputs that can be first.
+  static constexpr std::size_t most_first = 32;
   /// The gradient of the i-th weight, to be added to.
   Matrix<S>& dweight(std::size_t i = 0) const {
     return weight_gradients[this->node.weights[i]].value;
@@ -106,8 +124,10 @@ template <class S> struct Operation {
   virtual void forward(const Forward<S>& run) const = 0;
   /// Adds to the gradients of the inputs and weights.
   virtual void backward(const Backward<S>& run) const = 0;
-  /// Whether forward also takes its weights in compact form.
-  virtual bool takes_compact_weights() const { return false; }
+  /// Whether backward looks at Backward::is_first of its inputs, and so overwrites their gradients.
+  virtual bool overwrites() const { return false; }
+  /// Whether forward also takes its i-th weight in compact form.
+  virtual bool takes_compact_weight(std::size_t /*i*/) const { return false; }
   /// What streaming keeps between passes; null for nothing. For 0 sequences it takes no memory.
   virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
   /// Throws unless run's state is one of these. Called for all operations before the first runs.

@@ -11,6 +11,8 @@ template <class S> struct Plan {
   std::vector<Index> buffer_rows;  ///< of every buffer
   std::vector<bool> is_constant;   ///< buffers of one column
   Slice in, out;                   ///< the network's input and output
+  std::vector<std::size_t>
+      zeroed;  ///< of a train plan: gradients that are 0 before a backward pass
 
   /// The first of the last operations that see every token by itself.
   std::size_t tail() const {
@@ -91,6 +93,35 @@ template <class S> class BufferReuse {
 };
 
 }  // namespace detail
+
+/// Says which operation is the first to write the gradient of each buffer in a backward pass. It
+/// overwrites the gradient if it can, or else finds it 0.
+template <class S> void plan_gradients(Plan<S>& plan) {
+  std::vector<bool> written(plan.buffer_rows.size(), false);
+  const auto is_whole = [&](const Slice& slice) {
+    return slice.first == 0 && slice.rows == plan.buffer_rows[slice.buffer];
+  };
+  const auto write = [&](std::size_t buffer, std::vector<std::size_t>& zeroed) {
+    if (!written[buffer]) zeroed.push_back(buffer);
+    written[buffer] = true;
+  };
+  if (is_whole(plan.out)) written[plan.out.buffer] = true;  // with dy
+  write(plan.out.buffer, plan.zeroed);
+  for (std::size_t n = plan.nodes.size(); n-- > 0;) {
+    Node<S>& node = plan.nodes[n];
+    write(node.out.buffer, node.zeroed);  // nothing uses its value
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      const Slice& in = node.in[i];
+      if (!written[in.buffer] && i < Backward<S>::most_first && is_whole(in) &&
+          node.operation->overwrites()) {
+        node.first |= 1u << i;
+        written[in.buffer] = true;
+      }
+      write(in.buffer, node.zeroed);
+    }
+  }
+  if (plan.in.rows > 0) write(plan.in.buffer, plan.zeroed);
+}
 
 /// The same operations with fewer buffers, for passes that no backward pass follows.
 template <class S> Plan<S> reuse_buffers(const Plan<S>& plan) {

@@ -19,6 +19,7 @@ enum class Combination {
 /// y = a + b, a − b or a ⊙ b.
 template <class S, Combination kind> struct Combine final : Operation<S> {
   static constexpr bool takes_constants = true;
+  bool overwrites() const override { return true; }
 
   void forward(const Forward<S>& run) const override {
     const auto a = run.in(0), b = run.in(1);
@@ -41,8 +42,41 @@ template <class S, Combination kind> struct Combine final : Operation<S> {
 
   void backward(const Backward<S>& run) const override {
     const auto a = run.in(0), b = run.in(1);
+    if (a.rows() == b.rows() && a.cols() == run.dout().cols())
+      add_whole(run, a, b);
+    else
+      add_parts(run, a, b);
+  }
+
+ private:
+  template <class V> static Index column(const V& v, Index t) { return v.cols() == 1 ? 0 : t; }
+
+  // Where a has every entry of y, and b has too or is one column.
+  template <class V> static void add_whole(const Backward<S>& run, const V& a, const V& b) {
+    const auto dy = run.dout();
+    const bool one_column = b.cols() == 1 && a.cols() > 1;
+    if constexpr (kind != Combination::product)
+      run.give(0, dy);
+    else if (one_column)
+      run.give(0, b.col(0).asDiagonal() * dy);
+    else
+      run.give(0, dy.cwiseProduct(b));
+    const auto add = [&](const auto& to_b) {
+      if (one_column)
+        run.give(1, to_b.rowwise().sum());
+      else
+        run.give(1, to_b);
+    };
+    if constexpr (kind == Combination::sum) add(dy);
+    if constexpr (kind == Combination::difference) add(-dy);
+    if constexpr (kind == Combination::product) add(dy.cwiseProduct(a));
+  }
+  // Where an entry of b may belong to several rows of a, or an entry of a to all tokens.
+  template <class V> static void add_parts(const Backward<S>& run, const V& a, const V& b) {
     const auto dy = run.dout();
     auto da = run.din(0), db = run.din(1);
+    if (run.is_first(0)) da.setZero();
+    if (run.is_first(1)) db.setZero();
     const Index d = a.rows() / b.rows();
     for (Index t = 0; t < dy.cols(); ++t) {
       const Index ta = column(a, t), tb = column(b, t);
@@ -61,9 +95,6 @@ template <class S, Combination kind> struct Combine final : Operation<S> {
       }
     }
   }
-
- private:
-  template <class V> static Index column(const V& v, Index t) { return v.cols() == 1 ? 0 : t; }
   template <class A> static auto combined(const A& a, const S& b) {
     if constexpr (kind == Combination::sum) return a + b;
     if constexpr (kind == Combination::difference) return a - b;

@@ -62,6 +62,7 @@ struct Square {
 };
 /// y = f(x), entry by entry, for a function F above.
 template <class S, class F> struct Apply final : Operation<S> {
+  bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
     const auto x = run.in();
     auto y = run.out();
@@ -72,18 +73,30 @@ template <class S, class F> struct Apply final : Operation<S> {
     const auto y = run.out();
     const auto dy = run.dout();
     auto dx = run.din();
-    for (Index t = 0; t < x.cols(); ++t)
-      dx.col(t).array() += dy.col(t).array() * F::derivative(x.col(t).array(), y.col(t).array());
+    for (Index t = 0; t < x.cols(); ++t) {
+      const auto gradient = dy.col(t).array() * F::derivative(x.col(t).array(), y.col(t).array());
+      if (run.is_first())
+        dx.col(t).array() = gradient;
+      else
+        dx.col(t).array() += gradient;
+    }
   }
 };
 
 /// An activation of the layers: Silu, Gelu.
 template <class S, class F> struct Activate final : Operation<S> {
+  bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     F::value(run.in(), y);
   }
   void backward(const Backward<S>& run) const override {
+    if (run.is_first()) {
+      auto dx = run.din();
+      dx = run.dout();
+      F::vjp(run.in(), dx);
+      return;
+    }
     Matrix<S> dx = run.dout();
     F::vjp(run.in(), dx);
     run.din() += dx;
@@ -122,10 +135,11 @@ template <class S> struct Affine final : Operation<S> {
   S a, b;  ///< the factor and the offset
 
   Affine(S factor, S offset) : a(factor), b(offset) {}
+  bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
     run.out().array() = a * run.in().array() + b;
   }
-  void backward(const Backward<S>& run) const override { run.din() += a * run.dout(); }
+  void backward(const Backward<S>& run) const override { run.give(0, a * run.dout()); }
 };
 /// a x + b, entry by entry.
 template <class S> Value<S> affine(double a, const Value<S>& x, double b) {

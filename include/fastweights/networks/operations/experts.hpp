@@ -42,7 +42,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
     return {{0, 2 * e * h, h}, {0, (2 * e + 1) * h, h}, {1, e * out_rows, out_rows}};
   }
 
-  bool takes_compact_weights() const override { return true; }
+  bool takes_compact_weight(std::size_t) const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     y.setZero();

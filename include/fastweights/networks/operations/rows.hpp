@@ -38,6 +38,7 @@ template <class S> Value<S> gather(const Value<S>& x, std::vector<Index> from) {
 
 /// All rows of the first value, then of the second, …
 template <class S> struct Concatenate final : Operation<S> {
+  bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     Index first = 0;
@@ -48,7 +49,7 @@ template <class S> struct Concatenate final : Operation<S> {
     const auto dy = run.dout();
     Index first = 0;
     for (std::size_t i = 0; i < run.node.in.size(); first += run.node.in[i++].rows)
-      run.din(i) += dy.middleRows(first, run.node.in[i].rows);
+      run.give(i, dy.middleRows(first, run.node.in[i].rows));
   }
 };
 /// The rows of all parts, one below the other.

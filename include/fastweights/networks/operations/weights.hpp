@@ -40,7 +40,7 @@ template <class S> struct Lookup final : Operation<S> {
   Index padding;  ///< negative: none
 
   explicit Lookup(Index symbol) : padding(symbol) {}
-  bool takes_compact_weights() const override { return true; }
+  bool takes_compact_weight(std::size_t) const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     if (const auto* compact = run.compact_weight()) {
@@ -68,19 +68,32 @@ Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, 
                      {builder.weight(name + ".weight", {symbols, d}, draw)});
 }
 
-/// y = W x
+/// y = W x, plus b if the node has it.
 template <class S> struct Product final : Operation<S> {
-  bool takes_compact_weights() const override { return true; }
+  bool takes_compact_weight(std::size_t i) const override { return i == 0; }
+  bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
-    if (const auto* compact = run.compact_weight()) return compact->multiply(run.in(), y);
-    fw::detail::set_product(y, run.weight(), run.in(), fw::detail::all_at_once);
+    const bool biased = run.node.weights.size() > 1;
+    if (const auto* compact = run.compact_weight()) {
+      compact->multiply(run.in(), y);
+      if (biased) y.colwise() += run.weight(1).col(0);
+    } else if (biased) {
+      y.colwise() = run.weight(1).col(0);
+      fw::detail::add_product(y, run.weight(), run.in(), fw::detail::all_at_once);
+    } else {
+      fw::detail::set_product(y, run.weight(), run.in(), fw::detail::all_at_once);
+    }
   }
   void backward(const Backward<S>& run) const override {
     auto dx = run.din();
+    if (run.node.weights.size() > 1) run.dweight(1) += run.dout().rowwise().sum();
     fw::detail::add_product(run.dweight(), run.dout(), run.in().transpose(),
                             fw::detail::all_at_once);
-    fw::detail::add_product(dx, run.weight().transpose(), run.dout(), fw::detail::all_at_once);
+    if (run.is_first())
+      fw::detail::set_product(dx, run.weight().transpose(), run.dout(), fw::detail::all_at_once);
+    else
+      fw::detail::add_product(dx, run.weight().transpose(), run.dout(), fw::detail::all_at_once);
   }
 };
 
@@ -89,9 +102,9 @@ template <class S>
 Value<S> linear(const Value<S>& x, const std::string& name, Index rows, bool bias = false) {
   const Draw draw = uniform_draw(1 / std::sqrt(double(x.rows())));
   Builder<S>& builder = *x.builder;
-  const Value<S> y = builder.add(Product<S>{}, rows, {x},
-                                 {builder.weight(name + ".weight", {rows, x.rows()}, draw)});
-  return bias ? y + parameter(builder, name + ".bias", rows, draw) : y;
+  std::vector<std::size_t> weights{builder.weight(name + ".weight", {rows, x.rows()}, draw)};
+  if (bias) weights.push_back(builder.weight(name + ".bias", {rows}, draw));
+  return builder.add(Product<S>{}, rows, {x}, std::move(weights));
 }
 
 }  // namespace fw::networks
