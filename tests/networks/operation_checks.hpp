@@ -90,6 +90,9 @@ inline void check_gradients(const Net& network) {
   State state = used;
   run(network, state, x, trace, fw::Pass::train);
   Matrix<double> dx = Matrix<double>::Constant(x.rows(), x.cols(), not_a_number);
+  Net unused = network;
+  network.backward(x, trace, dy, dx, unused);  // makes the buffers of gradients
+  for (auto& gradient : trace.gradients) gradient.setConstant(not_a_number);
   network.backward(x, trace, dy, dx, grad);
 
   const auto loss = [&] {

@@ -26,6 +26,30 @@ TEST_CASE("a weight that two maps share gets the gradients of both", "[networks]
   CHECK(network.weights.size() == 1);
 }
 
+// Whichever operation comes last is the first to write a gradient: it overwrites it, or finds 0.
+TEST_CASE("values that several operations use, or none, or of which some rows are used",
+          "[networks]") {
+  check_operation([](const X& x) { return square(x) + tanh(x) * x; });
+  check_operation([](const X& x) { return x * x + x; });
+  check_operation([](const X& x) {
+    const X y = linear(x, "map", 4);
+    static_cast<void>(exp(y));  // of no use
+    return y.rows_of(1, 2) + y.rows_of(2, 2);
+  });
+  check_operation([](const X& x) {
+    const X y = linear(x, "map", 4);
+    return concatenate<double>({y.rows_of(0, 1), tanh(y), y});
+  });
+  check_operation([](const X& x) {
+    const X y = linear(x, "map", 4), w = parameter(*x.builder, "w", 4);
+    return y * (w + w) + tile(parameter(*x.builder, "u", 2), 2) * tanh(w);
+  });
+  check_operation([](const X& x) {
+    static_cast<void>(tanh(x));
+    return linear(x, "map", 3).rows_of(1, 1);
+  });
+}
+
 // Rows 1 and 2 of every head of four rows.
 TEST_CASE("products of heads: gradients and streaming", "[networks]") {
   for (const Index columns : {1, 3, 17})
