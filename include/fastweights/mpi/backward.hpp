@@ -45,7 +45,8 @@ void backward(const M& m, std::span<Checkpoints<M>> checkpoints, WriteSequence<M
                              fw::detail::check_chunks(M::name, inputs, signature.write()));
     fw::detail::check_chunks(M::name, dqueries, signature.read(),
                              fw::detail::check_chunks(M::name, queries, signature.read()));
-    fw::detail::check_gradients_apart<M>(inputs, queries, dy, dinputs, dqueries);
+    for (const auto& each : ds)
+      fw::detail::check_gradients_apart<M>(inputs, queries, dy, each, dinputs, dqueries);
   };
   ranks.agree(
       "mpi::backward",

@@ -8,6 +8,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <type_traits>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -93,9 +94,10 @@ class ContinuousMemory {
   ContinuousMemory(Options options, Basis basis, Density density);
   /// With as many functions as keep the contraction's horizon in writes of `chunk` tokens. Throws
   /// std::invalid_argument without a horizon, and where no number of functions keeps it.
-  explicit ContinuousMemory(const Options& options) requires
-      std::constructible_from<Basis, Index> && std::constructible_from<Density, Basis>
-      : ContinuousMemory(options, Basis(functions_of(options))) {}
+  template <class Made = Density>
+  requires(std::constructible_from<Basis, Index>&& std::constructible_from<
+           Made, Basis>) explicit ContinuousMemory(const Options& options)
+      : ContinuousMemory(options, Basis(functions_of(options)), std::type_identity<Made>()) {}
   /// A move copies: a memory that was moved from is still a memory.
   ContinuousMemory(const ContinuousMemory&) = default;
   ContinuousMemory& operator=(const ContinuousMemory&) = default;
@@ -226,8 +228,10 @@ class ContinuousMemory {
   }
 
  private:
-  ContinuousMemory(const Options& options, const Basis& basis)
-      : ContinuousMemory(options, basis, Density(basis)) {}
+  // A template, as not every density is made of a basis.
+  template <class Made>
+  ContinuousMemory(const Options& options, const Basis& basis, std::type_identity<Made>)
+      : ContinuousMemory(options, basis, Made(basis)) {}
 
   static Index functions_of(const Options& options);
   void choose_sizes();
