@@ -30,7 +30,8 @@ template <class S> void check_memory(const Subject& subject, Index passes) {
 // A cache that grows allocates whenever it does.
 Subject with_fixed_room(Subject subject) {
   const auto refuse = subject.options.more.find("refuse");
-  if (subject.name == "KeyValueCache" && (refuse == subject.options.more.end() || !refuse->second))
+  if (subject.name == "KeyValueCache" &&
+      (refuse == subject.options.more.end() || refuse->second == 0))
     subject.options.more["slide"] = 1;
   return subject;
 }

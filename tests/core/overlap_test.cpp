@@ -1,5 +1,6 @@
 // Which views share memory (core/overlap.hpp), against a comparison of every address.
 
+#include <fastweights/algorithms/checked.hpp>
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/core/overlap.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
