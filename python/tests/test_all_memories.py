@@ -138,6 +138,16 @@ def test_memories_without_gradients(name):
         memory.backward(state, *inputs, output_gradient=outputs)
 
 
+def test_a_cache_that_has_grown_is_saved_and_loaded(tmp_path):
+    memory = fastweights.KeyValueCache(4, heads=2, capacity=2, dtype="float64")
+    inputs, state = small_inputs(memory, BATCH, TIME), memory.initial_state(BATCH)
+    memory.scan(state, *inputs)
+    state.save(tmp_path / "state.safetensors")
+    other = memory.load_state(tmp_path / "state.safetensors")
+    assert all((x == other[name]).all() for name, x in state.arrays().items())
+    assert (memory.scan(other, *inputs) == memory.scan(state, *inputs)).all()
+
+
 @pytest.mark.parametrize("name", IN_FLOAT_ONLY)
 def test_memories_in_float_only(name):
     with pytest.raises(ValueError, match=f"{name}: dtype is float64, expected float32"):
