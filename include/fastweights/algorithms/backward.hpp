@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/owned.hpp>
+#include <span>
 #include <vector>
 
 /// \file
@@ -147,10 +148,10 @@ void scan_segments(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs
   }
 }
 
-// The gradients of inputs and queries are outputs.
+// The gradients of inputs and queries are outputs. `ds`: those of one state or of several.
 template <Memory M>
 void check_gradients_apart(const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
-                           const OutGradSequence<M>& dy, const StateOf<M>& ds,
+                           const OutGradSequence<M>& dy, std::span<const StateOf<M>> ds,
                            const WriteGradSequence<M>& dinputs,
                            const ReadGradSequence<M>& dqueries) {
   constexpr std::string_view gradient = "the gradient of ";
@@ -158,7 +159,8 @@ void check_gradients_apart(const WriteSequence<M>& inputs, const ReadSequence<M>
   given.add(inputs).add(queries).add(dy, gradient);
   overwritten.add(dinputs, gradient).add(dqueries, gradient);
   check_regions_apart(M::name, overwritten, given);
-  check_regions_outside(M::name, "the gradient of the state's ", {}, ds, overwritten, given);
+  for (const StateOf<M>& each : ds)
+    check_regions_outside(M::name, "the gradient of the state's ", {}, each, overwritten, given);
 }
 
 }  // namespace detail
@@ -203,7 +205,7 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
                        detail::check_chunks(M::name, inputs, signature.write()));
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
-  detail::check_gradients_apart<M>(inputs, queries, dy, ds, dinputs, dqueries);
+  detail::check_gradients_apart<M>(inputs, queries, dy, {&ds, 1}, dinputs, dqueries);
   [[maybe_unused]] const auto& forms = detail::backward_forms(m);
   if constexpr (TracedBackward<M>) {
     forms.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,

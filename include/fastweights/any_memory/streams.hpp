@@ -70,10 +70,7 @@ void check_heads_outside(std::string_view rule, std::span<const AnyState<S>> hea
       const auto size = leaf->size() * static_cast<std::intptr_t>(leaf->width);
       const Region own{"the state's ", path.name, reinterpret_cast<std::intptr_t>(leaf->data),
                        size,           1,         size};
-      for (const Region& each : outputs)
-        if (overlap(each, own)) throw_overlap(rule, each, own);
-      for (const Region& each : inputs)
-        if (overlap(own, each)) throw_overlap(rule, own, each);
+      check_region_outside(rule, own, outputs, inputs);
     });
   }
 }
@@ -96,14 +93,13 @@ void AnyMemory<S>::scan(std::span<State> heads, Inputs written, Inputs queries, 
   detail::check_stacked(name(), queries, rule_->read_with, count);
   detail::check_stacked(name(), outputs, rule_->given, count);
   const auto outs = detail::regions_of(outputs, rule_->given);
-  const auto ins = detail::regions_of(written, rule_->written);
+  auto ins = detail::regions_of(written, rule_->written);
   const auto asked = detail::regions_of(queries, rule_->read_with);
+  ins.insert(ins.end(), asked.begin(), asked.end());
   detail::check_heads_apart(name(), outs, ins);
-  detail::check_heads_apart(name(), outs, asked);
   const Index steps = detail::steps_in(written[0].cols, rule_->written[0].extent());
   for (const State& state : heads) rule_->check_capacity(state, steps);
   detail::check_heads_outside<S>(name(), heads, outs, ins);
-  detail::check_heads_outside<S>(name(), heads, outs, asked);
   for_each_head(count, parallel, [&](Index h) {
     const auto head = [h](const auto& view, const SignatureMember& m) {
       return view.rows_of(h * m.rows, m.rows);

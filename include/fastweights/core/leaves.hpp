@@ -143,15 +143,19 @@ template <class T> Leaf leaf_of(void* address) {
   }
 }
 
+/// Gives an array so many columns; new ones are 0.
+template <class T> void resize_columns(T& array, Index columns) {
+  const Index before = array.cols();
+  array.conservativeResize(Eigen::NoChange, columns);
+  if (columns > before) array.rightCols(columns - before).setZero();
+}
+
 // An array that may get more columns, of a record with `columns_grow`.
 template <class T> Leaf growing_leaf_of(void* address) {
   Leaf leaf = leaf_of<T>(address);
   leaf.growing = address;
   leaf.with_columns = [](void* growing, Index columns) {
-    T& array = *static_cast<T*>(growing);
-    const Index before = array.cols();
-    array.conservativeResize(Eigen::NoChange, columns);
-    if (columns > before) array.rightCols(columns - before).setZero();
+    resize_columns(*static_cast<T*>(growing), columns);
     return growing_leaf_of<T>(growing);
   };
   return leaf;
@@ -256,16 +260,16 @@ template <class... Records> void visit_all_leaves(const LeafVisitor& visit, Reco
 /// members.
 void set_columns(const Object& object, const Object& other);
 
-/// Calls move(object of an Index) with the columns of every array that grows, and then gives it the
-/// columns that this says. For messages with the numbers of a record: the sender sends the columns
-/// first, and the receiver receives them.
-template <class Move> void move_columns(const Object& record, const Move& move) {
+/// Calls move(part) for the parts of a message with the numbers of a record, by which they are sent
+/// or received: the columns of every array that grows, which it then gets, and at last the record.
+template <class Move> void move_record(const Object& record, const Move& move) {
   visit_leaves(&record, 1, [&](const Leaf* leaf, const LeafPath&) {
     if (!leaf->grows()) return;
     Index columns = leaf->cols;
     move(object(columns));
     Leaf(*leaf).resize(columns);
   });
+  move(record);
 }
 
 /// Whether two objects have lists of the same lengths and arrays of the same shapes; with

@@ -52,7 +52,17 @@ EIGEN_ALWAYS_INLINE unsigned state_meets([[maybe_unused]] const T& member,
   }
 }
 
-/// Throws std::invalid_argument if an output or an input has an entry in common with a state.
+/// Throws std::invalid_argument if an output or an input has a byte in common with a member.
+template <class Outputs, class Inputs>
+void check_region_outside(std::string_view owner, const Region& own, const Outputs& outputs,
+                          const Inputs& inputs) {
+  for (const Region& each : outputs)
+    if (overlap(each, own)) throw_overlap(owner, each, own);
+  for (const Region& each : inputs)
+    if (overlap(own, each)) throw_overlap(owner, own, each);
+}
+
+/// The same for all members of a state.
 template <class T>
 void check_regions_outside(std::string_view owner, std::string_view prefix, std::string_view name,
                            const T& member, const Regions& outputs, const Regions& inputs) {
@@ -66,11 +76,7 @@ void check_regions_outside(std::string_view owner, std::string_view prefix, std:
     for (const auto& each : member)
       check_regions_outside(owner, prefix, name, each, outputs, inputs);
   } else if constexpr (!std::is_integral_v<T>) {
-    const Region own = region_of_member(name, member, prefix);
-    for (const Region& each : outputs)
-      if (overlap(each, own)) throw_overlap(owner, each, own);
-    for (const Region& each : inputs)
-      if (overlap(own, each)) throw_overlap(owner, own, each);
+    check_region_outside(owner, region_of_member(name, member, prefix), outputs, inputs);
   }
 }
 

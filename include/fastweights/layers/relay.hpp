@@ -30,20 +30,16 @@ namespace detail {
 
 /// A state comes by a relay, or leaves: an array that grows after its number of columns.
 inline void receive_state(Relay& relay, const Object& state) {
-  move_columns(state, [&](const Object& columns) { relay.receive_state(columns); });
-  relay.receive_state(state);
+  move_record(state, [&](const Object& part) { relay.receive_state(part); });
 }
 inline void send_state(Relay& relay, const Object& state) {
-  move_columns(state, [&](const Object& columns) { relay.send_state(columns); });
-  relay.send_state(state);
+  move_record(state, [&](const Object& part) { relay.send_state(part); });
 }
 inline void receive_gradient(Relay& relay, const Object& state) {
-  move_columns(state, [&](const Object& columns) { relay.receive_gradient(columns); });
-  relay.receive_gradient(state);
+  move_record(state, [&](const Object& part) { relay.receive_gradient(part); });
 }
 inline void send_gradient(Relay& relay, const Object& state) {
-  move_columns(state, [&](const Object& columns) { relay.send_gradient(columns); });
-  relay.send_gradient(state);
+  move_record(state, [&](const Object& part) { relay.send_gradient(part); });
 }
 
 }  // namespace detail

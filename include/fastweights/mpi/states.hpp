@@ -58,9 +58,8 @@ inline void send_numbers(const Ranks& ranks, const Object& record, int to,
   ranks.send(buffer.data(), std::ssize(buffer), to);
 }
 inline void send(const Ranks& ranks, const Object& record, int to, std::vector<std::byte>& buffer) {
-  fw::detail::move_columns(
-      record, [&](const Object& columns) { send_numbers(ranks, columns, to, buffer); });
-  send_numbers(ranks, record, to, buffer);
+  fw::detail::move_record(record,
+                          [&](const Object& part) { send_numbers(ranks, part, to, buffer); });
 }
 
 inline void load(const Object& record, const std::byte* from) {
@@ -79,9 +78,8 @@ inline void receive_numbers(const Ranks& ranks, const Object& record, int from,
 }
 inline void receive(const Ranks& ranks, const Object& record, int from,
                     std::vector<std::byte>& buffer) {
-  fw::detail::move_columns(
-      record, [&](const Object& columns) { receive_numbers(ranks, columns, from, buffer); });
-  receive_numbers(ranks, record, from, buffer);
+  fw::detail::move_record(record,
+                          [&](const Object& part) { receive_numbers(ranks, part, from, buffer); });
 }
 
 // Sends what it copies; the copies live until wait().

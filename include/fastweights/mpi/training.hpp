@@ -49,12 +49,10 @@ inline double sum(double mine, MPI_Comm comm) {
 inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root = 0) {
   const Ranks ranks(comm);
   ranks.agree("mpi::broadcast", {{"the arrays", detail::shapes_of(record)}}, [] {});
-  const auto send = [&](const fw::detail::Object& part) {
+  fw::detail::move_record(record, [&](const fw::detail::Object& part) {
     detail::for_each_block(
         part, [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
-  };
-  fw::detail::move_columns(record, send);
-  send(record);
+  });
 }
 /// The same for any record.
 template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {

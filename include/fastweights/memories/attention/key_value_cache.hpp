@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fastweights/core/leaves.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/activations.hpp>
@@ -190,15 +191,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
 
   static Index room_of(const OwnedState& s) { return std::min(s.keys.cols(), s.values.cols()); }
   static void set_room(OwnedState& s, Index of_keys, Index of_values) {
-    set_columns(s.keys, of_keys);
-    set_columns(s.values, of_values);
+    detail::resize_columns(s.keys, of_keys);
+    detail::resize_columns(s.values, of_values);
   }
   static void set_room(OwnedState& s, Index room) { set_room(s, room, room); }
-  template <class Array> static void set_columns(Array& array, Index columns) {
-    const Index before = array.cols();
-    array.conservativeResize(Eigen::NoChange, columns);
-    if (columns > before) array.rightCols(columns - before).setZero();
-  }
   // Before anything is written: without memory the state holds what it held.
   void make_room(OwnedState& s, Index steps) const {
     const Index needed = s.length + steps;

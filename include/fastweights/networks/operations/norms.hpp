@@ -139,7 +139,7 @@ template <class S> Value<S> standardise(const Value<S>& x, Index groups, double 
   return norm<NormKind::standardise>(x, groups, epsilon);
 }
 
-/// A norm with the weights `name`.weight and, if o.bias, `name`.bias.
+/// A norm with the weights `name`.weight and, of a layer norm with o.bias, `name`.bias.
 template <NormKind kind, class S>
 Value<S> weighted_norm(const Value<S>& x, const std::string& name, const NormOptions& o) {
   const Index n = o.shared ? x.rows_of_part(o.groups) : x.rows();
@@ -147,7 +147,8 @@ Value<S> weighted_norm(const Value<S>& x, const std::string& name, const NormOpt
   Builder<S>& builder = *x.builder;
   std::vector<std::size_t> weights{
       builder.weight(name + ".weight", {n}, constant_draw(o.plus_one ? 0 : 1))};
-  if (o.bias) weights.push_back(builder.weight(name + ".bias", {n}, constant_draw(0)));
+  if (kind == NormKind::standardise && o.bias)
+    weights.push_back(builder.weight(name + ".bias", {n}, constant_draw(0)));
   return builder.add(Norm<S, kind>(o), x.rows(), {x}, std::move(weights));
 }
 /// w ⊙ rms(x), with the weights `name`.weight.
