@@ -4,7 +4,7 @@
 // positions and no convolution: the models know the order of characters from causal reading alone,
 // and differ in their memory only.
 //
-//   script/text build/text/kjv.txt               # the King James Bible
+//   script/parts/text build/text/kjv.txt         # the King James Bible
 //   build/release/examples/char_lm --text build/text/kjv.txt [--quick]
 //
 // `mpirun -n 2 build/release/examples/char_lm …` shares every batch between two processes.

@@ -42,7 +42,7 @@ struct Settings {
 
 std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read '" + path + "'; script/text writes one");
+  if (!file) throw std::runtime_error("cannot read '" + path + "'; script/parts/text writes one");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

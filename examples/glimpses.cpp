@@ -8,7 +8,7 @@
 // handwritten digits of 8x8 pixels that scikit-learn ships, and glimpses are of 3x3. These images
 // are others and fewer, so that the paper's errors are a guide there and no goal.
 //
-//   script/digits build/digits/digits.csv
+//   script/parts/digits build/digits/digits.csv
 //   build/release/examples/glimpses [--quick] [--seed 2] [--mnist FOLDER]
 //
 // Every model is trained at each learning rate, the fast weights also with each η; the run with the

@@ -8,7 +8,7 @@
 // remembering only the mean has an error of 1. The basis functions are wider than a token, hence
 // there are also errors of averages over windows of tokens.
 //
-//   script/text build/text/kjv.txt               # the King James Bible
+//   script/parts/text build/text/kjv.txt         # the King James Bible
 //   build/release/examples/long_context --text build/text/kjv.txt [--quick]
 
 #include <algorithm>

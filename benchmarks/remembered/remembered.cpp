@@ -1,4 +1,4 @@
-// What a continuous memory keeps of a chunk against its age, for script/remembered: three settings
+// What a continuous memory keeps of a chunk against its age, for script/bench remembered: three settings
 // of docs/memories.md. Chunk i sets feature i to 1 and the others to 0, so that the largest entry
 // of a feature's coefficients is the share of its chunk that is left.
 #include <cstdio>

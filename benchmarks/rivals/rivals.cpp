@@ -1,4 +1,4 @@
-// Times the gated delta rule for script/bench_rivals, which takes turns with other engines: float,
+// Times the gated delta rule for script/bench rivals, which takes turns with other engines: float,
 // 8 heads, one thread. Reads lines "operation d" and answers each with nanoseconds a token and
 // head. A scan has 4096 tokens; training is a scan that keeps what its backward pass needs, and
 // that pass.

@@ -2,7 +2,7 @@
 //
 //     build/release/benchmarks/training_step LAYERS HEADS THREADS SECONDS   # heads of 32
 //
-// Prints seconds a step, the median of as many as fit into SECONDS. script/bench_training compares
+// Prints seconds a step, the median of as many as fit into SECONDS. script/bench training compares
 // with PyTorch.
 
 #include <chrono>

@@ -1,4 +1,4 @@
-"""Times fastweights beside PyTorch in one process: script/bench_python."""
+"""Times fastweights beside PyTorch in one process: script/bench python."""
 
 import statistics
 import sys

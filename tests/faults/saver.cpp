@@ -1,4 +1,4 @@
-// Saves and checks files of many equal numbers, for script/save_faults.
+// Saves and checks files of many equal numbers, for script/check faults.
 //
 //     saver save FILE NUMBER [TIMES]   saves files of NUMBER, NUMBER + 1, ...; marks each save for
 //                                      strace by a system call before and after it

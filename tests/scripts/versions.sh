@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The places that repeat the version of core/version.hpp have it.
 cd "$(dirname "$0")/../.."
-. script/environment
+. script/parts/environment
 version=$(library_version)
 failed=0
 # has file text

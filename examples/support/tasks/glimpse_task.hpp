@@ -49,7 +49,7 @@ inline Images read_digits(const std::string& path) {
   std::ifstream file(path);
   if (!file)
     throw std::runtime_error("cannot read the digits '" + path +
-                             "': script/digits FILE writes them, --digits FILE names them");
+                             "': script/parts/digits FILE writes them, --digits FILE names them");
   Images images{8, 16, {}, {}};
   std::array<std::uint8_t, 64> image{};
   for (std::string line; std::getline(file, line);) {

@@ -51,7 +51,7 @@ inline Text read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw std::runtime_error("cannot read the text '" + path +
-                             "': script/text FILE writes the King James Bible, --text FILE names "
+                             "': script/parts/text FILE writes the King James Bible, --text FILE names "
                              "any other");
   return make_text(std::string(std::istreambuf_iterator<char>(file), {}));
 }

@@ -101,7 +101,7 @@ TEST_CASE("Digits: read from lines of 65 numbers, or refused", "[glimpses]") {
   refused(line("four"));
   refused("");
   CHECK_THROWS_WITH(read_digits((folder / "none").string()),
-                    Catch::Matchers::ContainsSubstring("script/digits FILE writes them"));
+                    Catch::Matchers::ContainsSubstring("script/parts/digits FILE writes them"));
 }
 
 TEST_CASE("MNIST: two IDX files become images, or are refused", "[glimpses]") {

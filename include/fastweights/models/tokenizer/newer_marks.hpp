@@ -16,7 +16,7 @@ struct CodePoints {
 };
 
 /// Marks of Unicode 10 to 18 with a combining class, and characters of canonical decompositions
-/// that came with these versions. Printed by script/tokenizer_classes --marks.
+/// that came with these versions. Printed by script/check tokenizer-classes --marks.
 inline constexpr CodePoints newer_marks[] = {
     // clang-format off
     {0x5C8, 0x5C9}, {0x7FD, 0x7FD}, {0x897, 0x89F}, {0x8CA, 0x8D3}, {0x9FE, 0x9FE}, {0xC3C, 0xC3C},

@@ -54,7 +54,7 @@ EQUIVALENT = [
     (r"", r"\breserve\(", r"", "a capacity, not a size"),
     (r"amx/delta_scan", r"entries = padded_dk_|thread_buffer<float, Use>", r"4 to 5|2 to 3|3 to 4",
      "a larger buffer"),
-    (r"safetensors_header", r"in_range<std::size_t>", r"", "for machines of 32 bits: see script/portability"),
+    (r"safetensors_header", r"in_range<std::size_t>", r"", "for machines of 32 bits: see script/check portability"),
     (r"io/dtype", r"std::is_signed_v<T> && value < T\(0\)", r"&& to", "a number that is marked as "
      "negative and is not has the same bits as a signed and an unsigned number"),
     (r"safetensors_format", r"axis < 0", r"< to <=", "an axis of 0 does not reach this line"),

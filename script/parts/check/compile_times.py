@@ -1,4 +1,4 @@
-"""Prints a table of compile times; script/compile_times runs it."""
+"""Prints a table of compile times; script/check compile-times runs it."""
 import argparse
 import json
 import os
@@ -21,7 +21,7 @@ QUICK = ["-L", "^quick$"]
 TEST_LIMIT, ALL_LIMIT, CHANGE_LIMIT, DEMO_LIMIT = 1100, 1800, 100, 83
 TIMED_RUNS = {"ci": (".ci/run", 3000), "python": ("script/python --without-torch", 400),
               "demo": ("script/demo until its first model trains", DEMO_LIMIT)}
-SECONDS = Path("build/seconds")  # where took() in script/environment writes
+SECONDS = Path("build/seconds")  # where took() in script/parts/environment writes
 BUILD_LOG = "compile_times.log"  # the name in cmake/fastweights-development.cmake
 LAUNCHER = "cmake/log-compile-time"
 
@@ -93,7 +93,7 @@ def readme_program(folder):
             source = Path(folder) / "readme_program.cpp"
             source.write_text(f"// limit: {README_LIMIT}\n{code}")
             return source
-    sys.exit("script/compile_times: README.md has no program")
+    sys.exit("script/check compile-times: README.md has no program")
 
 
 def limits_of(source):
@@ -154,7 +154,7 @@ class Build:
     def __init__(self, folder):
         log = Path(folder) / BUILD_LOG
         if not log.exists():
-            sys.exit(f"script/compile_times: {log} is missing; configure that build with "
+            sys.exit(f"script/check compile-times: {log} is missing; configure that build with "
                      "-DFASTWEIGHTS_LOG_COMPILE_TIMES=ON and build it")
         self.folder, self.costs = folder, read_log(log)
 
@@ -211,7 +211,7 @@ def print_table(rows, empty):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="script/compile_times", description=(
+    parser = argparse.ArgumentParser(prog="script/check compile-times", description=(
         "Compile time and memory of sources, as a Markdown table."))
     parser.add_argument("--check", action="store_true", help="exit with 1 when a limit is exceeded")
     parser.add_argument("--build", metavar="FOLDER",

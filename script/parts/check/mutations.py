@@ -1,4 +1,4 @@
-"""Compiles and runs the tests of mutants (script/mutations, script/mutants.py).
+"""Compiles and runs the tests of mutants (script/check mutations, script/parts/check/mutants.py).
 
 Compilation is what takes time. So a batch of mutants is compiled together in a copy of the headers,
 each behind a switch, and a test program runs once for every mutant with only its switch on; first
@@ -35,7 +35,7 @@ def tests_like(pattern):
     return sorted(map(str, pathlib.Path("tests").glob(pattern)))
 
 
-# The memories by name: a source a group and scalar, which memory_sources of script/environment writes.
+# The memories by name: a source a group and scalar, which memory_sources of script/parts/environment writes.
 SCALARS = ("float", "double", "complex")
 TABLE = pathlib.Path("include/fastweights/any_memory/table")
 GROUPS = re.findall(r"\bGROUP\((\w+)\)", (TABLE / "groups.hpp").read_text())
@@ -118,7 +118,7 @@ class Compiler:
         FOLDER.mkdir(parents=True, exist_ok=True)
         self.write("common.hpp", COMMON)
         self.write("main.cpp", "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
-        self.run(["bash", "-c", f". script/environment; memory_sources {FOLDER}/memories "
+        self.run(["bash", "-c", f". script/parts/environment; memory_sources {FOLDER}/memories "
                   + " ".join(SCALARS)]).check_returncode()
         self.write("data_folder.hpp", '#define FASTWEIGHTS_REFERENCE_DIR "tests/data"\n')
         precompiled = FOLDER / "common.hpp.gch"
@@ -384,7 +384,7 @@ def label(mutant):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="script/mutations")
+    parser = argparse.ArgumentParser(prog="script/check mutations")
     parser.add_argument("--only", choices=FOLDERS, action="append")
     parser.add_argument("--count", type=int)
     parser.add_argument("--seed", type=int, default=1)
