@@ -50,9 +50,10 @@ inline Text make_text(const std::string& bytes) {
 inline Text read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw std::runtime_error("cannot read the text '" + path +
-                             "': script/parts/text FILE writes the King James Bible, --text FILE names "
-                             "any other");
+    throw std::runtime_error(
+        "cannot read the text '" + path +
+        "': script/parts/text FILE writes the King James Bible, --text FILE names "
+        "any other");
   return make_text(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 

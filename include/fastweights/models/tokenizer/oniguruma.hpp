@@ -22,7 +22,8 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// know. PCRE2 checks the rest.
 ///
 /// What still differs: (?i:ss) matches no ß, and the like for characters that fold to several;
-/// which characters are in a class follows PCRE2's version of Unicode (script/check tokenizer-classes).
+/// which characters are in a class follows PCRE2's version of Unicode (script/check
+/// tokenizer-classes).
 class OnigurumaPattern {
  public:
   /// Rewrites `pattern`. `where` names its place in error messages.
