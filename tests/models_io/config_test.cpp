@@ -156,7 +156,7 @@ TEST_CASE("infinity and NaN as Python writes them are named with their entry", "
 
 TEST_CASE("a Mamba-2 mixer refuses limits below 0, and sizes whose product overflows",
           "[models_io]") {
-  fw::models::Mamba2Mixer mixer;
+  fw::networks::Mamba2Options mixer;
   const auto limits = [&](const char* text) {
     fw::models::set_step_limits(
         mixer, Config::parse(std::string("{\"time_step_limit\": ") + text + "}", "file"));
@@ -168,7 +168,8 @@ TEST_CASE("a Mamba-2 mixer refuses limits below 0, and sizes whose product overf
   fw::networks::Builder<float> net;
   const auto x = net.input(4);
   mixer.groups = mixer.d_k = Index(1) << 31;
-  CHECK_THROWS_WITH(fw::models::mamba2_mixer(x, mixer), ContainsSubstring("more than 2^29 rows"));
+  CHECK_THROWS_WITH(fw::networks::mamba2(x, "mixer", mixer),
+                    ContainsSubstring("more than 2^29 rows"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/models/kimi_delta_attention.hpp>
+#include <fastweights/layers/kimi_delta_attention.hpp>
 #include <fastweights/models/latent_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/rope.hpp>
@@ -42,18 +42,19 @@ inline void check_bailing_hybrid(const Config& c) {
 }
 
 /// Delta attention. Sizes that are not given by themselves are those of latent attention.
-inline KimiDelta bailing_delta_options(const Config& c) {
+inline KimiDeltaAttentionOptions bailing_delta_options(const Config& c) {
   const Index heads = c.size("linear_num_heads", c.size("num_attention_heads"));
   const Index d = c.has("linear_head_dim") ? c.size("linear_head_dim") : c.size("head_dim");
-  KimiDelta options{.key_heads = heads,
-                    .heads = heads,
-                    .d_k = d,
-                    .d_v = d,
-                    .kernel = c.size("linear_conv_kernel_dim", c.size("short_conv_kernel_size", 4)),
-                    .epsilon = c.number("rms_norm_eps"),
-                    .forget = {.out = "f_proj"},
-                    .gate = {.out = "g_proj"},
-                    .output = "dense"};
+  KimiDeltaAttentionOptions options{
+      .key_heads = heads,
+      .heads = heads,
+      .d_k = d,
+      .d_v = d,
+      .kernel = c.size("linear_conv_kernel_dim", c.size("short_conv_kernel_size", 4)),
+      .epsilon = c.number("rms_norm_eps"),
+      .forget = {.out = "f_proj"},
+      .gate = {.out = "g_proj"},
+      .output = "dense"};
   if (c.flag("kda_safe_gate", true)) options.lower_bound = c.number("kda_lower_bound", -5);
   if (options.lower_bound > 0) c.fail("kda_lower_bound", "expected at most 0");
   return options;
@@ -96,7 +97,7 @@ Network<S> bailing_hybrid(const Config& c, const ModelOptions& options = {},
       const Value<S> h =
           in + module("attention", rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
             return types[l] == "linear_attention"
-                       ? kimi_delta_attention(y, bailing_delta_options(c))
+                       ? kimi_delta_attention(y, "", bailing_delta_options(c))
                        : latent_attention(y, bailing_latent_options(c, options));
           });
       return h +

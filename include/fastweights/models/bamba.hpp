@@ -29,7 +29,7 @@ Network<S> bamba(const Config& c, const ModelOptions& options = {},
                  const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu", "swish"});
   const Index d = c.size("hidden_size"), hidden = c.size("intermediate_size");
-  const Mamba2Mixer mixer = hybrid_mixer(c, c.size("mamba_expand", 2) * d);
+  const Mamba2Options mixer = hybrid_mixer(c, c.size("mamba_expand", 2) * d);
   const GroupedAttention attention = bamba_attention_options(c, options);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const std::set<Index> full = layer_numbers(c, "attn_layer_indices", layer_count(c));
@@ -43,7 +43,7 @@ Network<S> bamba(const Config& c, const ModelOptions& options = {},
       const Value<S> h =
           in + module(is_full ? "self_attn" : "mamba", rms_norm(in, "input_layernorm", norm),
                       [&](const Value<S>& y) {
-                        return is_full ? grouped_attention(y, attention) : mamba2_mixer(y, mixer);
+                        return is_full ? grouped_attention(y, attention) : mamba2(y, "", mixer);
                       });
       return h +
              module("feed_forward", rms_norm(h, "pre_ff_layernorm", norm),

@@ -25,8 +25,8 @@ inline std::vector<double> falcon_multipliers(const Config& c, const std::string
 }
 
 /// The norm is optional, and may be before the gate.
-inline Mamba2Mixer falcon_mixer(const Config& c) {
-  Mamba2Mixer mixer =
+inline Mamba2Options falcon_mixer(const Config& c) {
+  Mamba2Options mixer =
       hybrid_mixer(c, c.size("mamba_d_ssm", c.size("mamba_expand", 2) * c.size("hidden_size")));
   mixer.out_bias = c.flag("projectors_bias");
   if (!c.flag("mamba_rms_norm"))
@@ -61,7 +61,7 @@ template <class S>
 Network<S> falcon_h1(const Config& c, const ModelOptions& options = {},
                      const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu", "swish"});
-  const Mamba2Mixer mixer = falcon_mixer(c);
+  const Mamba2Options mixer = falcon_mixer(c);
   const GroupedAttention attention = falcon_attention_options(c, options);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const auto factor = [&](const char* name) { return c.number(name, 1); };
@@ -72,8 +72,7 @@ Network<S> falcon_h1(const Config& c, const ModelOptions& options = {},
   for (Index l = 0; l < layer_count(c); ++l)
     x = module("layers." + std::to_string(l), x, [&](const Value<S>& in) {
       const Value<S> n = rms_norm(in, "input_layernorm", norm);
-      const Value<S> mixed =
-          module("mamba", n, [&](const Value<S>& y) { return mamba2_mixer(y, mixer); });
+      const Value<S> mixed = networks::mamba2(n, "mamba", mixer);
       const Value<S> read =
           module("self_attn", factor("attention_in_multiplier") * n,
                  [&](const Value<S>& y) { return grouped_attention(y, attention); });

@@ -45,7 +45,7 @@ template <class S>
 Network<S> granite_hybrid(const Config& c, const ModelOptions& options = {},
                           const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu", "swish"});
-  const Mamba2Mixer mixer = hybrid_mixer(c, c.size("mamba_expand", 2) * c.size("hidden_size"));
+  const Mamba2Options mixer = hybrid_mixer(c, c.size("mamba_expand", 2) * c.size("hidden_size"));
   const GroupedAttention attention = granite_attention_options(c, options);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const double r = c.number("residual_multiplier", 1), scaling = c.number("logits_scaling", 1);
@@ -63,7 +63,7 @@ Network<S> granite_hybrid(const Config& c, const ModelOptions& options = {},
       const Value<S> mixed =
           module(is_full ? "self_attn" : "mamba", rms_norm(in, "input_layernorm", norm),
                  [&](const Value<S>& y) {
-                   return is_full ? grouped_attention(y, attention) : mamba2_mixer(y, mixer);
+                   return is_full ? grouped_attention(y, attention) : mamba2(y, "", mixer);
                  });
       const Value<S> h = in + r * mixed, y = rms_norm(h, "post_attention_layernorm", norm);
       Value<S> fed = module("shared_mlp", y, [&](const Value<S>& z) {

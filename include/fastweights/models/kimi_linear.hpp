@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/models/kimi_delta_attention.hpp>
+#include <fastweights/layers/kimi_delta_attention.hpp>
 #include <fastweights/models/latent_attention.hpp>
 #include <fastweights/models/layer_kinds.hpp>
 #include <fastweights/models/sigmoid_routing.hpp>
@@ -26,7 +26,7 @@ inline void check_kimi_linear(const Config& c) {
 }
 
 /// Delta attention. The sizes are in linear_attn_config, or beside it in later files.
-inline KimiDelta kimi_delta_options(const Config& c) {
+inline KimiDeltaAttentionOptions kimi_delta_options(const Config& c) {
   const Config own = c.part("linear_attn_config");
   const auto size = [&](const std::string& name, const std::string& later) {
     return own.has(name) ? own.size(name) : c.size(later);
@@ -70,7 +70,7 @@ Network<S> kimi_linear(const Config& c, const ModelOptions& options = {},
       const Value<S> h =
           in + module("self_attn", rms_norm(in, "input_layernorm", norm), [&](const Value<S>& y) {
             return types[l] == "linear_attention"
-                       ? kimi_delta_attention(y, kimi_delta_options(c))
+                       ? kimi_delta_attention(y, "", kimi_delta_options(c))
                        : latent_attention(y, latent_attention_options(c, options));
           });
       const Value<S> y = rms_norm(h, "post_attention_layernorm", norm);

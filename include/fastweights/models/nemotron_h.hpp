@@ -49,7 +49,7 @@ inline std::vector<std::string> nemotron_layer_kinds(const Config& c) {
 }
 
 /// The mixer. The only limit of Δ is time_step_min: published code does not use time_step_limit.
-inline Mamba2Mixer nemotron_mixer(const Config& c) {
+inline Mamba2Options nemotron_mixer(const Config& c) {
   return {.heads = c.size("mamba_num_heads"),
           .d_v = c.size("mamba_head_dim"),
           .groups = c.size("n_groups"),
@@ -93,13 +93,13 @@ Network<S> nemotron_h(const Config& c, const ModelOptions& options = {},
                       const std::string& prefix = "backbone") {
   c.expect("mlp_hidden_act", {"relu2"});
   c.expect("mamba_hidden_act", {"silu", "swish"});
-  const Mamba2Mixer mamba = nemotron_mixer(c);
+  const Mamba2Options mamba = nemotron_mixer(c);
   GroupedAttention attention = grouped_attention_options(c, options);
   attention.bias = false;  // published code reads neither attention_bias nor sliding_window
   const NormOptions norm{.epsilon = c.number("layer_norm_epsilon")};
   const std::vector<std::string> kinds = nemotron_layer_kinds(c);
   const auto mixer = [&](const Value<S>& y, const std::string& kind) {
-    if (kind == "linear_attention") return mamba2_mixer(y, mamba);
+    if (kind == "linear_attention") return mamba2(y, "", mamba);
     if (kind == "full_attention") return grouped_attention(y, attention);
     if (kind == "mlp") return nemotron_mlp(y, c.size("intermediate_size"), c.flag("mlp_bias"));
     if (kind != "moe") c.fail("layers_block_type", kind.substr(0, 40) + " is not supported");

@@ -103,33 +103,11 @@ Value<S> logits(const Value<S>& x, const Config& c, const std::string& tied_to =
   return linear(x, tied_to.empty() ? "lm_head" : tied_to, c.size("vocab_size"));
 }
 
-/// Unit queries of `heads` heads, divided by √d_k.
-template <class S> Value<S> unit_queries(const Value<S>& q, Index heads) {
-  return (1 / std::sqrt(double(q.rows() / heads))) * l2(q, heads);
-}
-
 /// A gated feed-forward layer: down(silu(gate x) ⊙ up x). Shazeer 2020, arXiv 2002.05202, eq. 6.
 template <class S>
 Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}, bool bias = false) {
   return linear(silu(linear(x, names.gate, hidden, bias)) * linear(x, names.up, hidden, bias),
                 names.down, x.rows(), bias);
-}
-
-/// The logarithm of softplus_decay.
-template <class S>
-Value<S> softplus_log_decay(const Value<S>& x, Index heads, const std::string& a_log = "A_log",
-                            const std::string& bias = "dt_bias") {
-  Builder<S>& net = *x.builder;
-  const auto draw = [](double uniform, double) { return std::log(1 + 15 * uniform); };
-  return -(softplus(x + parameter(net, bias, x.rows())) * exp(parameter(net, a_log, heads, draw)));
-}
-
-/// The decay factor of the gated delta rules and Mamba-2: exp(−exp(A_log) softplus(x + dt_bias)),
-/// for every head, or for every key row of a head.
-template <class S>
-Value<S> softplus_decay(const Value<S>& x, Index heads, const std::string& a_log = "A_log",
-                        const std::string& bias = "dt_bias") {
-  return exp(softplus_log_decay(x, heads, a_log, bias));
 }
 
 }  // namespace fw::models

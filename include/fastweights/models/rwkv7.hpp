@@ -28,11 +28,11 @@ inline Index rwkv7_values(const Config& c) {
 }
 
 /// The options of a model's layers.
-inline Rwkv7 rwkv7_options(const Config& c) {
+inline Rwkv7Options rwkv7_options(const Config& c) {
   c.expect("attn_mode", {"chunk", "fused_recurrent"});
   const Index d = c.size("hidden_size"), values = rwkv7_values(c);
   if (values < d || values % d != 0) c.fail("value_dim", "expected a multiple of hidden_size");
-  Rwkv7 o = rwkv7_heads(c, "value_dim", values), usual;
+  Rwkv7Options o = rwkv7_heads(c, "value_dim", values), usual;
   usual.decay_rank = usual.a_rank = 64, usual.v_rank = 16, usual.gate_rank = 128;
   set_rwkv7_ranks(o, c, usual);
   o.epsilon = double(o.d_k) * c.number("norm_eps", 1e-5);
@@ -52,7 +52,8 @@ template <class S> Value<S> rwkv7_channel_mix(const Value<S>& x, const Config& c
   const Draw draw = [](double uniform, double) { return 1 - uniform; };
   const Value<S> mixed = x + (previous(x) - x) * parameter(*x.builder, "x_k", x.rows(), draw);
   const Value<S> hidden = linear(mixed, "key", rwkv7_intermediate_size(c));
-  return linear(fla::activation(hidden, c, "hidden_act", "sqrelu"), "value", x.rows());
+  return linear(activation(hidden, fla::activation_named(c, "hidden_act", "sqrelu")), "value",
+                x.rows());
 }
 
 /// The whole model. `prefix` is in front of all names but that of lm_head.
@@ -60,7 +61,7 @@ template <class S>
 Network<S> rwkv7(const Config& c, const ModelOptions& options = {},
                  const std::string& prefix = "model") {
   if (c.has("attn")) c.fail("attn", "supported is null: layers of attention have no v_first");
-  const Rwkv7 o = rwkv7_options(c);
+  const Rwkv7Options o = rwkv7_options(c);
   const NormOptions norm{.epsilon = c.number("norm_eps", 1e-5), .bias = c.flag("norm_bias", true)};
   const bool tied = is_tied(c, options);
   Builder<S> net;
@@ -72,8 +73,7 @@ Network<S> rwkv7(const Config& c, const ModelOptions& options = {},
       const bool normed = l == 0 && c.flag("norm_first", true);
       const Value<S> before = normed ? layer_norm(in, "pre_norm", norm) : in;
       const Value<S> h =
-          before + module("attn", layer_norm(before, "attn_norm", norm),
-                          [&](const Value<S>& y) { return rwkv7_time_mix(y, o, v_first); });
+          before + networks::rwkv7(layer_norm(before, "attn_norm", norm), "attn", o, v_first);
       return h + module("ffn", layer_norm(h, "ffn_norm", norm),
                         [&](const Value<S>& y) { return rwkv7_channel_mix(y, c); });
     });

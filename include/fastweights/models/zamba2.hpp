@@ -24,7 +24,7 @@ struct Zamba2Use {
 };
 
 /// The mixer. Its convolution has a bias and its norm an ε of 1e-5, whatever config.json says.
-inline Mamba2Mixer zamba2_mixer(const Config& c) {
+inline Mamba2Options zamba2_mixer(const Config& c) {
   const Index heads = c.size("n_mamba_heads");
   const Index values = c.size("mamba_expand", 2) * c.size("hidden_size");
   if (values % heads != 0) c.fail("n_mamba_heads", "expected a divisor of the values");
@@ -98,7 +98,7 @@ Network<S> zamba2(const Config& c, const ModelOptions& options = {},
   // Versions of the published code differ in what it does to θ.
   if (c.flag("use_mem_rope")) c.expect_flag("use_long_context", false);
   const Index d = c.size("hidden_size"), blocks = c.size("num_mem_blocks", 1);
-  const Mamba2Mixer mixer = zamba2_mixer(c);
+  const Mamba2Options mixer = zamba2_mixer(c);
   const NormOptions norm{.epsilon = c.number("rms_norm_eps")};
   const std::vector<std::string> kinds =
       layer_kinds(c, "layers_block_type", {"linear_attention", "hybrid"},
@@ -122,8 +122,7 @@ Network<S> zamba2(const Config& c, const ModelOptions& options = {},
     });
   };
   const auto mixed = [&](const Value<S>& in) {
-    return module("mamba", rms_norm(in, "input_layernorm", norm),
-                  [&](const Value<S>& y) { return mamba2_mixer(y, mixer); });
+    return mamba2(rms_norm(in, "input_layernorm", norm), "mamba", mixer);
   };
   Value<S> x = embedded;
   for (std::size_t l = 0; l < kinds.size(); ++l)

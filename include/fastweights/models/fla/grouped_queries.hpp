@@ -8,21 +8,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 
-/// Sizes of a layer whose query heads share keys and values.
-struct GroupedQueries {
-  /// Query heads, key heads, and the rows of a key and of a value.
-  Index heads, kv_heads, d_k, d_v;
-
-  /// Rows of all queries.
-  Index queries() const { return heads * d_k; }
-  /// Rows of all keys.
-  Index keys() const { return kv_heads * d_k; }
-  /// Rows of all values.
-  Index values() const { return kv_heads * d_v; }
-  /// Rows of the outputs of all heads.
-  Index outputs() const { return heads * d_v; }
-};
-
 /// The size of one of `heads` heads that have `ratio` times hidden_size entries together, rounded
 /// down as in the source.
 inline Index head_size(const Config& c, const std::string& ratio, double otherwise, Index heads) {
@@ -37,56 +22,35 @@ inline Index head_size(const Config& c, const std::string& ratio, double otherwi
 }
 
 /// Those of config.json, with these defaults.
-inline GroupedQueries grouped_queries(const Config& c, Index usual_heads, double expand_k,
-                                      double expand_v) {
+inline QueryHeads grouped_queries(const Config& c, Index usual_heads, double expand_k,
+                                  double expand_v) {
   const Index heads = c.size("num_heads", usual_heads), kv_heads = c.size("num_kv_heads", heads);
   if (heads % kv_heads != 0) c.fail("num_kv_heads", "expected a divisor of num_heads");
   return {heads, kv_heads, head_size(c, "expand_k", expand_k, heads),
           head_size(c, "expand_v", expand_v, heads)};
 }
 
-/// W x, or with use_short_conv silu(conv(W x)).
-template <class S>
-Value<S> maybe_activated(const Value<S>& x, const Config& c, const std::string& name, Index rows) {
-  return c.flag("use_short_conv") ? activated(x, c, name, rows) : project(x, name, rows);
+/// φ of queries and keys, if there is a feature_map.
+inline Activation feature_map(const Config& c) {
+  return c.has("feature_map") ? activation_named(c, "feature_map", "") : Activation::none;
 }
 
-/// The function of x that the entry `name` names.
-template <class S>
-Value<S> activation(const Value<S>& x, const Config& c, const std::string& name,
-                    const std::string& otherwise) {
-  c.expect(name, {"swish", "silu", "sigmoid", "relu", "relu2", "sqrelu", "tanh", "logsigmoid"});
-  const std::string function = c.text(name, otherwise);
-  if (function == "sigmoid") return sigmoid(x);
-  if (function == "relu") return relu(x);
-  if (function == "relu2" || function == "sqrelu") return square(relu(x));
-  if (function == "tanh") return tanh(x);
-  if (function == "logsigmoid") return log_sigmoid(x);
-  return silu(x);
-}
-
-/// φ of queries or keys, if there is a feature_map.
-template <class S> Value<S> mapped(const Value<S>& x, const Config& c) {
-  return c.has("feature_map") ? activation(x, c, "feature_map", "") : x;
-}
-
-/// The logarithm of a decay, log σ(x) / gate_logit_normalizer.
-template <class S> Value<S> log_gate(const Value<S>& x, const Config& c, double usual_normaliser) {
-  const double n = c.number("gate_logit_normalizer", usual_normaliser);
+/// gate_logit_normalizer
+inline double gate_normaliser(const Config& c, double otherwise) {
+  const double n = c.number("gate_logit_normalizer", otherwise);
   if (!(n > 0)) c.fail("gate_logit_normalizer", "expected a positive number");
-  return (1 / n) * log_sigmoid(x);
+  return n;
 }
 
-/// W_o (w ⊙ rms(o) ⊙ gate(W_g x)), or W_o (w ⊙ rms(o)) without use_output_gate. fuse_norm changes
-/// the name of w alone.
-template <class S>
-Value<S> gated_output(const Value<S>& x, const Value<S>& o, Index heads, const Config& c) {
+/// Sets the gate of the output, and the name of the norm's weights, which fuse_norm changes.
+template <class Options> void set_gated_output(Options& o, const Config& c) {
   const bool is_gated = c.flag("use_output_gate", true);
+  if (is_gated) o.gate = activation_named(c, "gate_fn", "swish");
+  if (!is_gated) o.gate = Activation::none;
   const bool is_fused =
       is_gated && c.flag("fuse_norm", true) && c.text("gate_fn", "swish") == "swish";
-  Value<S> y = norm_by_head(o, is_fused ? "g_norm_swish_gate" : "g_norm", heads, c);
-  if (is_gated) y = y * activation(project(x, "g", o.rows()), c, "gate_fn", "swish");
-  return project(y, "o", x.rows());
+  o.norm_name = is_fused ? "g_norm_swish_gate" : "g_norm";
+  o.norm = output_norm(c);
 }
 
 }  // namespace fw::models::fla

@@ -14,7 +14,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models::fla {
 template <class S> Network<S> rwkv7(const Config& c) {
   c.expect("mode", {"chunk", "fused_recurrent"});
   const Index d = c.size("hidden_size");
-  Rwkv7 o = rwkv7_heads(c, "value_dim", c.size("value_dim", d));
+  Rwkv7Options o = rwkv7_heads(c, "value_dim", c.size("value_dim", d));
   set_rwkv7_ranks(o, c);
   o.epsilon = double(o.d_k) * c.number("norm_eps", 1e-5);
   o.affine = is_affine(c);
@@ -25,7 +25,7 @@ template <class S> Network<S> rwkv7(const Config& c) {
   const Value<S> in = net.input(d + (is_first ? 0 : o.values()));
   std::optional<Value<S>> v_first;
   if (!is_first) v_first = in.rows_of(d, o.values());
-  return net.build(rwkv7_time_mix(in.rows_of(0, d), o, v_first));
+  return net.build(networks::rwkv7(in.rows_of(0, d), "", o, v_first));
 }
 
 }  // namespace fw::models::fla

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/any_memory/table/gated_deltas.hpp>
-#include <fastweights/models/parts.hpp>
+#include <fastweights/layers/parts.hpp>
 #include <optional>
 
 /// \file
@@ -15,7 +15,7 @@
 /// with g = −exp(A_log) softplus(W_f x + dt_bias), or, if the decay has a lower bound b < 0,
 /// g = b σ(exp(A_log) (W_f x + dt_bias)).
 
-namespace fw::inline FASTWEIGHTS_ABI::models {
+namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// A linear map under the name `out`, or with a rank, two: `in` to `rank` rows, then `out`.
 struct LowRank {
@@ -25,7 +25,7 @@ struct LowRank {
 };
 
 /// Sizes, options and names of a layer. Consecutive value heads share a key head.
-struct KimiDelta {
+struct KimiDeltaAttentionOptions {
   /// Heads of keys and of values, and their rows.
   Index key_heads = 1, heads = 1, d_k = 1, d_v = 1;
   Index kernel = 4;                        ///< of the convolutions; 0: without
@@ -43,7 +43,7 @@ template <class S> Value<S> low_rank(const Value<S>& x, const LowRank& map, Inde
 }
 
 /// The logarithm of the decay, g.
-template <class S> Value<S> kimi_log_decay(const Value<S>& x, const KimiDelta& o) {
+template <class S> Value<S> kimi_log_decay(const Value<S>& x, const KimiDeltaAttentionOptions& o) {
   const Value<S> f = low_rank(x, o.forget, o.heads * o.d_k);
   if (!o.lower_bound) return softplus_log_decay(f, o.heads);
   Builder<S>& net = *x.builder;
@@ -51,8 +51,9 @@ template <class S> Value<S> kimi_log_decay(const Value<S>& x, const KimiDelta& o
          sigmoid((f + parameter(net, "dt_bias", f.rows())) * exp(parameter(net, "A_log", o.heads)));
 }
 
-/// y of the equations.
-template <class S> Value<S> kimi_delta_attention(const Value<S>& x, const KimiDelta& o) {
+// y of the equations, in the module that is being built.
+template <class S>
+Value<S> kimi_delta_attention_of(const Value<S>& x, const KimiDeltaAttentionOptions& o) {
   Builder<S>& net = *x.builder;
   const auto projected = [&](const std::string& name, Index rows) {
     const Value<S> y = linear(x, name + "_proj", rows);
@@ -73,4 +74,11 @@ template <class S> Value<S> kimi_delta_attention(const Value<S>& x, const KimiDe
   return linear(gated, o.output, x.rows());
 }
 
-}  // namespace fw::models
+/// y of the equations, with as many rows as x. Cost: 7 d_k d_v a head and token, and the maps.
+template <class S>
+Value<S> kimi_delta_attention(const Value<S>& in, const std::string& name,
+                              const KimiDeltaAttentionOptions& o) {
+  return module(name, in, [&](const Value<S>& x) { return kimi_delta_attention_of(x, o); });
+}
+
+}  // namespace fw::networks
