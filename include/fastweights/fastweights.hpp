@@ -4,9 +4,9 @@
 /// fastweights in one header: memories, the algorithms that run them over sequences, layers and
 /// training. It needs Eigen and the standard library. Single headers compile faster.
 ///
-/// What most programs do not need is separate: fastweights/io/ (safetensors files), networks/ and
-/// models/ (published models), onnx/, mpi/, testing/ (gradient check, random sequences, timing)
-/// and memories/adaptors/amx_scan.hpp (the delta rule with Intel's matrix unit).
+/// Headers that most programs do not need are separate: fastweights/io/ (safetensors files),
+/// networks/ and models/ (published models), onnx/, mpi/, testing/ (gradient check, random
+/// sequences, timing) and memories/adaptors/amx_scan.hpp (the delta rule with Intel's matrix unit).
 
 // Core: the sizes, inputs, outputs and state of a memory.
 #include <fastweights/core/carriers.hpp>

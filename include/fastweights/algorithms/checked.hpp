@@ -64,7 +64,7 @@ template <Memory M> void check_tokens(const M& m, const WriteToken<M>& input) {
     if (const Violation v = m.violation(input)) throw_violation(M::name, v, -1);
 }
 
-// Of tokens that are in range, from this state.
+// Condition of the state for tokens that are in range.
 template <Memory M>
 void check_trial([[maybe_unused]] const M& m, [[maybe_unused]] const StateOf<M>& state,
                  [[maybe_unused]] const WriteToken<M>& input) {

@@ -41,7 +41,7 @@ class ExceptionKeeper {
 #endif
 };
 
-// Whether this process is a child of one that had threads (fork). The child has none of them, and
+// True if this process is a child of one that had threads (fork). The child has none of them, and
 // GCC's OpenMP would wait for them for ever. Called before every parallel loop.
 inline bool has_lost_threads() {
 #if defined __unix__ || defined __APPLE__
@@ -82,7 +82,7 @@ template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool 
 
 namespace detail {
 
-/// How many calls of for_each_head can run at the same time.
+/// Number of calls of for_each_head that can run at the same time.
 inline Eigen::Index heads_at_once([[maybe_unused]] bool parallel) {
 #ifdef _OPENMP
   if (parallel && !omp_in_parallel() && !has_lost_threads()) return omp_get_max_threads();

@@ -18,12 +18,12 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
 
 namespace detail {
 
-// Whether an argument is the record that a call takes. A list in braces has no type, so that T is
+// True if an argument is the record that a call takes. A list in braces has no type, so that T is
 // the record then. A record of another memory does not lack braces.
 template <class T, class Expected>
 inline constexpr bool fits = std::is_convertible_v<const T&, Expected> || Record<T>;
 
-// Whether an argument is what belongs in braces.
+// True if an argument is what belongs in braces.
 template <class T>
 inline constexpr bool is_bare =
     std::is_arithmetic_v<T> || std::is_base_of_v<Eigen::EigenBase<T>, T>;

@@ -39,13 +39,13 @@ template <class S> class AnyMemory {
 
   /// The name of the rule, as its errors have it.
   std::string_view name() const { return rule_->name; }
-  /// What is written for a token, in order.
+  /// Members that a write takes, in order.
   std::span<const SignatureMember> written() const { return rule_->written; }
-  /// What is read with for a token, in order.
+  /// Members that a read takes, in order.
   std::span<const SignatureMember> read_with() const { return rule_->read_with; }
-  /// What a read gives, in order.
+  /// Members that a read gives, in order.
   std::span<const SignatureMember> given() const { return rule_->given; }
-  /// What the rule can do.
+  /// Abilities of the rule.
   const Capabilities& can() const { return rule_->can; }
   /// The rule as an M, or null if it is of another type.
   template <Memory M> const M* get() const {
@@ -59,7 +59,7 @@ template <class S> class AnyMemory {
   State zero_gradient() const { return rule_->zero_gradient(); }
   /// A state with the numbers of a state of the same rule in another scalar.
   template <class T> State state_from(const AnyState<T>& other) const;
-  /// Whether it is a state of this rule, of any size.
+  /// True if it is a state of this rule, of any size.
   bool is_own(const State& state) const { return state.type() == rule_->state_type; }
   /// Throws unless it is a state that writes of this memory can reach; see fw::check_state.
   void check_state(const State& state) const { rule_->check_state(state); }
@@ -78,7 +78,7 @@ template <class S> class AnyMemory {
     check_query(queries, outputs);
     rule_->read(state, queries, outputs);
   }
-  /// The same for a rule whose reads leave the state as it is.
+  /// Reads, of a rule whose reads leave the state as it is.
   void read(const State& state, Inputs queries, Outputs outputs) const {
     require(can().pure_read, "read of a const state: its reads change the state");
     read(const_cast<State&>(state), queries, outputs);
@@ -156,7 +156,7 @@ template <class S> class AnyMemory {
     check_gradients(written, queries, dy, dwritten, dqueries);
     rule_->backward(checkpoints, written, queries, dy, ds, dwritten, dqueries);
   }
-  /// The same from the initial state: runs the writes of the forward pass.
+  /// Gradients from the initial state: runs the writes of the forward pass.
   void backward(const State& initial, Inputs written, Inputs queries, Inputs dy, State& ds,
                 Outputs dwritten, Outputs dqueries) const {
     check_gradients(written, queries, dy, dwritten, dqueries);

@@ -18,7 +18,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-/// How to make one memory.
+/// Maker of one memory.
 template <class S> struct TableEntry {
   std::string_view name;
   MemoryFacts facts;

@@ -33,7 +33,7 @@ struct MemoryOption {
   OptionKind kind = OptionKind::number;  ///< its type
 };
 
-/// What is written of a memory in the table, whatever its type.
+/// Facts of a memory in the table, whatever its type.
 struct MemoryFacts {
   bool positive_keys = false;  ///< its keys and queries must be positive, as after a feature map
   bool square = false;         ///< it has one size: values are as large as keys
@@ -50,7 +50,7 @@ class OptionReader {
   Sizes<> sizes() const {
     return {given_.key_size, given_.value_size == 0 ? given_.key_size : given_.value_size};
   }
-  // Of a memory with one size.
+  // Reader of a memory with one size.
   Index size() const {
     if (given_.value_size != 0 && given_.value_size != given_.key_size)
       throw_invalid({memory_, ": value_size is ", std::to_string(given_.value_size),

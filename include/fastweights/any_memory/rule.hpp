@@ -15,7 +15,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// What a memory has beyond write, read, step and scan.
+/// Abilities of a memory beyond write, read, step and scan.
 struct Capabilities {
   bool differentiable = false;        ///< backward
   bool traced_backward = false;       ///< its own backward pass, by the kernels or by the rule

@@ -6,7 +6,7 @@
 #include <utility>
 
 /// \file
-/// What a memory that is chosen at run time keeps: its state, the checkpoints of a scan, a segment
+/// Values of a memory that is chosen at run time: its state, the checkpoints of a scan, a segment
 /// of composed writes. Each is a value: a copy is independent.
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -96,16 +96,16 @@ template <class S> class AnyState {
   template <Record T>
   explicit AnyState(T state)
       : value_(std::make_unique<detail::ErasedValueOf<T>>(std::move(state))) {}
-  /// Whether it is the state of a memory.
+  /// True if it is the state of a memory.
   explicit operator bool() const { return value_.type() != nullptr; }
-  /// Whether both are states of the same type with the same sizes and equal numbers.
+  /// True if both are states of the same type with the same sizes and equal numbers.
   friend bool operator==(const AnyState& a, const AnyState& b) {
     return a.value_.type() == b.value_.type() && (!a || detail::equal(a.object(), b.object()));
   }
 
   /// The state as StateOf<M> of a memory, or null if it is of another type.
   template <Record T> T* get() { return value_.get<T>(); }
-  /// The same, to look at.
+  /// The value, to look at.
   template <Record T> const T* get() const { return value_.get<T>(); }
 
   /// The number of members: a record whose members are known at run time (see core/leaves.hpp).
@@ -121,7 +121,7 @@ template <class S> class AnyState {
   detail::AnyValue value_;
 };
 
-/// What a scan of an AnyMemory<S> stores for its backward pass; see Checkpoints. Reuse the object
+/// Store of a scan of an AnyMemory<S> for its backward pass; see Checkpoints. Reuse the object
 /// to allocate only once.
 template <class S> class AnyCheckpoints {
  public:

@@ -33,7 +33,7 @@ template <class S = float> std::vector<std::string> memory_names() {
   return names;
 }
 
-/// What the table says of a memory.
+/// Facts of a memory in the table.
 template <class S = float> MemoryFacts memory_facts(std::string_view name) {
   return detail::memory_table<S>().find(name).facts;
 }

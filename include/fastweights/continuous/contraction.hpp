@@ -37,7 +37,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 struct Contraction {
   double tau = 0;             ///< τ; 0 for even()
   Index horizon = max_count;  ///< in tokens; max_count: none
-  /// The same τ at every write. A `horizon` has no effect on a write. The sizes that a memory
+  /// One τ for every write. A `horizon` has no effect on a write. The sizes that a memory
   /// chooses keep that many tokens, or its constructor throws.
   static Contraction fixed(double tau, Index horizon = max_count) { return {tau, horizon}; }
   /// τ = n/(n + L) after n tokens, which is k/(k+1) for chunks of equal length, so that every token
@@ -51,7 +51,7 @@ struct Contraction {
 
 namespace detail {
 
-// What the rule above needs of a basis.
+// Facts of a basis for the rule above.
 struct BasisSizes {
   double functions;  // N
   double slots;      // independent ones

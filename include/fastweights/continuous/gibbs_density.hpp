@@ -34,7 +34,7 @@ template <class S> class GibbsDensity {
     for (Index n = 0; n < basis.size(); ++n)
       set_node(basis, n, (static_cast<double>(n) + 0.5) / slots, 1 / slots);
   }
-  /// The same for Gaussians, with quadrature nodes.
+  /// A density for Gaussians, with quadrature nodes.
   explicit GibbsDensity(const GaussianBasis<S>& basis) {
     const auto panels = static_cast<Index>(std::ceil(1 / std::min(1.0, basis.narrowest())));
     resize(basis.size(), 8 * panels);

@@ -78,7 +78,7 @@ struct GaussianShape {
                   const S& variance, R& r) {
     detail::add_integrals<GaussianShape>(basis, domain, weight, mean, variance, r);
   }
-  /// The same for Gaussians on the whole line, whose integrals have a closed form.
+  /// Integrals of Gaussians on the whole line, whose integrals have a closed form.
   template <class S, class R>
   static void add(const GaussianBasis<S>& basis, Domain domain, const S& weight, const S& mean,
                   const S& variance, R& r) {

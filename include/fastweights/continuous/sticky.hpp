@@ -12,7 +12,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 using Eigen::Index;
 
-/// How uniform random numbers u in [0, 1) give sticky positions; F is the histogram's distribution
+/// Sticky positions from uniform random numbers u in [0, 1); F is the histogram's distribution
 /// function.
 enum class SamplingScheme {
   stratified,  ///< F⁻¹((m + u_m)/M), linear within a bin: one sample per M-th of the mass

@@ -44,7 +44,7 @@ template <class S> struct Owned {
 
 /// The carrier of sequences that own their numbers, one token per column.
 template <class S> struct OwnedSequence {
-  /// Of vectors, or of matrices side by side.
+  /// An array of vectors, or of matrices side by side.
   template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Dynamic>;
   using scalar = detail::PlainArray<S, 1, Dynamic>;  ///< of numbers, in one row
 };

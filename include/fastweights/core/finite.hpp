@@ -34,7 +34,7 @@ bool all_finite(const Object& object);
 
 }  // namespace detail
 
-/// Whether every number of a record is finite, at any depth: a state, a gradient, a layer or a
+/// True if every number of a record is finite, at any depth: a state, a gradient, a layer or a
 /// moment of the optimiser. A layer's memory and feature map are not part of its record. Does not
 /// allocate.
 ///
@@ -44,7 +44,7 @@ requires(Record<R> || is_record_list<R>) bool all_finite(const R& record) {
   return detail::all_finite(detail::object(record));
 }
 
-/// The same for a matrix, such as the outputs of a scan.
+/// True if every number of a matrix is finite, such as the outputs of a scan.
 template <class D> bool all_finite(const Eigen::PlainObjectBase<D>& matrix) {
   return detail::all_finite(detail::object(matrix.derived()));
 }

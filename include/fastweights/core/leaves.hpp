@@ -57,7 +57,7 @@ struct Leaf {
   void* growing = nullptr;  // the array, if its record says `columns_grow`
   Leaf (*with_columns)(void* growing, Index columns) = nullptr;
 
-  /// Whether it may get more columns: its number of columns is part of the state then.
+  /// True if it may get more columns: its number of columns is part of the state then.
   bool grows() const { return growing != nullptr; }
   /// Gives an array that grows so many columns; new ones are 0.
   void resize(Index columns) {
@@ -75,7 +75,7 @@ struct Leaf {
   /// Sets entry i in storage order. Returns false if a finite x overflows the entry's type.
   bool store(Index i, double x) const;
 
-  /// The same for integers. Return false if the number does not fit.
+  /// Reads and writes integers. Return false if the number does not fit.
   bool load_integer(Index i, std::int64_t& x) const;
   bool store_integer(Index i, std::int64_t x) const;
 
@@ -109,7 +109,7 @@ concept DynamicRecord = requires(T& record) {
   { record.part(std::size_t()) } -> std::same_as<Object>;
 };
 
-/// Whether T is a std::vector of records, whose members may be known only at run time.
+/// True if T is a std::vector of records, whose members may be known only at run time.
 template <class T> inline constexpr bool is_object_list = is_record_list<T>;
 template <DynamicRecord R, class A> inline constexpr bool is_object_list<std::vector<R, A>> = true;
 
@@ -272,11 +272,11 @@ template <class Move> void move_record(const Object& record, const Move& move) {
   move(record);
 }
 
-/// Whether two objects have lists of the same lengths and arrays of the same shapes; with
+/// True if two objects have lists of the same lengths and arrays of the same shapes; with
 /// `any_growth`, arrays that grow may have other columns.
 bool same_shapes(const Object& a, const Object& b, bool any_growth = false);
 
-/// Whether two objects of the same type have the same shapes and equal numbers.
+/// True if two objects of the same type have the same shapes and equal numbers.
 bool equal(const Object& a, const Object& b);
 
 /// Copies the numbers of an object into one with the same members and shapes, whatever the scalars

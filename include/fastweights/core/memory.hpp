@@ -28,22 +28,22 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// A state of memory M that owns its matrices.
 template <class M> using StateOf = typename M::template State<Owned<typename M::Scalar>>;
 
-/// What memory M writes for one token: views of the caller's numbers.
+/// Inputs of a write of memory M for one token: views of the caller's numbers.
 template <class M>
 using WriteToken = typename M::Signature::template Write<Token<const typename M::Scalar>>;
-/// What memory M reads with for one token.
+/// Inputs of a read of memory M for one token.
 template <class M>
 using ReadToken = typename M::Signature::template Read<Token<const typename M::Scalar>>;
-/// What a read of one token overwrites.
+/// Outputs of a read of one token.
 template <class M> using OutToken = typename M::Signature::template Out<Token<typename M::Scalar>>;
 
-/// What memory M writes for a sequence, one token per column.
+/// Inputs of the writes of memory M for a sequence, one token per column.
 template <class M>
 using WriteSequence = typename M::Signature::template Write<Sequence<const typename M::Scalar>>;
-/// What memory M reads with for a sequence.
+/// Inputs of the reads of memory M for a sequence.
 template <class M>
 using ReadSequence = typename M::Signature::template Read<Sequence<const typename M::Scalar>>;
-/// What the reads of a sequence overwrite.
+/// Outputs of the reads of a sequence.
 template <class M>
 using OutSequence = typename M::Signature::template Out<Sequence<typename M::Scalar>>;
 
@@ -75,7 +75,7 @@ template <class View> struct ErrorRecord {
 
 }  // namespace detail
 
-/// What a write of one token overwrites with its error, for the members `value` of the token.
+/// The error of a write of one token, to be overwritten, for the members `value` of the token.
 template <class M>
 using ErrorToken = detail::ErrorRecord<decltype(std::declval<WriteGradToken<M>&>().value)>;
 
@@ -237,7 +237,7 @@ concept Interchangeable =
     Memory<A> && Memory<B> && std::same_as<typename A::Scalar, typename B::Scalar> &&
     std::same_as<typename A::Signature, typename B::Signature>;
 
-/// Whether a layer around the rule has to learn the initial state, because writes never change a
+/// True if a layer around the rule has to learn the initial state, because writes never change a
 /// zero state (`static constexpr bool learns_initial_state = true`).
 template <class M> constexpr bool learns_initial_state() {
   if constexpr (requires { M::learns_initial_state; })
@@ -246,7 +246,7 @@ template <class M> constexpr bool learns_initial_state() {
     return false;
 }
 
-/// Whether a rule reads before it writes (`static constexpr bool reads_first = true`).
+/// True if a rule reads before it writes (`static constexpr bool reads_first = true`).
 template <class M> constexpr bool reads_first() {
   if constexpr (requires { M::reads_first; })
     return M::reads_first;
@@ -256,7 +256,7 @@ template <class M> constexpr bool reads_first() {
 
 namespace detail {
 
-// Whether M has members for the kernels.
+// True if M has members for the kernels.
 template <class M> inline constexpr bool has_kernel_members = requires {
   &M::template coefficients<StateOf<M>>;
 }

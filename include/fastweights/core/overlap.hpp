@@ -86,7 +86,7 @@ constexpr std::intptr_t floor_of_ratio(std::intptr_t a, std::intptr_t b) {
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-/// Whether [0, a) meets one of the runs [distance + j·stride, distance + j·stride + b), first ≤ j ≤
+/// True if [0, a) meets one of the runs [distance + j·stride, distance + j·stride + b), first ≤ j ≤
 /// last.
 constexpr bool meets_a_run(std::intptr_t a, std::intptr_t b, std::intptr_t distance,
                            std::intptr_t stride, std::intptr_t first, std::intptr_t last) {
@@ -106,7 +106,7 @@ inline Region ascending(Region r) {
   return r;
 }
 
-/// Whether two views have a byte in common. With equal strides or one column it takes no loop, and
+/// True if two views have a byte in common. With equal strides or one column it takes no loop, and
 /// in different arrays no division.
 inline bool overlap(const Region& x, const Region& y) {
   Region a = ascending(x), b = ascending(y);
@@ -141,7 +141,7 @@ EIGEN_DONT_INLINE inline void check_regions_apart(std::string_view owner, const 
   }
 }
 
-/// The same for records of views. They are copies, so that a caller that does not call it has no
+/// Compares records of views. They are copies, so that a caller that does not call it has no
 /// records in memory.
 template <class Outputs, class... Inputs>
 FASTWEIGHTS_COLD EIGEN_DONT_INLINE void check_records_apart(std::string_view owner, Outputs outputs,
@@ -174,7 +174,7 @@ EIGEN_ALWAYS_INLINE unsigned outputs_meet(std::index_sequence<I...>, const Outpu
   return (0u | ... | output_meets<I>(outputs, inputs...));
 }
 
-/// The same at the cost of a comparison for each pair: compares the bounds, and only if they
+/// Compares at the cost of one comparison for each pair: first the bounds, and only if they
 /// meet the views.
 template <class Outputs, class... Inputs>
 EIGEN_ALWAYS_INLINE void check_apart(std::string_view owner, const Outputs& outputs,

@@ -7,10 +7,10 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// What memory M writes for a sequence, in matrices of its own.
+/// Inputs of the writes of memory M for a sequence, in matrices of its own.
 template <class M>
 using OwnedWrites = typename M::Signature::template Write<OwnedSequence<typename M::Scalar>>;
-/// What memory M reads with for a sequence, in matrices of its own.
+/// Inputs of the reads of memory M for a sequence, in matrices of its own.
 template <class M>
 using OwnedReads = typename M::Signature::template Read<OwnedSequence<typename M::Scalar>>;
 /// Outputs of a sequence, in matrices of their own.

@@ -93,7 +93,7 @@ struct AnyMember {
   template <class T> operator T() const;
 };
 
-// Whether R can be initialised from as many values.
+// True if R can be initialised from as many values.
 template <class R, std::size_t... I> constexpr bool takes_values(std::index_sequence<I...>) {
   return requires { R{(static_cast<void>(I), AnyMember())...}; };
 }
@@ -152,7 +152,7 @@ template <Record To, Record From, class F> constexpr To make_record(From&& from,
   return detail::make_record<To>(from, f, std::make_index_sequence<member_count<To>>{});
 }
 
-/// Whether T is a std::vector of records, which is a member like a record.
+/// True if T is a std::vector of records, which is a member like a record.
 template <class T> inline constexpr bool is_record_list = false;
 template <Record R, class A> inline constexpr bool is_record_list<std::vector<R, A>> = true;
 

@@ -34,7 +34,7 @@ struct Violation {
   std::string_view quantity = {};  ///< what is out of range, empty if nothing is
   double given = 0;                ///< its value
   std::string_view expected = {};  ///< the range it must be in
-  /// Whether something is out of range.
+  /// True if something is out of range.
   explicit operator bool() const { return !quantity.empty(); }
 };
 
@@ -52,7 +52,7 @@ concept StateCondition = Memory<M> && requires(const M& m, const StateOf<M>& s) 
   m.with_trial(s, [](auto&&) {});
 };
 
-/// Whether a rule's own condition bounds every strength by the length of its key.
+/// True if a rule's own condition bounds every strength by the length of its key.
 template <class M> constexpr bool key_bounds_strength() {
   if constexpr (requires { M::key_bounds_strength; })
     return M::key_bounds_strength;
@@ -79,8 +79,8 @@ template <class B> double largest_strength(const B& beta) {
     return static_cast<double>(Eigen::numext::real(beta));
 }
 
-// Of the factor that a write subtracts. 64 units of rounding above 2 pass: a normalised key has
-// them.
+// Limit of the factor that a write subtracts. 64 units of rounding above 2 pass: a normalised key
+// has them.
 template <class S> Violation factor_violation(double factor, std::string_view quantity) {
   using Real = typename Eigen::NumTraits<S>::Real;
   constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<Real>::epsilon());

@@ -19,7 +19,7 @@ template <class T, class E> T zeros(const E& extent) {
     return T(0);
 }
 
-// Whether writes make the arrays of a state larger.
+// True if writes make the arrays of a state larger.
 template <Memory M> bool state_grows(const M& m) {
   const auto extents = m.state_extents();
   bool grows = false;

@@ -62,7 +62,7 @@ void check_region_outside(std::string_view owner, const Region& own, const Outpu
     if (overlap(own, each)) throw_overlap(owner, own, each);
 }
 
-/// The same for all members of a state.
+/// Compares all members of a state.
 template <class T>
 void check_regions_outside(std::string_view owner, std::string_view prefix, std::string_view name,
                            const T& member, const Regions& outputs, const Regions& inputs) {
@@ -80,7 +80,7 @@ void check_regions_outside(std::string_view owner, std::string_view prefix, std:
   }
 }
 
-/// The same for records of views, as copies.
+/// Compares records of views, as copies.
 template <class State, class Outputs, class... Inputs>
 FASTWEIGHTS_COLD EIGEN_DONT_INLINE void check_records_outside(std::string_view owner,
                                                               const State& state, Outputs outputs,
@@ -91,12 +91,12 @@ FASTWEIGHTS_COLD EIGEN_DONT_INLINE void check_records_outside(std::string_view o
   check_regions_outside(owner, "the state's ", {}, state, out, in);
 }
 
-/// Of a call without outputs.
+/// Outputs of a call that has none.
 struct NoViews {
   static constexpr auto names = fw::names();
 };
 
-/// The same at the cost of a comparison for each pair of a member and a view.
+/// Compares at the cost of a comparison for each pair of a member and a view.
 template <class State, class Outputs, class... Inputs>
 EIGEN_ALWAYS_INLINE void check_outside(std::string_view owner, const State& state,
                                        const Outputs& outputs, const Inputs&... inputs) {

@@ -48,7 +48,8 @@ struct MemberExtent {
   /// From rows and columns.
   constexpr MemberExtent(Index r, Index w, bool of_chunks = false)
       : rows(r), width(w), chunks(of_chunks) {}
-  /// Of an array in a state that gets more columns when it is full. See State of KeyValueCache.
+  /// Extent of an array in a state that gets more columns when it is full. See State of
+  /// KeyValueCache.
   static constexpr MemberExtent growing(Index r, Index first) {
     MemberExtent extent(r, first);
     extent.grows = true;
@@ -98,7 +99,7 @@ std::false_type is_dense(...);
 template <class X>
 inline constexpr bool is_dense_type = decltype(is_dense(std::declval<X&>()))::value;
 
-// What converts to a span of its elements, other than Eigen's vectors.
+// A type that converts to a span of its elements, other than Eigen's vectors.
 template <class X>
 concept HasSpan = !is_dense_type<X> && requires(X & x) {
   std::span(x);
@@ -198,7 +199,7 @@ auto as_columns(std::span<S, N> numbers, Index rows)
   return {numbers.data(), rows, size / rows};
 }
 
-/// The same for a container or an array, which must outlive the result.
+/// Columns of a container or an array, which must outlive the result.
 template <detail::HasSpan X> auto as_columns(X& numbers, Index rows) {
   return as_columns(std::span(numbers), rows);
 }

@@ -88,7 +88,7 @@ void apply_vjp(const M& map, const X& x, const Y& y, const Dy& dy, Dx&& dx) {
   map.vjp(x, y, dy, dx);
 }
 
-/// The same map for scalar T. A map with parameters has a cast<T>(), other maps take any scalar.
+/// The map for scalar T. A map with parameters has a cast<T>(), other maps take any scalar.
 template <class T, FeatureMap M> auto cast_feature_map(const M& map) {
   if constexpr (requires { map.template cast<T>(); })
     return map.template cast<T>();

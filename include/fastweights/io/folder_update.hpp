@@ -40,7 +40,7 @@ class FolderUpdate {
   /// Writes a new file, to a temporary name. Throws if something other than a regular file or a
   /// link has the name, or if it was added before.
   void add(const std::string& name, const SafeTensorsWriter& file);
-  /// The same for a copy of a file.
+  /// Adds a copy of a file.
   void copy(const std::string& name, const std::filesystem::path& from);
   /// An old file to remove if it is there.
   void remove(const std::string& name);

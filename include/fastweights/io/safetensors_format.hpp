@@ -20,7 +20,7 @@
 
 #include "fastweights/io/dtype.hpp"
 
-/// Whether there are functions that take the path of a file. Without them the headers include no
+/// True if there are functions that take the path of a file. Without them the headers include no
 /// header of files: a device without a file system reads and writes bytes in memory. By default 1
 /// if the standard library has <filesystem>. All sources of a program need the same setting.
 #ifndef FASTWEIGHTS_FILES

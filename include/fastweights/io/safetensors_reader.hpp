@@ -58,12 +58,12 @@ class SafeTensors {
   /// Borrowing from a temporary would dangle.
   static SafeTensors view(std::vector<std::byte>&& bytes, std::string origin = "") = delete;
 
-  /// What errors begin with: the path of a file.
+  /// Beginning of errors: the path of a file.
   const std::string& origin() const { return origin_; }
 
   /// The number of tensors.
   std::size_t size() const { return header_.tensors.size(); }
-  /// Whether the file has a tensor of this name.
+  /// True if the file has a tensor of this name.
   bool contains(std::string_view name) const { return header_.find(name) != nullptr; }
 
   /// In alphabetical order.
@@ -132,7 +132,7 @@ class SafeTensors {
       for (Eigen::Index i = 0; i < target.rows(); ++i) target.coeffRef(i, j) = rows(i, j);
   }
 
-  /// The same for a type-erased array or number. If an element is out of range, the elements before
+  /// Reads into a type-erased array or number. If an element is out of range, the elements before
   /// it have been written.
   void copy_to(std::string_view name, const fw::detail::Leaf& leaf) const;
 

@@ -98,7 +98,7 @@ void load_state(State& state, const SafeTensors& file, const std::string& prefix
   detail::load_all(state, detail::Scope::state, file, prefix);
 }
 
-/// The same for a state of `owner`, a memory, AnyMemory or layer. Refuses a state that no run of
+/// Loads a state of `owner`, a memory, AnyMemory or layer. Refuses a state that no run of
 /// its writes can reach (see fw::check_state), and an AnyState of another memory.
 template <class Owner, detail::SavedRecord State>
 void load_state(const Owner& owner, State& state, const SafeTensors& file,

@@ -38,12 +38,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Whether a member of a token has one entry per row; otherwise it is one number.
+/// True if a member of a token has one entry per row; otherwise it is one number.
 template <class Member>
 inline constexpr bool is_per_row = requires(const std::remove_reference_t<Member>& m) {
   m.data();
 };
-/// Whether a signature has one decay per token.
+/// True if a signature has one decay per token.
 template <class Signature, class S>
 inline constexpr bool one_decay = !is_per_row<
     decltype(std::declval<typename Signature::template Write<Token<const S>>&>().decay)>;
@@ -81,7 +81,7 @@ constexpr Index buffer_size([[maybe_unused]] Index dk, [[maybe_unused]] Index dv
   if constexpr (requires { M::key_buffers; }) return M::key_buffers * dk + M::value_buffers * dv;
   return 0;
 }
-/// Whether M has `coefficients` or, instead, `correction`.
+/// True if M has `coefficients` or, instead, `correction`.
 template <class M>
 inline constexpr bool has_coefficients = requires(const M& m, StateOf<M>& s, const WriteToken<M>& t,
                                                   const ReadToken<M>& q) {
@@ -186,10 +186,10 @@ template <class M, class State> class RuleCorrections {
   S* buffer_ = nullptr;
 };
 
-/// Whether W has so few rows, known at compile time, that Eigen's expressions are faster than the
+/// True if W has so few rows, known at compile time, that Eigen's expressions are faster than the
 /// kernels.
 constexpr bool are_tiny(int rows) { return rows != Dynamic && rows < 4; }
-/// The same for the W of M. Of one or two rows, they are faster only if these are short.
+/// True if the W of M is tiny. Of one or two rows, they are faster only if these are short.
 template <class M> constexpr bool has_tiny_state() {
   using W = decltype(StateOf<M>::W);
   constexpr int rows = W::RowsAtCompileTime, columns = W::ColsAtCompileTime;
@@ -211,7 +211,7 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
-/// Whether a read takes a query and nothing else, so that a write can stand for its query.
+/// True if a read takes a query and nothing else, so that a write can stand for its query.
 template <class M> inline constexpr bool has_plain_query = member_count<ReadToken<M>> == 1;
 
 /// Writes a token without a read. Also writes the errors of a rule's corrections, unless their
@@ -265,7 +265,7 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
   });
 }
 
-/// Whether a scan is faster token by token than in pairs: W has less than two packets of rows, and
+/// True if a scan is faster token by token than in pairs: W has less than two packets of rows, and
 /// pairs would need padding.
 template <class S> bool scans_by_steps(Index rows) {
   return rows < 2 * lanes<S> && rows % lanes<S> != 0;
@@ -317,7 +317,7 @@ concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
 
 namespace detail {
 
-/// Whether a rule has a member `step` or `scan`.
+/// True if a rule has a member `step` or `scan`.
 template <class M>
 concept HasOwnScan = requires {
   &M::step;

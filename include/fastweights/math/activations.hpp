@@ -28,8 +28,8 @@ template <class S> S softplus(const S& x) {
     return log(S(1) + power) + (positive ? x : S(0));
 }
 
-// The same of a real array, as an expression, which vectorises in float. In float it is 3e-39, and
-// not 0, for very small x.
+// The function of a real array, as an expression, which vectorises in float. In float it is 3e-39,
+// and not 0, for very small x.
 template <class A> auto softplus_of(const Eigen::ArrayBase<A>& x) {
   using S = typename A::Scalar;
   return x.derived().max(S(0)) + (-x.derived().abs()).exp().log1p();
@@ -53,7 +53,7 @@ template <class F, class A> auto activated_derivative(const F& f, const Eigen::A
 
 /// F(x) = x.
 struct Identity {
-  /// The same number.
+  /// The number itself.
   template <class S> S value(const S& x) const { return x; }
   /// One.
   template <class S> S derivative(const S&) const { return S(1); }

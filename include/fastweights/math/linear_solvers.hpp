@@ -166,7 +166,7 @@ struct ConjugateGradients {
           dlambda -= dproduct;
         });
   }
-  // Of y = (Gᵀ + diag(λ)) x. Adds to all gradients.
+  // Gradients of y = (Gᵀ + diag(λ)) x. Adds to all gradients.
   template <class G, class L, class X, class DY, class DX, class DG, class DL>
   static void add_product_vjp(const G& g, const L& lambda, const X& x, const DY& dy, DX& dx, DG& dg,
                               DL& dlambda) {

@@ -74,7 +74,7 @@ class NewtonSchulz {
     Eigen::Index m, n;
   };
 
-  // Of the matrix over its largest entry, so that no square overflows.
+  // The norm of the matrix over its largest entry, so that no square overflows.
   template <class M> static auto norm(const M& matrix) {
     using std::sqrt;
     using S = typename M::Scalar;

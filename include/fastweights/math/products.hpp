@@ -62,7 +62,7 @@ inline constexpr ProductBlocks without_heap{128, 128, 128};
 inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(), 96,
                                            std::numeric_limits<Eigen::Index>::max()};
 
-// Whether products use the library's kernel.
+// True if products use the library's kernel.
 #ifdef EIGEN_USE_BLAS
 template <class S> inline constexpr bool has_packed_product = false;
 #else

@@ -5,12 +5,12 @@
 #include <initializer_list>
 
 /// \file
-/// How long a scan over ranks takes, by which mpi::scan chooses its method. docs/scaling.md
+/// Time of a scan over ranks, by which mpi::scan chooses its method. docs/scaling.md
 /// compares it with measurements.
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
-/// How the ranks work at the same time.
+/// Ways in which ranks work at the same time.
 enum class Method {
   automatic,  ///< the chain, unless another is a tenth faster by mpi::seconds
   chain,      ///< head after head along the ranks, for any memory
@@ -18,7 +18,7 @@ enum class Method {
   heads       ///< every rank takes all tokens of some heads
 };
 
-/// What messages and work cost. The defaults are an Ethernet of 10 Gb/s and one core.
+/// Cost of messages and work. The defaults are an Ethernet of 10 Gb/s and one core.
 struct Machine {
   double latency = 30e-6;             ///< α, seconds for a message, however short
   double bytes_per_second = 1.2e9;    ///< 1/β, of a rank that sends, and at the same time receives

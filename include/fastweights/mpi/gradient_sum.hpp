@@ -61,7 +61,7 @@ class GradientSum {
     });
     for (std::size_t i = 0; i < begun_; ++i) detail::ended(buckets_[i].requests, false);
   }
-  /// The same for any record.
+  /// Adds any record.
   template <Record R> void add(R& record) { add(fw::detail::object(record)); }
   /// add() as a function, for the backward pass of a model.
   auto adder() {
@@ -93,7 +93,7 @@ class GradientSum {
     std::vector<MPI_Request> requests;
   };
 
-  // What the ranks are agreeing on.
+  // Question on which the ranks agree.
   struct Agreement {
     std::string shapes;                // of the arrays of this rank
     std::size_t buckets = 0;           // to send then, 0 or 1

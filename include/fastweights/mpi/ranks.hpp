@@ -44,7 +44,7 @@ template <class F> void for_each_piece(Index bytes, const F& f) {
     f(first, static_cast<int>(std::min(most, bytes - first)));
 }
 
-// Whether requests have ended; with `wait`, once they have.
+// True if requests have ended; with `wait`, once they have.
 inline bool ended(std::vector<MPI_Request>& requests, bool wait) {
   const auto count = static_cast<int>(requests.size());
   int all = 1;
@@ -115,9 +115,9 @@ class Ranks {
   int rank() const { return rank_; }
   /// The number of ranks.
   int size() const { return size_; }
-  /// Whether this is rank 0.
+  /// True if this is rank 0.
   bool is_first() const { return rank_ == 0; }
-  /// Whether this is the last rank.
+  /// True if this is the last rank.
   bool is_last() const { return rank_ + 1 == size_; }
   /// MPI_PROC_NULL where there is none.
   int before() const { return is_first() ? MPI_PROC_NULL : rank_ - 1; }

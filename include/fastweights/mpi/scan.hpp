@@ -54,7 +54,7 @@ template <class Extents> std::string sizes_text(Extents extents) {
   return text;
 }
 
-// What a memory's messages depend on.
+// The sizes on which a memory's messages depend.
 template <Memory M> std::string shapes_of_memory(const M& m) {
   const auto signature = m.signature();
   std::string text(M::name);
@@ -140,7 +140,7 @@ void scan_by_heads(const Ranks& ranks, const M& m, std::span<StateOf<M>> states,
             [&](Index h) { return part_of(outputs, signature.out(), h, steps); });
 }
 
-// The same on all ranks. A token takes six flops for every number of the state.
+// The work, equal on all ranks. A token takes six flops for every number of the state.
 template <Memory M>
 Method choose(const Ranks& ranks, const M& m, std::span<const StateOf<M>> states, Index steps,
               const Machine& machine, bool may_exchange) {
@@ -223,7 +223,7 @@ void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,
                         });
 }
 
-/// The same, and stores in checkpoints[h] what mpi::backward needs, for all methods but
+/// Scans, and stores in checkpoints[h] what mpi::backward needs, for all methods but
 /// Method::heads.
 template <Differentiable M>
 void scan(const M& m, std::span<StateOf<M>> states, WriteSequence<M> inputs,

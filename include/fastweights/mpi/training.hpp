@@ -54,7 +54,7 @@ inline void broadcast(const fw::detail::Object& record, MPI_Comm comm, int root 
         part, [&](std::byte* data, Index bytes) { ranks.broadcast(data, bytes, root); });
   });
 }
-/// The same for any record.
+/// Sends any record.
 template <Record R> void broadcast(R& record, MPI_Comm comm, int root = 0) {
   broadcast(fw::detail::object(record), comm, root);
 }
@@ -68,7 +68,7 @@ template <Record Model> void join(Trainer<Model>& trainer, MPI_Comm comm) {
   trainer.before_step = [comm](Model& gradient) { sum_parameters(gradient, comm); };
 }
 
-/// The same over the ranks of `sum`, for a job that adds its gradient while its backward pass goes
+/// Trains over the ranks of `sum`, for a job that adds its gradient while its backward pass goes
 /// on: one shard, and one backward pass a step, with sum.adder(). `sum` must live as long as the
 /// trainer steps. Throws std::invalid_argument for more shards; step() does so if the job has not
 /// added all of the gradient.

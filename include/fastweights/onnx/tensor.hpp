@@ -32,7 +32,7 @@ template <std::size_t rank> std::string shape_text(const std::array<Eigen::Index
   return text + "]";
 }
 
-/// Whether an Index holds the bytes of a tensor, whose sizes are at least 0.
+/// True if an Index holds the bytes of a tensor, whose sizes are at least 0.
 template <std::size_t rank>
 bool fits_index(const std::array<Eigen::Index, rank>& shape, std::size_t bytes) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;

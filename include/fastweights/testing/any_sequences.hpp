@@ -42,7 +42,7 @@ template <class S> class AnyRecord {
       if (members_[i].name == name) return matrices[i];
     fw::detail::throw_invalid({"this record has no member ", name});
   }
-  /// The same, to look at.
+  /// The matrix, to look at.
   const Matrix& operator[](std::string_view name) const {
     return (*const_cast<AnyRecord*>(this))[name];
   }

@@ -9,7 +9,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// How AdamW treats a parameter. Without weight_decay it has none, whatever the options say.
+/// Treatment of a parameter by AdamW. Without weight_decay it has none, whatever the options say.
 struct ParameterGroup {
   double rate = 1;          ///< factor of the learning rate, at least 0; 0: the parameter stays
   double weight_decay = 0;  ///< at least 0

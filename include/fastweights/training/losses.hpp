@@ -35,7 +35,7 @@ struct LossOptions {
   std::optional<int> ignore_index = {};  ///< tokens with this target do not count
   /// One per token, at least 0, such as a mask. Empty: all 1.
   std::span<const double> weights = {};
-  /// What the sum is divided by, above 0; 0: the sum of the weights that count. For a part of a
+  /// Divisor of the sum, above 0; 0: the sum of the weights that count. For a part of a
   /// batch: that sum over the whole batch.
   double divisor = 0;
 };

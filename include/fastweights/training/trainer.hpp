@@ -17,7 +17,7 @@ struct TrainerOptions {
   bool parallel = true;         ///< shards in parallel, see for_each_head
 };
 
-/// What a step of training did.
+/// Result of a step of training.
 struct TrainingStep {
   long long step;        ///< counted from 1
   double loss;           ///< the sum of what the shards returned

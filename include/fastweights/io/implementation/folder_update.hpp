@@ -46,7 +46,7 @@ inline std::vector<std::byte> next_bytes(std::FILE* file) {
   return bytes;
 }
 
-/// Whether `old` is a regular file, not a link, with the same bytes as `other`.
+/// True if `old` is a regular file, not a link, with the same bytes as `other`.
 inline bool is_same_file(const std::filesystem::path& old, const std::filesystem::path& other) {
   std::error_code error;
   if (std::filesystem::symlink_status(old, error).type() != std::filesystem::file_type::regular)

@@ -57,7 +57,7 @@ class Descriptor {
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
 
-  /// Whether the file has no name any more.
+  /// True if the file has no name any more.
   bool is_removed() const {
     struct stat status {};
     return ::fstat(number_, &status) == 0 && status.st_nlink == 0;

@@ -59,7 +59,7 @@ inline Shape without_ones(Shape shape) {
   return shape;
 }
 
-// Whether a leaf's scalar is that type of a file.
+// True if a leaf's scalar is that type of a file.
 inline bool is_same_type(DType type, const fw::detail::Leaf& leaf) {
   using fw::detail::ScalarKind;
   return (type == DType::F32 && leaf.scalar == ScalarKind::float32) ||

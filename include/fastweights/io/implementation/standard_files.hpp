@@ -40,7 +40,7 @@ class FileSource final : public ByteSource {
   std::uint64_t size_;
 };
 
-/// Whether a folder or the like has this name. Windows gives a folder a size, and may open it.
+/// True if a folder or the like has this name. Windows gives a folder a size, and may open it.
 inline bool is_no_file(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);

@@ -110,7 +110,7 @@ inline bool request_tiles() {
 
 inline namespace FASTWEIGHTS_AMX {
 
-/// Whether this process can use AMX: it is compiled for AMX, the processor has it and the operating
+/// True if this process can use AMX: it is compiled for AMX, the processor has it and the operating
 /// system permits it (Linux 5.16 or newer). The first call requests the permission for all threads.
 inline bool amx_permitted() {
 #if FASTWEIGHTS_HAS_AMX

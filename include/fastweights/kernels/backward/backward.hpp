@@ -72,7 +72,7 @@ FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, float);
 FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
 #endif
 
-/// Whether chunks are faster than pairs.
+/// True if chunks are faster than pairs.
 template <DecayKind decay_kind> constexpr bool worth_chunks(Index dv, Index dk) {
   return dv * dk >= (decay_kind == DecayKind::per_channel ? 96 * 96 : 56 * 56);
 }

@@ -6,7 +6,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// How the corrections of a rule follow one another.
+/// Order of the corrections of a rule.
 struct CorrectionLayout {
   Index per_token = 1;
   Index lookup_step = 1;  // every how many corrections one looks up; 0 if none does
@@ -24,12 +24,12 @@ struct CorrectionLayout {
   /// The corrections of look-up and read i.
   constexpr Index lookup(Index i) const { return i * lookup_step; }
   constexpr Index read(Index i) const { return (i + 1) * per_token - 1; }
-  /// How many writes they see.
+  /// Number of writes that they see.
   constexpr Index seen_by_lookup(Index i) const { return lookup(i); }
   constexpr Index seen_by_read(Index i) const { return (reads_first ? i : i + 1) * per_token; }
 };
 
-/// What happens in a chunk: the matrix decays, is looked up, written, read.
+/// Events of a chunk: the matrix decays, is looked up, written, read.
 enum class Event { decay, lookup, write, read };
 
 /// Calls f(event, i, writes) for what a correction does, in order or backward: i counts the decays,
@@ -66,7 +66,7 @@ EIGEN_ALWAYS_INLINE void for_events_of(Index s, const F& f) {
     end();
   }
 }
-/// The same for `count` corrections.
+/// Calls f for the events of `count` corrections.
 template <CorrectionLayout layout, class F>
 EIGEN_ALWAYS_INLINE void for_events(Index count, const F& f) {
   for (Index s = 0; s < count; ++s) for_events_of<layout, false>(s, f);

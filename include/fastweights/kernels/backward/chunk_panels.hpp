@@ -8,7 +8,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// What both passes do with R packets of rows of their matrix M.
+/// Work of both passes on R packets of rows of their matrix M.
 template <class S, int R> class ChunkPanel {
  protected:
   using Column = Rows<S, R>;

@@ -13,7 +13,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Whether every token of M has its own decay.
+/// True if every token of M has its own decay.
 template <class M> inline constexpr bool has_token_decay = requires(const WriteToken<M>& t) {
   t.decay;
 };

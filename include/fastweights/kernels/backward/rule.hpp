@@ -62,7 +62,7 @@ template <class M> constexpr CorrectionLayout layout_of() {
           !has_corrections<M>};
 }
 
-/// Whether M says `plain_coefficients` and has at most one β and one correction per token.
+/// True if M says `plain_coefficients` and has at most one β and one correction per token.
 template <class M> constexpr bool has_plain_coefficients() {
   if constexpr (requires { requires M::plain_coefficients; }) {
     if constexpr (requires(const WriteToken<M>& t) { t.beta; })
@@ -72,7 +72,7 @@ template <class M> constexpr bool has_plain_coefficients() {
   return false;
 }
 
-/// Whether M has `correction_vjp`.
+/// True if M has `correction_vjp`.
 template <class M>
 inline constexpr bool has_correction_vjp = requires(const M& m, const StateOf<M>& s,
                                                     const WriteToken<M>& t,
@@ -176,7 +176,7 @@ template <class M> class RuleGradients {
       add(dqueries_.query, dk);
   }
 
-  /// Whether the passes by pairs take the rule, and its tokens from `first` on for them.
+  /// True if the passes by pairs take the rule, and its tokens from `first` on for them.
   static constexpr bool has_pairs = has_plain_coefficients<M>();
   const BackwardTokens<S>& pair_tokens(Index first) requires has_pairs {
     auto& t = pair_tokens_ = {};
@@ -206,7 +206,7 @@ template <class M> class RuleGradients {
     return t;
   }
 
-  /// What the token at t looks up and reads before its decay, from the state `W` before it. G is
+  /// Look-up and read of the token at t before its decay, from the state `W` before it. G is
   /// the gradient of W.
   template <class Matrix> void add_before_decay(Index t, const Matrix& W, Matrix& G) {
     using Vector = GradientVector<S>;

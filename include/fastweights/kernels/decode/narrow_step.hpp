@@ -29,7 +29,7 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
  private:
   using PerRow = std::array<S, rows>;
   template <Index N> using Part = Rows<S, 1, N>;  // N entries of W
-  // Whether a packet has exactly N entries, and whole columns.
+  // True if a packet has exactly N entries, and whole columns.
   template <Index N> static constexpr bool has_packet = N > 1 && N >= rows&& size_within<S, N> == N;
 
   // One number per column, for N entries from entry i on.
@@ -172,7 +172,7 @@ EIGEN_DONT_INLINE void step_narrow(S* W, Index columns, const StepToken<S>& t) {
   NarrowStep<S, rows, decay_kind, HasDeltaTerm>::run(W, columns, t);
 }
 
-/// Whether a step of a W of this size is a NarrowStep. Not with 3 rows, where columns begin
+/// True if a step of a W of this size is a NarrowStep. Not with 3 rows, where columns begin
 /// anywhere in a packet. Four rows take half a packet or a quarter in a PanelStep, which is faster
 /// for few columns, as it need not add up the columns of a packet.
 template <class S> constexpr bool is_narrow(Index rows, Index columns, Index stride) {

@@ -44,7 +44,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
     }
   };
 
-  // Whether the second pass computes y from the new W. Without a delta term it is the only pass.
+  // True if the second pass computes y from the new W. Without a delta term it is the only pass.
   // Small panels save k·q, which y = W q + (k·q) u of the first pass needs. With decays per channel
   // the query is that of the old W.
   static constexpr bool reads_new_state =
@@ -242,7 +242,7 @@ FASTWEIGHTS_STEP_KERNELS(extern, float);
 FASTWEIGHTS_STEP_KERNELS(extern, double);
 #endif
 
-/// Whether a matrix has a fixed size so small that its step is inline, with its sizes as constants.
+/// True if a matrix has a fixed size so small that its step is inline, with its sizes as constants.
 template <class Matrix> constexpr bool is_small() {
   constexpr Index rows = Matrix::RowsAtCompileTime, columns = Matrix::ColsAtCompileTime;
   if (rows == Eigen::Dynamic || columns == Eigen::Dynamic) return false;
@@ -329,7 +329,7 @@ template <int Size, class S> EIGEN_ALWAYS_INLINE S dot(const S* x, const S* y, I
     return (Vector(x, size) * Vector(y, size)).sum();
 }
 
-/// Whether a PanelStep of a rule with a delta term uses k·q; see its reads_new_state.
+/// True if a PanelStep of a rule with a delta term uses k·q; see its reads_new_state.
 template <class S> constexpr bool needs_key_query(Index rows, DecayKind decay_kind) {
   return decay_kind == DecayKind::per_channel || rows > 2 * lanes<S> || rows == 3;
 }

@@ -63,17 +63,17 @@ template <class S, int R, int U> struct Pending {
   Rows<S, R> row_decays = Rows<S, R>::all(S(1));
 };
 
-/// How a rule decays W before a write: not at all, by one number, by one number per key row (a
+/// Decay of W before a write: not at all, by one number, by one number per key row (a
 /// column of W), or by one per value row (only in scans without look-ups of SequenceCorrections).
 /// With `compensated` W does not decay, and its sums are compensated.
 enum class DecayKind { none, scalar, per_channel, compensated, per_row };
 
-/// What a pass writes to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
+/// Write of a pass to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W. `compensated` adds the updates to the rounding
 /// errors of W, which follow W in memory, and carries the sum to W.
 enum class PassWrites { nothing, updates, decay_all, decay_columns, decay_rows, compensated };
 
-/// What the passes of a rule write if the matrix decays or is compensated. `per_channel_writes` is
+/// Write of the passes of a rule if the matrix decays or is compensated. `per_channel_writes` is
 /// for DecayKind::per_channel.
 constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writes) {
   if (decay_kind == DecayKind::none) return PassWrites::updates;
@@ -81,7 +81,7 @@ constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writ
   if (decay_kind == DecayKind::per_row) return PassWrites::decay_rows;
   return decay_kind == DecayKind::scalar ? PassWrites::decay_all : per_channel_writes;
 }
-/// Whether a pass does more than add these pending updates.
+/// True if a pass does more than add these pending updates.
 template <DecayKind decay_kind, class S, int R, int U>
 EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
   if constexpr (decay_kind == DecayKind::scalar) return pending.decay != S(1);

@@ -5,7 +5,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Whether one pass processes two pairs. Rules without a delta term compute so little per pair that
+/// True if one pass processes two pairs. Rules without a delta term compute so little per pair that
 /// loads and stores of W dominate. Two pairs need more registers.
 template <bool HasDeltaTerm, DecayKind decay_kind>
 inline constexpr bool two_pairs_per_pass =

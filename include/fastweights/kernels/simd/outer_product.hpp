@@ -24,7 +24,7 @@ void add_outer_product(S* to, const S* from, S decay, const S* a, const S* b, In
     });
 }
 
-/// The same in place, and product = to·x with the new matrix.
+/// Updates in place, and product = to·x with the new matrix.
 template <class S>
 void add_outer_product(S* to, S decay, const S* a, const S* b, Index n, Index columns, const S* x,
                        S* product) {

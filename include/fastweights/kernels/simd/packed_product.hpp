@@ -70,7 +70,7 @@ EIGEN_DONT_INLINE void multiply_tile(const LeftFactor<S>& a, const RightFactor<S
   });
 }
 
-/// The same for fewer rows.
+/// A product of fewer rows.
 template <class S, int R, int N>
 void multiply_part_of_tile(const LeftFactor<S>& a, const RightFactor<S>& b, Index depth,
                            const Target<S>& c, Index rows) {
@@ -179,7 +179,7 @@ EIGEN_DONT_INLINE void multiply_small_column(const Factor<S>& a, const Factor<S>
   while (i < rows) multiply(std::integral_constant<int, 1>(), std::min(i, rows - N));
 }
 
-/// The same for a large A, which is read in the order of its memory, some columns at a time. The
+/// A product with a large A, which is read in the order of its memory, some columns at a time. The
 /// sums of many rows are in the first-level cache.
 template <class S>
 EIGEN_DONT_INLINE void multiply_large_column(const Factor<S>& a, const Factor<S>& b, Index rows,

@@ -34,7 +34,7 @@ template <class S> class PrefetchList {
   int count_ = 0;
 };
 
-/// Whether prefetching helps. For smaller vectors the hardware prefetcher is sufficient.
+/// True if prefetching helps. For smaller vectors the hardware prefetcher is sufficient.
 template <class S> constexpr bool worth_prefetching(Index entries) {
   return entries * static_cast<Index>(sizeof(S)) > 128;
 }

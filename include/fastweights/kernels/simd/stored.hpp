@@ -29,7 +29,7 @@ template <class S> EIGEN_ALWAYS_INLINE void clamp(OneRow<S>& x, S low, S high) {
   x.x = std::min(high, std::max(low, x.x));
 }
 
-/// Whether Packets<T, S> loads and stores T as packets of S; 8-bit integers it only loads. It does
+/// True if Packets<T, S> loads and stores T as packets of S; 8-bit integers it only loads. It does
 /// not where Eigen converts number by number, since compilers vectorise a loop over the lanes
 /// better.
 template <class T, class S> struct Packets : std::false_type {};

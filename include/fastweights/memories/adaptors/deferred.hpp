@@ -13,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-// The same carrier with another scalar.
+// The carrier with another scalar.
 template <class C, class T> struct CarrierOf { using type = C; };
 template <class S, class T> struct CarrierOf<Owned<S>, T> { using type = Owned<T>; };
 
@@ -51,7 +51,7 @@ void with_numbers(Normaliser& normaliser, Column column, const F& f) {
       normaliser);
 }
 
-// What belongs to a W in 8 bits: see kernels/decode/eight_bits.hpp.
+// Parts of a W in 8 bits: see kernels/decode/eight_bits.hpp.
 template <class C, int Dv, int Dk> struct EightBitParts {
   vec<C, Dv> scales;
   mat<typename CarrierOf<C, std::int8_t>::type, Dv, Dk == Dynamic ? Dynamic : (Dk + 1) / 2>
@@ -59,7 +59,7 @@ template <class C, int Dv, int Dk> struct EightBitParts {
   static constexpr auto names = fw::names("scales", "remainders");
 };
 
-// Whether Deferred has all members of a rule's state.
+// True if Deferred has all members of a rule's state.
 template <class M> constexpr bool has_plain_state() {
   for (const std::string_view name : M::template State<Extents>::names)
     if (name != "W" && name != "sum" && name != "normaliser") return false;

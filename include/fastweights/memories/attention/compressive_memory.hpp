@@ -66,7 +66,7 @@ template <class S, int D = Dynamic> class CompressiveMemory {
   }
   /// The options it was made with.
   const Options& options() const { return options_; }
-  /// What a layer needs of the basis: here the slots.
+  /// Coefficients for a layer: here the slots.
   Slots basis() const { return {}; }
   /// Softmax over the slots.
   SoftmaxDensity density() const { return {}; }

@@ -12,7 +12,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// How far gradients propagate back from the coefficients.
+/// Reach of gradients back from the coefficients.
 enum class Backpropagate {
   chunk,  ///< to the chunk just written; older coefficients are constants, as published
   past    ///< through the regressions of all chunks
@@ -61,7 +61,7 @@ template <class S, class Density, class Basis = GaussianBasis<S>, class Sampling
           int D = Dynamic>
 class ContinuousMemory {
  public:
-  /// Whether reads leave a histogram for the next write.
+  /// True if reads leave a histogram for the next write.
   static constexpr bool sticky = std::is_same_v<Sampling, StickySampling>;
   using Scalar = S;
   using Signature = std::conditional_t<sticky, DrawnChunks<D>, Chunks<D>>;
@@ -74,7 +74,7 @@ class ContinuousMemory {
     Index heads = 1;    ///< must divide d
     Index chunk = 1;    ///< L, tokens per step of a sequence; a write takes any number
     Index samples = 0;  ///< M, samples of the past signal; 0: 4N
-    /// Of the past signal at each write.
+    /// Samples of the past signal at each write.
     Contraction contraction = Contraction::even();
     Regression regression = {};                          ///< how new coefficients are fitted
     Backpropagate backpropagate = Backpropagate::chunk;  ///< how far gradients go back

@@ -14,14 +14,14 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// What a full key-value cache does with a new token.
+/// Behaviour of a full key-value cache when a token comes.
 enum class WhenFull {
   slide,   ///< overwrite the oldest token
   refuse,  ///< throw std::length_error
   grow     ///< make more room, on the heap
 };
 
-/// How many tokens a key-value cache keeps.
+/// Number of tokens that a key-value cache keeps.
 struct CacheOptions {
   Index capacity = 64;                  ///< tokens that it has room for at first
   WhenFull when_full = WhenFull::grow;  ///< what it does with one more
@@ -132,7 +132,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     shared_chunk(s, inputs, {&queries, 1}, {&out, 1});
   }
 
-  /// The same for several heads of queries, as in grouped-query attention.
+  /// A chunk for several heads of queries, as in grouped-query attention.
   void shared_chunk(OwnedState& s, const WriteSequence<KeyValueCache>& inputs,
                     std::span<const ReadSequence<KeyValueCache>> queries,
                     std::span<OutSequence<KeyValueCache>> outs) const {

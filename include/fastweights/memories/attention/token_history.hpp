@@ -14,7 +14,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Of memories that keep the last `capacity` tokens. The oldest is overwritten when there are more.
+/// Options of memories that keep the last `capacity` tokens. The oldest is overwritten when there
+/// are more.
 struct AttentionOptions {
   Index capacity = 0;  ///< tokens it keeps
   double scale = 0;    ///< of scores; 0 for 1/√d_k

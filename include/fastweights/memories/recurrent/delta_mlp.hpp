@@ -53,7 +53,7 @@ template <class S, int D = Dynamic, int Hidden = Dynamic> class DeltaMlp {
   using Signature = TwoKeyValueBetas<D, Hidden>;
   static constexpr std::string_view name = "DeltaMlp";
 
-  /// Of the layer norm.
+  /// Weights of the layer norm.
   template <class C> struct Slow {
     vec<C, D> weight, bias;  ///< of the layer norm
     static constexpr auto names = fw::names("weight", "bias");

@@ -30,7 +30,7 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "GatedDeltaRule";
-  /// Whether α is one number, not one per key row.
+  /// True if α is one number, not one per key row.
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
   static constexpr auto decay_kind =
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;

@@ -63,7 +63,7 @@ void affine_vjp(const L& layer, const X& x, const Dy& dy, L& dlayer, DX& dx) {
 
 /// f(x) = W x + b. With `Bias` false, W x.
 template <bool Bias = true> struct LinearModel {
-  /// Whether weights of zero have no gradient, so that a state of zeros never learns.
+  /// True if weights of zero have no gradient, so that a state of zeros never learns.
   static constexpr bool zero_stays_zero = false;
   /// The record of W and b.
   template <class C, int Dk, int Dv> using Weights = AffineWeights<C, Dv, Dk, Bias>;
@@ -187,7 +187,7 @@ template <class C, int Dk, int Hidden, int Dv, bool Bias> struct MlpWeights {
 template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpModel {
   Index hidden = Hidden;  ///< h
 
-  /// Whether weights of zero have no gradient, so that a state of zeros never learns.
+  /// True if weights of zero have no gradient, so that a state of zeros never learns.
   static constexpr bool zero_stays_zero = true;
   /// The record of both layers.
   template <class C, int Dk, int Dv> using Weights = MlpWeights<C, Dk, Hidden, Dv, Bias>;

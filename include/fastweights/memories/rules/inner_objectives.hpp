@@ -8,7 +8,7 @@
 #include <string>
 
 /// \file
-/// What a model is trained for at test time: policies of TestTimeTraining and TitansLearner. An
+/// Losses of a model at test time: policies of TestTimeTraining and TitansLearner. An
 /// objective turns the model's answer z for a key into the gradient of its loss, and the answer for
 /// a query into the output. It has slow weights, or an empty record of them.
 
@@ -38,7 +38,7 @@ struct SquaredObjective {
   void output_vjp(const Slow&, const Q&, const Z&, D&, Slow&, DQ&) const {}
 };
 
-/// What is added to the layer norm of z: the query (as in TTT), or z (as in
+/// Term added to the layer norm of z: the query (as in TTT), or z (as in
 /// flash-linear-attention).
 enum class Residual {
   query,  ///< q

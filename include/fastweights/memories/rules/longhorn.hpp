@@ -8,7 +8,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// How Longhorn forgets.
+/// Form of Longhorn's forgetting.
 enum class LonghornForm {
   exact,    ///< a delta rule: I − δ k kᵀ for every value row
   diagonal  ///< as published code: 1 − δ k_j² for every entry

@@ -24,7 +24,7 @@ template <int Dk, int Dv> struct KeyValueRemoval : QueryOutput<Dk, Dv> {
   }
 };
 
-/// The same with one decay α per key row.
+/// Writes with one decay α per key row.
 template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv> {
   template <class C> struct Write {
     vec<C, Dk> key;
@@ -64,7 +64,7 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
   static constexpr std::string_view name = "LowRankRule";
-  /// Whether W decays.
+  /// True if W decays.
   static constexpr bool has_decay = !std::is_same_v<Signature, KeyValueRemoval<Dk, Dv>>;
   static constexpr auto decay_kind =
       has_decay ? detail::DecayKind::per_channel : detail::DecayKind::none;

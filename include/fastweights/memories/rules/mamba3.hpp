@@ -173,7 +173,7 @@ class Mamba3 {
     });
   }
 
-  /// Whether the kernels step and scan.
+  /// True if the kernels step and scan.
   // A read of a tiny W is complete, so the scan by kernels would finish its outputs twice.
   static constexpr bool by_kernel = detail::KernelScalar<S> && !detail::are_tiny(Dv);
   void step(OwnedState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& query,

@@ -71,7 +71,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Solver = ExactSolver> cl
       detail::decay_and_add(s.G, t.decay, t.key, key);
     });
   }
-  /// Whether G + diag(λ) can be solved after each of several writes: see fw::StateCondition.
+  /// True if G + diag(λ) can be solved after each of several writes: see fw::StateCondition.
   template <class F>
   void with_trial(const OwnedState& s, const F& f) const requires requires(const Solver& solver) {
     solver.smallest_pivot(s.G, s.slow.ridge);

@@ -111,7 +111,7 @@ class MirasMemory {
                                          detail::thread_buffer<S, Buffer>(signature_.dv)},
         queries.query.cols(), s.A);
   }
-  /// Of memories that are linear in A.
+  /// Stability of memories that are linear in A.
   Violation violation(
       const WriteToken<MirasMemory>& t) const requires std::is_same_v<Retention, PlainRetention> {
     return undecayed_delta_violation(t.beta, t.key, t.decay);

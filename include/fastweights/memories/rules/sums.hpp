@@ -5,8 +5,8 @@
 #include <fastweights/kernels/scan/matrix_pass.hpp>
 
 /// \file
-/// How a rule without decay sums its writes into W: a policy of the sum rule, and of the delta rule
-/// with a normaliser.
+/// Summation of the writes of a rule without decay into W: a policy of the sum rule, and of the
+/// delta rule with a normaliser.
 ///
 /// A sum in float loses the digits of a write below those of W. After n writes of like size the
 /// relative error is up to n·2^−24, and after 2^24 the sum stops growing.
@@ -28,7 +28,7 @@ struct PlainSum {
   template <class W, class Z> static void add_vjp(const W&, Z&) {}
 };
 
-/// The same with compensated summation (Kahan): a second matrix holds the rounding errors of W and
+/// Compensated summation (Kahan): a second matrix holds the rounding errors of W and
 /// adds them at the next write. W then is within two units of rounding of the exact sum of the
 /// writes (relative to Σ|u kᵀ|), however many there are. The rounding errors double the state.
 /// The compensation relies on IEEE arithmetic; -ffast-math removes it.

@@ -159,7 +159,7 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
 template <class S, int D = Dynamic, class Objective = NormalisedObjective<>>
 using TttLinear = TestTimeTraining<S, D, D, LinearModel<>, Objective>;
 
-/// The same for a net with one hidden layer.
+/// Test-time training of a net with one hidden layer.
 template <class S, int D = Dynamic, int Hidden = Dynamic, class Objective = NormalisedObjective<>>
 using TttMlp = TestTimeTraining<S, D, D, MlpModel<InnerGelu, Hidden>, Objective>;
 
