@@ -7,8 +7,9 @@
 
 #include <cstdio>
 #include <fastweights/models/checkpoint.hpp>
-#include <fastweights/models/load.hpp>
+#include <fastweights/models/model.hpp>
 #include <fastweights/models/save.hpp>
+#include <fastweights/models/table/groups.hpp>
 #include <fastweights/models/tokenizer.hpp>
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/schedule.hpp>
@@ -17,7 +18,6 @@
 #include <iostream>
 #include <iterator>
 
-#include "published/architectures.hpp"
 #include "published/shapes.hpp"
 #include "report/command_line.hpp"
 #include "report/files.hpp"
@@ -123,10 +123,7 @@ int run(const Settings& s, Processes& processes) {
   fw::models::check_output(folder, s.output);  // before the training, not after it
   if (processes.is_first()) make_folder(s.output);
   const auto tokenizer = fw::models::Tokenizer::read(folder.folder() / "tokenizer.json");
-  Network network =
-      published_architectures().build(folder.config(), fw::models::model_options(folder, s.length));
-  fw::models::load_weights(network, folder,
-                           {.is_ignored = published_architectures().is_ignored(folder.config())});
+  Network network = fw::models::load<float>(s.folder, {.context = s.length});
   Windows windows(tokenizer.encode(content_of(s.text)), s, processes);
   train(network, windows, s, processes);
   if (processes.is_first()) fw::models::save_folder(network, folder, s.output);
@@ -136,7 +133,8 @@ int run(const Settings& s, Processes& processes) {
 
 // A tiny model learns a sequence of two symbols by heart.
 int smoke(Settings s, Processes& processes) {
-  Network network = published_architectures().build(published_shape("tiny"), {.context = s.length});
+  Network network =
+      fw::models::architectures<float>().build(published_shape("tiny"), {.context = s.length});
   fw::Random random(s.seed);
   network.initialise(random);
   std::vector<int> ids;

@@ -14,12 +14,12 @@
 #include <fastweights/models/checkpoint.hpp>
 #include <fastweights/models/load.hpp>
 #include <fastweights/models/sampler.hpp>
+#include <fastweights/models/table/groups.hpp>
 #include <fastweights/models/tokenizer.hpp>
 #include <iostream>
 #include <new>
 #include <set>
 
-#include "published/architectures.hpp"
 #include "published/shapes.hpp"
 #include "report/command_line.hpp"
 #include "training/processes.hpp"
@@ -279,10 +279,10 @@ int run_folder(const Settings& s, const Processes& processes) {
   if (options.own_head && config.flag("tie_word_embeddings") && processes.is_first())
     std::cerr << "run_model: tie_word_embeddings is true, but lm_head.weight differs from the "
                  "embedding, and is used\n";
-  Network network = published_architectures().build(config, options);
+  Network network = fw::models::architectures<float>().build(config, options);
   Progress progress("loading", static_cast<long>(network.weights.size()));
   fw::models::load_weights(network, folder,
-                           {.is_ignored = published_architectures().is_ignored(config),
+                           {.is_ignored = fw::models::architectures<float>().is_ignored(config),
                             .progress =
                                 [&](std::size_t i, std::size_t) {
                                   if (processes.is_first()) progress.show(long(i) + 1, "");
@@ -306,7 +306,7 @@ int run_folder(const Settings& s, const Processes& processes) {
 
 int run_random(const Settings& s, const Processes& processes) {
   const fw::models::Config config = published_shape(s.random);
-  Network network = published_architectures().build(config, {.window = s.context});
+  Network network = fw::models::architectures<float>().build(config, {.window = s.context});
   fw::Random random(s.sampler.seed);
   network.initialise(random);
   network.compress(storage(s.weights));

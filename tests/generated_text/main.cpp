@@ -7,10 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fastweights/io/safetensors.hpp>
-#include <fastweights/models/architectures.hpp>
-#include <fastweights/models/checkpoint.hpp>
-#include <fastweights/models/load.hpp>
-#include <fastweights/models/qwen3_next.hpp>
+#include <fastweights/models/model.hpp>
 #include <fastweights/models/sampler.hpp>
 #include <fastweights/models/tokenizer.hpp>
 
@@ -31,16 +28,7 @@ struct Model {
 };
 
 Model load(const std::filesystem::path& folder) {
-  const auto checkpoint = fw::models::Checkpoint::read(folder);
-  fw::models::Architectures<float> known;
-  known.add({"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"},
-            [](const fw::models::Config& config, const fw::models::ModelOptions& options) {
-              return fw::models::qwen3_next<float>(config, options);
-            });
-  Model model{Tokenizer::read(folder / "tokenizer.json"),
-              known.build(checkpoint.config(), fw::models::model_options(checkpoint))};
-  fw::models::load_weights(model.network, checkpoint);
-  return model;
+  return {Tokenizer::read(folder / "tokenizer.json"), fw::models::load<float>(folder)};
 }
 
 struct Result {

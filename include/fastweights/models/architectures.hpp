@@ -6,8 +6,9 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// Which function builds the network of which model_type. A program adds the architectures that it
-/// wants to load, its own too, since each takes seconds to compile:
+/// Functions that build the network of a model_type. models/table/ has those of the library. A
+/// program may add the architectures that it wants to load, its own too, since each takes seconds
+/// to compile:
 ///
 ///     fw::models::Architectures<float> known;
 ///     known.add({"qwen3_5_text", "qwen3_next"}, [](const auto& config, const auto& options) {
@@ -18,8 +19,14 @@ template <class S> class Architectures {
  public:
   /// Makes a network without weights from a config.json.
   using Build = std::function<Network<S>(const Config&, const ModelOptions&)>;
-  /// Whether a network does without the tensor of this name.
+  /// True if a network does without the tensor of this name.
   using IsIgnored = std::function<bool(const std::string&)>;
+
+  /// Both of one architecture.
+  struct Architecture {
+    Build build;
+    IsIgnored is_ignored;  ///< empty: with all tensors
+  };
 
   /// `is_ignored`: tensors in its files that the network does not have.
   void add(std::initializer_list<const char*> model_types, const Build& build,
@@ -33,15 +40,18 @@ template <class S> class Architectures {
   Network<S> build(const Config& config, const ModelOptions& options = {}) const {
     return find(config).build(text_config(config), options);
   }
+  /// The architecture of a model_type, for a config.json that names none. Throws
+  /// std::invalid_argument for an unknown one.
+  const Architecture& at(const std::string& model_type) const {
+    const auto found = known_.find(model_type);
+    if (found == known_.end())
+      fw::detail::throw_invalid({"no architecture ", model_type, ", expected one of", names()});
+    return found->second;
+  }
   /// The `is_ignored` of the architecture that config.json names.
   const IsIgnored& is_ignored(const Config& config) const { return find(config).is_ignored; }
 
  private:
-  struct Architecture {
-    Build build;
-    IsIgnored is_ignored;
-  };
-
   const Architecture& find(const Config& config) const {
     const Config text = text_config(config);
     const auto found = known_.find(text.text("model_type"));

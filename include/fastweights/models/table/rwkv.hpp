@@ -1,0 +1,13 @@
+#pragma once
+
+#include <fastweights/models/architectures.hpp>
+#include <fastweights/models/rwkv7.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI::models {
+
+/// RWKV.
+template <class S> void add_rwkv(Architectures<S>& known) {
+  known.add({"rwkv7"}, [](auto& c, auto& o) { return rwkv7<S>(c, o); });
+}
+
+}  // namespace fw::models
