@@ -5,9 +5,8 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table}/groups.h
 file(READ ${table}/groups.hpp text)
 string(REGEX MATCHALL "\n  GROUP\\([a-z_0-9]+" groups "${text}")
 list(TRANSFORM groups REPLACE "\n  GROUP\\(" "")
-set(folder ${CMAKE_CURRENT_BINARY_DIR}/fastweights_compiled_models)
-add_library(fastweights_compiled_models STATIC EXCLUDE_FROM_ALL)
-add_library(fastweights::compiled_models ALIAS fastweights_compiled_models)
+set(folder ${CMAKE_CURRENT_BINARY_DIR}/fastweights_architectures)
+add_library(fastweights_architectures STATIC EXCLUDE_FROM_ALL)
 foreach(scalar float double)
   foreach(group IN LISTS groups)
     file(CONFIGURE OUTPUT ${folder}/${group}_${scalar}.cpp CONTENT
@@ -15,7 +14,7 @@ foreach(scalar float double)
 namespace fw::inline FASTWEIGHTS_ABI::models {
 template void add_${group}(Architectures<${scalar}>&);
 }\n")
-    target_sources(fastweights_compiled_models PRIVATE ${folder}/${group}_${scalar}.cpp)
+    target_sources(fastweights_architectures PRIVATE ${folder}/${group}_${scalar}.cpp)
   endforeach()
   file(CONFIGURE OUTPUT ${folder}/load_${scalar}.cpp CONTENT
        "#include <fastweights/models/implementation/model.hpp>\n
@@ -23,9 +22,14 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 template const Architectures<${scalar}>& architectures();
 template networks::Network<${scalar}> load(const std::filesystem::path&, const LoadModelOptions&);
 }\n")
-  target_sources(fastweights_compiled_models PRIVATE ${folder}/load_${scalar}.cpp)
+  target_sources(fastweights_architectures PRIVATE ${folder}/load_${scalar}.cpp)
 endforeach()
-target_link_libraries(fastweights_compiled_models PUBLIC fastweights_compiled fastweights_models)
-target_compile_definitions(fastweights_compiled_models PUBLIC FASTWEIGHTS_COMPILED_MODELS)
-target_precompile_headers(fastweights_compiled_models PRIVATE <fastweights/models/architectures.hpp>)
-set_target_properties(fastweights_compiled_models PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# Whose memories they use is for the program to say: the tests have some of their own.
+target_link_libraries(fastweights_architectures PUBLIC fastweights_compiled_kernels fastweights_models)
+target_compile_definitions(fastweights_architectures PUBLIC FASTWEIGHTS_COMPILED_MODELS)
+target_precompile_headers(fastweights_architectures PRIVATE <fastweights/models/architectures.hpp>)
+set_target_properties(fastweights_architectures PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+add_library(fastweights_compiled_models INTERFACE)
+add_library(fastweights::compiled_models ALIAS fastweights_compiled_models)
+target_link_libraries(fastweights_compiled_models INTERFACE fastweights_architectures fastweights_compiled)

@@ -68,6 +68,9 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
       string(TOLOWER ${name} name)
       file(GENERATE OUTPUT pages/${name}.cpp CONTENT "${code}\n")
       add_executable(${name} ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}.cpp)
+      if(code MATCHES "models/model.hpp")
+        target_link_libraries(${name} PRIVATE fastweights_architectures)
+      endif()
       # Memories as the tests compile them: one build of them is enough here.
       target_link_libraries(${name} PRIVATE fastweights_development
                             $<LINK_ONLY:fastweights_test_memories>)

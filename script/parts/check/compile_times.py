@@ -21,6 +21,7 @@ QUICK = ["-L", "^quick$"]
 TEST_LIMIT, ALL_LIMIT, CHANGE_LIMIT, DEMO_LIMIT = 1100, 1800, 100, 83
 TIMED_RUNS = {"ci": (".ci/run", 3000), "python": ("script/python --without-torch", 400),
               "demo": ("script/demo until its first model trains", DEMO_LIMIT)}
+WITH_MODELS = " with fastweights::compiled_models"
 SECONDS = Path("build/seconds")  # where took() in script/parts/environment writes
 BUILD_LOG = "compile_times.log"  # the name in cmake/fastweights-development.cmake
 LAUNCHER = "cmake/log-compile-time"
@@ -98,15 +99,20 @@ def readme_program(folder):
 
 def limits_of(source):
     first = Path(source).read_text().split("\n", 1)[0]
-    match = re.fullmatch(r"// limit: ([0-9.]+)(?:, ([0-9.]+) MiB)?", first.strip())
+    match = re.fullmatch(rf"// limit: ([0-9.]+)(?:, ([0-9.]+) MiB)?({WITH_MODELS})?", first.strip())
     if match is None:
         return GENERAL_LIMIT, GENERAL_MIB
     return float(match[1]), float(match[2] or GENERAL_MIB)
 
 
 def measure_program(source, folder):
-    """Two rows: header-only, which must also run, and with fastweights::compiled."""
+    """Two rows: header-only, which must also run, and with fastweights::compiled. Of a program that
+    is meant for fastweights::compiled_models, one: without it, it compiles for minutes."""
     name, limits = Path(source).name, limits_of(source)
+    if Path(source).read_text().split("\n", 1)[0].endswith(WITH_MODELS):
+        cost, _ = compile_alone(source, folder, "-DFASTWEIGHTS_COMPILED",
+                                "-DFASTWEIGHTS_COMPILED_MODELS")
+        return [Row(f"{name}{WITH_MODELS}", cost, *limits)]
     compiled, _ = compile_alone(source, folder, "-DFASTWEIGHTS_COMPILED")
     cost, target = compile_alone(source, folder)
     program = target.with_suffix("")
