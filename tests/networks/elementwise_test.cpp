@@ -11,19 +11,19 @@ using X = Value<double>;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("functions of one value: gradients and streaming", "[networks]") {
-  check_operation([](const X& x) { return exp(x); });
-  check_operation([](const X& x) { return sigmoid(x); });
-  check_operation([](const X& x) { return silu(x); });
-  check_operation([](const X& x) { return softplus(x); });
-  check_operation([](const X& x) { return log_sigmoid(x); });
-  check_operation([](const X& x) { return tanh(x); });
-  check_operation([](const X& x) { return relu(x); });
-  check_operation([](const X& x) { return square(x); });
-  check_operation([](const X& x) { return gelu(x); });
-  check_operation([](const X& x) { return affine(-1.5, x, 0.25); });
-  check_operation([](const X& x) { return 2.0 * x + (1.0 - x) + -x; });
-  check_operation([](const X& x) { return soft_cap(x, 0.7); });
-  check_operation([](const X& x) { return clamp(x, -0.51, 0.77); });
+  check_operation([](const auto& x) { return exp(x); });
+  check_operation([](const auto& x) { return sigmoid(x); });
+  check_operation([](const auto& x) { return silu(x); });
+  check_operation([](const auto& x) { return softplus(x); });
+  check_operation([](const auto& x) { return log_sigmoid(x); });
+  check_operation([](const auto& x) { return tanh(x); });
+  check_operation([](const auto& x) { return relu(x); });
+  check_operation([](const auto& x) { return square(x); });
+  check_operation([](const auto& x) { return gelu(x); });
+  check_operation([](const auto& x) { return affine(-1.5, x, 0.25); });
+  check_operation([](const auto& x) { return 2.0 * x + (1.0 - x) + -x; });
+  check_operation([](const auto& x) { return soft_cap(x, 0.7); });
+  check_operation([](const auto& x) { return clamp(x, -0.51, 0.77); });
 }
 
 void check_value(const Function& f, const std::function<double(double)>& exact) {
@@ -33,27 +33,28 @@ void check_value(const Function& f, const std::function<double(double)>& exact) 
 
 TEST_CASE("functions of one value are those of their definitions", "[networks]") {
   const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
-  check_value([](const X& x) { return exp(0.1 * x); }, [](double x) { return std::exp(0.1 * x); });
-  check_value([](const X& x) { return sigmoid(x); }, logistic);
-  check_value([](const X& x) { return silu(x); }, [&](double x) { return x * logistic(x); });
-  check_value([](const X& x) { return softplus(x); },
+  check_value([](const auto& x) { return exp(0.1 * x); },
+              [](double x) { return std::exp(0.1 * x); });
+  check_value([](const auto& x) { return sigmoid(x); }, logistic);
+  check_value([](const auto& x) { return silu(x); }, [&](double x) { return x * logistic(x); });
+  check_value([](const auto& x) { return softplus(x); },
               [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); });
-  check_value([](const X& x) { return log_sigmoid(x); },
+  check_value([](const auto& x) { return log_sigmoid(x); },
               [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); });
-  check_value([](const X& x) { return tanh(x); }, [](double x) { return std::tanh(x); });
-  check_value([](const X& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); });
-  check_value([](const X& x) { return square(x); }, [](double x) { return x * x; });
-  check_value([](const X& x) { return gelu(x); },
+  check_value([](const auto& x) { return tanh(x); }, [](double x) { return std::tanh(x); });
+  check_value([](const auto& x) { return relu(x); }, [](double x) { return std::max(x, 0.0); });
+  check_value([](const auto& x) { return square(x); }, [](double x) { return x * x; });
+  check_value([](const auto& x) { return gelu(x); },
               [](double x) { return x / 2 * std::erfc(-x / std::sqrt(2)); });
-  check_value([](const X& x) { return soft_cap(x, 4); },
+  check_value([](const auto& x) { return soft_cap(x, 4); },
               [](double x) { return 4 * std::tanh(x / 4); });
-  check_value([](const X& x) { return clamp(x, -2, 3); },
+  check_value([](const auto& x) { return clamp(x, -2, 3); },
               [](double x) { return std::clamp(x, -2.0, 3.0); });
 }
 
 TEST_CASE("functions of one value are finite for any finite number", "[networks]") {
-  const auto all = [](const X& x) {
-    return concatenate<double>(
+  const auto all = [](const auto& x) {
+    return concatenate<ScalarOf<decltype(x)>>(
         {sigmoid(x), silu(x), softplus(x), log_sigmoid(x), tanh(x), gelu(x)});
   };
   Matrix<double> x(2, 1);
@@ -63,9 +64,9 @@ TEST_CASE("functions of one value are finite for any finite number", "[networks]
 }
 
 TEST_CASE("the gradient of a clamp passes at its limits", "[networks]") {
-  const Net network = network_of(4, [](const X& x) { return clamp(x, -1, 2); });
+  const Net network = network_of(4, [](const auto& x) { return clamp(x, -1, 2); });
   CHECK(input_gradient(network, Eigen::Vector4d(-1.5, -1, 2, 2.5)) == Eigen::Vector4d(0, 1, 1, 0));
-  CHECK_THROWS_WITH(network_of(1, [](const X& v) { return clamp(v, 1, 0); }),
+  CHECK_THROWS_WITH(network_of(1, [](const auto& v) { return clamp(v, 1, 0); }),
                     ContainsSubstring("lower limit"));
 }
 
@@ -73,56 +74,56 @@ TEST_CASE("the gradient of a clamp passes at its limits", "[networks]") {
 TEST_CASE("sums, differences and products of two values", "[networks]") {
   for (const Index rows : {3, 17}) {
     const auto both = [rows](const auto& combined) {
-      return [=](const X& x) {
-        const X other = tanh(linear(x, "other", rows));
+      return [=](const auto& x) {
+        const auto other = tanh(linear(x, "other", rows));
         return combined(x, other) + combined(other, x) + combined(x, other.rows_of(rows - 1, 1));
       };
     };
-    check_operation(rows, both([](const X& a, const X& b) { return a + b; }));
-    check_operation(rows, both([](const X& a, const X& b) { return a - b; }));
-    check_operation(rows, both([](const X& a, const X& b) { return a * b; }));
+    check_operation(rows, both([](const auto& a, const auto& b) { return a + b; }));
+    check_operation(rows, both([](const auto& a, const auto& b) { return a - b; }));
+    check_operation(rows, both([](const auto& a, const auto& b) { return a * b; }));
   }
-  const auto by_head = [](const X& x) {
-    const X b = x.rows_of(3, 3);
+  const auto by_head = [](const auto& x) {
+    const auto b = x.rows_of(3, 3);
     return x * b + (x - b) + (x + b);
   };
   check_operation(12, by_head);
-  check_operation([](const X& x) { return x * x + x; });  // one value twice
+  check_operation([](const auto& x) { return x * x + x; });  // one value twice
 }
 
 TEST_CASE("a constant belongs to all tokens", "[networks]") {
-  check_operation([](const X& x) {
-    const X w = parameter(*x.builder, "w", x.rows());
+  check_operation([](const auto& x) {
+    const auto w = parameter(*x.builder, "w", x.rows());
     return x * w + w + exp(w);
   });
-  check_operation(12, [](const X& x) {
-    const X by_head = parameter(*x.builder, "b", 3), all = parameter(*x.builder, "a", 1);
+  check_operation(12, [](const auto& x) {
+    const auto by_head = parameter(*x.builder, "b", 3), all = parameter(*x.builder, "a", 1);
     return x * sigmoid(by_head) - all;
   });
-  check_operation(3, [](const X& x) {  // the first value may be the constant one
+  check_operation(3, [](const auto& x) {  // the first value may be the constant one
     return x + parameter(*x.builder, "w", 3) * x;
   });
-  check_operation([](const X& x) {
+  check_operation([](const auto& x) {
     return x * constants(*x.builder, std::vector<double>(std::size_t(x.rows()), 1.5));
   });
 }
 
 TEST_CASE("rows that do not fit are refused with the path of the module", "[networks]") {
   const auto build = [](const Function& f) {
-    return network_of(6, [&](const X& x) { return module("mlp", x, f); });
+    return network_of(6, [&](const auto& x) { return module("mlp", x, f); });
   };
   const auto refused = [&](const Function& f) {
     CHECK_THROWS_WITH(build(f), ContainsSubstring("mlp"));
     CHECK_THROWS_AS(build(f), std::invalid_argument);
   };
-  refused([](const X& x) { return x + x.rows_of(0, 4); });
-  refused([](const X& x) { return x.rows_of(0, 3) * x; });
-  refused([](const X& x) { return x.rows_of(3, 4); });
-  refused([](const X& x) { return x.rows_of(-1, 2); });
-  refused([](const X& x) { return x.rows_of(2, 0); });
-  refused([](const X& x) { return x.rows_of(1, std::numeric_limits<Index>::max()); });
-  refused([](const X& x) { return split<2>(x, {2, 3})[0]; });
-  refused([](const X& x) { return split<2>(x, {2, 5})[0]; });
+  refused([](const auto& x) { return x + x.rows_of(0, 4); });
+  refused([](const auto& x) { return x.rows_of(0, 3) * x; });
+  refused([](const auto& x) { return x.rows_of(3, 4); });
+  refused([](const auto& x) { return x.rows_of(-1, 2); });
+  refused([](const auto& x) { return x.rows_of(2, 0); });
+  refused([](const auto& x) { return x.rows_of(1, std::numeric_limits<Index>::max()); });
+  refused([](const auto& x) { return split<2>(x, {2, 3})[0]; });
+  refused([](const auto& x) { return split<2>(x, {2, 5})[0]; });
 }
 
 }  // namespace

@@ -7,10 +7,10 @@ using namespace operation_checks;
 using X = Value<double>;
 
 TEST_CASE("softmax and weights that add up to one: gradients and streaming", "[networks]") {
-  check_operation([](const X& x) { return softmax(x); });
-  check_operation(12, [](const X& x) { return softmax(x, 4) + softmax(x, 12); });
-  check_operation([](const X& x) { return sum_to_one(exp(x), 0.1); });
-  const Matrix<double> sums = value_of([](const X& x) { return sum_heads(softmax(x, 2), 2); },
+  check_operation([](const auto& x) { return softmax(x); });
+  check_operation(12, [](const auto& x) { return softmax(x, 4) + softmax(x, 12); });
+  check_operation([](const auto& x) { return sum_to_one(exp(x), 0.1); });
+  const Matrix<double> sums = value_of([](const auto& x) { return sum_heads(softmax(x, 2), 2); },
                                        Eigen::Vector4d(1e300, 0, -1e300, 1));
   check_equal(sums, Eigen::Vector2d(1, 1), 1e-15);
 }
@@ -18,17 +18,17 @@ TEST_CASE("softmax and weights that add up to one: gradients and streaming", "[n
 TEST_CASE("chosen experts: gradients and streaming", "[networks]") {
   for (const Index experts : {1, 3, 17})
     for (const Index chosen : {Index(1), (experts + 1) / 2, experts})
-      check_operation(experts, [&](const X& x) {
+      check_operation(experts, [&](const auto& x) {
         return sum_to_one(choose_experts(sigmoid(x), {.experts = chosen}));
       });
-  check_operation(12, [](const X& x) {
+  check_operation(12, [](const auto& x) {
     return choose_experts(x, {.experts = 3, .groups = 4, .best_groups = 2});
   });
 }
 
 TEST_CASE("the largest scores are kept, of equal ones the first", "[networks]") {
   const auto kept = [](const Matrix<double>& scores, const Choice& choice) {
-    return value_of([&](const X& x) { return choose_experts(x, choice); }, scores);
+    return value_of([&](const auto& x) { return choose_experts(x, choice); }, scores);
   };
   CHECK(kept(Eigen::Vector4d(1, 4, -2, 3), {.experts = 2}) == Eigen::Vector4d(0, 4, 0, 3));
   CHECK(kept(Eigen::Vector4d(2, 5, 5, 5), {.experts = 2}) == Eigen::Vector4d(0, 5, 5, 0));
@@ -41,36 +41,37 @@ TEST_CASE("the largest scores are kept, of equal ones the first", "[networks]") 
 }
 
 TEST_CASE("a bias chooses, but is not in the result", "[networks]") {
-  Net network = network_of(3, [](const X& x) {
+  const Function f = [](const auto& x) {
     return choose_experts(x, {.experts = 1}, {parameter(*x.builder, "bias", 3)});
-  });
+  };
+  Net network = network_of(3, f);
   network.weights[0].value = Eigen::Vector3d(0, 0, 10);
   State state = network.initial_state();
   Net::Trace trace;
   CHECK(run(network, state, Eigen::Vector3d(1, 2, 0.5), trace) == Eigen::Vector3d(0, 0, 0.5));
-  check_gradients(network);
+  check_gradients(network, f);
 }
 
-Value<double> routed(const X& x, Index n, Index chosen) {
+template <class X> X routed(const X& x, Index n, Index chosen) {
   return choose_experts(softmax(linear(x, "gate", n)), {.experts = chosen});
 }
 
 TEST_CASE("experts: gradients and streaming", "[networks]") {
   for (const Index n : {1, 3})
     for (const Index hidden : {1, 3, 17}) {
-      check_operation([&](const X& x) { return experts(x, routed(x, n, 1), hidden); });
-      check_operation([&](const X& x) {
+      check_operation([&](const auto& x) { return experts(x, routed(x, n, 1), hidden); });
+      check_operation([&](const auto& x) {
         return stacked_experts(x, routed(x, n, (n + 1) / 2), hidden, "gate_up", "down");
       });
     }
-  check_operation([](const X& x) { return experts(x, routed(x, 5, 2), 2, {.gate = ""}); });
-  check_operation([](const X& x) { return experts<fw::Gelu>(x, routed(x, 2, 2), 3); });
+  check_operation([](const auto& x) { return experts(x, routed(x, 5, 2), 2, {.gate = ""}); });
+  check_operation([](const auto& x) { return experts<fw::Gelu>(x, routed(x, 2, 2), 3); });
 }
 
 TEST_CASE("stacked experts are experts with other names", "[networks]") {
-  Net apart = network_of(3, [](const X& x) { return experts(x, routed(x, 4, 2), 5); });
+  Net apart = network_of(3, [](const auto& x) { return experts(x, routed(x, 4, 2), 5); });
   Net stacked = network_of(
-      3, [](const X& x) { return stacked_experts(x, routed(x, 4, 2), 5, "gate_up", "down"); });
+      3, [](const auto& x) { return stacked_experts(x, routed(x, 4, 2), 5, "gate_up", "down"); });
   apart.weights[0].value = stacked.weights[0].value;
   for (Index e = 0; e < 4; ++e) {
     const std::size_t first = std::size_t(1 + 3 * e);
@@ -90,21 +91,22 @@ TEST_CASE("choices that are not possible are refused", "[networks]") {
   const auto refused = [](const Function& f) {
     CHECK_THROWS_AS(network_of(6, f), std::invalid_argument);
   };
-  refused([](const X& x) { return choose_experts(x, {.experts = 0}); });
-  refused([](const X& x) { return choose_experts(x, {.experts = 7}); });
-  refused([](const X& x) { return choose_experts(x, {.groups = 4}); });
-  refused([](const X& x) { return choose_experts(x, {.groups = 0}); });
-  refused([](const X& x) { return choose_experts(x, {.groups = 2, .best_groups = 0}); });
-  refused([](const X& x) {
+  refused([](const auto& x) { return choose_experts(x, {.experts = 0}); });
+  refused([](const auto& x) { return choose_experts(x, {.experts = 7}); });
+  refused([](const auto& x) { return choose_experts(x, {.groups = 4}); });
+  refused([](const auto& x) { return choose_experts(x, {.groups = 0}); });
+  refused([](const auto& x) { return choose_experts(x, {.groups = 2, .best_groups = 0}); });
+  refused([](const auto& x) {
     return choose_experts(x, {.experts = 1}, {parameter(*x.builder, "bias", 5)});
   });
-  refused([](const X& x) { return choose_experts(x, {.experts = 1}, {x}); });
-  refused([](const X& x) { return softmax(x, 4); });
-  refused([](const X& x) { return softmax(x, 0); });
-  refused([](const X& x) { return experts(x, routed(x, 2, 1), 0); });
-  refused([](const X& x) { return experts(x, routed(x, 2, 1), Index(1) << 60); });
-  refused([](const X& x) { return stacked_experts(x, routed(x, 2, 1), -1, "a", "b"); });
-  refused([](const X& x) { return stacked_experts(x, routed(x, 2, 1), Index(1) << 62, "a", "b"); });
+  refused([](const auto& x) { return choose_experts(x, {.experts = 1}, {x}); });
+  refused([](const auto& x) { return softmax(x, 4); });
+  refused([](const auto& x) { return softmax(x, 0); });
+  refused([](const auto& x) { return experts(x, routed(x, 2, 1), 0); });
+  refused([](const auto& x) { return experts(x, routed(x, 2, 1), Index(1) << 60); });
+  refused([](const auto& x) { return stacked_experts(x, routed(x, 2, 1), -1, "a", "b"); });
+  refused(
+      [](const auto& x) { return stacked_experts(x, routed(x, 2, 1), Index(1) << 62, "a", "b"); });
 }
 
 }  // namespace

@@ -12,18 +12,19 @@ using namespace fw::networks;
 using namespace operation_checks;
 using X = Value<double>;
 using Catch::Matchers::ContainsSubstring;
-using Gated = fw::GatedLinearAttention<double>;
 using Delta = fw::DeltaRule<double>;
 
 // Keys, values, … of several heads, of which x is the only input.
-X keys(const X& x, Index rows, const std::string& name) { return l2(linear(x, name, rows), 1); }
+template <class X> X keys(const X& x, Index rows, const std::string& name) {
+  return l2(linear(x, name, rows), 1);
+}
 
 struct Heads {
   Index keys = 1, values = 1, strengths = 1, queries = 1;
 };
 
-X delta_rule(const X& x, const Heads& h, Index d_k, Index d_v) {
-  return memory(Delta({d_k, d_v}),
+template <class X> X delta_rule(const X& x, const Heads& h, Index d_k, Index d_v) {
+  return memory(fw::DeltaRule<ScalarOf<X>>({d_k, d_v}),
                 {keys(x, h.keys * d_k, "k"), linear(x, "v", h.values * d_v),
                  sigmoid(linear(x, "b", h.strengths))},
                 {linear(x, "q", h.queries * d_k)});
@@ -31,28 +32,33 @@ X delta_rule(const X& x, const Heads& h, Index d_k, Index d_v) {
 
 TEST_CASE("a memory of one head: gradients and streaming", "[networks]") {
   for (const Index d : {1, 3, 17})
-    check_operation(3, [&](const X& x) { return delta_rule(x, {}, d, 2); });
+    check_operation(3, [&](const auto& x) { return delta_rule(x, {}, d, 2); });
   for (const Index d : {1, 3, 17})
-    check_operation(2, [&](const X& x) {
-      return memory(Gated({2, d}), {keys(x, 2, "k"), linear(x, "v", d), sigmoid(x)}, {x});
+    check_operation(2, [&](const auto& x) {
+      return memory(fw::GatedLinearAttention<ScalarOf<decltype(x)>>({2, d}),
+                    {keys(x, 2, "k"), linear(x, "v", d), sigmoid(x)}, {x});
     });
 }
 
 TEST_CASE("memories of several heads: gradients and streaming", "[networks]") {
-  check_operation(3, [](const X& x) { return delta_rule(x, {3, 3, 3, 3}, 2, 3); });
-  check_operation(3, [](const X& x) { return delta_rule(x, {2, 4, 1, 2}, 2, 3); });  // shared keys
-  check_operation(3, [](const X& x) { return delta_rule(x, {1, 2, 2, 6}, 2, 3); });  // and states
-  check_operation(3, [](const X& x) { return delta_rule(x, {1, 1, 1, 5}, 1, 1); });
+  check_operation(3, [](const auto& x) { return delta_rule(x, {3, 3, 3, 3}, 2, 3); });
+  check_operation(3, [](const auto& x) {
+    return delta_rule(x, {2, 4, 1, 2}, 2, 3);
+  });  // shared keys
+  check_operation(3, [](const auto& x) {
+    return delta_rule(x, {1, 2, 2, 6}, 2, 3);
+  });  // and states
+  check_operation(3, [](const auto& x) { return delta_rule(x, {1, 1, 1, 5}, 1, 1); });
 }
 
 // Head h of n equal heads is a memory of its own.
 TEST_CASE("shared heads are repeated heads", "[networks]") {
-  const auto repeated = [](const X& v, Index heads, Index times) {
+  const auto repeated = [](const auto& v, Index heads, Index times) {
     return repeat_heads(v, heads, times);
   };
-  const Net shared = network_of(3, [](const X& x) { return delta_rule(x, {1, 2, 2, 6}, 2, 3); });
-  Net apart = network_of(3, [&](const X& x) {
-    return memory(Delta({2, 3}),
+  const Net shared = network_of(3, [](const auto& x) { return delta_rule(x, {1, 2, 2, 6}, 2, 3); });
+  Net apart = network_of(3, [&](const auto& x) {
+    return memory(fw::DeltaRule<ScalarOf<decltype(x)>>({2, 3}),
                   {repeated(keys(x, 2, "k"), 1, 6), repeated(linear(x, "v", 6), 2, 3),
                    repeated(sigmoid(linear(x, "b", 2)), 2, 3)},
                   {linear(x, "q", 12)});
@@ -69,8 +75,8 @@ TEST_CASE("shared heads are repeated heads", "[networks]") {
 }
 
 TEST_CASE("several writes for every token, stacked one below the other", "[networks]") {
-  check_operation(3, [](const X& x) {
-    return memory(fw::GatedDeltaProduct<double, 2>({2, 3}),
+  check_operation(3, [](const auto& x) {
+    return memory(fw::GatedDeltaProduct<ScalarOf<decltype(x)>, 2>({2, 3}),
                   {keys(x, 2 * 2 * 2, "k"), linear(x, "v", 2 * 2 * 3),
                    sigmoid(linear(x, "b", 2 * 2)), sigmoid(linear(x, "a", 2))},
                   {linear(x, "q", 4)});
@@ -79,35 +85,36 @@ TEST_CASE("several writes for every token, stacked one below the other", "[netwo
 
 // The gradients of key and query are those of one value then.
 TEST_CASE("a memory that is read with what it is written with: gradients", "[networks]") {
-  check_operation(3, [](const X& x) {
-    const X k = keys(x, 4, "k"), v = linear(x, "v", 6);
-    return memory(fw::DeltaRule<double>({2, 3}), {k, v, sigmoid(linear(x, "b", 2))}, {k});
+  check_operation(3, [](const auto& x) {
+    const auto k = keys(x, 4, "k"), v = linear(x, "v", 6);
+    return memory(fw::DeltaRule<ScalarOf<decltype(x)>>({2, 3}), {k, v, sigmoid(linear(x, "b", 2))},
+                  {k});
   });
 }
 
-X mesa(const X& x, Index heads, Index ridges) {
+template <class X> X mesa(const X& x, Index heads, Index ridges) {
   const X ridge = 0.5 + softplus(parameter(*x.builder, "ridge", ridges * 2));
-  return memory(fw::MesaMemory<double>({2, 3}),
+  return memory(fw::MesaMemory<ScalarOf<X>>({2, 3}),
                 {keys(x, heads * 2, "k"), linear(x, "v", heads * 3), sigmoid(linear(x, "b", heads)),
                  sigmoid(linear(x, "a", heads))},
                 {linear(x, "q", heads * 2)}, "memory", {ridge});
 }
 
 TEST_CASE("slow weights that are learned: gradients and streaming", "[networks]") {
-  check_operation(3, [](const X& x) { return mesa(x, 1, 1); });
-  check_operation(3, [](const X& x) { return mesa(x, 4, 4); });
-  check_operation(3, [](const X& x) { return mesa(x, 4, 2); });  // two heads share one
+  check_operation(3, [](const auto& x) { return mesa(x, 1, 1); });
+  check_operation(3, [](const auto& x) { return mesa(x, 4, 4); });
+  check_operation(3, [](const auto& x) { return mesa(x, 4, 2); });  // two heads share one
 }
 
-X delta_rule_by_name(const X& x, const std::string& name) {
-  const auto rule = fw::make_memory<double>(name, {.key_size = 2, .value_size = 3});
+template <class X> X delta_rule_by_name(const X& x, const std::string& name) {
+  const auto rule = fw::make_memory<ScalarOf<X>>(name, {.key_size = 2, .value_size = 3});
   return memory(rule, {keys(x, 4, "k"), linear(x, "v", 6), sigmoid(linear(x, "b", 2))},
                 {linear(x, "q", 4)});
 }
 
 TEST_CASE("a memory by name is the rule", "[networks]") {
-  const Net typed = network_of(3, [](const X& x) { return delta_rule(x, {2, 2, 2, 2}, 2, 3); });
-  const Net named = network_of(3, [](const X& x) { return delta_rule_by_name(x, "DeltaRule"); });
+  const Net typed = network_of(3, [](const auto& x) { return delta_rule(x, {2, 2, 2, 2}, 2, 3); });
+  const Net named = network_of(3, [](const auto& x) { return delta_rule_by_name(x, "DeltaRule"); });
   fw::Random random(3);
   State a = typed.initial_state(), b = named.initial_state();
   Net::Trace trace_a, trace_b;
@@ -118,9 +125,9 @@ TEST_CASE("a memory by name is the rule", "[networks]") {
 }
 
 TEST_CASE("a memory without gradients is refused in a backward pass, with its path", "[networks]") {
-  const Net network = network_of(3, [](const X& x) {
+  const Net network = network_of(3, [](const auto& x) {
     return module("mixer", x,
-                  [](const X& v) { return delta_rule_by_name(v, "DeferredDeltaRule"); });
+                  [](const auto& v) { return delta_rule_by_name(v, "DeferredDeltaRule"); });
   });
   State state = network.initial_state();
   Net::Trace trace;
@@ -134,8 +141,8 @@ TEST_CASE("a memory without gradients is refused in a backward pass, with its pa
 }
 
 TEST_CASE("threads share the states, and give the same bits", "[networks]") {
-  const auto layers = [](const X& x) {
-    const X y = delta_rule(x, {1, 2, 2, 6}, 2, 3);  // states that queries share, by copies
+  const auto layers = [](const auto& x) {
+    const auto y = delta_rule(x, {1, 2, 2, 6}, 2, 3);  // states that queries share, by copies
     return attention(y, linear(y, "keys", 6), linear(y, "values", 6), 3, 20);
   };
   const Net network = network_of(3, layers);
@@ -153,6 +160,7 @@ TEST_CASE("threads share the states, and give the same bits", "[networks]") {
     CHECK(outputs(1, pass) == outputs(3, pass));
 }
 
+template <class X>
 X attend(const X& x, Index heads, Index key_heads, Index d, Index context, double scale = 0) {
   return attention(linear(x, "q", heads * d), linear(x, "k", key_heads * d),
                    linear(x, "v", key_heads * d), key_heads, context, scale);
@@ -160,20 +168,20 @@ X attend(const X& x, Index heads, Index key_heads, Index d, Index context, doubl
 
 TEST_CASE("attention: gradients and streaming", "[networks]") {
   for (const Index d : {1, 3, 17})
-    check_operation(3, [&](const X& x) { return attend(x, 1, 1, d, 20); });
-  check_operation(3, [](const X& x) { return attend(x, 6, 2, 2, 20); });
-  check_operation(3, [](const X& x) { return attend(x, 2, 2, 2, 20, 0.3); });
+    check_operation(3, [&](const auto& x) { return attend(x, 1, 1, d, 20); });
+  check_operation(3, [](const auto& x) { return attend(x, 6, 2, 2, 20); });
+  check_operation(3, [](const auto& x) { return attend(x, 2, 2, 2, 20, 0.3); });
 }
 
 TEST_CASE("attention over the last tokens: streaming", "[networks]") {
   for (const Index context : {1, 2, 4})
-    check_streaming(network_of(3, [&](const X& x) { return attend(x, 4, 2, 2, context); }));
+    check_streaming(network_of(3, [&](const auto& x) { return attend(x, 4, 2, 2, context); }));
 }
 
 TEST_CASE("attention whose cache grows: gradients and streaming", "[networks]") {
   for (const Index capacity : {1, 3})
-    check_operation(3, [&](const X& x) {
-      const X y = linear(x, "keys", 4);
+    check_operation(3, [&](const auto& x) {
+      const auto y = linear(x, "keys", 4);
       return attention(linear(x, "queries", 8), y, linear(x, "values", 4), 2,
                        {.capacity = capacity});
     });
@@ -181,8 +189,8 @@ TEST_CASE("attention whose cache grows: gradients and streaming", "[networks]") 
 
 // Seven tokens of two sequences, where there is room for six.
 TEST_CASE("attention with a limit refuses more tokens, and no state changes", "[networks]") {
-  const auto layers = [](const X& x) {
-    const X y = attention(x, x, x, 1, {.capacity = 6, .when_full = fw::WhenFull::refuse});
+  const auto layers = [](const auto& x) {
+    const auto y = attention(x, x, x, 1, {.capacity = 6, .when_full = fw::WhenFull::refuse});
     return x + previous(y);
   };
   const Net network = network_of(3, layers);
@@ -201,7 +209,7 @@ TEST_CASE("attention with a limit refuses more tokens, and no state changes", "[
 
 TEST_CASE("attention to one token is its value", "[networks]") {
   const Eigen::Vector3d x(1, -2, 3);
-  check_equal(value_of([](const X& v) { return attention(v, v, v, 1, 1); }, x), x, 1e-15);
+  check_equal(value_of([](const auto& v) { return attention(v, v, v, 1, 1); }, x), x, 1e-15);
 }
 
 TEST_CASE("inputs that do not fit the memory are refused with its path", "[networks]") {

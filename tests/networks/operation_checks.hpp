@@ -1,9 +1,11 @@
 #pragma once
 
+#include <complex>
 #include <fastweights/math/random.hpp>
 #include <fastweights/networks/operations.hpp>
 #include <functional>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -12,7 +14,7 @@
 
 /// \file
 /// The checks that every operation passes, alone in a small network: gradients that are those of
-/// differences, and the same result for any split of a sequence and for any batch.
+/// the complex step, and the same result for any split of a sequence and for any batch.
 
 namespace operation_checks {
 
@@ -23,8 +25,29 @@ using fw::networks::State;
 using fw::networks::Value;
 using Net = fw::networks::Network<double>;
 
-/// Function of the input of a network.
-using Function = std::function<Value<double>(const Value<double>&)>;
+using Complex = std::complex<double>;
+using ComplexNet = fw::networks::Network<Complex>;
+/// The scalar of a value.
+template <class X> using ScalarOf = typename std::decay_t<X>::Scalar;
+
+/// Function of the input of a network, in real numbers and, for its gradients, in complex ones.
+class Function {
+ public:
+  template <class F>
+  requires(!std::is_same_v<F, Function>) Function(const F& f) : real_(f) {
+    if constexpr (std::is_invocable_v<const F&, const Value<Complex>&>) complex_ = f;
+  }
+  Value<double> operator()(const Value<double>& x) const { return real_(x); }
+  /// Fails a test whose function takes real numbers only.
+  Value<Complex> operator()(const Value<Complex>& x) const {
+    REQUIRE(complex_);
+    return complex_(x);
+  }
+
+ private:
+  std::function<Value<double>(const Value<double>&)> real_;
+  std::function<Value<Complex>(const Value<Complex>&)> complex_;
+};
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
@@ -46,26 +69,33 @@ inline Net network_of(Index rows, const Function& f) {
   return network;
 }
 
-inline Matrix<double> run(const Net& network, State& state, const Matrix<double>& x,
-                          Net::Trace& trace, fw::Pass pass = fw::Pass::infer) {
-  Matrix<double> y = Matrix<double>::Constant(network.outputs(), x.cols(), not_a_number);
+/// The outputs of a pass, over buffers full of NaN.
+template <class S>
+Matrix<S> run(const fw::networks::Network<S>& network, State& state,
+              const std::type_identity_t<Matrix<S>>& x,
+              typename fw::networks::Network<S>::Trace& trace, fw::Pass pass = fw::Pass::infer) {
+  Matrix<S> y = Matrix<S>::Constant(network.outputs(), x.cols(), S(not_a_number));
   network.forward(state, x, y, trace, pass);
   return y;
 }
 
-/// The derivative of `loss` by every entry of an array, by differences of order 4.
-template <class Array, class Loss> Matrix<double> differences(Array& array, const Loss& loss) {
-  constexpr double h = 1e-4;
+/// The network of f in complex numbers, with the weights of another one.
+inline ComplexNet complex_network_of(const Net& network, const Function& f) {
+  Builder<Complex> builder;
+  ComplexNet twin = builder.build(f(builder.input(network.inputs())));
+  for (std::size_t i = 0; i < twin.weights.size(); ++i)
+    twin.weights[i].value = network.weights[i].value.cast<Complex>();
+  return twin;
+}
+
+/// The derivative of `loss` by every entry of an array, by the complex step: Squire & Trapp 1998.
+template <class Loss> Matrix<double> derivatives(Matrix<Complex>& array, const Loss& loss) {
+  constexpr double h = 1e-30;
   Matrix<double> gradient(array.rows(), array.cols());
   for (Index i = 0; i < array.size(); ++i) {
-    double& entry = array.data()[i];
-    const double original = entry;
-    const auto at = [&](double step) {
-      entry = original + step;
-      return loss();
-    };
-    gradient.data()[i] = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
-    entry = original;
+    array.data()[i] += Complex(0, h);
+    gradient.data()[i] = loss().imag() / h;
+    array.data()[i] = array.data()[i].real();
   }
   return gradient;
 }
@@ -76,34 +106,38 @@ inline void check_equal(const Matrix<double>& given, const Matrix<double>& expec
   CHECK(largest_entry(given - expected) <= limit * std::max(largest_entry(expected), 1.0));
 }
 
-/// Gradients of Σ dy ⊙ y from a used state, for two sequences. `grad` accumulates, dx does not.
-inline void check_gradients(const Net& network) {
+/// Gradients of Σ dy ⊙ y from a used state, for two sequences. `grad` accumulates, dx does not. f
+/// is the function of the network.
+inline void check_gradients(const Net& network, const Function& f) {
   constexpr Index sequences = 2, steps = 3;
   fw::Random random(7);
   Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
   const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
-  State used = network.initial_state(sequences);
+  const Matrix<double> before = random_matrix(network.inputs(), sequences * 2, random);
+  State state = network.initial_state(sequences);
   Net::Trace trace;
-  run(network, used, random_matrix(network.inputs(), sequences * 2, random), trace);
-
-  Net changed = network, grad = network;
-  State state = used;
+  run(network, state, before, trace);
   run(network, state, x, trace, fw::Pass::train);
   Matrix<double> dx = Matrix<double>::Constant(x.rows(), x.cols(), not_a_number);
-  Net unused = network;
+  Net grad = network, unused = network;
   network.backward(x, trace, dy, dx, unused);  // makes the buffers of gradients
   for (auto& gradient : trace.gradients) gradient.setConstant(not_a_number);
   network.backward(x, trace, dy, dx, grad);
 
+  ComplexNet twin = complex_network_of(network, f);
+  ComplexNet::Trace complex_trace;
+  State used = twin.initial_state(sequences);
+  run(twin, used, Matrix<Complex>(before.cast<Complex>()), complex_trace);
+  Matrix<Complex> complex_x = x.cast<Complex>();
   const auto loss = [&] {
     State start = used;
-    return run(changed, start, x, trace).cwiseProduct(dy).sum();
+    return run(twin, start, complex_x, complex_trace).cwiseProduct(dy.cast<Complex>()).sum();
   };
-  check_equal(dx, differences(x, loss), 1e-8);
+  check_equal(dx, derivatives(complex_x, loss), 1e-10);
   for (std::size_t i = 0; i < network.weights.size(); ++i) {
     INFO(network.weights[i].name);
     check_equal(grad.weights[i].value - network.weights[i].value,
-                differences(changed.weights[i].value, loss), 1e-8);
+                derivatives(twin.weights[i].value, loss), 1e-10);
   }
 }
 
@@ -176,7 +210,7 @@ inline void check_operation(Index rows, const Function& f) {
   INFO("rows " << rows);
   const Net network = network_of(rows, f);
   check_streaming(network);
-  check_gradients(network);
+  check_gradients(network, f);
 }
 
 /// For 1, 3 and 17 rows.

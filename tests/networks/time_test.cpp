@@ -9,11 +9,11 @@ using X = Value<double>;
 TEST_CASE("convolutions: gradients and streaming", "[networks]") {
   for (const Index kernel : {1, 2, 4, 9})
     for (const bool bias : {false, true})
-      check_operation([&](const X& x) { return convolution(x, "conv", kernel, bias); });
+      check_operation([&](const auto& x) { return convolution(x, "conv", kernel, bias); });
 }
 
 TEST_CASE("a convolution is a sum over the last tokens", "[networks]") {
-  Net network = network_of(1, [](const X& x) { return convolution(x, "conv", 3); });
+  Net network = network_of(1, [](const auto& x) { return convolution(x, "conv", 3); });
   network.weights[0].value = Eigen::RowVector3d(100, 10, 1);  // the last is the current token's
   State state = network.initial_state();
   Net::Trace trace;
@@ -23,10 +23,10 @@ TEST_CASE("a convolution is a sum over the last tokens", "[networks]") {
 }
 
 TEST_CASE("the token before: gradients and streaming", "[networks]") {
-  check_operation([](const X& x) { return previous(x); });
-  check_operation([](const X& x) { return previous(x, "a") * previous(exp(x), "b") - x; });
+  check_operation([](const auto& x) { return previous(x); });
+  check_operation([](const auto& x) { return previous(x, "a") * previous(exp(x), "b") - x; });
   const Matrix<double> x = Eigen::RowVector3d(1, 2, 3);
-  CHECK(value_of([](const X& v) { return previous(v); }, x) == Eigen::RowVector3d(0, 1, 2));
+  CHECK(value_of([](const auto& v) { return previous(v); }, x) == Eigen::RowVector3d(0, 1, 2));
 }
 
 TEST_CASE("rotary positions: gradients and streaming", "[networks]") {
@@ -35,7 +35,7 @@ TEST_CASE("rotary positions: gradients and streaming", "[networks]") {
       for (const Index d : {2, 5, 18})
         for (const Index rotated : {Index(0), Index(2), d / 2 * 2})
           check_operation(heads * d,
-                          [&](const X& x) { return rotate(x, heads, rotated, 100, adjacent); });
+                          [&](const auto& x) { return rotate(x, heads, rotated, 100, adjacent); });
 }
 
 // Entries (i, i + 2) or (2i, 2i + 1) of a head turn by t and by t/10; the fifth entry stays.
@@ -53,8 +53,8 @@ TEST_CASE("rotary positions are those of their definition", "[networks]") {
         expected(i + 2, t) = s * pair[0] + c * pair[1];
         expected(4, t) = x(4, t);
       }
-    check_equal(value_of([&](const X& v) { return rotate(v, 1, 4, 100, adjacent); }, x), expected,
-                1e-15);
+    check_equal(value_of([&](const auto& v) { return rotate(v, 1, 4, 100, adjacent); }, x),
+                expected, 1e-15);
   }
 }
 
@@ -63,12 +63,12 @@ TEST_CASE("kernels and rotations that do not fit are refused", "[networks]") {
     CHECK_THROWS_AS(network_of(6, f), std::invalid_argument);
   };
   for (const Index kernel : {Index(0), Index(-1), Index(1) << 60})
-    refused([&](const X& x) { return convolution(x, "conv", kernel); });
-  refused([](const X& x) { return rotate(x, 2, 4, 100); });
-  refused([](const X& x) { return rotate(x, 2, 1, 100); });
-  refused([](const X& x) { return rotate(x, 2, -2, 100); });
-  refused([](const X& x) { return rotate(x, 4, 2, 100); });
-  refused([](const X& x) { return rotate(x, 0, 2, 100); });
+    refused([&](const auto& x) { return convolution(x, "conv", kernel); });
+  refused([](const auto& x) { return rotate(x, 2, 4, 100); });
+  refused([](const auto& x) { return rotate(x, 2, 1, 100); });
+  refused([](const auto& x) { return rotate(x, 2, -2, 100); });
+  refused([](const auto& x) { return rotate(x, 4, 2, 100); });
+  refused([](const auto& x) { return rotate(x, 0, 2, 100); });
 }
 
 // A file with hostile sizes is refused when its weights are compared, before memory is taken.

@@ -12,39 +12,39 @@ using Catch::Matchers::ContainsSubstring;
 TEST_CASE("linear maps: gradients and streaming", "[networks]") {
   for (const Index out : {1, 3, 17})
     for (const bool bias : {false, true})
-      check_operation([&](const X& x) { return linear(x, "map", out, bias); });
+      check_operation([&](const auto& x) { return linear(x, "map", out, bias); });
 }
 
 TEST_CASE("a weight that two maps share gets the gradients of both", "[networks]") {
-  check_operation([](const X& x) {
-    const X y = linear(x, "map", x.rows());
+  check_operation([](const auto& x) {
+    const auto y = linear(x, "map", x.rows());
     return linear(tanh(y), "map", x.rows()) + y * parameter(*x.builder, "scale", 1) +
            parameter(*x.builder, "scale", 1);
   });
   const Net network =
-      network_of(3, [](const X& x) { return linear(linear(x, "map", 3), "map", 3); });
+      network_of(3, [](const auto& x) { return linear(linear(x, "map", 3), "map", 3); });
   CHECK(network.weights.size() == 1);
 }
 
 // Whichever operation comes last is the first to write a gradient: it overwrites it, or finds 0.
 TEST_CASE("values that several operations use, or none, or of which some rows are used",
           "[networks]") {
-  check_operation([](const X& x) { return square(x) + tanh(x) * x; });
-  check_operation([](const X& x) { return x * x + x; });
-  check_operation([](const X& x) {
-    const X y = linear(x, "map", 4);
+  check_operation([](const auto& x) { return square(x) + tanh(x) * x; });
+  check_operation([](const auto& x) { return x * x + x; });
+  check_operation([](const auto& x) {
+    const auto y = linear(x, "map", 4);
     static_cast<void>(exp(y));  // of no use
     return y.rows_of(1, 2) + y.rows_of(2, 2);
   });
-  check_operation([](const X& x) {
-    const X y = linear(x, "map", 4);
-    return concatenate<double>({y.rows_of(0, 1), tanh(y), y});
+  check_operation([](const auto& x) {
+    const auto y = linear(x, "map", 4);
+    return concatenate<ScalarOf<decltype(x)>>({y.rows_of(0, 1), tanh(y), y});
   });
-  check_operation([](const X& x) {
-    const X y = linear(x, "map", 4), w = parameter(*x.builder, "w", 4);
+  check_operation([](const auto& x) {
+    const auto y = linear(x, "map", 4), w = parameter(*x.builder, "w", 4);
     return y * (w + w) + tile(parameter(*x.builder, "u", 2), 2) * tanh(w);
   });
-  check_operation([](const X& x) {
+  check_operation([](const auto& x) {
     static_cast<void>(tanh(x));
     return linear(x, "map", 3).rows_of(1, 1);
   });
@@ -55,22 +55,23 @@ TEST_CASE("products of heads: gradients and streaming", "[networks]") {
   for (const Index columns : {1, 3, 17})
     for (const Index heads : {1, 3}) {
       const HeadRows rows{heads, 1, 2};
-      check_operation(heads * columns, [&](const X& x) {
+      check_operation(heads * columns, [&](const auto& x) {
         return head_products(x, "map", 4 * heads, columns, rows);
       });
-      check_operation(heads * 2, [&](const X& x) {
+      check_operation(heads * 2, [&](const auto& x) {
         return head_products(x, "map", 4 * heads, columns, rows, true);
       });
     }
-  check_operation(1, [](const X& x) { return head_products(x, "map", 1, 1, {1, 0, 1}); });
+  check_operation(1, [](const auto& x) { return head_products(x, "map", 1, 1, {1, 0, 1}); });
 }
 
 TEST_CASE("absorbed products of heads are those of a projection", "[networks]") {
-  const Net network = network_of(6, [](const X& x) {
-    const X q = x.rows_of(0, 4), c = x.rows_of(4, 2);  // two heads of two rows, a latent
-    const X k = linear(c, "map", 4);                   // W c
-    const X absorbed = head_products(q, "map", 4, 2, {2, 0, 2}, true);  // Wᵀ q
-    return concatenate<double>({sum_heads(q * k, 2), sum_heads(absorbed * tile(c, 2), 2)});
+  const Net network = network_of(6, [](const auto& x) {
+    const auto q = x.rows_of(0, 4), c = x.rows_of(4, 2);  // two heads of two rows, a latent
+    const auto k = linear(c, "map", 4);                   // W c
+    const auto absorbed = head_products(q, "map", 4, 2, {2, 0, 2}, true);  // Wᵀ q
+    return concatenate<ScalarOf<decltype(x)>>(
+        {sum_heads(q * k, 2), sum_heads(absorbed * tile(c, 2), 2)});
   });
   fw::Random random(1);
   State state = network.initial_state();
@@ -82,7 +83,7 @@ TEST_CASE("absorbed products of heads are those of a projection", "[networks]") 
 TEST_CASE("products of heads that do not fit are refused", "[networks]") {
   const auto refused = [](const HeadRows& rows, Index count, Index columns) {
     CHECK_THROWS_AS(
-        network_of(6, [&](const X& x) { return head_products(x, "map", count, columns, rows); }),
+        network_of(6, [&](const auto& x) { return head_products(x, "map", count, columns, rows); }),
         std::invalid_argument);
   };
   refused({2, 0, 2}, 4, 2);  // six rows, not four

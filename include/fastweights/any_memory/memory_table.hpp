@@ -55,9 +55,16 @@ template <class S> const MemoryTable<S>& memory_table();
   prefix template std::unique_ptr<ErasedMemory<__VA_ARGS__::Scalar>> erased(__VA_ARGS__)
 
 #ifdef FASTWEIGHTS_COMPILED
+#ifdef FASTWEIGHTS_COMPILED_COMPLEX  // as the tests have them
+#define FASTWEIGHTS_COMPILED_RULES(list) \
+  list(extern, float);                   \
+  list(extern, double);                  \
+  list(extern, std::complex<double>)
+#else
 #define FASTWEIGHTS_COMPILED_RULES(list) \
   list(extern, float);                   \
   list(extern, double)
+#endif
 #else
 #define FASTWEIGHTS_COMPILED_RULES(list) static_assert(true)
 #endif

@@ -24,11 +24,16 @@ enum class Storage {
 /// arithmetic is that of S. With OpenMP, Eigen::nbThreads() threads share the panels.
 template <class S> class CompactMatrix {
  public:
-  /// Of a matrix or map with columns or rows in memory.
+  /// The entries of a matrix or map with columns or rows in memory. Throws std::invalid_argument for
+  /// complex numbers, which train a network and never serve.
   template <class M> CompactMatrix(const M& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
-    if (storage == Storage::same) fill<S>(m);
-    if (storage == Storage::bfloat16) fill<Eigen::bfloat16>(m);
-    if (storage == Storage::int8) fill<std::int8_t>(m);
+    if constexpr (Eigen::NumTraits<S>::IsComplex) {
+      fw::detail::throw_invalid({"CompactMatrix: complex numbers, expected real ones"});
+    } else {
+      if (storage == Storage::same) fill<S>(m);
+      if (storage == Storage::bfloat16) fill<Eigen::bfloat16>(m);
+      if (storage == Storage::int8) fill<std::int8_t>(m);
+    }
   }
 
   /// The number of rows.

@@ -65,5 +65,9 @@ FASTWEIGHTS_OPERATIONS(extern, float);
 FASTWEIGHTS_OPERATIONS(extern, double);
 FASTWEIGHTS_NETWORKS(extern, float);
 FASTWEIGHTS_NETWORKS(extern, double);
+#ifdef FASTWEIGHTS_COMPILED_COMPLEX
+FASTWEIGHTS_OPERATIONS(extern, std::complex<double>);
+FASTWEIGHTS_NETWORKS(extern, std::complex<double>);
+#endif
 }  // namespace fw::networks
 #endif

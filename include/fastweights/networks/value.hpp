@@ -45,6 +45,7 @@ template <class S> class BuilderPointer {
 /// A quantity of a network that is being built: rows × tokens. Functions and operators of values
 /// add operations to the network. A value is valid as long as its builder.
 template <class S> struct Value {
+  using Scalar = S;
   BuilderPointer<S> builder;  ///< of the network that it belongs to
   Slice slice;                ///< where it is
 

@@ -6,18 +6,25 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// y = min(max(x, low), high), entry by entry. The gradient passes where low ≤ x ≤ high.
 template <class S> struct Clamp final : Operation<S> {
-  S low, high;  ///< the bounds
+  using Real = typename Eigen::NumTraits<S>::Real;
+  Real low, high;  ///< the bounds
 
-  Clamp(double from, double to) : low(S(from)), high(S(to)) {}
+  Clamp(double from, double to) : low(Real(from)), high(Real(to)) {}
   void forward(const Forward<S>& run) const override {
-    run.out() = run.in().cwiseMax(low).cwiseMin(high);
+    if constexpr (Eigen::NumTraits<S>::IsComplex)
+      run.out() = run.in().unaryExpr([this](const S& x) {
+        return x.real() < low ? S(low) : x.real() > high ? S(high) : x;
+      });
+    else
+      run.out() = run.in().cwiseMax(low).cwiseMin(high);
   }
   void backward(const Backward<S>& run) const override {
     const auto x = run.in(), dy = run.dout();
     auto dx = run.din();
     for (Index t = 0; t < x.cols(); ++t)
       for (Index i = 0; i < x.rows(); ++i)
-        if (x(i, t) >= low && x(i, t) <= high) dx(i, t) += dy(i, t);
+        if (const Real each = Eigen::numext::real(x(i, t)); each >= low && each <= high)
+          dx(i, t) += dy(i, t);
   }
 };
 /// min(max(x, low), high), entry by entry.

@@ -9,6 +9,32 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
+namespace detail {
+
+// f(x), which vectorises; of complex numbers, whose branch is that of the real part, F of each
+// entry.
+template <class F, class X, class Real> auto by_entry(const X& x, const Real& f) {
+  using S = typename X::Scalar;
+  if constexpr (Eigen::NumTraits<S>::IsComplex)
+    return x.unaryExpr([](const S& each) -> S { return F{}(each); });
+  else
+    return f(x);
+}
+struct SoftplusOf {
+  template <class S> S operator()(const S& x) const { return fw::detail::softplus(x); }
+};
+struct LogSigmoidOf {
+  template <class S> S operator()(const S& x) const { return -fw::detail::softplus(S(-x)); }
+};
+struct ReluOf {
+  template <class S> S operator()(const S& x) const { return fw::Relu().value(x); }
+};
+struct ReluSlope {
+  template <class S> S operator()(const S& x) const { return fw::Relu().derivative(x); }
+};
+
+}  // namespace detail
+
 // A function has value(x) and derivative(x, y) with y = value(x), of arrays.
 /// e^x.
 struct Exp {
@@ -24,7 +50,10 @@ struct Sigmoid {
 };
 /// Log(1 + e^x).
 struct Softplus {
-  template <class X> static auto value(const X& x) { return fw::detail::softplus_of(x); }
+  template <class X> static auto value(const X& x) {
+    return detail::by_entry<detail::SoftplusOf>(
+        x, [](const auto& real) { return fw::detail::softplus_of(real); });
+  }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
     return fw::detail::logistic(x);
   }
@@ -32,7 +61,9 @@ struct Softplus {
 /// Log(1 / (1 + e^{−x})).
 struct LogSigmoid {
   template <class X> static auto value(const X& x) {
-    return x.min(typename X::Scalar(0)) - (-x.abs()).exp().log1p();
+    return detail::by_entry<detail::LogSigmoidOf>(x, [](const auto& real) {
+      return real.min(typename X::Scalar(0)) - (-real.abs()).exp().log1p();
+    });
   }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
     return fw::detail::logistic(-x);
@@ -47,10 +78,14 @@ struct Tanh {
 };
 /// max(0, x).
 struct Relu {
-  template <class X> static auto value(const X& x) { return x.max(typename X::Scalar(0)); }
+  template <class X> static auto value(const X& x) {
+    return detail::by_entry<detail::ReluOf>(
+        x, [](const auto& real) { return real.max(typename X::Scalar(0)); });
+  }
   template <class X, class Y> static auto derivative(const X& x, const Y&) {
     using S = typename X::Scalar;
-    return (x > S(0)).template cast<S>();
+    return detail::by_entry<detail::ReluSlope>(
+        x, [](const auto& real) { return (real > S(0)).template cast<S>(); });
   }
 };
 /// x².

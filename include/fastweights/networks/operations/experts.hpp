@@ -61,7 +61,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
       const std::vector<Index>& tokens = hidden.tokens;
       Matrix<S> dout = run.dout()(Eigen::all, tokens);
       for (std::size_t i = 0; i < tokens.size(); ++i) {
-        dr(e, tokens[i]) += dout.col(Index(i)).dot(hidden.out.col(Index(i)));
+        dr(e, tokens[i]) += dout.col(Index(i)).cwiseProduct(hidden.out.col(Index(i))).sum();
         dout.col(Index(i)) *= run.in(1)(e, tokens[i]);
       }
       const Matrix<S> dhidden = backward(run, expert(e), dout, hidden);

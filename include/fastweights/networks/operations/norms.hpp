@@ -34,12 +34,13 @@ struct NormOptions {
 /// A norm of each of `groups` equal parts, times w, plus b, if the node has such weights.
 template <class S, NormKind kind> struct Norm final : Operation<S> {
   Index groups;  ///< equal parts of x
-  S epsilon;
+  using Real = typename Eigen::NumTraits<S>::Real;
+  Real epsilon;
   bool shared;  ///< all groups have the same weights
   S offset;     ///< added to w
 
   explicit Norm(const NormOptions& o)
-      : groups(o.groups), epsilon(S(o.epsilon)), shared(o.shared), offset(o.plus_one ? 1 : 0) {
+      : groups(o.groups), epsilon(Real(o.epsilon)), shared(o.shared), offset(o.plus_one ? 1 : 0) {
     if (!(epsilon > 0) || !fw::detail::is_finite(epsilon))
       fw::detail::throw_invalid({"a norm: epsilon is ", fw::detail::number_text(o.epsilon),
                                  ", expected a finite number above 0"});
@@ -72,7 +73,7 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
         g *= factors(run, weight, d);
       }
       S along = (g * normalised).sum() / count(d);
-      if (kind == NormKind::unit && s == S(1) / epsilon) along = S(0);
+      if (kind == NormKind::unit && s == S(1) / S(epsilon)) along = S(0);
       const S mean = kind == NormKind::standardise ? g.mean() : S(0);
       g = s * (g - mean - normalised * along);
       auto part = dx.col(t).segment(first, d).array();
@@ -112,8 +113,9 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
   template <class X> S inverse(const X& x) const {
     using std::sqrt;
     const S squares = x.square().sum() / count(x.size());
-    if constexpr (kind == NormKind::unit) return S(1) / std::max(sqrt(squares), epsilon);
-    return S(1) / sqrt(squares + epsilon);
+    if constexpr (kind != NormKind::unit) return S(1) / sqrt(squares + S(epsilon));
+    const S length = sqrt(squares);
+    return S(1) / (Eigen::numext::real(length) < epsilon ? S(epsilon) : length);
   }
 };
 

@@ -20,7 +20,7 @@ template <class S> struct Softmax final : Operation<S> {
     for_each_part(
         groups,
         [](const auto& x, auto y) {
-          y = (x - x.maxCoeff()).exp();
+          y = (x - S(x.real().maxCoeff())).exp();
           y /= y.sum();
         },
         run.in(), run.out());
@@ -93,7 +93,8 @@ template <class S> struct ChooseExperts final : Operation<S> {
     found.clear();
     for (Index i = 0; i < scores.size(); ++i) {
       std::size_t at = found.size();
-      while (at > 0 && scores[i] > scores[found[at - 1]]) --at;
+      const auto score = Eigen::numext::real(scores[i]);
+      while (at > 0 && score > Eigen::numext::real(scores[found[at - 1]])) --at;
       if (Index(at) == k) continue;
       if (Index(found.size()) == k) found.pop_back();
       found.insert(found.begin() + std::ptrdiff_t(at), i);
@@ -113,7 +114,8 @@ template <class S> struct ChooseExperts final : Operation<S> {
     best(scratch.group_scores, choice.best_groups, scratch.groups);
     for (Index g = 0; g < choice.groups; ++g)
       if (std::find(scratch.groups.begin(), scratch.groups.end(), g) == scratch.groups.end())
-        scores.segment(g * size, size).setConstant(-std::numeric_limits<S>::infinity());
+        scores.segment(g * size, size)
+            .setConstant(S(-std::numeric_limits<typename Eigen::NumTraits<S>::Real>::infinity()));
   }
 };
 /// The k largest of a token's scores, the others 0. `bias` is empty or one value.
@@ -149,7 +151,7 @@ template <class S> struct SumToOne final : Operation<S> {
   }
   void backward(const Backward<S>& run) const override {
     for (Index t = 0; t < run.in().cols(); ++t) {
-      const S along = run.dout().col(t).dot(run.out().col(t));
+      const S along = run.dout().col(t).cwiseProduct(run.out().col(t)).sum();
       run.din().col(t).array() +=
           (run.dout().col(t).array() - along) / (run.in().col(t).sum() + epsilon);
     }
