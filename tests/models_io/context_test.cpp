@@ -81,12 +81,12 @@ TEST_CASE("a limit of tokens is kept, and the state with it", "[models_io]") {
   before = state;
   check_error<std::length_error>([&] { read(limited, state, 3, 3); },
                                  {"3 tokens held, 3 more given, the capacity is 5"});
-  CHECK(state.position == 3);
+  CHECK(state.positions[0] == 3);
   Network::Trace trace;
   Logits last(7, 1);
   check_error<std::length_error>(  // before the first piece
       [&] { limited.forward_last(state, fw::Symbols(ids(4)), last, trace, 1); }, {"4 more given"});
-  CHECK(state.position == 3);
+  CHECK(state.positions[0] == 3);
   CHECK(read(limited, state, 3, 2) == read(limited, before, 3, 2));
   check_error<std::length_error>([&] { read(limited, state, 5, 1); }, {"5 tokens held"});
   for (const ModelOptions& options : {ModelOptions{.context = -1}, ModelOptions{.window = -1}})

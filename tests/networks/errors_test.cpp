@@ -431,16 +431,44 @@ TEST_CASE("a network refuses a state whose counters are wrong", "[networks]") {
     refused_pass(
         state, [&](State& s, Net::Trace& t) { network.forward(s, x, y, t); }, "");
   };
-  refused_change([](State& s) { s.position = -1; });
-  refused_change([](State& s) { s.position = std::numeric_limits<Index>::max(); });
-  refused_change([](State& s) { s.sequences = 0; });
-  refused_change([](State& s) { s.sequences = -2; });
-  refused_change([](State& s) { s.sequences = 1; });
-  refused_change([](State& s) { s.sequences = 3; });
+  refused_change([](State& s) { s.positions[0] = -1; });
+  refused_change([](State& s) { s.positions[0] = std::numeric_limits<Index>::max(); });
+  refused_change([](State& s) { s.positions.resize(0); });
+  refused_change([](State& s) { s.positions.setZero(1); });
+  refused_change([](State& s) { s.positions.setZero(3); });
   refused_change([](State& s) { std::swap(s.members[0], s.members[1]); });
   refused_change([](State& s) { s.members.pop_back(); });
   for (const Index sequences : {Index(0), Index(-1), std::numeric_limits<Index>::max()})
     refused([&] { network.initial_state(sequences); }, "sequences");
+}
+
+TEST_CASE("lengths of sequences that do not fit are refused, and the state stays", "[networks]") {
+  const Net network = layer_network();
+  const Matrix<double> x = Matrix<double>::Ones(3, 6);
+  Matrix<double> y(4, 6);
+  for (const std::vector<Index>& lengths : {std::vector<Index>{6},
+                                            {3, 2},
+                                            {3, 4},
+                                            {-1, 7},
+                                            {std::numeric_limits<Index>::max(), 6},
+                                            {2, 2, 2}})
+    refused_pass(
+        used_state(network),
+        [&](State& s, Net::Trace& t) { network.forward(s, x, y, t, {.lengths = lengths}); }, "");
+}
+
+TEST_CASE("sequences that a state does not have are refused", "[networks]") {
+  const Net network = layer_network();
+  State state = network.initial_state(2);
+  for (const Index b : {Index(-1), Index(2), std::numeric_limits<Index>::max()}) {
+    refused([&] { static_cast<void>(state.stream(b)); }, "of 2");
+    refused([&] { state.remove(b); }, "of 2");
+  }
+  refused([&] { state.add(State()); }, "another network");
+  state.remove(0);
+  refused([&] { state.remove(0); }, "one sequence is left");
+  state.add(state);
+  CHECK(state.sequences() == 2);
 }
 
 }  // namespace

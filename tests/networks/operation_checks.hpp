@@ -5,6 +5,7 @@
 #include <fastweights/networks/operations.hpp>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace operation_checks {
 using fw::Index;
 using fw::networks::Builder;
 using fw::networks::Matrix;
+using fw::networks::Positions;
 using fw::networks::State;
 using fw::networks::Value;
 using Net = fw::networks::Network<double>;
@@ -175,7 +177,7 @@ inline void check_relayed(const Net& network, Index sequences, const Matrix<doub
     check_equal(
         run(network, state, tokens(x, sequences, t, count), trace, fw::Pass::infer.over(relay)),
         tokens(whole, sequences, t, count), 1e-13);
-    CHECK(state.position == t + count);
+    CHECK(state.positions == Positions::Constant(sequences, t + count));
   }
   CHECK(relay.is_empty());
 }
@@ -196,7 +198,7 @@ inline void check_streaming(const Net& network) {
       check_equal(run(network, in_pieces, tokens(x, sequences, t, count), trace),
                   tokens(whole, sequences, t, count), 1e-13);
     }
-    CHECK(in_pieces.position == steps);
+    CHECK(in_pieces.positions == Positions::Constant(sequences, steps));
     check_relayed(network, sequences, x, whole, piece);
   }
   for (Index b = 0; b < sequences; ++b) {
@@ -206,10 +208,84 @@ inline void check_streaming(const Net& network) {
   }
 }
 
+/// The outputs of sequences of different lengths, over buffers full of NaN.
+inline Matrix<double> run_ragged(const Net& network, State& state, const Matrix<double>& x,
+                                 Net::Trace& trace, const std::vector<Index>& lengths,
+                                 fw::Pass pass = fw::Pass::infer) {
+  Matrix<double> y = Matrix<double>::Constant(network.outputs(), x.cols(), not_a_number);
+  network.forward(state, x, y, trace, {.pass = pass, .lengths = lengths});
+  return y;
+}
+
+/// Calls f(b, first column, tokens) for every sequence that has tokens.
+template <class F> void for_sequences(const std::vector<Index>& lengths, const F& f) {
+  Index first = 0;
+  for (std::size_t b = 0; b < lengths.size(); first += lengths[b++])
+    if (lengths[b] > 0) f(b, first, lengths[b]);
+}
+
+/// Sequences of different lengths give together what each gives alone, also when some are copied,
+/// join or leave.
+inline void check_ragged_streaming(const Net& network, fw::Random& random) {
+  State together = network.initial_state(3);
+  std::vector<State> alone(3, network.initial_state());
+  Net::Trace trace;
+  const auto step = [&](const std::vector<Index>& lengths) {
+    const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index(0));
+    const Matrix<double> x = random_matrix(network.inputs(), tokens, random);
+    const Matrix<double> y = run_ragged(network, together, x, trace, lengths);
+    for_sequences(lengths, [&](std::size_t b, Index first, Index count) {
+      INFO("sequence " << b << " with " << count << " tokens");
+      check_equal(y.middleCols(first, count),
+                  run(network, alone[b], x.middleCols(first, count), trace), 1e-12);
+      CHECK(together.positions[Index(b)] == alone[b].positions[0]);
+    });
+  };
+  step({2, 1, 3});
+  step({0, 4, 1});
+  step({3, 0, 0});
+  State moved = together.stream(2);
+  moved.add(together);  // of 2, 0, 1, 2
+  moved.remove(1);
+  together = moved;
+  alone = {alone[2], alone[1], alone[2]};
+  step({1, 2, 1});
+  step({1, 1, 1});
+}
+
+/// The gradients of sequences of different lengths are those of each alone, and their sum.
+inline void check_ragged_gradients(const Net& network, fw::Random& random) {
+  const std::vector<Index> lengths{3, 0, 1, 2};
+  const Matrix<double> x = random_matrix(network.inputs(), 6, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), 6, random);
+  State state = network.initial_state(4);
+  Net::Trace trace;
+  Net grad = fw::zero_gradient(network), sum = grad;
+  Matrix<double> dx = Matrix<double>::Constant(x.rows(), 6, not_a_number);
+  run_ragged(network, state, x, trace, lengths, fw::Pass::train);
+  network.backward(x, trace, dy, dx, grad);
+  for_sequences(lengths, [&](std::size_t b, Index first, Index count) {
+    INFO("sequence " << b);
+    State own = network.initial_state();
+    const Matrix<double> own_x = x.middleCols(first, count), own_dy = dy.middleCols(first, count);
+    Matrix<double> own_dx = Matrix<double>::Constant(x.rows(), count, not_a_number);
+    run(network, own, own_x, trace, fw::Pass::train);
+    network.backward(own_x, trace, own_dy, own_dx, sum);
+    check_equal(dx.middleCols(first, count), own_dx, 1e-12);
+  });
+  for (std::size_t i = 0; i < grad.weights.size(); ++i) {
+    INFO(grad.weights[i].name);
+    check_equal(grad.weights[i].value, sum.weights[i].value, 1e-12);
+  }
+}
+
 inline void check_operation(Index rows, const Function& f) {
   INFO("rows " << rows);
   const Net network = network_of(rows, f);
   check_streaming(network);
+  fw::Random random(9);
+  check_ragged_streaming(network, random);
+  check_ragged_gradients(network, random);
   check_gradients(network, f);
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("a stream continues from its saved state with the same bits", "[networ
     Net::Trace trace, other_trace;
     if (before > 0) run(net, state, tokens_of(before, 1), trace);
     fw::io::load_state(loaded, saved(state), "stream");
-    CHECK(loaded.position == before);
+    CHECK(loaded.positions == Positions::Constant(2, before));
     for (const Index steps : {1, 5, 1})
       CHECK(run(net, state, tokens_of(steps, 2), trace) ==
             run(net, loaded, tokens_of(steps, 2), other_trace));
@@ -152,7 +152,7 @@ TEST_CASE("a state that does not fit is refused, and nothing changes", "[network
           network_of(3, [](const X& x) { return module("layers.0", x, block); }).initial_state(2)),
       "layers.1");
   State negative = state;
-  negative.position = -1;
+  negative.positions[0] = -1;
   refused(saved(negative), "position");
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("reading a prompt gives its last output and its state", "[networks]") 
     net.forward_last(b, fw::Symbols(ids), last, trace_b, piece);
     check_equal(last.col(0), all.col(6), 1e-13);
     check_equal(last.col(1), all.col(13), 1e-13);
-    CHECK(b.position == 7);
+    CHECK(b.positions[0] == 7);
     const std::vector<int> next{1, 4};
     net.forward(a, fw::Symbols(next), next_a, trace_a);
     net.forward(b, fw::Symbols(next), next_b, trace_b);

@@ -111,7 +111,7 @@ TEST_CASE("an embedding: rows of its weight, and their gradients", "[networks]")
     CHECK(y.col(0).transpose() == table.row(3));
     CHECK(y.col(1).transpose() == table.row(0));
     CHECK(y.col(3).transpose() == table.row(2));
-    CHECK(state.position == 2);
+    CHECK(state.positions == Positions::Constant(2, 2));
     random.fill(dy);
     Net grad = network;
     network.backward(trace, dy, grad);

@@ -254,8 +254,8 @@ template <class S> class ModuleScope {
   std::size_t outer_;
 };
 
-/// Builds f(x) inside a module, whose name is in front of the names of its weights and states. With an
-/// empty name f(x) is part of the module that is being built.
+/// Builds f(x) inside a module, whose name is in front of the names of its weights and states. With
+/// an empty name f(x) is part of the module that is being built.
 template <class S, class F> Value<S> module(const std::string& name, const Value<S>& x, F&& f) {
   if (name.empty()) return f(x);
   const ModuleScope<S> scope(*x.builder, name);

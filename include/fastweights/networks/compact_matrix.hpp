@@ -24,8 +24,8 @@ enum class Storage {
 /// arithmetic is that of S. With OpenMP, Eigen::nbThreads() threads share the panels.
 template <class S> class CompactMatrix {
  public:
-  /// The entries of a matrix or map with columns or rows in memory. Throws std::invalid_argument for
-  /// complex numbers, which train a network and never serve.
+  /// The entries of a matrix or map with columns or rows in memory. Throws std::invalid_argument
+  /// for complex numbers, which train a network and never serve.
   template <class M> CompactMatrix(const M& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
     if constexpr (Eigen::NumTraits<S>::IsComplex) {
       fw::detail::throw_invalid({"CompactMatrix: complex numbers, expected real ones"});

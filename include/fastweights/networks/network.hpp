@@ -29,12 +29,19 @@ template <class S> struct Program {
 ///     auto grad = fw::zero_gradient(network);
 ///     network.backward(trace, dlogits, grad);
 ///
-/// forward continues from the state. An infer pass can be one over a part of a sequence, with a
-/// Relay: the state of every operation is then received before the operation and sent on behind it.
-/// Shapes: x rows×BT or ids BT for B concatenated sequences, y
-/// rows×BT. Throws std::invalid_argument when a size does not fit or an id is out of range, and
-/// std::length_error when a cache with a limit has no room. A pass of one token with a reused trace
-/// allocates nothing, unless a cache grows.
+/// forward continues from the state. Shapes: x rows×T or ids T for the tokens of B concatenated
+/// sequences, y rows×T. The sequences have the same number of tokens, or those that
+/// PassOptions::lengths says:
+///
+///     network.forward(state, ids, y, trace, {.lengths = std::array<fw::Index, 3>{5, 1, 0}});
+///
+/// Every sequence has a position of its own. Together they give what each gives alone. Sequences
+/// join, leave and are copied by State::add, remove and stream.
+///
+/// An infer pass can be one over a part of a sequence, with a Relay: the state of every operation
+/// is then received before the operation and sent on behind it. Throws std::invalid_argument when a
+/// size does not fit or an id is out of range, and std::length_error when a cache with a limit has
+/// no room. A pass of one token with a reused trace allocates nothing, unless a cache grows.
 template <class S> struct Network {
   using Scalar = S;
   using State = networks::State;
@@ -50,8 +57,8 @@ template <class S> struct Network {
     std::vector<std::unique_ptr<OperationTrace>> operations;
     std::shared_ptr<const Program<S>> program;  ///< that they belong to
     std::vector<int> ids;
-    Index sequences = 1, position = 0;
-    Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
+    Streams streams, last_streams;  ///< places of the tokens, and of those of `last`
+    Index trained = 0;              ///< tokens of the last pass if it was a train pass, else 0
   };
 
   /// Rows of x.
@@ -66,7 +73,7 @@ template <class S> struct Network {
       fw::detail::throw_invalid({name, ": ", std::to_string(sequences),
                                  " sequences, expected at most ", std::to_string(max_sequences)});
     State state;
-    state.sequences = sequences;
+    state.positions.setZero(sequences);
     for (const Node<S>& node : built().train.nodes)
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
@@ -101,61 +108,86 @@ template <class S> struct Network {
   }
 
   /// Overwrites y with the outputs for all columns of x, and advances the state.
-  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace,
+               const PassOptions& options) const {
     check(!built().takes_symbols, "x", "symbols");
     fw::detail::check_forward(*this, x, y);
-    prepare(state, trace, x.cols(), {}, pass);
-    Forward<S>::template view<S>(trace.values, plan(pass).in) = x;
-    run(state, y, trace, pass);
+    prepare(state, trace, x.cols(), {}, options);
+    Forward<S>::template view<S>(trace.values, plan(options.pass).in) = x;
+    run(state, y, trace, options.pass);
   }
-  /// The same for symbols.
+  void forward(State& state, Input<S> x, Output<S> y, Trace& trace, Pass pass = Pass::infer) const {
+    forward(state, x, y, trace, PassOptions{pass});
+  }
+  /// The outputs for symbols.
   void forward(State& state, Symbols ids, Output<S> y, Trace& trace,
-               Pass pass = Pass::infer) const {
+               const PassOptions& options) const {
     check(built().takes_symbols, "the symbols", "vectors");
     const Index steps = static_cast<Index>(ids.size());
     fw::detail::check_not_empty(name, "ids", steps);
     fw::detail::check_symbols(name, ids, program->symbols);
     fw::detail::check_extent(name, "y", y, outputs(), steps);
-    prepare(state, trace, steps, ids, pass);
-    run(state, y, trace, pass);
+    prepare(state, trace, steps, ids, options);
+    run(state, y, trace, options.pass);
+  }
+  void forward(State& state, Symbols ids, Output<S> y, Trace& trace,
+               Pass pass = Pass::infer) const {
+    forward(state, ids, y, trace, PassOptions{pass});
   }
 
-  /// The same for what converts to symbols, such as a std::vector<int>.
+  /// The outputs for a container that converts to symbols, such as a std::vector<int>.
+  template <class Ids>
+  requires(std::is_convertible_v<const Ids&, Symbols> &&
+           !std::is_same_v<Ids, Symbols>) void forward(State& state, const Ids& ids, Output<S> y,
+                                                       Trace& trace,
+                                                       const PassOptions& options) const {
+    forward(state, Symbols(ids), y, trace, options);
+  }
   template <class Ids>
   requires(std::is_convertible_v<const Ids&, Symbols> &&
            !std::is_same_v<Ids, Symbols>) void forward(State& state, const Ids& ids, Output<S> y,
                                                        Trace& trace,
                                                        Pass pass = Pass::infer) const {
-    forward(state, Symbols(ids), y, trace, pass);
+    forward(state, Symbols(ids), y, trace, PassOptions{pass});
   }
 
   /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
-  /// generating needs it of a prompt. `piece` tokens a sequence are in memory at a time; a pass
-  /// over a Relay takes one piece.
-  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
-                    Pass pass = Pass::infer) const {
+  /// generating needs it of a prompt. Each sequence has at least one. `piece` tokens a sequence are
+  /// in memory at a time; a pass over a Relay takes one piece.
+  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece,
+                    const PassOptions& options) const {
+    const Pass pass = options.pass;
     check(!pass.trains(), "a train pass", "an infer pass here");
     check(built().takes_symbols, "the symbols", "vectors");
-    const Index tokens = static_cast<Index>(ids.size()), b = state.sequences;
+    const Index tokens = static_cast<Index>(ids.size()), b = state.sequences();
     fw::detail::check_not_empty(name, "ids", tokens);
     fw::detail::check_symbols(name, ids, program->symbols);
     fw::detail::check_size<Dynamic>(name, "piece", piece);
-    const Index steps = fw::detail::check_sequences(name, b, tokens) > 0 ? tokens / b : 0;
     fw::detail::check_extent(name, "y", y, outputs(), b);
-    if (pass.relay() != nullptr && steps > piece)
-      fw::detail::throw_mismatch(name, "the part", steps, "tokens", piece, "at most, a piece");
+    set_streams(trace.streams, state, tokens, options.lengths);
+    const Streams whole = trace.streams;
+    check_parts(whole, pass.relay() != nullptr ? piece : tokens);
     const std::vector<bool> needs_all_tokens = program->infer.before_tail();
     std::vector<int> some;
-    for (Index t = 0; t < steps; t += piece) {
-      const Index count = std::min(piece, steps - t);
+    std::vector<Index> lengths(static_cast<std::size_t>(b)), later(lengths);
+    for (Index t = 0; t < whole.most_steps(); t += piece) {
       some.clear();
-      for (Index i = 0; i < b; ++i)
-        some.insert(some.end(), ids.begin() + i * steps + t, ids.begin() + i * steps + t + count);
-      prepare(state, trace, b * count, some, pass, needs_all_tokens, steps - t - count);
+      for (Index i = 0; i < b; ++i) {
+        const Index left = std::max<Index>(0, whole.steps(i) - t), count = std::min(piece, left);
+        const auto first = ids.begin() + whole.first(i) + t;
+        if (count > 0) some.insert(some.end(), first, first + count);
+        lengths[std::size_t(i)] = count;
+        later[std::size_t(i)] = left - count;
+      }
+      prepare(state, trace, Index(some.size()), some, {pass, lengths}, needs_all_tokens, later);
       run(state, trace, 0, program->infer.tail(), pass);
-      if (t + count == steps) run_tail(state, y, trace, count);
-      state.position += count;
+      run_tail(state, y, trace);
+      advance(state, trace);
     }
+  }
+  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
+                    Pass pass = Pass::infer) const {
+    forward_last(state, ids, y, trace, piece, PassOptions{pass});
   }
 
   /// Gradients for the last train pass; dx is overwritten, grad accumulates. Calls ready(weight)
@@ -184,7 +216,7 @@ template <class S> struct Network {
       set_zero(plan.nodes[i].zeroed);
       plan.nodes[i].operation->backward(
           Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
-                       trace.ids, trace.sequences, trace.position, true, 0},
+                       trace.ids, trace.streams, true},
                       trace.gradients,
                       grad.weights});
       for (std::size_t w = 0; w < first.size(); ++w)
@@ -250,24 +282,67 @@ template <class S> struct Network {
                                        : " is not set; load the weights or call fw::initialise"});
   }
 
-  static void check_position(Index position) {
-    if (position < 0 || position > max_count)
-      fw::detail::throw_invalid({name, ": the state's position is ", std::to_string(position)});
+  static void check_positions(const Positions& positions) {
+    for (const Index position : positions)
+      if (position < 0 || position > max_count)
+        fw::detail::throw_invalid({name, ": the state's position is ", std::to_string(position)});
   }
   // In a pass over parts: the tokens before this part, and those before the next one.
-  static void pass_position(State& state, Index columns, Pass pass) {
+  static void pass_positions(State& state, Streams& streams, Pass pass) {
     if (pass.relay() == nullptr) return;
-    pass.relay()->receive_state(fw::detail::object(state.position));
-    const Index after = state.position + columns / state.sequences;
+    pass.relay()->receive_state(fw::detail::object(state.positions));
+    Positions after = state.positions;
+    for (Index b = 0; b < after.size(); ++b) after[b] += streams.steps(b);
     pass.relay()->send_state(fw::detail::object(after));
+    Streams moved;
+    for (Index b = 0; b < after.size(); ++b) moved.add(state.positions[b], streams.steps(b));
+    streams = moved;
+  }
+
+  // The tokens of each of the state's sequences in as many columns.
+  static void set_streams(Streams& streams, const State& state, Index columns,
+                          std::span<const Index> lengths) {
+    const Index b = state.sequences();
+    streams.clear();
+    if (lengths.empty()) {
+      const Index steps = columns / fw::detail::check_sequences(name, b, columns);
+      for (Index i = 0; i < b; ++i) streams.add(state.positions[i], steps);
+      return;
+    }
+    if (Index(lengths.size()) != b)
+      fw::detail::throw_mismatch(name, "PassOptions", Index(lengths.size()), "lengths", b,
+                                 "the sequences of the state");
+    Index left = columns;
+    for (Index i = 0; i < b; ++i) {
+      const Index steps = lengths[std::size_t(i)];
+      if (steps < 0 || steps > left) left = -1;
+      if (left < 0) break;
+      left -= steps;
+      streams.add(state.positions[i], steps);
+    }
+    if (left != 0)
+      fw::detail::throw_invalid({name, ": the lengths do not add up to the ",
+                                 std::to_string(columns), " tokens, or one is below 0"});
+  }
+  static void check_parts(const Streams& streams, Index most) {
+    for (Index b = 0; b < streams.count(); ++b) {
+      if (streams.steps(b) < 1)
+        fw::detail::throw_invalid(
+            {name, ": sequence ", std::to_string(b), " has no tokens, expected a last one"});
+      if (streams.steps(b) > most)
+        fw::detail::throw_mismatch(name, "the part", streams.steps(b), "tokens", most,
+                                   "at most, a piece");
+    }
   }
 
   // With `wanted`, the other buffers stay without columns. `later` tokens come in other passes.
-  void prepare(State& state, Trace& trace, Index columns, Symbols ids, Pass pass,
-               const std::vector<bool>& wanted = {}, Index later = 0) const {
+  void prepare(State& state, Trace& trace, Index columns, Symbols ids, const PassOptions& options,
+               const std::vector<bool>& wanted = {}, std::span<const Index> later = {}) const {
+    const Pass pass = options.pass;
     check_weights(pass.trains());
     trace.trained = 0;
-    trace.sequences = fw::detail::check_sequences(name, state.sequences, columns);
+    set_streams(trace.streams, state, columns, options.lengths);
+    trace.streams.set_later(later);
     if (pass.trains()) fw::detail::check_whole(name, pass);
     const std::vector<Node<S>>& nodes = program->train.nodes;
     const auto parts = std::count_if(nodes.begin(), nodes.end(),
@@ -275,9 +350,8 @@ template <class S> struct Network {
     if (Index(state.members.size()) != parts)
       fw::detail::throw_mismatch(name, "the state", Index(state.members.size()), "members", parts,
                                  "the network");
-    pass_position(state, columns, pass);
-    check_position(state.position);
-    trace.position = state.position;
+    pass_positions(state, trace.streams, pass);
+    check_positions(state.positions);
     trace.ids.assign(ids.begin(), ids.end());
     resize(trace.values, plan(pass), columns, wanted);
     if (trace.program != program) {
@@ -285,11 +359,11 @@ template <class S> struct Network {
       for (const Node<S>& node : nodes) trace.operations.push_back(node.operation->make_trace());
       trace.program = program;
     }
-    check_states(state, trace, pass, later);
+    check_states(state, trace, pass);
   }
 
   // Before any operation changes its state.
-  void check_states(State& state, Trace& trace, Pass pass, Index later) const {
+  void check_states(State& state, Trace& trace, Pass pass) const {
     const std::vector<Node<S>>& nodes = plan(pass).nodes;
     std::size_t part = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -297,22 +371,13 @@ template <class S> struct Network {
       State::Member& member = state.members[part++];
       if (member.path != nodes[i].path)
         fw::detail::throw_invalid({nodes[i].path, ": the state is that of ", member.path});
-      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass, later));
+      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
     }
   }
 
-  Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass,
-                        Index later = 0) const {
-    return {plan(pass).nodes[i],
-            weights,
-            trace.values,
-            state,
-            trace.operations[i].get(),
-            trace.ids,
-            trace.sequences,
-            trace.position,
-            pass.trains(),
-            later};
+  Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass) const {
+    return {plan(pass).nodes[i],       weights,   trace.values,  state,
+            trace.operations[i].get(), trace.ids, trace.streams, pass.trains()};
   }
 
   const Plan<S>& plan(Pass pass) const { return pass.trains() ? program->train : program->infer; }
@@ -327,9 +392,12 @@ template <class S> struct Network {
 
   void run(State& state, Output<S>& y, Trace& trace, Pass pass) const {
     run(state, trace, 0, plan(pass).nodes.size(), pass);
-    state.position += y.cols() / trace.sequences;
+    advance(state, trace);
     y = Forward<S>::template view<const S>(trace.values, plan(pass).out);
     if (pass.trains()) trace.trained = y.cols();
+  }
+  static void advance(State& state, const Trace& trace) {
+    for (Index b = 0; b < trace.streams.count(); ++b) state.positions[b] += trace.streams.steps(b);
   }
   void run(State& state, Trace& trace, std::size_t begin, std::size_t end, Pass pass) const {
     std::size_t part = 0;
@@ -347,23 +415,34 @@ template <class S> struct Network {
     }
   }
 
-  // The last operations, for the last of every sequence's `steps` tokens.
-  void run_tail(State& state, Output<S>& y, Trace& trace, Index steps) const {
+  // The last operations, for the last token of every sequence that ends in this pass.
+  void run_tail(State& state, Output<S>& y, Trace& trace) const {
     const Plan<S>& plan = program->infer;
-    const Index b = trace.sequences;
-    resize(trace.last, plan, b);
-    for (std::size_t i = 0; i < trace.last.size(); ++i)
-      for (Index column = 0; trace.values[i].cols() > 0 && column < trace.last[i].cols(); ++column)
-        trace.last[i].col(column) =
-            trace.values[i].col(plan.is_constant[i] ? 0 : (column + 1) * steps - 1);
-    for (Index i = 0; i < b; ++i)
-      trace.ids[std::size_t(i)] = trace.ids[std::size_t((i + 1) * steps - 1)];
-    trace.ids.resize(std::size_t(b));
-    trace.position += steps - 1;
+    const Streams& all = trace.streams;
+    const auto ends = [&](Index b) { return all.steps(b) > 0 && all.later(b) == 0; };
+    trace.last_streams.clear();
+    for (Index b = 0; b < all.count(); ++b)
+      if (ends(b)) trace.last_streams.add(all.position(b) + all.steps(b) - 1, 1);
+    const Index ended = trace.last_streams.count();
+    if (ended == 0) return;
+    resize(trace.last, plan, ended);
+    for (Index b = 0, column = 0; b < all.count(); ++b) {
+      if (!ends(b)) continue;
+      const Index from = all.first(b) + all.steps(b) - 1;
+      for (std::size_t i = 0; i < trace.last.size(); ++i)
+        if (trace.values[i].cols() > 0 && column < trace.last[i].cols())
+          trace.last[i].col(column) = trace.values[i].col(plan.is_constant[i] ? 0 : from);
+      trace.ids[std::size_t(column++)] = trace.ids[std::size_t(from)];
+    }
+    trace.ids.resize(std::size_t(ended));
     trace.values.swap(trace.last);
+    std::swap(trace.streams, trace.last_streams);
     run(state, trace, plan.tail(), plan.nodes.size(), Pass::infer);
-    y = Forward<S>::template view<const S>(trace.values, plan.out);
+    const auto last = Forward<S>::template view<const S>(trace.values, plan.out);
     trace.values.swap(trace.last);
+    std::swap(trace.streams, trace.last_streams);
+    for (Index b = 0, column = 0; b < all.count(); ++b)
+      if (ends(b)) y.col(b) = last.col(column++);
   }
 };
 

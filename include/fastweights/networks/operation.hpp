@@ -2,6 +2,7 @@
 
 #include <fastweights/layers/projections/embedding.hpp>
 #include <fastweights/networks/state.hpp>
+#include <fastweights/networks/streams.hpp>
 #include <fastweights/networks/value.hpp>
 #include <fastweights/networks/weight.hpp>
 #include <memory>
@@ -43,10 +44,8 @@ template <class S> struct Forward {
   StatePart* state;                       ///< the operation's own; null if it has none
   OperationTrace* trace;                  ///< the operation's own; null if it has none
   Symbols ids;                            ///< of the tokens, if the network's input are symbols
-  Index sequences;                        ///< B concatenated sequences of equal length
-  Index position;                         ///< tokens of every sequence before this pass
+  const Streams& streams;                 ///< the places of the tokens of every sequence
   bool train;                             ///< whether backward follows
-  Index later = 0;                        ///< tokens that the same call reads after this pass
 
   /// The i-th input.
   Input<S> in(std::size_t i = 0) const { return view<const S>(values, node.in[i]); }
@@ -58,8 +57,8 @@ template <class S> struct Forward {
   const CompactMatrix<S>* compact_weight(std::size_t i = 0) const {
     return weights[node.weights[i]].compact.get();
   }
-  /// Tokens of one sequence.
-  Index steps() const { return out().cols() / sequences; }
+  /// B, the number of concatenated sequences.
+  Index sequences() const { return streams.count(); }
 
   /// The operation's own state. Types are compared by address: a state does not cross to the copy
   /// of the library in another shared object.

@@ -29,7 +29,7 @@ template <class S> class BuilderPointer {
   /// The builder.
   Builder<S>& operator*() const {
     if (builder_ == nullptr)
-      detail::throw_invalid(
+      fw::detail::throw_invalid(
           {"Value: belongs to no network, expected one that a function of "
            "networks returned"});
     return *builder_;
@@ -55,16 +55,18 @@ template <class S> struct Value {
   /// `count` rows from row `first` on, without a copy.
   Value rows_of(Index first, Index count) const {
     if (first < 0 || count < 1 || first > rows() - count)
-      detail::throw_invalid({builder->path(), ": ", std::to_string(count), " rows from row ",
-                             std::to_string(first), " of a value with ", std::to_string(rows())});
+      fw::detail::throw_invalid({builder->path(), ": ", std::to_string(count), " rows from row ",
+                                 std::to_string(first), " of a value with ",
+                                 std::to_string(rows())});
     return {builder, {slice.buffer, slice.first + first, count}};
   }
 
   /// Rows of each of `parts` equal parts, such as heads.
   Index rows_of_part(Index parts) const {
     if (parts < 1 || rows() % parts != 0)
-      detail::throw_invalid({builder->path(), ": ", std::to_string(rows()),
-                             " rows do not divide into ", std::to_string(parts), " equal parts"});
+      fw::detail::throw_invalid({builder->path(), ": ", std::to_string(rows()),
+                                 " rows do not divide into ", std::to_string(parts),
+                                 " equal parts"});
     return rows() / parts;
   }
 };
@@ -76,7 +78,7 @@ std::array<Value<S>, N> split(const Value<S>& x, const std::array<Index, N>& siz
   Index first = 0;
   for (std::size_t i = 0; i < N; first += sizes[i++]) parts[i] = x.rows_of(first, sizes[i]);
   if (first != x.rows())
-    detail::throw_mismatch(x.builder->path(), "a split", first, "rows", x.rows(), "the value");
+    fw::detail::throw_mismatch(x.builder->path(), "a split", first, "rows", x.rows(), "the value");
   return parts;
 }
 

@@ -16,6 +16,21 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 template <class S> struct MemoryHeads {
   std::vector<AnyState<S>> heads;  ///< of one memory
   static constexpr auto names = fw::names("heads");
+
+  /// The heads of sequence b of B.
+  MemoryHeads stream(Index b, Index sequences) const {
+    const auto each = std::ptrdiff_t(heads.size()) / sequences;
+    return {{heads.begin() + b * each, heads.begin() + (b + 1) * each}};
+  }
+  /// Adds the heads of more sequences.
+  void add(const MemoryHeads& more) {
+    heads.insert(heads.end(), more.heads.begin(), more.heads.end());
+  }
+  /// Takes the heads of sequence b of B out.
+  void remove(Index b, Index sequences) {
+    const auto each = std::ptrdiff_t(heads.size()) / sequences;
+    heads.erase(heads.begin() + b * each, heads.begin() + (b + 1) * each);
+  }
 };
 
 /// One member of what heads write, read with or give.
@@ -32,20 +47,22 @@ template <class T> class HeadViews {
  public:
   /// Forgets the members of the pass before.
   void clear() { count_ = 0; }
-  /// Adds a member. `view` is that of head 0 of sequence 0; the other heads are `head` numbers
-  /// apart, sequences `sequence`, and `sharing` heads of the memory share one.
-  void add(const AnyView<T>& view, Index head, Index sequence, Index sharing) {
+  /// Adds a member. `view` is that of head 0 and the first token; the other heads are `head`
+  /// numbers apart, tokens `token`, and `sharing` heads of the memory share one. A token has
+  /// `width` columns.
+  void add(const AnyView<T>& view, Index head, Index token, Index sharing, Index width) {
     views_[count_] = view;
-    places_[count_++] = {view.data, head, sequence, sharing};
+    places_[count_++] = {view.data, head, token, sharing, width};
   }
-  /// Head 0 of sequence 0 of member i is at another address than in the pass before.
+  /// Head 0 of the first token of member i is at another address than in the pass before.
   void set_first(std::size_t i, T* first) { places_[i].first = first; }
-  /// Moves all views to head h of sequence b.
-  void move_to(Index h, Index b) {
+  /// Moves all views to `steps` tokens of head h from token `first` on.
+  void move_to(Index h, Index first, Index steps) {
     for (std::size_t i = 0; i < count_; ++i) {
       const Place& at = places_[i];
       const Index own = at.sharing == 1 ? h : h / at.sharing;
-      views_[i].data = at.first + own * at.head + b * at.sequence;
+      views_[i].data = at.first + own * at.head + first * at.token;
+      views_[i].cols = steps * at.width;
     }
   }
 
@@ -58,7 +75,7 @@ template <class T> class HeadViews {
   static constexpr std::size_t most = 12;  // members of a record
   struct Place {
     T* first = nullptr;
-    Index head = 0, sequence = 0, sharing = 1;
+    Index head = 0, token = 0, sharing = 1, width = 1;
   };
 
   std::array<AnyView<T>, most> views_;

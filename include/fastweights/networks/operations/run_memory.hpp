@@ -22,7 +22,6 @@ template <class S> struct RunMemory final : Operation<S> {
   /// The arguments of one call, whose sizes stay if the next pass has as many tokens.
   struct Call {
     const Node<S>* node = nullptr;  ///< of the pass that they are for
-    Index steps = 0;                ///< its tokens
     HeadViews<const S> written, queries;
     HeadViews<S> output;
   };
@@ -50,14 +49,15 @@ template <class S> struct RunMemory final : Operation<S> {
   }
   void check_state(const Forward<S>& run) const override {
     const auto& all = run.template own_state<MemoryHeads<S>>().heads;
-    const Index expected = states * run.sequences;
+    const Index expected = states * run.sequences();
     if (Index(all.size()) != expected)
       fw::detail::throw_mismatch(run.node.path, "the state", Index(all.size()), "heads", expected,
                                  "the layer");
-    for (const AnyState<S>& state : all) {
-      if (!memory.is_own(state))
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!memory.is_own(all[i]))
         fw::detail::throw_invalid({run.node.path, ": the state is that of another network"});
-      memory.check_capacity(state, run.steps() + run.later);
+      const Index b = Index(i) / states;
+      memory.check_capacity(all[i], run.streams.steps(b) + run.streams.later(b));
     }
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
@@ -67,18 +67,20 @@ template <class S> struct RunMemory final : Operation<S> {
   void forward(const Forward<S>& run) const override {
     auto& state = run.template own_state<MemoryHeads<S>>();
     auto& trace = run.template own_trace<OwnTrace>();
-    if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences));
-    const Index count = states * run.sequences;
+    if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences()));
+    const Index count = states * run.sequences();
     // A single token a sequence is too little work for threads.
-    const Index threads = run.steps() > 1 ? std::min<Index>(Eigen::nbThreads(), count) : 1;
-    trace.copies.resize(needs_copies(run) ? std::size_t(threads) : 0);
+    const Index most = run.streams.most_steps();
+    const Index threads = most > 1 ? std::min<Index>(Eigen::nbThreads(), count) : 1;
+    trace.copies.resize(needs_copies(run, most) ? std::size_t(threads) : 0);
     trace.calls.resize(std::size_t(threads));
     for_each_head(threads, threads > 1, [&](Index thread) {
       const Index end = count * (thread + 1) / threads;
       Index at = count * thread / threads, b = at / states, i = at % states;
       start(trace.calls[std::size_t(thread)], run);
       for (; at < end; ++at) {
-        forward(run, state.heads[std::size_t(at)], i, b, trace, thread);
+        if (run.streams.steps(b) > 0)
+          forward(run, state.heads[std::size_t(at)], i, b, trace, thread);
         if (++i == states) i = 0, ++b;
       }
     });
@@ -96,10 +98,10 @@ template <class S> struct RunMemory final : Operation<S> {
     std::vector<Matrix<S>> repeated = repeated_gradients(run);
     add_inputs(dwritten, dqueries, run, run.gradients, &repeated);
     add_output(dy, run, run.gradients);
-    for (Index b = 0; b < run.sequences; ++b)
-      for (Index h = 0; h < heads; ++h) {
+    for (Index b = 0; b < run.sequences(); ++b)
+      for (Index h = 0; h < heads && run.streams.steps(b) > 0; ++h) {
         set_zero(dstate);
-        move(h, b, call.written, call.queries, dy, dwritten, dqueries);
+        move(run, h, b, call.written, call.queries, dy, dwritten, dqueries);
         memory.backward(checkpoints.at(std::size_t(b * heads + h)), call.written, call.queries, dy,
                         dstate, dwritten, dqueries);
         for_each_slow(run, run.gradients, dstate, h * states / heads,
@@ -111,14 +113,14 @@ template <class S> struct RunMemory final : Operation<S> {
 
  private:
   std::size_t writes() const { return memory.written().size(); }
-  bool writes_apart(const Forward<S>& run) const {
-    return memory.can().pure_read && !memory.can().reads_first && !run.train && run.steps() == 1;
+  bool writes_apart(const Forward<S>& run, Index steps) const {
+    return memory.can().pure_read && !memory.can().reads_first && !run.train && steps == 1;
   }
-  bool chunks(const Forward<S>& run) const {
-    return memory.can().shares_chunks && !run.train && run.steps() > 1;
+  bool chunks(const Forward<S>& run, Index steps) const {
+    return memory.can().shares_chunks && !run.train && steps > 1;
   }
-  bool needs_copies(const Forward<S>& run) const {
-    return heads > states && !writes_apart(run) && !chunks(run);
+  bool needs_copies(const Forward<S>& run, Index most_steps) const {
+    return heads > states && !writes_apart(run, most_steps) && !chunks(run, most_steps);
   }
 
   // State i of sequence b, with all of its queries.
@@ -127,19 +129,22 @@ template <class S> struct RunMemory final : Operation<S> {
     Call& call = trace.calls[std::size_t(thread)];
     for_each_slow(run, run.values, own, i,
                   [](auto weights, const auto& given) { weights = given; });
-    if (chunks(run)) return shared_chunk(own, i, b, call);
+    const Index steps = run.streams.steps(b);
+    if (chunks(run, steps)) return shared_chunk(run, own, i, b, call);
     if (heads == states) return scan(run, own, i, b, trace, call);
-    if (writes_apart(run)) return write_and_read(own, i, b, call);
+    if (writes_apart(run, steps)) return write_and_read(run, own, i, b, call);
     scan_copies(run, own, trace.copies[std::size_t(thread)], i, b, trace, call);
   }
 
-  void shared_chunk(AnyState<S>& own, Index i, Index b, const Call& call) const {
+  void shared_chunk(const Forward<S>& run, AnyState<S>& own, Index i, Index b,
+                    const Call& call) const {
     const auto shared = std::size_t(heads / states);
     std::vector<Call> calls(shared, call);
     std::vector<AnyViews<const S>> queries(shared);
     std::vector<AnyViews<S>> given(shared);
     for (std::size_t n = 0; n < shared; ++n) {
-      move(i * Index(shared) + Index(n), b, calls[n].written, calls[n].queries, calls[n].output);
+      move(run, i * Index(shared) + Index(n), b, calls[n].written, calls[n].queries,
+           calls[n].output);
       queries[n] = calls[n].queries;
       given[n] = calls[n].output;
     }
@@ -158,19 +163,19 @@ template <class S> struct RunMemory final : Operation<S> {
   }
 
   // One token: written once, and read with every query.
-  void write_and_read(AnyState<S>& own, Index i, Index b, Call& call) const {
+  void write_and_read(const Forward<S>& run, AnyState<S>& own, Index i, Index b, Call& call) const {
     const Index shared = heads / states, first = i * shared;
-    move(first, b, call.written);
+    move(run, first, b, call.written);
     memory.write(own, call.written);
     for (Index h = first; h < first + shared; ++h) {
-      move(h, b, call.queries, call.output);
+      move(run, h, b, call.queries, call.output);
       memory.read(std::as_const(own), call.queries, call.output);
     }
   }
 
   void scan(const Forward<S>& run, AnyState<S>& state, Index h, Index b, OwnTrace& trace,
             Call& call) const {
-    move(h, b, call.written, call.queries, call.output);
+    move(run, h, b, call.written, call.queries, call.output);
     if (run.train && memory.can().differentiable)
       memory.scan(state, call.written, call.queries, call.output,
                   trace.checkpoints[std::size_t(b * heads + h)]);
@@ -193,9 +198,8 @@ template <class S> struct RunMemory final : Operation<S> {
   }
 
   void start(Call& call, const Forward<S>& run) const {
-    if (call.node == &run.node && call.steps == run.steps()) return set_first(call, run);
+    if (call.node == &run.node) return set_first(call, run);
     call.node = &run.node;
-    call.steps = run.steps();
     add_inputs(call.written, call.queries, run, run.values);
     add_output(call.output, run, run.values);
   }
@@ -209,8 +213,10 @@ template <class S> struct RunMemory final : Operation<S> {
       call.queries.set_first(i - count, first(run.node.in[i]));
     call.output.set_first(0, first(run.node.out));
   }
-  template <class... Views> static void move(Index h, Index b, Views&... views) {
-    (views.move_to(h, b), ...);
+  // Moves views to head h of sequence b.
+  template <class... Views>
+  static void move(const Forward<S>& run, Index h, Index b, Views&... views) {
+    (views.move_to(h, run.streams.first(b), run.streams.steps(b)), ...);
   }
   // backward takes gradients that share no numbers. A member that reads what an earlier member
   // reads, such as a query that is the key, has a zero matrix of its own here, to be added at the
@@ -233,27 +239,26 @@ template <class S> struct RunMemory final : Operation<S> {
     written.clear();
     queries.clear();
     const std::size_t count = writes();
-    const Index steps = run.steps();
     for (std::size_t i = 0; i < members.size(); ++i) {
       const Slice& slice = run.node.in[i];
       const bool has_own = own != nullptr && (*own)[i].size() > 0;
       add(i < count ? written : queries, has_own ? (*own)[i] : buffers[slice.buffer], slice,
-          members[i], steps);
+          members[i]);
     }
   }
   template <class T>
   void add_output(HeadViews<T>& views, const Forward<S>& run,
                   std::vector<Matrix<S>>& buffers) const {
     views.clear();
-    add(views, buffers[run.node.out.buffer], run.node.out, output, run.steps());
+    add(views, buffers[run.node.out.buffer], run.node.out, output);
   }
   template <class T>
   static void add(HeadViews<T>& views, Matrix<S>& buffer, const Slice& slice,
-                  const HeadMember& member, Index steps) {
+                  const HeadMember& member) {
     const Index rows = buffer.rows();
-    const AnyView<T> view(buffer.data() + slice.first, member.rows, steps * member.width,
+    const AnyView<T> view(buffer.data() + slice.first, member.rows, 0,
                           member.width == 1 ? rows : rows / member.width);
-    views.add(view, member.rows, steps * rows, member.sharing);
+    views.add(view, member.rows, rows, member.sharing, member.width);
   }
 };
 

@@ -32,7 +32,7 @@ template <class S> struct Convolve final : Operation<S> {
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecentTokens<S>>().recent, channels,
-                             run.sequences * (kernel - 1));
+                             run.sequences() * (kernel - 1));
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -43,15 +43,16 @@ template <class S> struct Convolve final : Operation<S> {
     auto y = run.out();
     auto& recent = run.template own_state<RecentTokens<S>>().recent;
     auto& padded = run.template own_trace<OwnTrace>().padded;
-    const Index padding = kernel - 1, steps = run.steps();
-    padded.resize(channels, x.cols() + run.sequences * padding);
-    for (Index b = 0; b < run.sequences; ++b) {
-      auto window = padded.middleCols(b * (padding + steps), padding + steps);
+    const Index padding = kernel - 1;
+    padded.resize(channels, x.cols() + run.sequences() * padding);
+    for (Index b = 0; b < run.sequences(); ++b) {
+      const Index first = run.streams.first(b), steps = run.streams.steps(b);
+      auto window = padded.middleCols(first + b * padding, padding + steps);
       window.leftCols(padding) = recent.middleCols(b * padding, padding);
-      window.rightCols(steps) = x.middleCols(b * steps, steps);
+      window.rightCols(steps) = x.middleCols(first, steps);
       recent.middleCols(b * padding, padding) = window.rightCols(padding);
       for (Index t = 0; t < steps; ++t) {
-        auto yt = y.col(b * steps + t);
+        auto yt = y.col(first + t);
         yt = run.weight().col(0).cwiseProduct(window.col(t));
         for (Index j = 1; j < kernel; ++j)
           yt += run.weight().col(j).cwiseProduct(window.col(t + j));
@@ -63,14 +64,15 @@ template <class S> struct Convolve final : Operation<S> {
     const auto dy = run.dout();
     auto dx = run.din();
     const auto& padded = run.template own_trace<OwnTrace>().padded;
-    const Index padding = kernel - 1, steps = run.steps();
-    for (Index t = 0; t < dy.cols(); ++t) {
-      const Index b = t / steps;
-      for (Index j = 0; j < kernel; ++j) {
-        run.dweight().col(j) += dy.col(t).cwiseProduct(padded.col(t + b * padding + j));
-        const Index from = t + j - padding;
-        if (from >= b * steps) dx.col(from) += run.weight().col(j).cwiseProduct(dy.col(t));
-      }
+    const Index padding = kernel - 1;
+    for (Index b = 0; b < run.sequences(); ++b) {
+      const Index first = run.streams.first(b), end = first + run.streams.steps(b);
+      for (Index t = first; t < end; ++t)
+        for (Index j = 0; j < kernel; ++j) {
+          run.dweight().col(j) += dy.col(t).cwiseProduct(padded.col(t + b * padding + j));
+          const Index from = t + j - padding;
+          if (from >= first) dx.col(from) += run.weight().col(j).cwiseProduct(dy.col(t));
+        }
     }
   }
 };
@@ -98,23 +100,27 @@ template <class S> struct Previous final : Operation<S> {
   }
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
-                             run.template own_state<RecentTokens<S>>().recent, rows, run.sequences);
+                             run.template own_state<RecentTokens<S>>().recent, rows,
+                             run.sequences());
   }
   void forward(const Forward<S>& run) const override {
     const auto x = run.in();
     auto y = run.out();
     auto& recent = run.template own_state<RecentTokens<S>>().recent;
-    const Index steps = run.steps();
-    for (Index b = 0; b < run.sequences; ++b) {
-      y.col(b * steps) = recent.col(b);
-      y.middleCols(b * steps + 1, steps - 1) = x.middleCols(b * steps, steps - 1);
-      recent.col(b) = x.col((b + 1) * steps - 1);
+    for (Index b = 0; b < run.sequences(); ++b) {
+      const Index first = run.streams.first(b), steps = run.streams.steps(b);
+      if (steps == 0) continue;
+      y.col(first) = recent.col(b);
+      y.middleCols(first + 1, steps - 1) = x.middleCols(first, steps - 1);
+      recent.col(b) = x.col(first + steps - 1);
     }
   }
   void backward(const Backward<S>& run) const override {
-    const Index steps = run.steps();
-    for (Index b = 0; b < run.sequences; ++b)
-      run.din().middleCols(b * steps, steps - 1) += run.dout().middleCols(b * steps + 1, steps - 1);
+    for (Index b = 0; b < run.sequences(); ++b) {
+      const Index first = run.streams.first(b), steps = run.streams.steps(b);
+      if (steps > 1)
+        run.din().middleCols(first, steps - 1) += run.dout().middleCols(first + 1, steps - 1);
+    }
   }
 };
 /// x_{t−1}. The state keeps the last token under `state_name`.
@@ -160,18 +166,24 @@ template <class S> struct Rotate final : Operation<S> {
  private:
   // Calls f(row of the first result, rows of the two inputs, token, cosine, sine).
   template <class F> void turn(const Forward<S>& run, const Input<S>& x, const F& f) const {
-    const Index d = x.rows() / heads, half = rotated / 2, steps = run.steps();
+    const Index d = x.rows() / heads, half = rotated / 2, steps = run.streams.most_steps();
     for (Index i = 0; i < half; ++i) {
       const double speed = std::pow(theta, -2.0 * double(i) / double(rotated));
       for (Index t = 0; t < steps; ++t) {
-        const double angle = double(run.position + t) * speed;
-        const S c = S(std::cos(angle)), s = S(std::sin(angle));
-        for (Index b = 0; b < run.sequences; ++b)
+        S c(1), s(0);
+        Index computed = -1;  // the position of c and s, which sequences share
+        for (Index b = 0; b < run.sequences(); ++b) {
+          if (t >= run.streams.steps(b)) continue;
+          if (const Index position = run.streams.position(b) + t; position != computed) {
+            const double angle = double(position) * speed;
+            c = S(std::cos(angle)), s = S(std::sin(angle)), computed = position;
+          }
           for (Index h = 0; h < heads; ++h) {
             const Index first = h * d;
             f(first + i, first + (adjacent ? 2 * i : i), first + (adjacent ? 2 * i + 1 : i + half),
-              b * steps + t, c, s);
+              run.streams.first(b) + t, c, s);
           }
+        }
       }
     }
   }
