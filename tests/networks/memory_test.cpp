@@ -158,6 +158,22 @@ TEST_CASE("threads share the states, and give the same bits", "[networks]") {
   };
   for (const fw::Pass pass : {fw::Pass::infer, fw::Pass::train})
     CHECK(outputs(1, pass) == outputs(3, pass));
+
+  const Matrix<double> dy = random_matrix(network.outputs(), 40, random);
+  const auto gradients = [&](int threads) {
+    Eigen::setNbThreads(threads);
+    State state = network.initial_state(4);
+    Net::Trace trace;
+    run(network, state, x, trace, fw::Pass::train);
+    Net grad = fw::zero_gradient(network);
+    Matrix<double> dx(3, 40);
+    network.backward(x, trace, dy, dx, grad);
+    Eigen::setNbThreads(0);
+    std::vector<Matrix<double>> all{dx};
+    for (const auto& weight : grad.weights) all.push_back(weight.value);
+    return all;
+  };
+  CHECK(gradients(1) == gradients(3));
 }
 
 template <class X>

@@ -3,6 +3,7 @@
 #include <fastweights/any_memory/any_memory.hpp>
 #include <fastweights/networks/builder.hpp>
 #include <fastweights/networks/operations/memory_heads.hpp>
+#include <numeric>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -89,24 +90,20 @@ template <class S> struct RunMemory final : Operation<S> {
   void backward(const Backward<S>& run) const override {
     if (!memory.can().differentiable)
       fw::detail::throw_invalid({run.node.path, ": ", memory.name(), " has no gradients"});
-    auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
-    AnyState<S> dstate = memory.zero_gradient();
-    Call call;
-    HeadViews<const S> dy;
-    HeadViews<S> dwritten, dqueries;
-    start(call, run);
     std::vector<Matrix<S>> repeated = repeated_gradients(run);
-    add_inputs(dwritten, dqueries, run, run.gradients, &repeated);
-    add_output(dy, run, run.gradients);
-    for (Index b = 0; b < run.sequences(); ++b)
-      for (Index h = 0; h < heads && run.streams.steps(b) > 0; ++h) {
-        set_zero(dstate);
-        move(run, h, b, call.written, call.queries, dy, dwritten, dqueries);
-        memory.backward(checkpoints.at(std::size_t(b * heads + h)), call.written, call.queries, dy,
-                        dstate, dwritten, dqueries);
-        for_each_slow(run, run.gradients, dstate, h * states / heads,
-                      [](const auto& dweights, auto given) { given += dweights; });
-      }
+    const Index groups = separate_groups(), count = groups * run.sequences();
+    const bool shares_slow_weights = run.node.in.size() > members.size();  // all sequences do
+    const Index threads = shares_slow_weights ? 1 : std::min<Index>(Eigen::nbThreads(), count);
+    for_each_head(threads, threads > 1, [&](Index thread) {
+      HeadGradients own(memory.zero_gradient());
+      start(own.call, run);
+      add_inputs(own.dwritten, own.dqueries, run, run.gradients, &repeated);
+      add_output(own.dy, run, run.gradients);
+      const Index end = count * (thread + 1) / threads, each = heads / groups;
+      for (Index at = count * thread / threads; at < end; ++at)
+        for (Index h = at % groups * each, last = h + each; h < last; ++h)
+          backward(run, h, at / groups, own);
+    });
     for (std::size_t i = 0; i < members.size(); ++i)
       if (repeated[i].size() > 0) run.gradients[run.node.in[i].buffer] += repeated[i];
   }
@@ -121,6 +118,33 @@ template <class S> struct RunMemory final : Operation<S> {
   }
   bool needs_copies(const Forward<S>& run, Index most_steps) const {
     return heads > states && !writes_apart(run, most_steps) && !chunks(run, most_steps);
+  }
+
+  // What the gradients of one head after the other need. Each thread has its own.
+  struct HeadGradients {
+    explicit HeadGradients(AnyState<S> zero) : dstate(std::move(zero)) {}
+    AnyState<S> dstate;
+    Call call;
+    HeadViews<const S> dy;
+    HeadViews<S> dwritten, dqueries;
+  };
+
+  // The number of equal groups of heads that share no key, value or query with another group.
+  Index separate_groups() const {
+    Index groups = heads;
+    for (const HeadMember& each : members) groups = std::gcd(groups, each.heads);
+    return groups;
+  }
+
+  void backward(const Backward<S>& run, Index h, Index b, HeadGradients& own) const {
+    if (run.streams.steps(b) == 0) return;
+    auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
+    set_zero(own.dstate);
+    move(run, h, b, own.call.written, own.call.queries, own.dy, own.dwritten, own.dqueries);
+    memory.backward(checkpoints.at(std::size_t(b * heads + h)), own.call.written, own.call.queries,
+                    own.dy, own.dstate, own.dwritten, own.dqueries);
+    for_each_slow(run, run.gradients, own.dstate, h * states / heads,
+                  [](const auto& dweights, auto given) { given += dweights; });
   }
 
   // State i of sequence b, with all of its queries.
