@@ -4,11 +4,16 @@
 #include <fastweights/networks/operations/clamp.hpp>
 #include <fastweights/networks/operations/combine.hpp>
 #include <fastweights/networks/operations/constants.hpp>
+#include <fastweights/networks/operations/convolution.hpp>
+#include <fastweights/networks/operations/dropout.hpp>
 #include <fastweights/networks/operations/elementwise.hpp>
 #include <fastweights/networks/operations/experts.hpp>
+#include <fastweights/networks/operations/fast_weights_rnn.hpp>
+#include <fastweights/networks/operations/feature_map.hpp>
 #include <fastweights/networks/operations/head_products.hpp>
 #include <fastweights/networks/operations/memory.hpp>
 #include <fastweights/networks/operations/norms.hpp>
+#include <fastweights/networks/operations/recurrent.hpp>
 #include <fastweights/networks/operations/rows.hpp>
 #include <fastweights/networks/operations/time.hpp>
 #include <fastweights/networks/operations/weights.hpp>
@@ -44,7 +49,15 @@
   prefix template struct Lookup<S>;                           \
   prefix template struct Product<S>;                          \
   prefix template struct Convolve<S>;                         \
+  prefix template struct GroupedConvolution<S>;               \
   prefix template struct Previous<S>;                         \
+  prefix template struct Recur<S, RnnCell<Tanh>>;             \
+  prefix template struct Recur<S, RnnCell<Relu>>;             \
+  prefix template struct Recur<S, LstmCell>;                  \
+  prefix template struct Recur<S, GruCell>;                   \
+  prefix template struct RecurFastWeights<S, Relu>;           \
+  prefix template struct RecurFastWeights<S, Tanh>;           \
+  prefix template struct Dropout<S>;                          \
   prefix template struct Rotate<S>;                           \
   prefix template struct Softmax<S>;                          \
   prefix template struct ChooseExperts<S>;                    \

@@ -15,13 +15,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// How FastWeightsRnn represents its fast weights during a sequence.
-enum class FastWeightsForm {
-  cheaper,   ///< the faster of the two for the given sequence
-  matrix,    ///< the matrix A, updated at every token
-  attention  ///< attention to the previous hidden states
-};
-
 /// The options of a FastWeightsRnn.
 struct FastWeightsRnnOptions {
   Index inputs;
@@ -153,7 +146,10 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     resize_buffers(trace, x.cols());
     Nothing none;
     input.forward(none, x, trace.preactivation, none);
-    trace.attention_form = prefers_attention(x.cols() / sequences, state.A, pass.trains());
+    trace.attention_form =
+        form == FastWeightsForm::cheaper
+            ? detail::attention_is_cheaper(x.cols() / sequences, inner, state.A, pass.trains())
+            : form == FastWeightsForm::attention;
     with_form(trace, [&](auto& memories) { scan(memories, state, trace, pass.trains()); });
     y = trace.hidden;
     if (pass.trains()) trace.trained = x.cols();
@@ -189,26 +185,6 @@ template <class S, class Activation = Relu> struct FastWeightsRnn {
     if (!detail::is_finite(value))
       detail::throw_invalid(
           {name, ": ", what, " is ", std::to_string(value), ", expected a finite number"});
-  }
-
-  // Compares costs in units of R² multiplications per token. Forward, the matrix form takes 1 per
-  // write and 1 per read; the attention form takes 2 t/R per read of token t (T/R on
-  // average) and 1 per read of the initial matrix. Backward, the matrix form recomputes its writes
-  // and takes 2 per write and 2 per read; the attention form takes 5 t/R per read and 1 per read of
-  // the initial matrix. Measurements put the matrix form at 4 + 5 S in all, more than its
-  // multiplications, and at 1.25 times that if the stored matrices exceed the cache. The overhead
-  // of calls with short vectors equals the cost of 16 or 20 more tokens.
-  bool prefers_attention(Index steps, const Matrix& A, bool train) const {
-    if (form != FastWeightsForm::cheaper) return form == FastWeightsForm::attention;
-    if (steps == 1 && !train) return false;  // a streaming step passes over A once
-    const double reads = static_cast<double>(inner);
-    const double length = static_cast<double>(steps);
-    const double tokens = (length + (train ? 20 : 16)) / static_cast<double>(outputs());
-    const double stored_bytes = 2 * std::sqrt(length) * sizeof(S) * static_cast<double>(A.size());
-    const double matrix = train ? (4 + 5 * reads) * (stored_bytes > 1 << 20 ? 1.25 : 1) : 1 + reads;
-    const double attention = reads * tokens * (train ? 3.5 : 1);
-    const double initial = reads * (train ? 2 : 1);
-    return attention + initial < matrix || (attention < matrix && detail::is_zero(A));
   }
 
   template <class F> void with_form(Trace& trace, const F& f) const {

@@ -27,7 +27,16 @@
 ///     read_vjp(in, t, x, dy, out, dx)     dx = A_tᵀ dy; adds to the gradients of h_0 … h_{t−1}, or
 ///                                         leaves that to their write_vjp
 
-namespace fw::inline FASTWEIGHTS_ABI::detail {
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// How FastWeightsRnn represents its fast weights during a sequence.
+enum class FastWeightsForm {
+  cheaper,   ///< the faster of the two for the given sequence
+  matrix,    ///< the matrix A, updated at every token
+  attention  ///< attention to the previous hidden states
+};
+
+namespace detail {
 
 /// λ and η, whether their gradients are needed, and the hidden states; token t writes column t.
 template <class S> struct HebbianWrites {
@@ -47,6 +56,29 @@ template <class S> using FastWeights = Eigen::Map<Eigen::Matrix<S, Dynamic, Dyna
 
 /// Whether A is zero. False if A contains a NaN.
 template <class Matrix> bool is_zero(const Matrix& A) { return A.cwiseAbs().sum() == 0; }
+
+/// Whether the attention form takes less time for `steps` tokens of each sequence with
+/// `inner_steps` reads a token, from the matrices A of all sequences, side by side.
+// Compares costs in units of R² multiplications per token. Forward, the matrix form takes 1 per
+// write and 1 per read; the attention form takes 2 t/R per read of token t (T/R on average) and 1
+// per read of the initial matrix. Backward, the matrix form recomputes its writes and takes 2 per
+// write and 2 per read; the attention form takes 5 t/R per read and 1 per read of the initial
+// matrix. Measurements put the matrix form at 4 + 5 S in all, more than its multiplications, and at
+// 1.25 times that if the stored matrices exceed the cache. The overhead of calls with short vectors
+// equals the cost of 16 or 20 more tokens.
+template <class Matrix>
+bool attention_is_cheaper(Index steps, Index inner_steps, const Matrix& A, bool train) {
+  if (steps == 1 && !train) return false;  // a streaming step passes over A once
+  const double reads = static_cast<double>(inner_steps);
+  const double length = static_cast<double>(steps);
+  const double tokens = (length + (train ? 20 : 16)) / static_cast<double>(A.rows());
+  const double stored_bytes =
+      2 * std::sqrt(length) * sizeof(typename Matrix::Scalar) * static_cast<double>(A.size());
+  const double matrix = train ? (4 + 5 * reads) * (stored_bytes > 1 << 20 ? 1.25 : 1) : 1 + reads;
+  const double attention = reads * tokens * (train ? 3.5 : 1);
+  const double initial = reads * (train ? 2 : 1);
+  return attention + initial < matrix || (attention < matrix && is_zero(A));
+}
 
 /// No fast weights: reads and writes do nothing.
 struct NoFastWeights {
@@ -245,4 +277,6 @@ template <class S> class HebbianAttention {
   Matrix scaled_hidden_;
 };
 
-}  // namespace fw::detail
+}  // namespace detail
+
+}  // namespace fw

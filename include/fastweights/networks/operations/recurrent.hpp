@@ -1,0 +1,334 @@
+#pragma once
+
+#include <fastweights/layers/recurrent/recurrent_weights.hpp>
+#include <fastweights/networks/operations/elementwise.hpp>
+#include <fastweights/networks/operations/weights.hpp>
+
+/// \file
+/// Recurrent nets: rnn(x, …), lstm(x, …) and gru(x, …), with PyTorch's names, shapes and order of
+/// the gates. A cell is the rule of one token; Recur runs it over the tokens of all sequences.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+// A cell has its number of gates; the vectors of R numbers that it keeps for the next token, h
+// first; and those that it saves for backward. With z = W_ih x_t + b_ih, r = W_hh h_{t−1} + b_hh:
+//   step(z, r, state, saved)                  moves the state on to token t
+//   step_backward(saved, dstate, dz, dr)      turns the gradient of the state behind token t into
+//                                             that before it, without what dr gives by W_hh
+namespace detail {
+
+/// Vector i of a column of stacked vectors of `size` numbers.
+template <class Column> auto stacked(Column& column, Index i, Index size) {
+  return column.segment(i * size, size);
+}
+
+// The tokens of sequence b in a pass: the column of the first, and their number.
+template <class S> Index first_token(const Forward<S>& run, Index b) { return b * run.steps(); }
+template <class S> Index token_count(const Forward<S>& run, Index /*b*/) { return run.steps(); }
+/// Tokens of the longest sequence.
+template <class S> Index longest(const Forward<S>& run) {
+  Index most = 0;
+  for (Index b = 0; b < run.sequences; ++b) most = std::max(most, token_count(run, b));
+  return most;
+}
+/// Calls f(sequence, column) for every sequence that has a token t.
+template <class S, class F> void for_each_token_at(const Forward<S>& run, Index t, const F& f) {
+  for (Index b = 0; b < run.sequences; ++b)
+    if (t < token_count(run, b)) f(b, first_token(run, b) + t);
+}
+
+/// dW += Σ dr_t h_{t−1}ᵀ for the output h of an operation, and h_{−1} in `initial`.
+template <class S, class Initial>
+void add_recurrent_gradient(const Backward<S>& run, const Matrix<S>& dr, const Initial& initial,
+                            Matrix<S>& dweight) {
+  const auto h = run.out();
+  for (Index b = 0; b < run.sequences; ++b) {
+    const Index from = first_token(run, b), count = token_count(run, b);
+    if (count == 0) continue;
+    dweight.noalias() += dr.col(from) * initial.col(b).transpose();
+    fw::detail::add_product(dweight, dr.middleCols(from + 1, count - 1),
+                            h.middleCols(from, count - 1).transpose());
+  }
+}
+
+}  // namespace detail
+
+/// h_t = f(z + r), for f of elementwise.hpp.
+template <class F> struct RnnCell {
+  static constexpr Index gates = 1, states = 1, saved = 2;
+
+  template <class Z, class R, class State, class Saved>
+  static void step(const Z& z, const R& r, State& h, Saved& to) {
+    const Index n = h.size();
+    auto sum = detail::stacked(to, 0, n);
+    sum = z + r;
+    h = F::value(sum);
+    detail::stacked(to, 1, n) = h;
+  }
+  template <class Saved, class State, class D>
+  static void step_backward(const Saved& from, State& dh, D& dz, D& dr) {
+    const Index n = dh.size();
+    dz = dh * F::derivative(detail::stacked(from, 0, n), detail::stacked(from, 1, n));
+    dr = dz;
+    dh.setZero();
+  }
+};
+
+/// [i; f; g; o] = z + r, c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g), h_t = σ(o) ⊙ tanh(c_t). The state
+/// is [h; c].
+struct LstmCell {
+  static constexpr Index gates = 4, states = 2, saved = 6;
+
+  template <class Z, class R, class State, class Saved>
+  static void step(const Z& z, const R& r, State& state, Saved& to) {
+    using fw::detail::logistic;
+    const Index n = state.size() / states;
+    auto h = detail::stacked(state, 0, n), c = detail::stacked(state, 1, n);
+    auto i = detail::stacked(to, 0, n), f = detail::stacked(to, 1, n);
+    auto g = detail::stacked(to, 2, n), o = detail::stacked(to, 3, n);
+    to.head(gates * n) = z + r;
+    i = logistic(i);
+    f = logistic(f);
+    g = g.tanh();
+    o = logistic(o);
+    detail::stacked(to, 4, n) = c;
+    c = f * c + i * g;
+    auto tanh_c = detail::stacked(to, 5, n);
+    tanh_c = c.tanh();
+    h = o * tanh_c;
+  }
+  template <class Saved, class State, class D>
+  static void step_backward(const Saved& from, State& dstate, D& dz, D& dr) {
+    using S = typename State::Scalar;
+    const Index n = dstate.size() / states;
+    const auto i = detail::stacked(from, 0, n), f = detail::stacked(from, 1, n);
+    const auto g = detail::stacked(from, 2, n), o = detail::stacked(from, 3, n);
+    const auto previous_c = detail::stacked(from, 4, n), tanh_c = detail::stacked(from, 5, n);
+    auto dh = detail::stacked(dstate, 0, n), dc = detail::stacked(dstate, 1, n);
+    dc += dh * o * (S(1) - tanh_c * tanh_c);
+    detail::stacked(dz, 0, n) = dc * g * i * (S(1) - i);
+    detail::stacked(dz, 1, n) = dc * previous_c * f * (S(1) - f);
+    detail::stacked(dz, 2, n) = dc * i * (S(1) - g * g);
+    detail::stacked(dz, 3, n) = dh * tanh_c * o * (S(1) - o);
+    dr = dz;
+    dc *= f;
+    dh.setZero();
+  }
+};
+
+/// r_t = σ(z_1 + r_1), u_t = σ(z_2 + r_2), n_t = tanh(z_3 + r_t ⊙ r_3),
+/// h_t = (1 − u_t) ⊙ n_t + u_t ⊙ h_{t−1}, for z = [z_1; z_2; z_3] and r in the same way.
+struct GruCell {
+  static constexpr Index gates = 3, states = 1, saved = 5;
+
+  template <class Z, class R, class State, class Saved>
+  static void step(const Z& z, const R& r, State& h, Saved& to) {
+    using S = typename State::Scalar;
+    const Index n = h.size();
+    auto reset = detail::stacked(to, 0, n), update = detail::stacked(to, 1, n);
+    auto candidate = detail::stacked(to, 2, n);
+    reset = fw::detail::logistic(detail::stacked(z, 0, n) + detail::stacked(r, 0, n));
+    update = fw::detail::logistic(detail::stacked(z, 1, n) + detail::stacked(r, 1, n));
+    candidate = (detail::stacked(z, 2, n) + reset * detail::stacked(r, 2, n)).tanh();
+    detail::stacked(to, 3, n) = detail::stacked(r, 2, n);
+    detail::stacked(to, 4, n) = h;
+    h = (S(1) - update) * candidate + update * h;
+  }
+  template <class Saved, class State, class D>
+  static void step_backward(const Saved& from, State& dh, D& dz, D& dr) {
+    using S = typename State::Scalar;
+    const Index n = dh.size();
+    const auto reset = detail::stacked(from, 0, n), update = detail::stacked(from, 1, n);
+    const auto candidate = detail::stacked(from, 2, n), recurrent = detail::stacked(from, 3, n);
+    const auto previous_h = detail::stacked(from, 4, n);
+    auto dreset = detail::stacked(dz, 0, n), dcandidate = detail::stacked(dz, 2, n);
+    dcandidate = dh * (S(1) - update) * (S(1) - candidate * candidate);
+    dreset = dcandidate * recurrent * reset * (S(1) - reset);
+    detail::stacked(dz, 1, n) = dh * (previous_h - candidate) * update * (S(1) - update);
+    dr = dz;
+    detail::stacked(dr, 2, n) *= reset;
+    dh *= update;
+  }
+};
+
+/// What a recurrent net keeps of the last token.
+template <class S> struct RecurrentState {
+  Matrix<S> hidden;  ///< one column for every sequence: h, and below it the c of an LSTM
+  static constexpr auto names = fw::names("hidden");
+};
+
+/// A cell over the tokens of every sequence. The input is z; the weights are W_hh and b_hh, if the
+/// node has it. One product a time step takes all sequences.
+template <class S, class Cell> struct Recur final : Operation<S> {
+  using Column = Eigen::Map<Eigen::Array<S, Dynamic, 1>>;
+  using ConstColumn = Eigen::Map<const Eigen::Array<S, Dynamic, 1>>;
+  Index units;  ///< R
+
+  struct OwnTrace final : OperationTrace {
+    Matrix<S> initial;           ///< the state before the first token
+    Matrix<S> saved;             ///< by the cell, for every token
+    Matrix<S> hidden, products;  ///< h_{t−1} and r of every sequence that has a token t
+    Matrix<S> dstate, dproducts, transposed;
+  };
+
+  explicit Recur(Index n) : units(n) {}
+
+  std::unique_ptr<StatePart> initial_state(Index sequences) const override {
+    return std::make_unique<StateOfPart<RecurrentState<S>>>(
+        RecurrentState<S>{Matrix<S>::Zero(Cell::states * units, sequences)});
+  }
+  void check_state(const Forward<S>& run) const override {
+    fw::detail::check_extent(run.node.path, "the state",
+                             run.template own_state<RecurrentState<S>>().hidden,
+                             Cell::states * units, run.sequences);
+  }
+  std::unique_ptr<OperationTrace> make_trace() const override {
+    return std::make_unique<OwnTrace>();
+  }
+
+  void forward(const Forward<S>& run) const override {
+    const auto z = run.in();
+    auto y = run.out();
+    auto& state = run.template own_state<RecurrentState<S>>().hidden;
+    auto& trace = run.template own_trace<OwnTrace>();
+    if (run.train) trace.initial = state;
+    trace.saved.resize(Cell::saved * units, run.train ? y.cols() : 1);
+    trace.hidden.resize(units, run.sequences);
+    trace.products.resize(Cell::gates * units, run.sequences);
+    for (Index t = 0; t < detail::longest(run); ++t) {
+      trace.hidden = state.topRows(units);
+      multiply_hidden(run, trace);
+      detail::for_each_token_at(run, t, [&](Index b, Index token) {
+        auto own = column(state, b), saved = column(trace.saved, run.train ? token : 0);
+        Cell::step(constant(z, token), constant(trace.products, b), own, saved);
+        y.col(token) = state.col(b).head(units);
+      });
+    }
+  }
+
+  void backward(const Backward<S>& run) const override {
+    const auto dy = run.dout();
+    auto dz = run.din();
+    auto& trace = run.template own_trace<OwnTrace>();
+    trace.dstate.setZero(Cell::states * units, run.sequences);
+    trace.products.setZero(Cell::gates * units, run.sequences);
+    trace.dproducts.resize(Cell::gates * units, dy.cols());
+    trace.transposed = run.weight().transpose();  // for products with contiguous columns
+    for (Index t = detail::longest(run) - 1; t >= 0; --t) {
+      detail::for_each_token_at(run, t, [&](Index b, Index token) {
+        trace.dstate.col(b).head(units) += dy.col(token);
+        auto dstate = column(trace.dstate, b), dr = column(trace.dproducts, token);
+        auto dinput = column(trace.products, b);  // a buffer that is free here
+        Cell::step_backward(constant(trace.saved, token), dstate, dinput, dr);
+        dz.col(token) += trace.products.col(b);
+        trace.products.col(b) = trace.dproducts.col(token);
+      });
+      auto dhidden = trace.dstate.topRows(units);
+      fw::detail::add_weighted(dhidden, trace.transposed, trace.products);
+    }
+    detail::add_recurrent_gradient(run, trace.dproducts, trace.initial.topRows(units),
+                                   run.dweight());
+    if (run.node.weights.size() > 1) run.dweight(1) += trace.dproducts.rowwise().sum();
+  }
+
+ private:
+  template <class M> static Column column(M& m, Index t) {
+    return {m.data() + t * m.colStride(), m.rows()};
+  }
+  template <class M> static ConstColumn constant(const M& m, Index t) {
+    return {m.data() + t * m.colStride(), m.rows()};
+  }
+
+  static void multiply_hidden(const Forward<S>& run, OwnTrace& trace) {
+    if (run.node.weights.size() > 1)
+      trace.products.colwise() = run.weight(1).col(0);
+    else
+      trace.products.setZero();
+    fw::detail::add_weighted(trace.products, run.weight(), trace.hidden);
+  }
+};
+
+namespace detail {
+
+/// The net of a cell. `layer` is PyTorch's number in a stack, a part of the names.
+template <class Cell, class S>
+Value<S> recur(const Value<S>& x, const std::string& name, Index units, bool bias, Index layer) {
+  Builder<S>& builder = *x.builder;
+  constexpr Index most = Index(1) << 24;  // no product of sizes overflows
+  if (units < 1 || units > most)
+    fw::detail::throw_invalid({builder.path(name), ": ", std::to_string(units),
+                               " hidden units, expected 1 to ", std::to_string(most)});
+  const std::string number = "_l" + std::to_string(layer);
+  const Draw draw = uniform_draw(1 / std::sqrt(double(units)));
+  const Index rows = Cell::gates * units;
+  const auto weight = [&](const std::string& of, const std::vector<Index>& axes) {
+    return builder.weight((name.empty() ? of : name + "." + of) + number, axes, draw);
+  };
+  std::vector<std::size_t> input{weight("weight_ih", {rows, x.rows()})};
+  std::vector<std::size_t> hidden{weight("weight_hh", {rows, units})};
+  if (bias) {
+    input.push_back(weight("bias_ih", {rows}));
+    hidden.push_back(weight("bias_hh", {rows}));
+  }
+  const Value<S> z = builder.add(Product<S>{}, rows, {x}, std::move(input));
+  return builder.add(Recur<S, Cell>(units), units, {z}, std::move(hidden), name + number);
+}
+
+}  // namespace detail
+
+/// Sets a square weight of a network to scale · I. As W_hh of a net of Relu it lets the hidden
+/// units keep their values. Throws std::invalid_argument if there is no such weight.
+template <class S>
+void start_at_identity(Network<S>& network, const std::string& weight, double scale = 1) {
+  for (Weight<S>& each : network.weights)
+    if (each.name == weight && each.rows() == each.cols()) {
+      each.compact = nullptr;
+      each.value = S(scale) * Matrix<S>::Identity(each.rows(), each.cols());
+      return;
+    }
+  fw::detail::throw_invalid({"start_at_identity: the network has no square weight ", weight});
+}
+
+/// A plain recurrent net of R = `units` hidden units.
+///
+///     h_t = f(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh)        y_t = h_t        h_0 = 0
+///
+/// F is Tanh, or Relu: a net of Relu whose W_hh starts as the identity (start_at_identity) is the
+/// IRNN (Le, Jaitly, Hinton 2015, arXiv 1504.00941). All three nets have PyTorch's names
+/// `name`.weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0, with the number of `layer`; a
+/// stack is one call for each layer. An empty name gives the names of a net alone. Shapes: x D×T, y
+/// R×T, W_ih gR×D, W_hh gR×R, both biases gR, with g = 1 here. Cost per token: 2 g R (D + R) flops.
+/// Throws std::invalid_argument for sizes below 1. Elman 1990, Finding Structure in Time.
+template <class F = Tanh, class S>
+Value<S> rnn(const Value<S>& x, const std::string& name, Index units, bool bias = true,
+             Index layer = 0) {
+  return detail::recur<RnnCell<F>>(x, name, units, bias, layer);
+}
+/// A long short-term memory with forget gate. Names and shapes: see rnn, with g = 4.
+///
+///     [i; f; g; o] = W_ih x_t + b_ih + W_hh h_{t−1} + b_hh
+///     c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)        y_t = h_t = σ(o) ⊙ tanh(c_t)
+///
+/// Hochreiter, Schmidhuber 1997, Long Short-Term Memory; the forget gate: Gers, Schmidhuber,
+/// Cummins 2000, Learning to Forget.
+template <class S>
+Value<S> lstm(const Value<S>& x, const std::string& name, Index units, bool bias = true,
+              Index layer = 0) {
+  return detail::recur<LstmCell>(x, name, units, bias, layer);
+}
+/// A gated recurrent unit, in the form of PyTorch, where the reset gate r multiplies W_hn h + b_hn.
+/// Names and shapes: see rnn, with g = 3 and the gates in the order r, u, n.
+///
+///     r_t = σ(W_ir x_t + b_ir + W_hr h_{t−1} + b_hr)
+///     u_t = σ(W_iu x_t + b_iu + W_hu h_{t−1} + b_hu)
+///     n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_{t−1} + b_hn))
+///     y_t = h_t = (1 − u_t) ⊙ n_t + u_t ⊙ h_{t−1}
+///
+/// Cho et al. 2014, arXiv 1406.1078, eqs. 5 to 8, where r multiplies h and u is 1 − u.
+template <class S>
+Value<S> gru(const Value<S>& x, const std::string& name, Index units, bool bias = true,
+             Index layer = 0) {
+  return detail::recur<GruCell>(x, name, units, bias, layer);
+}
+
+}  // namespace fw::networks
