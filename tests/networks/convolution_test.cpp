@@ -14,7 +14,7 @@ TEST_CASE("grouped convolutions: gradients and streaming", "[networks]") {
         INFO("kernel " << kernel << ", dilation " << dilation << ", bias " << bias);
         const auto check = [&](Index rows, Index outputs, Index groups) {
           const ConvolutionOptions options{kernel, outputs, groups, dilation, bias};
-          check_operation(rows, [&](const X& x) { return convolution(x, "conv", options); });
+          check_operation(rows, [&](const auto& x) { return convolution(x, "conv", options); });
         };
         check(1, 0, 1);
         check(3, 2, 1);
@@ -29,7 +29,7 @@ TEST_CASE("grouped convolutions: gradients and streaming", "[networks]") {
 // Each output is the definition's sum over taps and inputs of its group.
 TEST_CASE("a grouped convolution is the sum of its definition", "[networks]") {
   constexpr Index inputs = 6, outputs = 4, groups = 2, kernel = 3, dilation = 2, steps = 9;
-  const Net network = network_of(inputs, [](const X& x) {
+  const Net network = network_of(inputs, [](const auto& x) {
     return convolution(x, "conv", {kernel, outputs, groups, dilation, true});
   });
   REQUIRE(network.weights[0].axes == std::vector<Index>{outputs, inputs / groups, kernel});
@@ -54,8 +54,8 @@ TEST_CASE("a grouped convolution is the sum of its definition", "[networks]") {
 }
 
 TEST_CASE("a depthwise convolution of options is that without", "[networks]") {
-  const Net plain = network_of(5, [](const X& x) { return convolution(x, "conv", 4, true); });
-  Net grouped = network_of(5, [](const X& x) {
+  const Net plain = network_of(5, [](const auto& x) { return convolution(x, "conv", 4, true); });
+  Net grouped = network_of(5, [](const auto& x) {
     return convolution(x, "conv", {.kernel = 4, .groups = 5, .bias = true});
   });
   fw::Random random(2);
@@ -68,7 +68,7 @@ TEST_CASE("a depthwise convolution of options is that without", "[networks]") {
 
 TEST_CASE("convolutions whose options do not fit are refused", "[networks]") {
   const auto refused = [](const ConvolutionOptions& o, const std::string& what) {
-    CHECK_THROWS_WITH(network_of(6, [&](const X& x) { return convolution(x, "conv", o); }),
+    CHECK_THROWS_WITH(network_of(6, [&](const auto& x) { return convolution(x, "conv", o); }),
                       ContainsSubstring("conv: " + what));
   };
   refused({.kernel = 0}, "kernel");
@@ -82,7 +82,7 @@ TEST_CASE("convolutions whose options do not fit are refused", "[networks]") {
 }
 
 Net dropout_network(Index rows, double rate) {
-  return network_of(rows, [&](const X& x) { return dropout(x, rate) + 0.5 * x; });
+  return network_of(rows, [&](const auto& x) { return dropout(x, rate) + 0.5 * x; });
 }
 
 Matrix<double> dropped(const Net& network, const Matrix<double>& x, Index sequences, Index piece,
@@ -153,8 +153,8 @@ TEST_CASE("dropout refuses a rate, and a train pass without a seed", "[networks]
   const Matrix<double> x = Matrix<double>::Ones(3, 2);
   CHECK_THROWS_WITH(run(network, state, x, trace, fw::Pass::train),
                     ContainsSubstring("dropout: a train pass without a seed"));
-  CHECK(state.position == 0);
-  const Net none = network_of(3, [](const X& v) { return dropout(v, 0) + v; });
+  CHECK(state.positions[0] == 0);
+  const Net none = network_of(3, [](const auto& v) { return dropout(v, 0) + v; });
   check_streaming(none);
 }
 

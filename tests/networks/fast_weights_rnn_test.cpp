@@ -16,7 +16,7 @@ constexpr FastWeightsForm forms[] = {FastWeightsForm::cheaper, FastWeightsForm::
                                      FastWeightsForm::attention};
 
 Function fast_weights(const FastWeightsOptions& o) {
-  return [o](const X& x) { return fast_weights_rnn(x, "net", o); };
+  return [o](const auto& x) { return fast_weights_rnn(x, "net", o); };
 }
 
 TEST_CASE("fast weights of a recurrent net: gradients and streaming", "[networks]") {
@@ -31,7 +31,7 @@ TEST_CASE("fast weights of a recurrent net: gradients and streaming", "[networks
                                      .learn_rate = learns,
                                      .bias = learns,
                                      .form = form};
-          check_operation(3, [&](const X& x) { return fast_weights_rnn<Tanh>(x, "net", o); });
+          check_operation(3, [&](const auto& x) { return fast_weights_rnn<Tanh>(x, "net", o); });
           if (n == 3) check_operation(fast_weights(o));
         }
       }

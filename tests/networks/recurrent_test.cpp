@@ -16,10 +16,10 @@ TEST_CASE("recurrent nets: gradients and streaming", "[networks]") {
   for (const Index n : {1, 5, 17})
     for (const bool bias : {false, true}) {
       INFO(n << " units, bias " << bias);
-      check_operation([&](const X& x) { return rnn(x, "net", n, bias); });
-      check_operation([&](const X& x) { return rnn<Relu>(x, "net", n, bias); });
-      check_operation([&](const X& x) { return lstm(x, "net", n, bias); });
-      check_operation([&](const X& x) { return gru(x, "net", n, bias); });
+      check_operation([&](const auto& x) { return rnn(x, "net", n, bias); });
+      check_operation([&](const auto& x) { return rnn<Relu>(x, "net", n, bias); });
+      check_operation([&](const auto& x) { return lstm(x, "net", n, bias); });
+      check_operation([&](const auto& x) { return gru(x, "net", n, bias); });
     }
 }
 
@@ -48,7 +48,7 @@ template <class F> void check_pytorch(const std::string& name, const F& layer) {
   const auto file = fw::io::SafeTensors::read(std::filesystem::path(FASTWEIGHTS_REFERENCE_DIR) /
                                               ("pytorch_" + name + ".safetensors"));
   const Matrix<double> x = tokens_of(file, "x");
-  Net network = network_of(x.rows(), [&](const X& v) { return layer(layer(v, 0), 1); });
+  Net network = network_of(x.rows(), [&](const auto& v) { return layer(layer(v, 0), 1); });
   for (auto& weight : network.weights) weight.value = file.matrix<double>(weight.name);
   const Run given = train(network, 2, x, tokens_of(file, "dy"));
   check_equal(given.y, tokens_of(file, "y"), 1e-12);
@@ -58,9 +58,9 @@ template <class F> void check_pytorch(const std::string& name, const F& layer) {
 }
 
 TEST_CASE("recurrent nets are PyTorch's, two layers of them", "[networks]") {
-  check_pytorch("rnn", [](const X& x, Index layer) { return rnn(x, "", 5, true, layer); });
-  check_pytorch("lstm", [](const X& x, Index layer) { return lstm(x, "", 5, true, layer); });
-  check_pytorch("gru", [](const X& x, Index layer) { return gru(x, "", 5, true, layer); });
+  check_pytorch("rnn", [](const auto& x, Index layer) { return rnn(x, "", 5, true, layer); });
+  check_pytorch("lstm", [](const auto& x, Index layer) { return lstm(x, "", 5, true, layer); });
+  check_pytorch("gru", [](const auto& x, Index layer) { return gru(x, "", 5, true, layer); });
 }
 
 // The weights of a layer, in the order of a network's.
@@ -96,15 +96,15 @@ template <class Layer> void check_layer(Layer layer, const Function& net) {
 
 TEST_CASE("recurrent nets are the layers of the same names", "[networks]") {
   for (const Index n : {1, 3, 17}) {
-    check_layer(fw::Rnn<double>(3, n), [&](const X& x) { return rnn(x, "net", n); });
+    check_layer(fw::Rnn<double>(3, n), [&](const auto& x) { return rnn(x, "net", n); });
     check_layer(fw::Rnn<double, fw::Relu>(3, n),
-                [&](const X& x) { return rnn<Relu>(x, "net", n); });
-    check_layer(fw::Lstm<double>(3, n), [&](const X& x) { return lstm(x, "net", n); });
+                [&](const auto& x) { return rnn<Relu>(x, "net", n); });
+    check_layer(fw::Lstm<double>(3, n), [&](const auto& x) { return lstm(x, "net", n); });
   }
 }
 
 TEST_CASE("recurrent nets have PyTorch's names", "[networks]") {
-  const Net network = network_of(2, [](const X& x) { return gru(x, "net", 3, true, 1); });
+  const Net network = network_of(2, [](const auto& x) { return gru(x, "net", 3, true, 1); });
   std::string names;
   for (const auto& weight : network.weights) names += weight.name + "\n";
   CHECK(names == "net.weight_ih_l1\nnet.weight_hh_l1\nnet.bias_ih_l1\nnet.bias_hh_l1\n");
@@ -112,10 +112,10 @@ TEST_CASE("recurrent nets have PyTorch's names", "[networks]") {
 
 TEST_CASE("recurrent nets refuse sizes, and states of others", "[networks]") {
   for (const Index n : {Index(0), Index(-1), Index(1) << 61})
-    CHECK_THROWS_WITH(network_of(2, [&](const X& x) { return gru(x, "net", n); }),
+    CHECK_THROWS_WITH(network_of(2, [&](const auto& x) { return gru(x, "net", n); }),
                       ContainsSubstring("net: ") && ContainsSubstring(" hidden units"));
-  const Net small = network_of(2, [](const X& x) { return lstm(x, "net", 3); });
-  const Net large = network_of(2, [](const X& x) { return lstm(x, "net", 4); });
+  const Net small = network_of(2, [](const auto& x) { return lstm(x, "net", 3); });
+  const Net large = network_of(2, [](const auto& x) { return lstm(x, "net", 4); });
   State state = large.initial_state();
   Net::Trace trace;
   CHECK_THROWS_WITH(run(small, state, Matrix<double>::Ones(2, 1), trace),

@@ -40,7 +40,7 @@ template <class S> struct GroupedConvolution final : Operation<S> {
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecentTokens<S>>().recent, channels,
-                             run.sequences * padding());
+                             run.sequences() * padding());
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -50,12 +50,12 @@ template <class S> struct GroupedConvolution final : Operation<S> {
     auto& recent = run.template own_state<RecentTokens<S>>().recent;
     auto& padded = run.template own_trace<OwnTrace>().padded;
     const auto x = run.in();
-    padded.resize(channels, x.cols() + run.sequences * padding());
-    for (Index b = 0; b < run.sequences; ++b) {
+    padded.resize(channels, x.cols() + run.sequences() * padding());
+    for (Index b = 0; b < run.sequences(); ++b) {
       auto window = window_of(run, b, padded);
-      auto y = run.out().columns(first(run, b), steps(run, b));
+      auto y = run.out().columns(run.streams.first(b), run.streams.steps(b));
       window.leftCols(padding()) = recent.middleCols(b * padding(), padding());
-      window.rightCols(y.cols()) = x.middleCols(first(run, b), y.cols());
+      window.rightCols(y.cols()) = x.middleCols(run.streams.first(b), y.cols());
       recent.middleCols(b * padding(), padding()) = window.rightCols(padding());
       y.setZero();
       for (Index j = 0; j < kernel; ++j)
@@ -65,26 +65,24 @@ template <class S> struct GroupedConvolution final : Operation<S> {
 
   void backward(const Backward<S>& run) const override {
     auto& trace = run.template own_trace<OwnTrace>();
-    for (Index b = 0; b < run.sequences; ++b) {
-      const auto dy = run.dout().columns(first(run, b), steps(run, b));
+    for (Index b = 0; b < run.sequences(); ++b) {
+      const auto dy = run.dout().columns(run.streams.first(b), run.streams.steps(b));
       const auto window = window_of(run, b, trace.padded);
       trace.dpadded.setZero(channels, window.cols());
       for (Index j = 0; j < kernel; ++j) {
         auto dpart = trace.dpadded.middleCols(j * dilation, dy.cols());
         add_tap_gradients(run, j, window.middleCols(j * dilation, dy.cols()), dy, dpart);
       }
-      run.din().middleCols(first(run, b), dy.cols()) += trace.dpadded.rightCols(dy.cols());
+      run.din().middleCols(run.streams.first(b), dy.cols()) += trace.dpadded.rightCols(dy.cols());
     }
   }
 
  private:
-  static Index first(const Forward<S>& run, Index b) { return b * run.steps(); }
-  static Index steps(const Forward<S>& run, Index /*b*/) { return run.steps(); }
-
   Index padding() const { return dilation * (kernel - 1); }
   bool is_depthwise() const { return groups == channels && groups == outputs; }
   template <class M> auto window_of(const Forward<S>& run, Index b, M& padded) const {
-    return padded.middleCols(first(run, b) + b * padding(), padding() + steps(run, b));
+    return padded.middleCols(run.streams.first(b) + b * padding(),
+                             padding() + run.streams.steps(b));
   }
 
   // The weights of tap j, transposed: one column for each output. They are contiguous, because the

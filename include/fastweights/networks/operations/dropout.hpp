@@ -9,6 +9,14 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 struct DropoutState {
   Index dropout_seed = 0;  ///< none if 0
   static constexpr auto names = fw::names("dropout_seed");
+
+  /// Sequence b draws from dropout_seed + b, so alone it has the same draws.
+  DropoutState stream(Index b, Index /*sequences*/) const {
+    return {dropout_seed == 0 ? 0 : dropout_seed + b};
+  }
+  /// Sequences that join draw by their new numbers, and so do those behind one that left.
+  void add(const DropoutState& /*more*/) {}
+  void remove(Index /*b*/, Index /*sequences*/) {}
 };
 
 /// Entries become 0 at random in train passes: see dropout().
@@ -57,20 +65,16 @@ template <class S> struct Dropout final : Operation<S> {
   }
 
  private:
-  static Index first(const Forward<S>& run, Index b) { return b * run.steps(); }
-  static Index steps(const Forward<S>& run, Index /*b*/) { return run.steps(); }
-  static Index position(const Forward<S>& run, Index /*b*/) { return run.position; }
-
   // Calls f(column, factor) for every token, where factor(i) is that of its row i. The draws of a
   // sequence depend on its number and on the positions of its tokens alone.
   template <class F> void for_each_token(const Forward<S>& run, const F& f) const {
     const auto seed = static_cast<std::uint64_t>(run.template own_trace<OwnTrace>().seed);
     const auto rows = static_cast<std::uint64_t>(run.node.out.rows);
     const S kept = S(1 / (1 - rate));
-    for (Index b = 0; b < run.sequences; ++b)
-      for (Index t = 0; t < steps(run, b); ++t) {
-        const auto at = static_cast<std::uint64_t>(position(run, b) + t) * rows;
-        f(first(run, b) + t, [&](Index i) {
+    for (Index b = 0; b < run.sequences(); ++b)
+      for (Index t = 0; t < run.streams.steps(b); ++t) {
+        const auto at = static_cast<std::uint64_t>(run.streams.position(b) + t) * rows;
+        f(run.streams.first(b) + t, [&](Index i) {
           const auto n = static_cast<std::uint64_t>(i);
           return uniform_at(seed + static_cast<std::uint64_t>(b), at + n) < rate ? S(0) : kept;
         });

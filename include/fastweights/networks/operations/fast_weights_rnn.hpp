@@ -57,8 +57,8 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   void check_state(const Forward<S>& run) const override {
     const auto& state = run.template own_state<FastWeightsState<S>>();
     const Index r = options.hidden;
-    fw::detail::check_extent(run.node.path, "h in the state", state.h, r, run.sequences);
-    fw::detail::check_extent(run.node.path, "A in the state", state.A, r, r * run.sequences);
+    fw::detail::check_extent(run.node.path, "h in the state", state.h, r, run.sequences());
+    fw::detail::check_extent(run.node.path, "A in the state", state.A, r, r * run.sequences());
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -70,7 +70,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     resize(trace, run.in().cols());
     trace.initial = state.h;
     trace.attention_form = options.form == FastWeightsForm::cheaper
-                               ? fw::detail::attention_is_cheaper(detail::longest(run),
+                               ? fw::detail::attention_is_cheaper(run.streams.most_steps(),
                                                                   options.inner, state.A, run.train)
                                : options.form == FastWeightsForm::attention;
     with_form(run, trace, [&](auto& memories) { scan(run, trace, memories); });
@@ -96,7 +96,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   }
   template <class Call>
   static void with_form(const Forward<S>& run, OwnTrace& trace, const Call& call) {
-    const auto count = static_cast<std::size_t>(run.sequences);
+    const auto count = static_cast<std::size_t>(run.sequences());
     if (trace.attention_form)
       trace.attention.resize(count), call(trace.attention);
     else
@@ -110,8 +110,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     return {options.learn_decay ? run.weight(3)(0, 0) : S(options.decay),
             options.learn_rate ? run.weight(options.learn_decay ? 4 : 3)(0, 0) : S(options.rate),
             learns,
-            {y.data() + detail::first_token(run, b) * y.colStride(), y.rows(),
-             detail::token_count(run, b)}};
+            {y.data() + run.streams.first(b) * y.colStride(), y.rows(), run.streams.steps(b)}};
   }
   fw::detail::FastWeights<S> matrix_of(const Forward<S>& run, Index b) const {
     const Index r = options.hidden;
@@ -121,10 +120,10 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   template <class Memories>
   void scan(const Forward<S>& run, OwnTrace& trace, Memories& memories) const {
     auto& h = run.template own_state<FastWeightsState<S>>().h;
-    for (Index b = 0; b < run.sequences; ++b)
+    for (Index b = 0; b < run.sequences(); ++b)
       memories[std::size_t(b)].start(matrix_of(run, b), writes(run, b), run.train);
-    for (Index t = 0; t < detail::longest(run); ++t) {
-      trace.products.setZero(options.hidden, run.sequences);
+    for (Index t = 0; t < run.streams.most_steps(); ++t) {
+      trace.products.setZero(options.hidden, run.sequences());
       fw::detail::add_weighted(trace.products, run.weight(), h);
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
         trace.preactivation.col(token) = run.in().col(token) + trace.products.col(b);
@@ -132,7 +131,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
         h.col(b) = run.out().col(token);
       });
     }
-    for (Index b = 0; b < run.sequences; ++b) {
+    for (Index b = 0; b < run.sequences(); ++b) {
       auto A = matrix_of(run, b);
       memories[std::size_t(b)].finish(A, writes(run, b));
     }
@@ -142,7 +141,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   void step(const Forward<S>& run, OwnTrace& trace, Memory& memory, Index b, Index t) const {
     const auto in = writes(run, b);
     auto A = matrix_of(run, b);
-    const Index token = detail::first_token(run, b) + t, first = token * options.inner;
+    const Index token = run.streams.first(b) + t, first = token * options.inner;
     const Index end = first + options.inner;
     trace.inner_hidden.col(first).array() = F::value(trace.preactivation.col(token).array());
     for (Index i = first; i < end; ++i) {
@@ -161,16 +160,16 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
 
   template <class Memories>
   void scan_backward(const Backward<S>& run, OwnTrace& trace, Memories& memories) const {
-    for (Index b = 0; b < run.sequences; ++b)
+    for (Index b = 0; b < run.sequences(); ++b)
       memories[std::size_t(b)].start_backward(writes(run, b));
-    trace.products.setZero(options.hidden, run.sequences);  // gradients of W h here
-    for (Index t = detail::longest(run) - 1; t >= 0; --t) {
+    trace.products.setZero(options.hidden, run.sequences());  // gradients of W h here
+    for (Index t = run.streams.most_steps() - 1; t >= 0; --t) {
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
         step_vjp(run, trace, memories[std::size_t(b)], b, t);
         trace.products.col(b) = trace.dpreactivation.col(token);
       });
       if (t == 0) break;
-      trace.dprevious.setZero(options.hidden, run.sequences);
+      trace.dprevious.setZero(options.hidden, run.sequences());
       fw::detail::add_weighted(trace.dprevious, run.weight().transpose(), trace.products);
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
         trace.dhidden.col(token - 1) += trace.dprevious.col(b);
@@ -181,7 +180,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   template <class Memory>
   void step_vjp(const Backward<S>& run, OwnTrace& trace, Memory& memory, Index b, Index t) const {
     const auto in = writes(run, b);
-    const Index start = detail::first_token(run, b), token = start + t;
+    const Index start = run.streams.first(b), token = start + t;
     const Index r = options.hidden, first = token * options.inner;
     fw::detail::HebbianGradients<S> out{
         S(0), S(0), {trace.dhidden.data() + start * r, r, in.hidden.cols()}};

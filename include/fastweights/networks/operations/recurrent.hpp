@@ -22,19 +22,10 @@ template <class Column> auto stacked(Column& column, Index i, Index size) {
   return column.segment(i * size, size);
 }
 
-// The tokens of sequence b in a pass: the column of the first, and their number.
-template <class S> Index first_token(const Forward<S>& run, Index b) { return b * run.steps(); }
-template <class S> Index token_count(const Forward<S>& run, Index /*b*/) { return run.steps(); }
-/// Tokens of the longest sequence.
-template <class S> Index longest(const Forward<S>& run) {
-  Index most = 0;
-  for (Index b = 0; b < run.sequences; ++b) most = std::max(most, token_count(run, b));
-  return most;
-}
 /// Calls f(sequence, column) for every sequence that has a token t.
 template <class S, class F> void for_each_token_at(const Forward<S>& run, Index t, const F& f) {
-  for (Index b = 0; b < run.sequences; ++b)
-    if (t < token_count(run, b)) f(b, first_token(run, b) + t);
+  for (Index b = 0; b < run.sequences(); ++b)
+    if (t < run.streams.steps(b)) f(b, run.streams.first(b) + t);
 }
 
 /// dW += Σ dr_t h_{t−1}ᵀ for the output h of an operation, and h_{−1} in `initial`.
@@ -42,8 +33,8 @@ template <class S, class Initial>
 void add_recurrent_gradient(const Backward<S>& run, const Matrix<S>& dr, const Initial& initial,
                             Matrix<S>& dweight) {
   const auto h = run.out();
-  for (Index b = 0; b < run.sequences; ++b) {
-    const Index from = first_token(run, b), count = token_count(run, b);
+  for (Index b = 0; b < run.sequences(); ++b) {
+    const Index from = run.streams.first(b), count = run.streams.steps(b);
     if (count == 0) continue;
     dweight.noalias() += dr.col(from) * initial.col(b).transpose();
     fw::detail::add_product(dweight, dr.middleCols(from + 1, count - 1),
@@ -180,7 +171,7 @@ template <class S, class Cell> struct Recur final : Operation<S> {
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecurrentState<S>>().hidden,
-                             Cell::states * units, run.sequences);
+                             Cell::states * units, run.sequences());
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -193,9 +184,9 @@ template <class S, class Cell> struct Recur final : Operation<S> {
     auto& trace = run.template own_trace<OwnTrace>();
     if (run.train) trace.initial = state;
     trace.saved.resize(Cell::saved * units, run.train ? y.cols() : 1);
-    trace.hidden.resize(units, run.sequences);
-    trace.products.resize(Cell::gates * units, run.sequences);
-    for (Index t = 0; t < detail::longest(run); ++t) {
+    trace.hidden.resize(units, run.sequences());
+    trace.products.resize(Cell::gates * units, run.sequences());
+    for (Index t = 0; t < run.streams.most_steps(); ++t) {
       trace.hidden = state.topRows(units);
       multiply_hidden(run, trace);
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
@@ -210,11 +201,11 @@ template <class S, class Cell> struct Recur final : Operation<S> {
     const auto dy = run.dout();
     auto dz = run.din();
     auto& trace = run.template own_trace<OwnTrace>();
-    trace.dstate.setZero(Cell::states * units, run.sequences);
-    trace.products.setZero(Cell::gates * units, run.sequences);
+    trace.dstate.setZero(Cell::states * units, run.sequences());
+    trace.products.setZero(Cell::gates * units, run.sequences());
     trace.dproducts.resize(Cell::gates * units, dy.cols());
     trace.transposed = run.weight().transpose();  // for products with contiguous columns
-    for (Index t = detail::longest(run) - 1; t >= 0; --t) {
+    for (Index t = run.streams.most_steps() - 1; t >= 0; --t) {
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
         trace.dstate.col(b).head(units) += dy.col(token);
         auto dstate = column(trace.dstate, b), dr = column(trace.dproducts, token);
