@@ -1,4 +1,5 @@
 #include <fastweights/any_memory/table/gated_deltas.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/networks/operations.hpp>
 #include <optional>
 
@@ -8,6 +9,14 @@ namespace {
 
 using namespace fw::networks;
 using X = Value<float>;
+
+// Recurrent nets, and other operations whose states are their own.
+X recurrent(const X& x, Index rows) {
+  const X y = gru(lstm(rnn(x, "rnn", rows), "lstm", rows), "gru", rows);
+  const X z = dropout(fast_weights_rnn(y, "fast", {.hidden = rows}), 0.1);
+  const X w = convolution(z, "conv", {.kernel = 3, .groups = 3, .dilation = 2});
+  return feature_map(relative_attention(w, w, w, 2, 8), fw::EluPlusOne(), 2);
+}
 
 // A layer of every kind of state: a convolution, a fading memory, grouped attention, and experts.
 Network<float> network() {
@@ -26,6 +35,9 @@ Network<float> network() {
   X x = embedding(builder, "embed", 63, width);
   x = x + module("mixer", rms_norm(x, "norm", {}), mixer);
   x = x + module("attention", x, attend);
+  x = x + module("recurrent", x, [&](const X& v) {
+        return linear(recurrent(linear(v, "in", d), d), "out", width);
+      });
   const X routing = choose_experts(softmax(linear(x, "gate", 5)), {.experts = 2});
   return builder.build(linear(x + experts(x, sum_to_one(routing), hidden), "head", 63));
 }

@@ -55,10 +55,11 @@ Matrix<double>& weight(Net& network, const std::string& name) {
 }
 
 TEST_CASE("fast weights of a recurrent net are those of the layer", "[networks]") {
-  constexpr Index sequences = 2, steps = 9, inputs = 3;
+  constexpr Index sequences = 2, inputs = 3;
   for (const auto form : forms)
-    for (const Index hidden : {1, 5, 17}) {
-      INFO("form " << int(form) << ", R " << hidden);
+    for (const auto& [hidden, steps] :
+         std::vector<std::pair<Index, Index>>{{1, 9}, {3, 1}, {5, 9}, {17, 9}}) {
+      INFO("form " << int(form) << ", R " << hidden << ", " << steps << " tokens");
       Layer layer({.inputs = inputs,
                    .hidden = hidden,
                    .inner = 2,

@@ -72,14 +72,14 @@ template <class Layer> auto weights_of(Layer& layer) {
        {layer.bias_hh.data(), layer.bias_hh.size(), 1}}};
 }
 
-template <class Layer> void check_layer(Layer layer, const Function& net) {
+template <class Layer> void check_layer(Layer layer, Index steps, const Function& net) {
   fw::Random random(3);
   const Net network = network_of(layer.inputs(), net);
   Layer expected = layer;
   auto from = weights_of(layer);
   auto gradients = weights_of(expected);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = network.weights[i].value;
-  const Matrix<double> x = random_matrix(layer.inputs(), 2 * 6, random);
+  const Matrix<double> x = random_matrix(layer.inputs(), 2 * steps, random);
   const Matrix<double> dy = random_matrix(layer.outputs(), x.cols(), random);
   auto state = layer.initial_state(2);
   typename Layer::Trace trace;
@@ -95,12 +95,13 @@ template <class Layer> void check_layer(Layer layer, const Function& net) {
 }
 
 TEST_CASE("recurrent nets are the layers of the same names", "[networks]") {
-  for (const Index n : {1, 3, 17}) {
-    check_layer(fw::Rnn<double>(3, n), [&](const auto& x) { return rnn(x, "net", n); });
-    check_layer(fw::Rnn<double, fw::Relu>(3, n),
-                [&](const auto& x) { return rnn<Relu>(x, "net", n); });
-    check_layer(fw::Lstm<double>(3, n), [&](const auto& x) { return lstm(x, "net", n); });
-  }
+  for (const Index n : {1, 3, 17})
+    for (const Index steps : {1, 6}) {
+      check_layer(fw::Rnn<double>(3, n), steps, [&](const auto& x) { return rnn(x, "net", n); });
+      check_layer(fw::Rnn<double, fw::Relu>(3, n), steps,
+                  [&](const auto& x) { return rnn<Relu>(x, "net", n); });
+      check_layer(fw::Lstm<double>(3, n), steps, [&](const auto& x) { return lstm(x, "net", n); });
+    }
 }
 
 TEST_CASE("recurrent nets have PyTorch's names", "[networks]") {

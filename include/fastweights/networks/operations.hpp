@@ -14,6 +14,7 @@
 #include <fastweights/networks/operations/memory.hpp>
 #include <fastweights/networks/operations/norms.hpp>
 #include <fastweights/networks/operations/recurrent.hpp>
+#include <fastweights/networks/operations/relative_attention.hpp>
 #include <fastweights/networks/operations/rows.hpp>
 #include <fastweights/networks/operations/time.hpp>
 #include <fastweights/networks/operations/weights.hpp>
@@ -57,6 +58,7 @@
   prefix template struct Recur<S, GruCell>;                   \
   prefix template struct RecurFastWeights<S, Relu>;           \
   prefix template struct RecurFastWeights<S, Tanh>;           \
+  prefix template struct AttendRelatively<S>;                 \
   prefix template struct Dropout<S>;                          \
   prefix template struct Rotate<S>;                           \
   prefix template struct Softmax<S>;                          \
