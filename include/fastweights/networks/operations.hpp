@@ -50,20 +50,23 @@
   prefix template struct Lookup<S>;                           \
   prefix template struct Product<S>;                          \
   prefix template struct Convolve<S>;                         \
-  prefix template struct GroupedConvolution<S>;               \
   prefix template struct Previous<S>;                         \
-  prefix template struct Recur<S, RnnCell<Tanh>>;             \
-  prefix template struct Recur<S, RnnCell<Relu>>;             \
-  prefix template struct Recur<S, LstmCell>;                  \
-  prefix template struct Recur<S, GruCell>;                   \
-  prefix template struct RecurFastWeights<S, Relu>;           \
-  prefix template struct RecurFastWeights<S, Tanh>;           \
-  prefix template struct AttendRelatively<S>;                 \
   prefix template struct Dropout<S>;                          \
   prefix template struct Rotate<S>;                           \
   prefix template struct Softmax<S>;                          \
   prefix template struct ChooseExperts<S>;                    \
   prefix template struct SumToOne<S>
+
+// Operations that few networks have, in a source of their own.
+#define FASTWEIGHTS_RECURRENT_OPERATIONS(prefix, S) \
+  prefix template struct GroupedConvolution<S>;     \
+  prefix template struct Recur<S, RnnCell<Tanh>>;   \
+  prefix template struct Recur<S, RnnCell<Relu>>;   \
+  prefix template struct Recur<S, LstmCell>;        \
+  prefix template struct Recur<S, GruCell>;         \
+  prefix template struct RecurFastWeights<S, Relu>; \
+  prefix template struct RecurFastWeights<S, Tanh>; \
+  prefix template struct AttendRelatively<S>
 
 #define FASTWEIGHTS_NETWORKS(prefix, S)                                             \
   prefix template struct RunExperts<S, fw::Silu>;                                   \
@@ -78,10 +81,13 @@
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 FASTWEIGHTS_OPERATIONS(extern, float);
 FASTWEIGHTS_OPERATIONS(extern, double);
+FASTWEIGHTS_RECURRENT_OPERATIONS(extern, float);
+FASTWEIGHTS_RECURRENT_OPERATIONS(extern, double);
 FASTWEIGHTS_NETWORKS(extern, float);
 FASTWEIGHTS_NETWORKS(extern, double);
 #ifdef FASTWEIGHTS_COMPILED_COMPLEX
 FASTWEIGHTS_OPERATIONS(extern, std::complex<double>);
+FASTWEIGHTS_RECURRENT_OPERATIONS(extern, std::complex<double>);
 FASTWEIGHTS_NETWORKS(extern, std::complex<double>);
 #endif
 }  // namespace fw::networks
