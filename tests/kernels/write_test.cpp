@@ -97,6 +97,34 @@ TEST_CASE("an error is of the value's size and apart from what is written", "[ke
   CHECK(error.head(2) == value);
 }
 
+// Reads of few rows have a product of their own.
+template <class M> void check_read(const M& m) {
+  using S = typename M::Scalar;
+  const auto sizes = m.signature().sizes();
+  INFO("d_v " << sizes.value_size << " d_k " << sizes.key_size);
+  auto state = fw::initial_state(m);
+  state.W.setRandom();
+  const Matrix<S, Dynamic, 1> query = Matrix<S, Dynamic, 1>::Random(sizes.key_size);
+  Matrix<S, Dynamic, 1> y = Matrix<S, Dynamic, 1>::Constant(sizes.value_size, S(NAN));
+  fw::read(m, state, {query}, {y});
+  const Eigen::VectorXd expected = state.W.template cast<double>() * query.template cast<double>();
+  const double limit = 10 * double{std::numeric_limits<S>::epsilon()} * double(sizes.key_size);
+  CHECK((y.template cast<double>() - expected).cwiseAbs().maxCoeff() <= limit);
+}
+
+TEST_CASE("a read is W q: every height, dynamic and fixed", "[kernels][read]") {
+  for (Index dv = 1; dv <= 35; ++dv)
+    for (const Index dk : {1, 2, 3, 7, 16, 33, 64, 70}) {
+      check_read(fw::DeltaRule<float>({dk, dv}));
+      check_read(fw::DeltaRule<double>({dk, dv}));
+    }
+  check_read(fw::DeltaRule<float, 5, 1>());
+  check_read(fw::DeltaRule<double, 64, 2>());
+  check_read(fw::DeltaRule<float, 16, 2>());
+  check_read(fw::DeltaRule<float, 40, 3>());
+  check_read(fw::DeltaRule<float, 64, 4>());
+}
+
 // Rules without a delta term, with corrections that have no value of their own, or without kernels.
 static_assert(!fw::GivesErrors<fw::LinearAttention<float>>);
 static_assert(!fw::GivesErrors<fw::LowRankRule<float>>);

@@ -1,3 +1,4 @@
+#include <fastweights/algorithms/step.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
@@ -53,5 +54,31 @@ TEST_CASE("a memory behind any map is the memory of keys and queries that were m
   is_by_hand(Kimi({12, 3}), 4, fw::FavorPlus<double>(4, 6, 1));
   is_by_hand(fw::KeyValueCache<double>({4, 3}, {7}), 4, L2());
 }
+
+TEST_CASE("a mapped memory gives the errors of the memory behind the map", "[feature_mapped]") {
+  for (const Index dv : {1, 3, 17}) {
+    const fw::FeatureMapped m(fw::DeltaRule<double>({6, dv}), 3, fw::Dpfp<1>());
+    fw::Random random(3);
+    auto all = fw::testing::random_sequences(m, 5, random);
+    auto state = fw::initial_state(m), plain = state;
+    for (Index t = 0; t < 5; ++t) {
+      Eigen::VectorXd key(6), error = Eigen::VectorXd::Constant(dv, std::nan(""));
+      fw::apply(m.map(), all.inputs.key.col(t), key);
+      const Eigen::VectorXd expected = all.inputs.value.col(t) - state.W * key;
+      const double beta = all.inputs.beta(0, t);
+      fw::write(m, state, {all.inputs.key.col(t), all.inputs.value.col(t), beta}, {error});
+      fw::write(m, plain, {all.inputs.key.col(t), all.inputs.value.col(t), beta});
+      CHECK(largest_entry(error - expected) <= 1e-14);
+      CHECK(largest_entry(state.W - plain.W) <= 1e-14);
+    }
+    Eigen::VectorXd wrong(dv + 1);
+    const Eigen::MatrixXd before = state.W;
+    CHECK_THROWS_AS(
+        fw::write(m, state, {all.inputs.key.col(0), all.inputs.value.col(0), 1.0}, {wrong}),
+        std::invalid_argument);
+    CHECK(state.W == before);
+  }
+}
+static_assert(!fw::GivesErrors<fw::FeatureMapped<fw::LinearAttention<double>, fw::EluPlusOne>>);
 
 }  // namespace

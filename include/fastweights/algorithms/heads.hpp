@@ -8,6 +8,7 @@
 #ifdef _OPENMP
 #include <omp.h>
 #if defined __unix__ || defined __APPLE__
+#include <pthread.h>
 #include <unistd.h>
 #endif
 #endif
@@ -41,12 +42,22 @@ class ExceptionKeeper {
 #endif
 };
 
+#if defined __unix__ || defined __APPLE__
+// Set in a child of fork, if the parent has run a parallel loop before.
+inline bool is_forked = false;
+inline bool watch_forks() {
+  return ::pthread_atfork(nullptr, nullptr, [] { is_forked = true; }) == 0;
+}
+#endif
+
 // True if this process is a child of one that had threads (fork). The child has none of them, and
-// GCC's OpenMP would wait for them for ever. Called before every parallel loop.
+// GCC's OpenMP would wait for them for ever. Called before every parallel loop, so without a system
+// call.
 inline bool has_lost_threads() {
 #if defined __unix__ || defined __APPLE__
   static const pid_t owner = ::getpid();
-  return ::getpid() != owner;
+  static const bool watches = watch_forks();
+  return watches ? is_forked : ::getpid() != owner;
 #else
   return false;
 #endif

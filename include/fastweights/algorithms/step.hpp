@@ -97,7 +97,7 @@ EIGEN_ALWAYS_INLINE void write(const M& m, StateOf<M>& state, WriteToken<M> inpu
 /// the family"): the look-up key and the value are those of the rule, and with a normaliser both
 /// terms are scaled as it says (DeltaRule). The error is a product that the write needs anyway: an
 /// adaptive filter needs no read for it. For rules of the kernels with a delta term, in float and
-/// double, without an adaptor around them.
+/// double, and FeatureMapped ones.
 ///
 ///     fw::write(filter, state, {samples, desired, mu / energy}, {error});
 template <GivesErrors M>

@@ -25,6 +25,11 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
       for (std::size_t r = 0; r < rows; ++r) t.output[r] = t.coefficients.read_scale * y[r];
     }
   }
+  /// y = W x, without a step.
+  static EIGEN_ALWAYS_INLINE void product(const S* W, Index columns, const S* x, S* y) {
+    const PerRow sums = pass(rows * columns, {}, Product{W, x});
+    for (std::size_t r = 0; r < rows; ++r) y[r] = sums[r];
+  }
 
  private:
   using PerRow = std::array<S, rows>;

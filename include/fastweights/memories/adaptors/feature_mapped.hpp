@@ -97,6 +97,15 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
       detail::run_write(memory_, s, with_keys<WriteToken<M>>(t, mapped));
     });
   }
+  /// Also gives the errors of the memory's write: see fw::GivesErrors.
+  template <class Errors>
+  void write(OwnedState& s, const WriteToken<FeatureMapped>& t,
+             Errors& errors) const requires GivesErrors<M> {
+    with_features(t, [&](const auto& mapped) {
+      const ErrorToken<M> inner{errors};
+      detail::scan_forms(memory_).write(s, with_keys<WriteToken<M>>(t, mapped), inner.error);
+    });
+  }
 
   void read(const OwnedState& s, const ReadToken<FeatureMapped>& t,
             OutToken<FeatureMapped> y) const {

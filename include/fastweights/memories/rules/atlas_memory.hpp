@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/newton_schulz.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/token_window.hpp>
@@ -81,7 +82,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Window = Dynamic> class At
     detail::NewtonSchulz::add(s.momentum, t.beta, s.W);
   }
   void read(const OwnedState& s, const ReadToken<AtlasMemory>& t, OutToken<AtlasMemory> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<AtlasMemory>& t, OwnedState& ds,
                  WriteGradToken<AtlasMemory> dt) const {

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -65,7 +66,7 @@ class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
     detail::correct<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key);
   }
   void read(const OwnedState& s, const ReadToken<Comba>& t, OutToken<Comba> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<Comba>& t, OwnedState& ds,
                  WriteGradToken<Comba> dt) const {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/stability.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/math/standardise.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -102,7 +103,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class FastWeightMemory {
 
   void read(const OwnedState& s, const ReadToken<FastWeightMemory>& t,
             OutToken<FastWeightMemory> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
     detail::standardise(y.output, epsilon_);
   }
 

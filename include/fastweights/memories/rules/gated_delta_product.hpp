@@ -4,6 +4,7 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -77,7 +78,7 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
   }
   void read(const OwnedState& s, const ReadToken<GatedDeltaProduct>& t,
             OutToken<GatedDeltaProduct> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   /// Recomputes no state: W_{t,j} x = W_{t−1} (α x) + Σ_{i≤j} u_i (k_i·x).

@@ -3,6 +3,7 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
@@ -69,7 +70,7 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
 
   void read(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
             OutToken<GatedDeltaRule> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   /// Does not compute W̄: W̄ k = W (α ⊙ k).

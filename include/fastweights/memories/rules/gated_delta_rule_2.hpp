@@ -4,6 +4,7 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -76,7 +77,7 @@ class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, 
   }
   void read(const OwnedState& s, const ReadToken<GatedDeltaRule2>& t,
             OutToken<GatedDeltaRule2> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule2>& t, OwnedState& ds,
                  WriteGradToken<GatedDeltaRule2> dt) const {

@@ -2,6 +2,7 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
@@ -59,7 +60,7 @@ class GatedLinearAttention {
 
   void read(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
             OutToken<GatedLinearAttention> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   void write_vjp(const OwnedState& s, const WriteToken<GatedLinearAttention>& t, OwnedState& ds,

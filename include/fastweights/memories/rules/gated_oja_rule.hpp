@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -66,7 +67,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
     return delta_violation(t.beta, t.value, "beta times the squared norm of value");
   }
   void read(const OwnedState& s, const ReadToken<GatedOjaRule>& t, OutToken<GatedOjaRule> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<GatedOjaRule>& t, OwnedState& ds,
                  WriteGradToken<GatedOjaRule> dt) const {

@@ -2,6 +2,7 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -63,7 +64,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
 
   void read(const OwnedState& s, const ReadToken<HebbianMemory>& t,
             OutToken<HebbianMemory> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   void write_vjp(const OwnedState&, const WriteToken<HebbianMemory>& t, OwnedState& ds,

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -98,7 +99,7 @@ class Longhorn {
     });
   }
   void read(const OwnedState& s, const ReadToken<Longhorn>& t, OutToken<Longhorn> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, OwnedState& ds,
                  WriteGradToken<Longhorn> dt) const {

@@ -3,6 +3,7 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -98,7 +99,7 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
     });
   }
   void read(const OwnedState& s, const ReadToken<LowRankRule>& t, OutToken<LowRankRule> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<LowRankRule>& t, OwnedState& ds,
                  WriteGradToken<LowRankRule> dt) const {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -75,7 +76,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
     s.normaliser = g.forget * s.normaliser + g.input * t.key;
   }
   void read(const OwnedState& s, const ReadToken<Mlstm>& t, OutToken<Mlstm> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
     y.output *= inverse(s, detail::product_sum(s.normaliser, t.query)).value;
   }
   void write_vjp(const OwnedState& s, const WriteToken<Mlstm>& t, OwnedState& ds,

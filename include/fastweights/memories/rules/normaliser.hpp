@@ -4,6 +4,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/strict_math.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/sums.hpp>
 
@@ -118,7 +119,7 @@ EIGEN_ALWAYS_INLINE void product_vjp(const W& w, const Q& query, const Dy& dy, D
 template <class Normaliser, class State, class Q, class Y>
 EIGEN_ALWAYS_INLINE void normalised_read(const Normaliser& normaliser, const State& s,
                                          const Q& query, Y& y) {
-  y.noalias() = s.W * query;
+  set_product_with_vector(y, s.W, query);
   if constexpr (Normaliser::active) y *= normaliser.inverse(s.normaliser, query);
 }
 

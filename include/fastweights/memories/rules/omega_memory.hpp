@@ -2,6 +2,7 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/token_window.hpp>
 
@@ -56,7 +57,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Window = Dynamic> class Om
     return undecayed_delta_violation(S(t.beta * t.weights.sum()), t.key, t.decay);
   }
   void read(const OwnedState& s, const ReadToken<OmegaMemory>& t, OutToken<OmegaMemory> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<OmegaMemory>& t, OwnedState& ds,
                  WriteGradToken<OmegaMemory> dt) const {

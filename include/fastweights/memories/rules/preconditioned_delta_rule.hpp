@@ -4,6 +4,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -93,7 +94,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   }
   void read(const OwnedState& s, const ReadToken<PreconditionedDeltaRule>& t,
             OutToken<PreconditionedDeltaRule> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<PreconditionedDeltaRule>& t, OwnedState& ds,
                  WriteGradToken<PreconditionedDeltaRule> dt) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -46,7 +47,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, class Activation = Tanh> class
 
   void read(const OwnedState& s, const ReadToken<Programmer1991>& t,
             OutToken<Programmer1991> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   void write_vjp(const OwnedState& s, const WriteToken<Programmer1991>& t, OwnedState& ds,

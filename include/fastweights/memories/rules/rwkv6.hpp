@@ -3,6 +3,7 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -67,7 +68,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   }
   void read(const OwnedState& s, const ReadToken<Rwkv6>& t, OutToken<Rwkv6> y) const {
     const S weight = s.slow.bonus.cwiseProduct(t.key).cwiseProduct(t.query).sum();
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
     y.output += weight * t.value;
   }
   void write_vjp(const OwnedState& s, const WriteToken<Rwkv6>& t, OwnedState& ds,

@@ -2,6 +2,7 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 #include <utility>
@@ -125,7 +126,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class SelectiveScan {
   }
   void read(const OwnedState& s, const ReadToken<SelectiveScan>& t,
             OutToken<SelectiveScan> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
     finish_read(s, t, y);
   }
   void write_vjp(const OwnedState& s, const WriteToken<SelectiveScan>& t, OwnedState& ds,

@@ -3,6 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 
@@ -108,7 +109,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class TitansMemory {
         "2 rate / ((1 - forget / 2) (1 + momentum)) times the squared norm of key");
   }
   void read(const OwnedState& s, const ReadToken<TitansMemory>& t, OutToken<TitansMemory> y) const {
-    y.output.noalias() = s.W * t.query;
+    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<TitansMemory>& t, OwnedState& ds,
                  WriteGradToken<TitansMemory> dt) const {
