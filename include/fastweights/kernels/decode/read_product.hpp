@@ -12,7 +12,7 @@ EIGEN_DONT_INLINE void multiply_narrow(const S* W, Index columns, const S* x, S*
   NarrowStep<S, rows, DecayKind::none, false>::product(W, columns, x, y);
 }
 
-/// Whether W, x and y are in memory and of a kernel's scalar.
+/// True if W, x and y are in memory and of a kernel's scalar.
 template <class W, class X, class Y> constexpr bool is_kernel_product() {
   using S = typename W::Scalar;
   constexpr int flags = int(W::Flags) & int(X::Flags) & int(Y::Flags);
