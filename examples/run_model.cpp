@@ -14,6 +14,7 @@
 #include <fastweights/models/checkpoint.hpp>
 #include <fastweights/models/load.hpp>
 #include <fastweights/models/sampler.hpp>
+#include <fastweights/models/stop_texts.hpp>
 #include <fastweights/models/table/groups.hpp>
 #include <fastweights/models/tokenizer.hpp>
 #include <iostream>
@@ -35,7 +36,7 @@ using State = fw::networks::State;
 
 struct Settings {
   std::string folder, prompt = "In the beginning", weights = "float", random;
-  std::string save_state, load_state, check;
+  std::string save_state, load_state, check, stop;
   long tokens = 128, random_prompt = 0;
   Index context = 0;
   fw::models::SamplerOptions sampler{.temperature = 0.7, .top_p = 0.9, .seed = 1};
@@ -153,15 +154,19 @@ void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer,
   if (tokenizer != nullptr) decoder.emplace(*tokenizer);
   const auto start = std::chrono::steady_clock::now();
   long count = 0;
-  while (count < s.tokens) {
+  fw::models::StopTexts stops(s.stop.empty() ? std::vector<std::string>{} : std::vector{s.stop});
+  while (count < s.tokens && !stops.found()) {
     const int id = draw(reader.logits());
     if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
-    if (decoder) std::cout << decoder->add(id) << std::flush;
+    if (decoder) std::cout << stops.add(decoder->add(id)) << std::flush;
     reader.read(id);
     ++count;
   }
   const double seconds = seconds_since(start);
-  if (decoder) std::cout << decoder->finish() << "\n";
+  if (decoder) {
+    std::cout << stops.add(decoder->finish());
+    std::cout << stops.finish() << "\n";
+  }
   std::printf("\n%ld tokens generated, %.1f a second\n", count, double(count) / seconds);
 }
 
@@ -339,6 +344,10 @@ int main(int argc, char** argv) try {
   app.add_option("--top-p", s.sampler.top_p, "draw from the likeliest tokens with this sum")
       .between(0.0, 1.0)
       .show_default();
+  app.add_option("--min-p", s.sampler.min_p, "draw from tokens this likely beside the likeliest")
+      .between(0.0, 1.0)
+      .show_default();
+  app.add_option("--stop", s.stop, "end before this text");
   app.add_option("--seed", s.sampler.seed, "of the draws").show_default();
   app.add_flag("--greedy", s.greedy, "always the likeliest token");
   app.add_option("--save-state", s.save_state, "write the state after the prompt to this file");

@@ -1,7 +1,9 @@
 // Sampling from logits: probabilities against exact ones, restrictions, bad logits, allocations.
+// Stop texts that are split over pieces.
 
 #include <cstdlib>
 #include <fastweights/models/sampler.hpp>
+#include <fastweights/models/stop_texts.hpp>
 #include <limits>
 #include <new>
 
@@ -99,6 +101,78 @@ TEST_CASE("sampler: top_k and top_p restrict the tokens", "[sampler]") {
   // with 0.55 one token is enough only because of top_k.
   check_frequencies(logits, options(1, 2, 0.6), {0, 4.0 / 7, 0, 3.0 / 7});
   check_frequencies(logits, options(1, 2, 0.55), {0, 1, 0, 0});
+}
+
+TEST_CASE("sampler: min_p restricts what top_k and top_p left", "[sampler]") {
+  const Logits logits = logs({0.1, 0.4, 0.2, 0.3});
+  const auto with = [](double min_p, fw::Index top_k = 0, double temperature = 1) {
+    SamplerOptions all = options(temperature, top_k);
+    all.min_p = min_p;
+    return all;
+  };
+  check_frequencies(logits, with(0.24), {0.1, 0.4, 0.2, 0.3});
+  check_frequencies(logits, with(0.26), {0, 4.0 / 9, 2.0 / 9, 3.0 / 9});
+  check_frequencies(logits, with(0.26, 2), {0, 4.0 / 7, 0, 3.0 / 7});
+  check_frequencies(logits, with(0.26, 0, 0.5), {0, 16.0 / 25, 0, 9.0 / 25});  // after temperature
+  check_frequencies(logits, with(1), {0, 1, 0, 0});
+  CHECK(error_of(with(-0.1)).starts_with("Sampler: min_p is -0.1"));
+  CHECK(error_of(with(1.1)).starts_with("Sampler: min_p is 1.1"));
+  CHECK(error_of(with(not_a_number)).starts_with("Sampler: min_p is"));
+}
+
+TEST_CASE("sampler: the repetition penalty changes tokens of the text once", "[sampler]") {
+  const auto with = [](double penalty, double temperature = 0) {
+    SamplerOptions all = options(temperature);
+    all.repetition_penalty = penalty;
+    return all;
+  };
+  const std::vector<int> text = {1, 1, 1};
+  CHECK(Sampler(with(2))(Logits{1, 3, 1.4f}, text) == 1);  // 3 / 2, not 3 / 8
+  CHECK(Sampler(with(2))(Logits{1, 3, 1.6f}, text) == 2);
+  CHECK(Sampler(with(2))(Logits{-3, -1, -1.9f}, text) == 2);  // −1 · 2
+  CHECK(Sampler(with(2))(Logits{-3, -1, -2.1f}, text) == 1);
+  CHECK(Sampler(with(0.5))(Logits{1, 0.6f, 0}, text) == 1);
+  CHECK(Sampler(with(2))(Logits{1, 3, 1.6f}, {}) == 1);
+  CHECK(Sampler(with(1))(Logits{1, 3, 2.9f}, text) == 1);
+  Sampler drawn(with(2, 1)), same(options(1));
+  for (int i = 0; i < 200; ++i) CHECK(drawn(Logits{1, 3, -1}, text) == same(Logits{1, 1.5f, -1}));
+  for (const double bad : {0.0, -1.0, double(infinity), double(not_a_number)})
+    CHECK(error_of(with(bad)).starts_with("Sampler: repetition_penalty is"));
+  for (const int bad : {-1, 3})
+    CHECK_THROWS_AS(Sampler(with(2))(Logits{1, 3, 1}, std::vector<int>{bad}),
+                    std::invalid_argument);
+}
+
+TEST_CASE("stop texts: the text before the first, however it is cut", "[sampler]") {
+  struct Case {
+    std::vector<std::string> stops;
+    std::string text, expected;
+    bool found;
+  };
+  for (const Case& c :
+       {Case{{"END"}, "one EN END two END", "one EN ", true},
+        Case{{"END"}, "one EN", "one EN", false}, Case{{"aab"}, "aaaab", "aa", true},
+        Case{{"abc", "b"}, "xabc", "xa", true}, Case{{"c", "abc"}, "xabc", "x", true},
+        Case{{"\n\n", "é!"}, "né é!", "né ", true}, Case{{}, "text", "text", false},
+        Case{{"x"}, "", "", false}}) {
+    INFO(c.text);
+    for (unsigned cuts = 0; cuts < 1u << std::min<std::size_t>(c.text.size(), 10); ++cuts) {
+      fw::models::StopTexts stops(c.stops);
+      std::string result, piece;
+      for (std::size_t i = 0; i < c.text.size(); ++i) {
+        piece += c.text[i];
+        if ((cuts >> i % 10 & 1) == 0) continue;
+        result += stops.add(piece);
+        CHECK(c.expected.starts_with(result));
+        piece.clear();
+      }
+      result += stops.add(piece);
+      CHECK(stops.found() == c.found);
+      CHECK(result + stops.finish() == c.expected);
+      CHECK_FALSE(stops.found());
+    }
+  }
+  CHECK_THROWS_AS(fw::models::StopTexts({"a", ""}), std::invalid_argument);
 }
 
 TEST_CASE("sampler: of equal logits the lowest ids come first", "[sampler]") {

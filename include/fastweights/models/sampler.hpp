@@ -5,6 +5,7 @@
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/views.hpp>
 #include <fastweights/math/random.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,19 @@ struct SamplerOptions {
   /// Only the fewest largest whose probabilities sum to top_p (Holtzman et al. 2020, The Curious
   /// Case of Neural Text Degeneration, arXiv 1904.09751), but at least one.
   double top_p = 1;
+  /// Only tokens at least min_p times as probable as the likeliest (Nguyen et al. 2024, Turning Up
+  /// the Heat, arXiv 2407.01082).
+  double min_p = 0;
+  /// Logits of tokens that the text has are divided by it, negative ones multiplied (Keskar et al.
+  /// 2019, CTRL, arXiv 1909.05858, section 4.1). Above 1 there are fewer repetitions.
+  double repetition_penalty = 1;
   std::uint64_t seed = 0;  ///< equal seeds draw equal tokens
 };
 
-/// Draws ids with the probabilities softmax(logits / temperature), restricted to the top_k largest
-/// and then to top_p of what is left, as in transformers. Of equal logits the lowest id comes
-/// first. The sequence of a seed is the same everywhere, up to the last bit of std::exp. After the
-/// first call it allocates nothing, if there are not more logits than before.
+/// Draws ids with the probabilities softmax(logits / temperature), restricted to the top_k largest,
+/// then to top_p of what is left, then by min_p, as in transformers. Of equal logits the lowest id
+/// comes first. The sequence of a seed is the same everywhere, up to the last bit of std::exp.
+/// After the first call it allocates nothing, if there are not more logits than before.
 class Sampler {
  public:
   /// Throws std::invalid_argument for options out of their ranges.
@@ -36,6 +43,9 @@ class Sampler {
     if (!(options.temperature >= 0) || std::isinf(options.temperature))
       fail("temperature", options.temperature, "at least 0");
     if (!(options.top_p >= 0 && options.top_p <= 1)) fail("top_p", options.top_p, "0 to 1");
+    if (!(options.min_p >= 0 && options.min_p <= 1)) fail("min_p", options.min_p, "0 to 1");
+    if (!(options.repetition_penalty > 0) || std::isinf(options.repetition_penalty))
+      fail("repetition_penalty", options.repetition_penalty, "above 0");
     if (options.top_k < 0) fail("top_k", static_cast<double>(options.top_k), "at least 0");
   }
 
@@ -54,7 +64,26 @@ class Sampler {
     }
     restrict_to_top_k();
     restrict_to_top_p();
+    restrict_to_min_p();
     return draw();
+  }
+
+  /// With the repetition penalty for the ids of a text; an id that comes often counts once. Throws
+  /// std::invalid_argument for an id that has no logit, and draws nothing then.
+  template <class Logits> int operator()(const Logits& logits, std::span<const int> text) {
+    if (options_.repetition_penalty == 1) return (*this)(logits);
+    penalised_.resize(static_cast<std::size_t>(logits.size()));
+    for (std::size_t i = 0; i < penalised_.size(); ++i)
+      penalised_[i] = static_cast<double>(logits[at<Logits>(static_cast<Index>(i))]);
+    for (const int id : text) {
+      if (id < 0 || static_cast<std::size_t>(id) >= penalised_.size())
+        fw::detail::throw_invalid({"Sampler: the text has the id ", std::to_string(id),
+                                   ", expected 0 to ", std::to_string(logits.size() - 1)});
+      const double logit = static_cast<double>(logits[at<Logits>(id)]);
+      penalised_[static_cast<std::size_t>(id)] =
+          logit < 0 ? logit * options_.repetition_penalty : logit / options_.repetition_penalty;
+    }
+    return (*this)(penalised_);
   }
 
  private:
@@ -113,6 +142,12 @@ class Sampler {
     candidates_.erase(candidates_.begin(), rest);
   }
 
+  // The likeliest token has weight 1, and is never left out.
+  void restrict_to_min_p() {
+    if (options_.min_p > 0)
+      std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < options_.min_p; });
+  }
+
   double sum() const {
     double all = 0;
     for (const Candidate& each : candidates_) all += each.weight;
@@ -140,6 +175,7 @@ class Sampler {
   SamplerOptions options_;
   Random random_;
   std::vector<Candidate> candidates_;
+  std::vector<double> penalised_;
 };
 
 }  // namespace fw::models
