@@ -164,7 +164,7 @@ template <class S> struct Network {
     fw::detail::check_symbols(name, ids, program->symbols);
     fw::detail::check_size<Dynamic>(name, "piece", piece);
     fw::detail::check_extent(name, "y", y, outputs(), b);
-    set_streams(trace.streams, state, tokens, options.lengths);
+    trace.streams.set(name, state.positions, tokens, options.lengths);
     const Streams whole = trace.streams;
     check_parts(whole, pass.relay() != nullptr ? piece : tokens);
     const std::vector<bool> needs_all_tokens = program->infer.before_tail();
@@ -182,7 +182,7 @@ template <class S> struct Network {
       prepare(state, trace, Index(some.size()), some, {pass, lengths}, needs_all_tokens, later);
       run(state, trace, 0, program->infer.tail(), pass);
       run_tail(state, y, trace);
-      advance(state, trace);
+      trace.streams.advance(state.positions);
     }
   }
   void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
@@ -291,39 +291,12 @@ template <class S> struct Network {
   static void pass_positions(State& state, Streams& streams, Pass pass) {
     if (pass.relay() == nullptr) return;
     pass.relay()->receive_state(fw::detail::object(state.positions));
+    streams.move_to(state.positions);
     Positions after = state.positions;
-    for (Index b = 0; b < after.size(); ++b) after[b] += streams.steps(b);
+    streams.advance(after);
     pass.relay()->send_state(fw::detail::object(after));
-    Streams moved;
-    for (Index b = 0; b < after.size(); ++b) moved.add(state.positions[b], streams.steps(b));
-    streams = moved;
   }
 
-  // The tokens of each of the state's sequences in as many columns.
-  static void set_streams(Streams& streams, const State& state, Index columns,
-                          std::span<const Index> lengths) {
-    const Index b = state.sequences();
-    streams.clear();
-    if (lengths.empty()) {
-      const Index steps = columns / fw::detail::check_sequences(name, b, columns);
-      for (Index i = 0; i < b; ++i) streams.add(state.positions[i], steps);
-      return;
-    }
-    if (Index(lengths.size()) != b)
-      fw::detail::throw_mismatch(name, "PassOptions", Index(lengths.size()), "lengths", b,
-                                 "the sequences of the state");
-    Index left = columns;
-    for (Index i = 0; i < b; ++i) {
-      const Index steps = lengths[std::size_t(i)];
-      if (steps < 0 || steps > left) left = -1;
-      if (left < 0) break;
-      left -= steps;
-      streams.add(state.positions[i], steps);
-    }
-    if (left != 0)
-      fw::detail::throw_invalid({name, ": the lengths do not add up to the ",
-                                 std::to_string(columns), " tokens, or one is below 0"});
-  }
   static void check_parts(const Streams& streams, Index most) {
     for (Index b = 0; b < streams.count(); ++b) {
       if (streams.steps(b) < 1)
@@ -341,7 +314,7 @@ template <class S> struct Network {
     const Pass pass = options.pass;
     check_weights(pass.trains());
     trace.trained = 0;
-    set_streams(trace.streams, state, columns, options.lengths);
+    trace.streams.set(name, state.positions, columns, options.lengths);
     trace.streams.set_later(later);
     if (pass.trains()) fw::detail::check_whole(name, pass);
     const std::vector<Node<S>>& nodes = program->train.nodes;
@@ -392,12 +365,9 @@ template <class S> struct Network {
 
   void run(State& state, Output<S>& y, Trace& trace, Pass pass) const {
     run(state, trace, 0, plan(pass).nodes.size(), pass);
-    advance(state, trace);
+    trace.streams.advance(state.positions);
     y = Forward<S>::template view<const S>(trace.values, plan(pass).out);
     if (pass.trains()) trace.trained = y.cols();
-  }
-  static void advance(State& state, const Trace& trace) {
-    for (Index b = 0; b < trace.streams.count(); ++b) state.positions[b] += trace.streams.steps(b);
   }
   void run(State& state, Trace& trace, std::size_t begin, std::size_t end, Pass pass) const {
     std::size_t part = 0;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <fastweights/core/views.hpp>
-#include <fastweights/layers/relay.hpp>
+#include <fastweights/layers/layer.hpp>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
@@ -38,6 +40,40 @@ class Streams {
     Index most = 0;
     for (Index b = 0; b < count(); ++b) most = std::max(most, steps(b));
     return most;
+  }
+
+  /// Places the tokens of sequences at these positions in `columns`: `lengths` of each, or as many
+  /// of all if it is empty. Throws std::invalid_argument, which begins with `owner`, unless they
+  /// fit.
+  void set(std::string_view owner, const Positions& positions, Index columns,
+           std::span<const Index> lengths) {
+    const Index b = positions.size();
+    clear();
+    if (lengths.empty()) {
+      const Index steps = columns / fw::detail::check_sequences(owner, b, columns);
+      for (const Index position : positions) add(position, steps);
+      return;
+    }
+    if (Index(lengths.size()) != b)
+      fw::detail::throw_mismatch(owner, "PassOptions", Index(lengths.size()), "lengths", b,
+                                 "the sequences of the state");
+    Index left = columns;
+    for (Index i = 0; i < b && left >= 0; ++i) {
+      const Index steps = lengths[std::size_t(i)];
+      left = steps < 0 || steps > left ? -1 : left - steps;
+      add(positions[i], steps);
+    }
+    if (left != 0)
+      fw::detail::throw_invalid({owner, ": the lengths do not add up to the ",
+                                 std::to_string(columns), " tokens, or one is below 0"});
+  }
+  /// Sets the positions.
+  void move_to(const Positions& positions) {
+    positions_.assign(positions.begin(), positions.end());
+  }
+  /// Adds the tokens of this pass to the positions.
+  void advance(Positions& positions) const {
+    for (Index b = 0; b < count(); ++b) positions[b] += steps(b);
   }
 
   /// No sequences.
