@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <fastweights/layers/parts.hpp>
 #include <fastweights/models/tied_head.hpp>
-#include <fastweights/networks/operations.hpp>
 
 /// \file
 /// Parts that several architectures share, under the names that most of them publish.
