@@ -117,7 +117,9 @@ template <class S> struct RunMemory final : Operation<S> {
     return memory.can().shares_chunks && !run.train && steps > 1;
   }
   bool needs_copies(const Forward<S>& run, Index most_steps) const {
-    return heads > states && !writes_apart(run, most_steps) && !chunks(run, most_steps);
+    // A sequence of one token may stand beside longer ones.
+    return heads > states &&
+           (!writes_apart(run, 1) || (most_steps > 1 && !chunks(run, most_steps)));
   }
 
   // What the gradients of one head after the other need. Each thread has its own.
