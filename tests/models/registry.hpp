@@ -11,8 +11,8 @@ struct Architecture {
   template <class S>
   using Build = std::function<fw::networks::Network<S>(const fw::models::Config&)>;
 
-  Build<double> in_double;
-  Build<float> in_float;
+  Build<double> in_double = {};
+  Build<float> in_float = {};
   /// Whether the rows of a state in the reference are values and its columns keys, as in our W.
   bool states_by_value = false;
   /// Leaves of our state by the names in the reference, where they are not the usual ones.
