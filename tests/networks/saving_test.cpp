@@ -146,7 +146,7 @@ TEST_CASE("a state that does not fit is refused, and nothing changes", "[network
     fw::io::add_state(b, loaded);
     CHECK(a.bytes() == b.bytes());
   };
-  refused(saved(net.initial_state(3)), "layers.");
+  refused(saved(net.initial_state(3)), "position");
   refused(
       saved(
           network_of(3, [](const X& x) { return module("layers.0", x, block); }).initial_state(2)),
