@@ -68,8 +68,9 @@ if(FASTWEIGHTS_SANITIZE)
   endforeach()
 endif()
 
-foreach(part core float kernels memories memories_double)
-  set(compiled fastweights_compiled_${part})
+foreach(compiled compiled_core compiled_float compiled_kernels compiled_memories
+        compiled_memories_double architectures)
+  string(PREPEND compiled fastweights_)
   target_link_libraries(${compiled} PRIVATE $<BUILD_INTERFACE:fastweights_flags>)
   set_target_properties(${compiled} PROPERTIES  # the targets were created before these were set
                         CXX_EXTENSIONS OFF CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
