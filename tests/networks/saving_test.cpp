@@ -151,9 +151,10 @@ TEST_CASE("a state that does not fit is refused, and nothing changes", "[network
       saved(
           network_of(3, [](const X& x) { return module("layers.0", x, block); }).initial_state(2)),
       "layers.1");
-  State negative = state;
+  State one = net.initial_state(), negative = one;  // of several, a pass refuses them
   negative.positions[0] = -1;
-  refused(saved(negative), "position");
+  CHECK_THROWS_WITH(fw::io::load_state(one, saved(negative), "stream"),
+                    ContainsSubstring("position"));
 }
 
 // forward_last reads a prompt in pieces.

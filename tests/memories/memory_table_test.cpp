@@ -1,4 +1,4 @@
-// The table of memories in README.md says of every memory whether its writes compose.
+// The table of all memories in docs/memories.md says of every memory whether its writes compose.
 #include <data_folder.hpp>
 #include <fastweights/fastweights.hpp>
 #include <fstream>
@@ -98,13 +98,13 @@ std::string identifier(const std::string& cell) {
 
 }  // namespace
 
-TEST_CASE("README.md: the table says which memories merge") {
-  std::ifstream readme(FASTWEIGHTS_REFERENCE_DIR "/../../README.md");
-  REQUIRE(readme.is_open());
+TEST_CASE("docs/memories.md: the table says which memories merge") {
+  std::ifstream page(FASTWEIGHTS_REFERENCE_DIR "/../../docs/memories.md");
+  REQUIRE(page.is_open());
   std::string line, memory;
   std::size_t rows = 0;
   bool in_table = false;
-  while (std::getline(readme, line)) {
+  while (std::getline(page, line)) {
     if (line.starts_with("| memory |")) in_table = true;
     if (!line.starts_with("| ")) in_table = in_table && line.starts_with("|-");
     if (!in_table || line.starts_with("|-") || line.starts_with("| memory |")) continue;
