@@ -19,8 +19,8 @@ fastweights_add_compiled(fastweights_compiled_float fastweights_compiled_core
                          SOURCES backward_float step_float scan_float products_float)
 fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_float
                          SOURCES backward_double networks_float networks_double operations_float
-                                 operations_double recurrent_operations_float
-                                 recurrent_operations_double products_double step_double scan_double
+                                 operations_double operations_recurrent_float
+                                 operations_recurrent_double products_double step_double scan_double
                                  deferred deferred_16_bits deferred_8_bits)
 fastweights_add_memories(fastweights_compiled_memories float)
 fastweights_add_memories(fastweights_compiled_memories_double double)
