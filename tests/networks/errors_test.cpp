@@ -465,6 +465,14 @@ TEST_CASE("sequences that a state does not have are refused", "[networks]") {
     refused([&] { state.remove(b); }, "of 2");
   }
   refused([&] { state.add(State()); }, "another network");
+  const auto convolved = [](Index rows) {
+    return network_of(rows, [](const X& x) { return convolution(x, "conv", 3); }).initial_state();
+  };
+  State three = convolved(3);
+  refused([&] { three.add(convolved(4)); }, "another network");  // the same operation, other sizes
+  CHECK(three.sequences() == 1);
+  three.add(convolved(3));
+  CHECK(three.sequences() == 2);
   state.remove(0);
   refused([&] { state.remove(0); }, "one sequence is left");
   state.add(state);

@@ -44,6 +44,17 @@ template <class T, class Other, class F> void for_members(T& record, Other& othe
   (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(own)>>>());
 }
 
+// Also of records whose types are known at run time, such as those of memories.
+inline bool same_records(const fw::detail::Object& a, const fw::detail::Object& b) {
+  if (a.type != b.type) return false;
+  if (a.type->leaf || !a.type->count) return fw::detail::same_shapes(a, b, true);
+  const std::size_t parts = a.type->count(a.address);
+  bool same = parts == b.type->count(b.address);
+  for (std::size_t i = 0; same && i < parts; ++i)
+    same = same_records(a.type->part(a.address, i), b.type->part(b.address, i));
+  return same;
+}
+
 }  // namespace detail
 
 /// The state of an operation that keeps a record of type T: matrices with as many columns for every
@@ -166,11 +177,15 @@ class State {
       fw::detail::throw_invalid({"State: sequence ", std::to_string(b), " of ",
                                  std::to_string(sequences()), ", which count from 0"});
   }
+  // Before anything changes: the states of one sequence have the same records of the same shapes.
   void check_same_network(const State& other) const {
     bool same = members.size() == other.members.size();
-    for (std::size_t i = 0; same && i < members.size(); ++i)
+    for (std::size_t i = 0; same && i < members.size(); ++i) {
+      const auto own = members[i].part->stream(0, sequences());
+      const auto theirs = other.members[i].part->stream(0, other.sequences());
       same = members[i].path == other.members[i].path &&
-             members[i].part->object().type == other.members[i].part->object().type;
+             detail::same_records(own->object(), theirs->object());
+    }
     if (!same) fw::detail::throw_invalid({"State: the other state is that of another network"});
   }
 };
