@@ -1,5 +1,6 @@
 # The targets of fastweights::compiled. They are parts, because a program that needs one part should not
-# wait for the others: what depends on no type, kernels of float, all kernels, memories of float, of double.
+# wait for the others: what depends on no type, kernels of float, networks of float, all kernels, memories
+# of float, of double.
 include(${CMAKE_CURRENT_LIST_DIR}/fastweights-memories.cmake)
 
 # fastweights_add_compiled(part link ... SOURCES source ...): a part that links others
@@ -17,11 +18,12 @@ fastweights_add_compiled(fastweights_compiled_core fastweights
                          SOURCES io memories core testing training)
 fastweights_add_compiled(fastweights_compiled_float fastweights_compiled_core
                          SOURCES backward_float step_float scan_float products_float)
-fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_float
-                         SOURCES backward_double networks_float networks_double operations_float
-                                 operations_double operations_recurrent_float
-                                 operations_recurrent_double products_double step_double scan_double
-                                 deferred deferred_16_bits deferred_8_bits)
+fastweights_add_compiled(fastweights_compiled_networks_float fastweights_compiled_float
+                         SOURCES operations_float networks_float)
+fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_networks_float
+                         SOURCES operations_recurrent_float operations_recurrent_double
+                                 operations_double networks_double backward_double products_double
+                                 step_double scan_double deferred deferred_16_bits deferred_8_bits)
 fastweights_add_memories(fastweights_compiled_memories float)
 fastweights_add_memories(fastweights_compiled_memories_double double)
 

@@ -68,8 +68,8 @@ if(FASTWEIGHTS_SANITIZE)
   endforeach()
 endif()
 
-foreach(compiled compiled_core compiled_float compiled_kernels compiled_memories
-        compiled_memories_double architectures)
+foreach(compiled compiled_core compiled_float compiled_networks_float compiled_kernels
+        compiled_memories compiled_memories_double architectures)
   string(PREPEND compiled fastweights_)
   target_link_libraries(${compiled} PRIVATE $<BUILD_INTERFACE:fastweights_flags>)
   set_target_properties(${compiled} PROPERTIES  # the targets were created before these were set

@@ -50,8 +50,9 @@ if(FASTWEIGHTS_INSTALL_COMPILED)
   if(PROJECT_IS_TOP_LEVEL AND NOT multi_config AND NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)  # kernels without optimisation serve nobody
   endif()
-  set(parts fastweights_compiled_core fastweights_compiled_float fastweights_compiled_kernels
-            fastweights_compiled_memories fastweights_compiled_memories_double)
+  set(parts fastweights_compiled_core fastweights_compiled_float fastweights_compiled_networks_float
+            fastweights_compiled_kernels fastweights_compiled_memories
+            fastweights_compiled_memories_double)
   foreach(target fastweights_compiled ${parts})
     string(REPLACE fastweights_ "" name ${target})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
@@ -60,4 +61,15 @@ if(FASTWEIGHTS_INSTALL_COMPILED)
   install(TARGETS fastweights_compiled ${parts} EXPORT fastweights-compiled-targets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT fastweights-compiled-targets NAMESPACE fastweights:: DESTINATION ${compiled_dir})
+
+  find_package(nlohmann_json QUIET)  # what reads config.json includes it
+  if(nlohmann_json_FOUND)
+    set_target_properties(fastweights_architectures PROPERTIES
+                          EXCLUDE_FROM_ALL OFF EXPORT_NAME architectures)
+    set_target_properties(fastweights_compiled_models PROPERTIES EXPORT_NAME compiled_models)
+    install(TARGETS fastweights_architectures fastweights_compiled_models
+            EXPORT fastweights-compiled-models-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT fastweights-compiled-models-targets NAMESPACE fastweights::
+            DESTINATION ${compiled_dir})
+  endif()
 endif()

@@ -39,7 +39,7 @@ double streaming_error(const Settings& s, const LanguageModel<float>& model) {
   Stream stream(model);
   fw::Random random(s.seed);
   std::vector<int> symbols{0};
-  Eigen::MatrixXf streamed(model.network.symbols(), s.check);
+  Eigen::MatrixXf streamed(model.network.outputs(), s.check);
   for (fw::Index t = 0; t < s.check; ++t) {
     streamed.col(t) = stream.read(symbols.back());
     symbols.push_back(stream.draw(random, 1.0));

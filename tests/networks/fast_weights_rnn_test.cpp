@@ -15,7 +15,7 @@ using Layer = fw::FastWeightsRnn<double>;
 constexpr FastWeightsForm forms[] = {FastWeightsForm::cheaper, FastWeightsForm::matrix,
                                      FastWeightsForm::attention};
 
-Function fast_weights(const FastWeightsOptions& o) {
+Function fast_weights(const FastWeightsRnnOptions& o) {
   return [o](const auto& x) { return fast_weights_rnn(x, "net", o); };
 }
 
@@ -25,7 +25,7 @@ TEST_CASE("fast weights of a recurrent net: gradients and streaming", "[networks
       for (const bool learns : {false, true}) {
         INFO("form " << int(form) << ", " << inner << " inner steps, learned rates " << learns);
         for (const Index n : {1, 3, 17}) {
-          const FastWeightsOptions o{.hidden = n,
+          const FastWeightsRnnOptions o{.hidden = n,
                                      .inner = inner,
                                      .learn_decay = learns,
                                      .learn_rate = learns,
@@ -162,7 +162,7 @@ TEST_CASE("fast weights of a recurrent net start and refuse as they say", "[netw
   CHECK(weight(network, "net.recurrent.weight") == 0.05 * Matrix<double>::Identity(4, 4));
   CHECK_THROWS_WITH(start_at_identity(network, "net.input.weight"),
                     ContainsSubstring("no square weight net.input.weight"));
-  const auto refused = [](const FastWeightsOptions& o, const std::string& what) {
+  const auto refused = [](const FastWeightsRnnOptions& o, const std::string& what) {
     CHECK_THROWS_WITH(network_of(3, fast_weights(o)), ContainsSubstring("net: " + what));
   };
   refused({.hidden = 0}, "hidden");

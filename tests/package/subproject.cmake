@@ -16,7 +16,9 @@ function(expect_no_leaks before directory)
   expect_equal("what the library adds to the cache" "${after}" "")
   get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
   expect_equal("the library's targets" "${targets}" "fastweights;fastweights_io;fastweights_models;fastweights_mpi;fastweights_compiled_core;\
-fastweights_compiled_float;fastweights_compiled_kernels;fastweights_compiled_memories;fastweights_compiled_memories_double;fastweights_compiled")
+fastweights_compiled_float;fastweights_compiled_networks_float;fastweights_compiled_kernels;\
+fastweights_compiled_memories;fastweights_compiled_memories_double;fastweights_compiled;\
+fastweights_architectures;fastweights_compiled_models")
   get_property(tests DIRECTORY ${directory} PROPERTY TESTS)
   expect_equal("the library's tests" "${tests}" "")
   get_property(folders DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)

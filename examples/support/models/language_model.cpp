@@ -1,4 +1,3 @@
 #include "models/language_model.hpp"
 
-template struct fw::LanguageModel<AnyBlock<float>>;
 template class LanguageModel<float>;

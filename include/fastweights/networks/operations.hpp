@@ -73,7 +73,7 @@
   prefix template struct RunMemory<S>;                                              \
   prefix template Value<S> memory(AnyMemory<S>, const std::vector<Value<S>>&,       \
                                   const std::vector<Value<S>>&, const std::string&, \
-                                  const std::vector<Value<S>>&);                    \
+                                  const LearnedState<S>&);                          \
   prefix template struct Network<S>;                                                \
   prefix template class Builder<S>
 

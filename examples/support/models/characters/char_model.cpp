@@ -1,28 +1,32 @@
 #include "models/characters/char_model.hpp"
 
-#include <fastweights/fastweights.hpp>
+#include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/layers/fast_weights.hpp>
+#include <fastweights/memories/attention/key_value_cache.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/memories/rules/linear_attention.hpp>
 #include <sstream>
 #include <stdexcept>
 
 namespace {
 
-template <class Map, class M> AnyLayer<float> char_mixer(const ModelOptions& o, const M& memory) {
-  return fw::FastWeightLayer<M, Map>({.d_model = o.heads * head_size, .heads = o.heads}, memory);
-}
+using X = fw::networks::Value<float>;
 
-AnyLayer<float> char_mixer(const std::string& kind, const ModelOptions& o) {
-  constexpr int d = head_size;
-  using Delta = fw::DeltaRule<float, d, d>;
-  if (kind == "sum") {
-    using M = fw::LinearAttention<float, d, d, fw::AttentionNormaliser<float>>;
-    return char_mixer<fw::EluPlusOne>(o, M());
-  }
-  if (kind == "delta") return char_mixer<fw::L2Normalise>(o, Delta());
-  if (kind == "delta-elu") return char_mixer<fw::SumNormalised<fw::EluPlusOne>>(o, Delta());
-  if (kind == "softmax") {
-    using M = fw::KeyValueCache<float, d, d>;
-    return char_mixer<fw::IdentityMap>(o, M({o.window, fw::WhenFull::slide}));
-  }
+X char_mixer(const X& x, const std::string& kind, const ModelOptions& o) {
+  using Sum = fw::LinearAttention<float, fw::Dynamic, fw::Dynamic, fw::AttentionNormaliser<float>>;
+  using Softmax = fw::KeyValueCache<float>;
+  const auto layer = [&](const auto& memory, const auto& map) {
+    return fast_weights(x, "", memory, {.heads = o.heads}, map);
+  };
+  const fw::DeltaRule<float> delta({.key_size = head_size});
+  if (kind == "sum") return layer(Sum({.key_size = head_size}), fw::EluPlusOne());
+  if (kind == "delta") return layer(delta, fw::L2Normalise());
+  if (kind == "delta-elu") return layer(delta, fw::SumNormalised<fw::EluPlusOne>());
+  if (kind == "softmax")
+    return layer(Softmax({head_size, head_size}, {o.window, fw::WhenFull::slide}),
+                 fw::IdentityMap());
   throw std::invalid_argument("there is no model '" + kind +
                               "': expected sum, delta, delta-elu or softmax");
 }
@@ -31,8 +35,10 @@ AnyLayer<float> char_mixer(const std::string& kind, const ModelOptions& o) {
 
 std::unique_ptr<LanguageModel<float>> make_char_model(const std::string& kind,
                                                       const ModelOptions& o) {
-  return std::make_unique<LanguageModel<float>>(o.symbols, o.layers, char_mixer(kind, o),
-                                                4 * o.heads * head_size);
+  const fw::Index width = o.heads * head_size;
+  return std::make_unique<LanguageModel<float>>(language_network<float>(
+      {.symbols = o.symbols, .layers = o.layers, .width = width, .hidden = 4 * width},
+      [&](const X& x) { return char_mixer(x, kind, o); }));
 }
 
 fw::io::Metadata describe(const CheckpointInfo& info) {

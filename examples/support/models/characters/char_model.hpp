@@ -11,7 +11,7 @@
 /// The character models of char_lm and generate, the same network around four memories, and their
 /// checkpoints.
 
-/// Heads have a size fixed at compile time; the width of a model is heads × head_size.
+/// The width of a model is heads × head_size.
 inline constexpr int head_size = 32;
 
 struct ModelOptions {

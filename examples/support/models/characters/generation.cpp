@@ -6,7 +6,7 @@
 Stream::Stream(const LanguageModel<float>& model)
     : network_(model.network),
       state_(network_.initial_state()),
-      logits_(Eigen::MatrixXf::Zero(network_.symbols(), 1)) {}
+      logits_(Eigen::MatrixXf::Zero(network_.outputs(), 1)) {}
 
 const Eigen::MatrixXf& Stream::read(int symbol) {
   network_.forward(state_, std::span(&symbol, 1), logits_, trace_);
@@ -25,7 +25,7 @@ int Stream::draw(fw::Random& random, double temperature) const {
 Eigen::MatrixXf parallel_logits(const LanguageModel<float>& model, fw::Symbols symbols) {
   auto state = model.network.initial_state();
   LanguageModel<float>::Network::Trace trace;
-  Eigen::MatrixXf logits(model.network.symbols(), static_cast<fw::Index>(symbols.size()));
+  Eigen::MatrixXf logits(model.network.outputs(), static_cast<fw::Index>(symbols.size()));
   model.network.forward(state, symbols, logits, trace);
   return logits;
 }

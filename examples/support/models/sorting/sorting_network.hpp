@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "models/any_layer.hpp"
-#include "models/language_model.hpp"
 #include "models/sorting/sorting_model.hpp"
+
+/// A block around a mixer of any type.
+template <class S>
+using AnyBlock = fw::PreNormBlock<fw::LayerNorm<S>, AnyLayer<S>, fw::FeedForward<S>>;
 
 /// Blocks over a sequence of symbols with answers at its end. Tokens have no positions; the
 /// separator and the outputs so far do. Outputs have embeddings of their own.

@@ -7,7 +7,7 @@
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 /// The options of fast_weights_rnn.
-struct FastWeightsOptions {
+struct FastWeightsRnnOptions {
   Index hidden;                                     ///< R
   Index inner = 1;                                  ///< S, at least 1
   double decay = 0.95;                              ///< λ
@@ -31,7 +31,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   using Vector = Eigen::Matrix<S, Dynamic, 1>;
   using HebbianMatrix = fw::detail::HebbianMatrix<S>;
   using HebbianAttention = fw::detail::HebbianAttention<S>;
-  FastWeightsOptions options;
+  FastWeightsRnnOptions options;
 
   struct OwnTrace final : OperationTrace {
     Matrix<S> initial;        ///< h before the first token
@@ -47,7 +47,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     Vector dh, dnormed, dsum;
   };
 
-  explicit RecurFastWeights(const FastWeightsOptions& o) : options(o) {}
+  explicit RecurFastWeights(const FastWeightsRnnOptions& o) : options(o) {}
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
     const Index r = options.hidden;
@@ -243,7 +243,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
 /// rounding. Throws std::invalid_argument for sizes below 1 or rates that are not finite. Ba,
 /// Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and 2, with layer norm.
 template <class F = Relu, class S>
-Value<S> fast_weights_rnn(const Value<S>& x, const std::string& name, const FastWeightsOptions& o) {
+Value<S> fast_weights_rnn(const Value<S>& x, const std::string& name, const FastWeightsRnnOptions& o) {
   Builder<S>& builder = *x.builder;
   const std::string path = builder.path(name);
   fw::detail::check_size<Dynamic>(path, "hidden", o.hidden);

@@ -34,34 +34,52 @@ void add_head_members(const std::string& path, std::span<const SignatureMember> 
 }
 
 template <class S>
-void check_slow_weights(const std::string& path, const RunMemory<S>& operation,
-                        const std::vector<Value<S>>& slow, const Builder<S>& builder) {
-  if (slow.empty()) return;
-  if (!operation.memory.can().keeps_slow_weights)
+void check_learned(const std::string& path, const RunMemory<S>& operation,
+                   const std::vector<Value<S>>& given, const Builder<S>& builder) {
+  if (given.empty()) return;
+  const bool slow = operation.learned == Learned::slow_weights;
+  if (slow && !operation.memory.can().keeps_slow_weights)
     fw::detail::throw_invalid({path, ": ", operation.memory.name(), " has no slow weights"});
-  std::vector<Index> entries;  // of every slow weight
-  for_each_slow_weight(operation.memory.initial_state(),
-                       [&](const fw::detail::Leaf& leaf) { entries.push_back(leaf.size()); });
-  if (slow.size() != entries.size())
-    fw::detail::throw_mismatch(path, "the memory", Index(slow.size()), "slow weights",
-                               Index(entries.size()), "its state");
-  for (std::size_t i = 0; i < slow.size(); ++i)
-    if (slow[i].rows() % entries[i] != 0 || operation.states * entries[i] % slow[i].rows() != 0 ||
-        !builder.is_constant(slow[i]))
+  std::vector<Index> entries;  // of every array
+  for_each_learned(
+      operation.memory.initial_state(), operation.learned,
+      [&](const fw::detail::Leaf& leaf, const auto&) { entries.push_back(leaf.size()); });
+  const char* const what = slow ? "slow weights" : "arrays of the first state";
+  if (given.size() != entries.size())
+    fw::detail::throw_mismatch(path, "the memory", Index(given.size()), what, Index(entries.size()),
+                               "its state");
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i].rows() % entries[i] != 0 || operation.states * entries[i] % given[i].rows() != 0 ||
+        !builder.is_constant(given[i]))
       fw::detail::throw_invalid(
-          {path, ": slow weights must be constant and divide among the states"});
+          {path, ": ", what, " must be constant and divide among the states"});
 }
 
 }  // namespace detail
 
+/// What a network learns of a memory besides what it writes: constants, for every state or for
+/// several, one an array of the state, column by column. Without values it learns nothing.
+template <class S> struct LearnedState {
+  std::vector<Value<S>> values = {};        ///< in the order of the state's arrays
+  Learned learned = Learned::slow_weights;  ///< which arrays they are
+
+  LearnedState() = default;
+  /// Slow weights.
+  LearnedState(std::vector<Value<S>> slow) : values(std::move(slow)) {}  // NOLINT: implicit
+  /// Slow weights.
+  LearnedState(std::initializer_list<Value<S>> slow) : values(slow) {}
+  /// These arrays.
+  LearnedState(std::vector<Value<S>> v, Learned which) : values(std::move(v)), learned(which) {}
+};
+
 /// Writes the first values and reads with the second, in the order of the memory's signature. Gives
-/// the outputs of all heads. `slow` are the memory's slow weights, if they are learned: constants,
-/// for every state or for several. A memory of any type converts to an AnyMemory, so this is
-/// compiled once.
+/// the outputs of all heads. A first state that is learned starts every sequence at position 0, and
+/// has the gradients of the passes that begin there. A memory of any type converts to an AnyMemory,
+/// so this is compiled once.
 template <class S>
 Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
                 const std::vector<Value<S>>& queries, const std::string& state_name = "memory",
-                const std::vector<Value<S>>& slow = {}) {
+                const LearnedState<S>& learned = {}) {
   Builder<S>& builder = *written.at(0).builder;
   const std::string path = builder.path(state_name);
   if (rule.given().size() != 1)
@@ -72,14 +90,15 @@ Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
   detail::add_head_members(path, rule.read_with(), queries, builder, members);
   const Index rows = rule.given()[0].rows;
   RunMemory<S> operation(std::move(rule), std::move(members));
+  operation.learned = learned.learned;
   for (const HeadMember& each : operation.members)
     if (operation.heads % each.heads != 0 || operation.heads % operation.states != 0)
       fw::detail::throw_invalid({path, ": ", std::to_string(each.heads), " heads do not divide ",
                                  std::to_string(operation.heads)});
-  detail::check_slow_weights(path, operation, slow, builder);
+  detail::check_learned(path, operation, learned.values, builder);
   std::vector<Value<S>> in = written;
   in.insert(in.end(), queries.begin(), queries.end());
-  in.insert(in.end(), slow.begin(), slow.end());
+  in.insert(in.end(), learned.values.begin(), learned.values.end());
   const Index all_rows = operation.heads * rows;
   return builder.add(std::move(operation), all_rows, std::move(in), {}, state_name);
 }
@@ -87,8 +106,8 @@ Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
 /// The same for a rule.
 template <Memory M, class S = typename M::Scalar>
 Value<S> memory(M rule, const std::vector<Value<S>>& written, const std::vector<Value<S>>& queries,
-                const std::string& state_name = "memory", const std::vector<Value<S>>& slow = {}) {
-  return memory(AnyMemory<S>(std::move(rule)), written, queries, state_name, slow);
+                const std::string& state_name = "memory", const LearnedState<S>& learned = {}) {
+  return memory(AnyMemory<S>(std::move(rule)), written, queries, state_name, learned);
 }
 
 }  // namespace fw::networks

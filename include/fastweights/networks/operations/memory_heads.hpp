@@ -92,15 +92,25 @@ template <class S> void set_zero(const AnyState<S>& state) {
   });
 }
 
-/// Calls f(leaf) for every slow weight of a state.
-template <class S, class F> void for_each_slow_weight(const AnyState<S>& state, const F& f) {
+/// Arrays of a memory's state that a network learns.
+enum class Learned {
+  slow_weights,  ///< those in its record `slow`, which no write changes
+  first_state    ///< all that it has before the first token of a sequence
+};
+
+/// Calls f(leaf, path) for every array of a state that is learned.
+template <class S, class F>
+void for_each_learned(const AnyState<S>& state, Learned learned, const F& f) {
+  const auto visit = [&f](const fw::detail::Object& part) {
+    fw::detail::visit_leaves(&part, 1, [&f](const fw::detail::Leaf* leaf, const auto& path) {
+      if (leaf->is_array) f(*leaf, path);
+    });
+  };
   const fw::detail::Object object = state.object();
-  for (std::size_t i = 0; i < object.type->count(object.address); ++i) {
-    const fw::detail::Object part = object.type->part(object.address, i);
-    if (part.name == "slow")
-      fw::detail::visit_leaves(&part, 1,
-                               [&](const fw::detail::Leaf* leaf, const auto&) { f(*leaf); });
-  }
+  if (learned == Learned::first_state) return visit(object);
+  for (std::size_t i = 0; i < object.type->count(object.address); ++i)
+    if (const fw::detail::Object part = object.type->part(object.address, i); part.name == "slow")
+      visit(part);
 }
 
 }  // namespace fw::networks

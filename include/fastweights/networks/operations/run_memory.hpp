@@ -13,12 +13,13 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 /// attention. A member of several columns a token is stacked column by column. If the state has
 /// slow weights, they may be inputs too, after those that are read: constants.
 template <class S> struct RunMemory final : Operation<S> {
-  static constexpr bool takes_constants = true;  ///< slow weights
+  static constexpr bool takes_constants = true;  ///< what is learned of the states
 
-  AnyMemory<S> memory;              ///< the rule of every head
-  std::vector<HeadMember> members;  ///< of the inputs, what is written first
-  HeadMember output;                ///< what a read gives
-  Index heads = 1, states = 1;      ///< of the queries, of the writes
+  AnyMemory<S> memory;                      ///< the rule of every head
+  std::vector<HeadMember> members;          ///< of the inputs, what is written first
+  HeadMember output;                        ///< what a read gives
+  Index heads = 1, states = 1;              ///< of the queries, of the writes
+  Learned learned = Learned::slow_weights;  ///< by the inputs behind the members
 
   /// The arguments of one call, whose sizes stay if the next pass has as many tokens.
   struct Call {
@@ -92,8 +93,8 @@ template <class S> struct RunMemory final : Operation<S> {
       fw::detail::throw_invalid({run.node.path, ": ", memory.name(), " has no gradients"});
     std::vector<Matrix<S>> repeated = repeated_gradients(run);
     const Index groups = separate_groups(), count = groups * run.sequences();
-    const bool shares_slow_weights = run.node.in.size() > members.size();  // all sequences do
-    const Index threads = shares_slow_weights ? 1 : std::min<Index>(Eigen::nbThreads(), count);
+    const bool shares_learned = run.node.in.size() > members.size();  // all sequences do
+    const Index threads = shares_learned ? 1 : std::min<Index>(Eigen::nbThreads(), count);
     for_each_head(threads, threads > 1, [&](Index thread) {
       HeadGradients own(memory.zero_gradient());
       start(own.call, run);
@@ -145,16 +146,16 @@ template <class S> struct RunMemory final : Operation<S> {
     move(run, h, b, own.call.written, own.call.queries, own.dy, own.dwritten, own.dqueries);
     memory.backward(checkpoints.at(std::size_t(b * heads + h)), own.call.written, own.call.queries,
                     own.dy, own.dstate, own.dwritten, own.dqueries);
-    for_each_slow(run, run.gradients, own.dstate, h * states / heads,
-                  [](const auto& dweights, auto given) { given += dweights; });
+    for_each_given(run, run.gradients, own.dstate, h * states / heads, b,
+                   [](const auto& dweights, auto given) { given += dweights; });
   }
 
   // State i of sequence b, with all of its queries.
   void forward(const Forward<S>& run, AnyState<S>& own, Index i, Index b, OwnTrace& trace,
                Index thread) const {
     Call& call = trace.calls[std::size_t(thread)];
-    for_each_slow(run, run.values, own, i,
-                  [](auto weights, const auto& given) { weights = given; });
+    for_each_given(run, run.values, own, i, b,
+                   [](auto weights, const auto& given) { weights = given; });
     const Index steps = run.streams.steps(b);
     if (chunks(run, steps)) return shared_chunk(run, own, i, b, call);
     if (heads == states) return scan(run, own, i, b, trace, call);
@@ -209,13 +210,15 @@ template <class S> struct RunMemory final : Operation<S> {
       memory.scan(state, call.written, call.queries, call.output);
   }
 
-  // Calls f(entries of a slow weight, their part of the input) for every slow weight of the state.
+  // Calls f(entries, their part of the input) for every array that is learned of state i of
+  // sequence b.
   template <class F>
-  void for_each_slow(const Forward<S>& run, std::vector<Matrix<S>>& buffers,
-                     const AnyState<S>& state, Index i, const F& f) const {
+  void for_each_given(const Forward<S>& run, std::vector<Matrix<S>>& buffers,
+                      const AnyState<S>& state, Index i, Index b, const F& f) const {
     std::size_t at = members.size();
     if (run.node.in.size() == at) return;
-    for_each_slow_weight(state, [&](const fw::detail::Leaf& leaf) {
+    if (learned == Learned::first_state && run.streams.position(b) > 0) return;
+    for_each_learned(state, learned, [&](const fw::detail::Leaf& leaf, const auto&) {
       const Slice& slice = run.node.in[at++];
       const Index n = leaf.size(), count = slice.rows / n;
       f(leaf.entries<S>().matrix(),

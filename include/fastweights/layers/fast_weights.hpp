@@ -1,0 +1,230 @@
+#pragma once
+
+#include <fastweights/feature_maps/identity.hpp>
+#include <fastweights/feature_maps/softmax.hpp>
+#include <fastweights/layers/parts.hpp>
+
+/// \file
+/// A layer around any memory: the memory's signature says which projections it has. For the gated
+/// delta rule, of every head:
+///
+///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = σ(W_β x)     α = σ(W_α x)^(1/16)
+///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
+///
+/// Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, section 4; its language models use the output
+/// scale 1/√d_head. The root of a decay is that of Yang et al. 2023, arXiv 2312.06635, section 4:
+/// with weights of zero a memory forgets 4 % per token.
+
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+
+/// Norms of every head's output. The heads share the weights.
+enum class HeadNorm {
+  none,  ///< o
+  rms,   ///< w ⊙ rms(o)
+  layer  ///< w ⊙ standardise(o) + b
+};
+
+/// Options of fast_weights.
+struct FastWeightsOptions {
+  Index heads = 1;
+  Index key_size = 0;              ///< rows of a key before φ; 0: those of the memory's keys
+  double scale = 1;                ///< factor of the memory's outputs
+  bool bias = false;               ///< of all projections
+  HeadNorm norm = HeadNorm::none;  ///< with ε = 1e-5
+  bool sums_heads = false;         ///< y = W_o Σ_h norm(o_h)
+  bool allow_unstable = false;     ///< accept a φ whose keys can make the memory unstable
+};
+
+namespace detail {
+
+/// Rows of the first key among these members; 0 without one.
+inline Index key_rows(std::span<const SignatureMember> members) {
+  for (const SignatureMember& each : members)
+    if (each.role == Role::key) return each.rows;
+  return 0;
+}
+
+/// What x becomes for one member of a signature, for all heads. `map` makes features of keys.
+template <class S, class Map>
+Value<S> head_input(const Value<S>& x, const std::string& record, const SignatureMember& member,
+                    const FastWeightsOptions& o, Index key_size, const Map& map) {
+  const Index rows = member.role == Role::key ? key_size : member.rows;
+  const Index columns = o.heads * fw::detail::per_token(member.extent()).width;
+  const std::string name = record + '.' + std::string(member.name);
+  const Value<S> y = linear(x, name, columns * rows, o.bias);
+  switch (member.role) {
+    case Role::key:
+      return map(y, columns);
+    case Role::distribution:
+      return feature_map(y, SoftmaxMap(), columns);
+    case Role::strength:
+      return sigmoid(y);
+    case Role::decay:
+      return exp((1.0 / 16) * log_sigmoid(y));
+    case Role::draw:
+      fw::detail::throw_invalid(
+          {x.builder->path(name), ": is a random draw, which no layer makes"});
+    default:
+      return y;
+  }
+}
+
+/// A parameter for an array of a memory's state, as its entries lie there: column by column.
+template <class S>
+Value<S> state_parameter(Builder<S>& net, const std::string& name, const fw::detail::Leaf& array,
+                         const Draw& draw) {
+  if (array.cols == 1) return parameter(net, name, array.rows, draw);
+  std::vector<Index> by_columns;
+  for (Index j = 0; j < array.cols; ++j)
+    for (Index i = 0; i < array.rows; ++i) by_columns.push_back(i * array.cols + j);
+  return gather(parameter_matrix(net, name, array.rows, array.cols, draw), std::move(by_columns));
+}
+
+/// Parameters for every array of a memory's state that is learned, of every head: NAME.0.W, and so
+/// on. draw(array) gives the distribution.
+template <class S, class DrawOf>
+LearnedState<S> learned_state(Builder<S>& net, const std::string& name, const AnyMemory<S>& memory,
+                              Index heads, Learned learned, const DrawOf& draw) {
+  LearnedState<S> all({}, learned);
+  const AnyState<S> state = memory.initial_state();
+  for_each_learned(state, learned, [&](const fw::detail::Leaf& array, const auto& path) {
+    std::vector<Value<S>> of_heads;
+    for (Index h = 0; h < heads; ++h)
+      of_heads.push_back(state_parameter(net, name + '.' + std::to_string(h) + '.' + path.text(),
+                                         array, draw(array)));
+    all.values.push_back(concatenate(of_heads));
+  });
+  return all;
+}
+
+/// The slow weights of a memory. Those that start at zero are drawn normal, with deviation
+/// 1/√(rows of the output), as the code of arXiv 2106.06295 does.
+template <class S>
+LearnedState<S> slow_weights(Builder<S>& net, const AnyMemory<S>& memory, Index heads) {
+  if (!memory.can().keeps_slow_weights) return {};
+  const double deviation = 1 / std::sqrt(double(memory.given()[0].rows));
+  const auto draw = [deviation](const fw::detail::Leaf& array) -> Draw {
+    const double first = double(Eigen::numext::real(array.entries<S>()(0)));
+    if (first != 0) return constant_draw(first);
+    return [deviation](double, double normal) { return deviation * normal; };
+  };
+  return learned_state(net, "slow", memory, heads, Learned::slow_weights, draw);
+}
+
+template <class S>
+Value<S> fast_weights_output(const Value<S>& x, Value<S> o, const FastWeightsOptions& options) {
+  const NormOptions norm{.epsilon = 1e-5, .groups = options.heads, .shared = true, .bias = true};
+  if (options.scale != 1) o = options.scale * o;
+  if (options.norm == HeadNorm::rms) o = rms_norm(o, "norm", norm);
+  if (options.norm == HeadNorm::layer) o = layer_norm(o, "norm", norm);
+  if (options.sums_heads) {
+    const Index rows = o.rows() / options.heads;
+    const Value<S> all = o;
+    o = all.rows_of(0, rows);
+    for (Index h = 1; h < options.heads; ++h) o = o + all.rows_of(h * rows, rows);
+  }
+  return linear(o, "output", x.rows(), options.bias);
+}
+
+template <class S, class Map>
+Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWeightsOptions& o,
+                      Index key_size, const Map& map) {
+  std::vector<Value<S>> written, queries;
+  for (const SignatureMember& each : rule.written()) {
+    if (each.chunks && each.width != 1)
+      fw::detail::throw_invalid({x.builder->path(), ": ", rule.name(), " takes chunks of ",
+                                 std::to_string(each.width), " tokens, expected one at a time"});
+    written.push_back(head_input(x, "write", each, o, key_size, map));
+  }
+  for (const SignatureMember& each : rule.read_with())
+    queries.push_back(head_input(x, "read", each, o, key_size, map));
+  return fast_weights_output(
+      x, memory(rule, written, queries, "memory", slow_weights(*x.builder, rule, o.heads)), o);
+}
+
+/// The number of rows of a key before φ, which has to make the memory's keys of it.
+template <class S, class Map>
+Index key_size(const std::string& path, const AnyMemory<S>& rule, const FastWeightsOptions& o,
+               const Map& map) {
+  fw::detail::check_size<Dynamic>(path, "heads", o.heads);
+  const Index asked = key_rows(rule.read_with());
+  const Index rows = asked > 0 ? asked : key_rows(rule.written());
+  const Index size = o.key_size > 0 ? o.key_size : rows;
+  if (rows > 0 && map.features(size) != rows)
+    fw::detail::throw_mismatch(path, "the feature map", map.features(size), "features", rows,
+                               "the memory");
+  if (rows == 0 && !std::is_same_v<Map, IdentityMap>)
+    fw::detail::throw_invalid({path, ": the feature map is ", Map::name,
+                               ", expected IdentityMap, as ", rule.name(), " takes no keys"});
+  return size;
+}
+
+/// Throws if a checked write refuses keys that φ makes.
+template <class S, class Map>
+void check_sample_keys(const AnyMemory<S>& rule, const Map& map, Index size) {
+  const Matrix<S> keys = fw::detail::sample_keys<S>(size);
+  Matrix<S> features(map.features(size), keys.cols());
+  map.map(keys, features);
+  std::vector<Matrix<S>> token;
+  for (Index j = 0; j < keys.cols(); ++j) {
+    token.clear();
+    for (const SignatureMember& each : rule.written()) {
+      const Index width = fw::detail::per_token(each.extent()).width;
+      Matrix<S>& member = token.emplace_back(Matrix<S>::Zero(each.rows, width));
+      if (each.role == Role::key) member = features.col(j).replicate(1, width);
+      if (each.role == Role::distribution) member.setConstant(S(1) / S(double(each.rows)));
+      if (each.role == Role::strength || each.role == Role::decay) member.setOnes();
+    }
+    const std::vector<AnyView<const S>> views(token.begin(), token.end());
+    AnyState<S> state = rule.initial_state();
+    rule.checked_write(state, std::span<const AnyView<const S>>(views));
+  }
+}
+
+template <class S, class Map>
+Value<S> mapped_fast_weights(const Value<S>& x, const AnyMemory<S>& rule,
+                             const FastWeightsOptions& o, Index size, const Map& map) {
+  return fast_weights(x, rule, o, size, [&](const Value<S>& keys, Index heads) {
+    if constexpr (std::is_same_v<Map, IdentityMap>)
+      return keys;
+    else
+      return feature_map(keys, map, heads);
+  });
+}
+
+}  // namespace detail
+
+/// A multi-head layer around a memory of any kind; `map` is φ. A memory with slow weights of its
+/// own learns them, for every head.
+///
+///     x = fast_weights(x, "mixer", fw::DeltaRule<float>({.key_size = 16}), {.heads = 4},
+///                      fw::L2Normalise());
+///
+/// Weights: write.key, write.value, … for what the memory writes, read.query, … for what it reads
+/// with, norm, output, and slow. Cost per token: 2 d_model times the rows of all projections, plus
+/// H steps of the memory. Throws std::invalid_argument when the number of features of φ is not that
+/// of the memory's keys; and for a delta rule whose keys nothing bounds, unless `allow_unstable`.
+template <class S, Memory M, FeatureMap Map = IdentityMap>
+Value<S> fast_weights(const Value<S>& in, const std::string& name, M rule,
+                      const FastWeightsOptions& o = {}, Map map = {}) {
+  return module(name, in, [&](const Value<S>& x) {
+    const AnyMemory<S> any(rule);
+    const Index size = detail::key_size(x.builder->path(), any, o, map);
+    if (!o.allow_unstable) check_stable_keys(x, rule, map, size);
+    return detail::mapped_fast_weights(x, any, o, size, map);
+  });
+}
+
+/// The same around a memory that is chosen at run time, such as one of fw::make_memory.
+template <class S, FeatureMap Map = IdentityMap>
+Value<S> fast_weights(const Value<S>& in, const std::string& name, const AnyMemory<S>& rule,
+                      const FastWeightsOptions& o = {}, Map map = {}) {
+  return module(name, in, [&](const Value<S>& x) {
+    const Index size = detail::key_size(x.builder->path(), rule, o, map);
+    if (!o.allow_unstable && rule.can().states_stability)
+      detail::check_sample_keys(rule, map, size);
+    return detail::mapped_fast_weights(x, rule, o, size, map);
+  });
+}
+
+}  // namespace fw::networks
