@@ -177,7 +177,7 @@ class Build:
         stale = dependents(self.folder, RULE_HEADER)
         programs = {o for o in quick if not o.endswith((".o", ".gch"))}
         quick_tests = test_seconds(self.folder, *QUICK)
-        whole = outputs_of(self.folder, "tests/all") | outputs_of(self.folder, "fastweights_compiles")
+        whole = outputs_of(self.folder, "tests/all")
         demo = outputs_of(self.folder, "char_lm")
         return [
             *self.waits("script/test", TEST_LIMIT, quick, quick_tests),
