@@ -125,7 +125,6 @@
 #include <fastweights/layers/attention/smoothing_gate.hpp>
 #include <fastweights/layers/layer.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/stable_keys.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/layers/models/hypernetwork.hpp>

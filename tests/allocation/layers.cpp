@@ -77,7 +77,6 @@ void check_layers_around_memories() {
       {.d_model = 32, .heads = 2}, Delta({.key_size = 16})));
   check_layer(fw::SummedHeads<Delta>({.d_model = 32, .heads = 2, .allow_unstable = true},
                                      Delta({.key_size = 16})));
-  check_layer(fw::SelfReferentialLayer<float>({.d_model = 32, .heads = 2}));
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ template struct FastWeightsRnn<double, Tanh>;
 template struct FastWeightLayer<DeltaRnn<float>, SumNormalised<EluPlusOne>>;
 template struct FastWeightLayer<DeltaLstm<double>, SumNormalised<EluPlusOne>>;
 template struct FastWeightLayer<RecurrentDeltaNet<float>>;
-template struct SelfReferentialLayer<float>;
 
 using Delta = DeltaRule<float, 4, 4>;
 using Cache = KeyValueCache<double>;

@@ -2,7 +2,6 @@
 #include <fastweights/layers/attention/joined_attention.hpp>
 #include <fastweights/layers/attention/relative_attention.hpp>
 #include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/layers/models/language_model.hpp>
 #include <fastweights/layers/models/pre_norm_block.hpp>
@@ -66,7 +65,6 @@ auto sticky() {
 
 TEST_CASE("layers with one counter refuse states that no run of tokens gives", "[hostile]") {
   refuses_hostile_states(Relative({.d_model = d, .heads = 2, .window = 3}), {"length"});
-  refuses_hostile_states(fw::SelfReferentialLayer<float>({.d_model = d, .heads = 2}), {"tokens"});
   refuses_hostile_states(cache_layer(), {"heads.0.length", "heads.1.length"});
   refuses_hostile_states(fw::SummedHeads<Cache>({.d_model = d, .heads = 2}, cache()),
                          {"heads.0.length", "heads.1.length"});

@@ -2,7 +2,6 @@
 // another.
 
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/layers/models/language_model.hpp>
 #include <fastweights/layers/models/pre_norm_block.hpp>
@@ -191,7 +190,6 @@ TEST_CASE("Layers that take whole sequences refuse parts", "[layers][relay]") {
         std::string(Layer::name) + ": a part of a sequence, this layer takes whole sequences");
   };
   refuses(fw::Lstm<double>(3, 4));
-  refuses(fw::SelfReferentialLayer<double>({.d_model = 6}));
   using Heads = fw::SummedHeads<fw::LinearAttention<double>>;
   refuses(Heads({.d_model = 6, .causal = false},
                 fw::LinearAttention<double>({.key_size = 4, .value_size = 3})));

@@ -74,6 +74,7 @@ TEST_CASE("fast weights: what they refuse", "[networks]") {
       "mixer: DeltaRule is unstable with keys of IdentityMap");
   refused(layer("DeltaRule", sizes, {.key_size = 3}, fw::L2Normalise()), "features");
   refused(layer("DeltaRule", sizes, {.heads = 0}, fw::L2Normalise()), "heads");
+  refused(layer("SelfReferentialMatrix", sizes, {}), "self_referential() learns the first state");
   network_of(4, layer("DeltaRule", sizes, {.allow_unstable = true}));
 }
 
@@ -104,6 +105,22 @@ TEST_CASE("a self-referential layer: gradients, also of its first matrices", "[n
     CHECK(largest_entry(expected) > 0);
     check_equal(grad.weights[i].value, expected, 1e-10);
   }
+}
+
+TEST_CASE("a self-referential layer starts from its weights as they are then", "[networks]") {
+  Net network = network_of(4, [](const auto& x) { return self_referential(x, "mixer", 2); });
+  fw::Random random(4);
+  const Matrix<double> x = random_matrix(4, 5, random);
+  Net::Trace trace;
+  State first = network.initial_state(), early = network.initial_state();
+  const Matrix<double> before = run(network, first, x, trace);
+  network.weights[0].value *= 2;
+  State late = network.initial_state();
+  const Matrix<double> after = run(network, early, x, trace);
+  CHECK(after == run(network, late, x, trace));
+  CHECK(after != before);
+  CHECK_THROWS_WITH(network_of(7, [](const auto& v) { return self_referential(v, "mixer", 2); }),
+                    ContainsSubstring("7 rows"));
 }
 
 TEST_CASE("a memory: what a learned first state must be", "[networks]") {

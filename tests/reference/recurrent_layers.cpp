@@ -1,13 +1,8 @@
+#include <fastweights/any_memory/table.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/memory/self_referential_layer.hpp>
-#include <fastweights/layers/norms/layer_norm.hpp>
-#include <fastweights/memories/recurrent/delta_delta_net.hpp>
-#include <fastweights/memories/recurrent/delta_lstm.hpp>
-#include <fastweights/memories/recurrent/delta_mlp.hpp>
-#include <fastweights/memories/recurrent/delta_rnn.hpp>
-#include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
+#include <fastweights/layers/fast_weights.hpp>
+#include <fastweights/layers/self_referential.hpp>
 
 #include "case.hpp"
 #include "self_referential.hpp"
@@ -16,75 +11,91 @@ namespace reference {
 
 namespace {
 
+using Net = fw::networks::Network<double>;
+using X = fw::networks::Value<double>;
+
+// The weights of a network, or of its gradient, by name.
+class Weights {
+ public:
+  explicit Weights(Net& network) : network_(network) {}
+  Matrix& operator[](const std::string& name) {
+    for (auto& weight : network_.weights)
+      if (weight.name == name) return weight.value;
+    throw std::logic_error("no weight " + name);
+  }
+  Matrix& projection(const std::string& name) { return (*this)[name + ".weight"]; }
+
+ private:
+  Net& network_;
+};
+
 // A whole layer of the sources: o = (LN(x) or x) + layer(LN(x) or x).
 struct Residual {
   bool normed_branch, normed_residual;
 };
-const Residual algorithmic{true, false}, language_model{true, true}, self_referential{false, true};
+const Residual algorithmic{true, false}, language_model{true, true},
+    self_referential_residual{false, true};
 
-// `for_each_part(layer, f)` calls f(name, i, first row, our block) for our blocks, which are rows
+template <class F> Net residual_network(Index width, const Residual& residual, const F& layer) {
+  fw::networks::Builder<double> net;
+  const X x = net.input(width);
+  const X normed = layer_norm(x, "layer_norm", {.epsilon = 1e-5, .bias = true});
+  Net network = net.build((residual.normed_residual ? normed : x) +
+                          layer(residual.normed_branch ? normed : x));
+  for (auto& weight : network.weights) weight.value.setZero(weight.rows(), weight.cols());
+  return network;
+}
+
+// `for_each_part(weights, f)` calls f(name, i, first row, our block) for our blocks, which are rows
 // of matrix i of the file's array `name`. With first row −1, our block is this matrix transposed.
-template <class L, class Parts>
-void run_layer(Case& file, L layer, const Residual& residual, const Parts& for_each_part) {
+template <class F, class Parts>
+void run_layer(Case& file, const Residual& residual, const F& layer, const Parts& for_each_part) {
   Array x = file["x"], up = file["up_o"], o = file.like("o"), dx = file.like("x");
+  Net network = residual_network(x.axis(2), residual, layer), gradient = network;
+  Weights ours(network), dours(gradient);
   std::map<std::string, Array> gradients;
-  for_each_part(layer, [&](const std::string& name, Index i, Index row, auto ours) {
+  for_each_part(ours, [&](const std::string& name, Index i, Index row, auto block) {
     Array theirs = file[name];
     if (row < 0)
-      ours = theirs.matrix(i).transpose();
+      block = theirs.matrix(i).transpose();
     else
-      ours = theirs.matrix(i).middleRows(row, ours.rows());
+      block = theirs.matrix(i).middleRows(row, block.rows());
     gradients[name] = file.like(name, 0);
   });
-  fw::LayerNorm<double> norm(x.axis(2));
-  norm.weight = file["p_layer_norm__weight"].flat();
-  norm.bias = file["p_layer_norm__bias"].flat();
+  for (const std::string norm : {"weight", "bias"})
+    ours["layer_norm." + norm] = file["p_layer_norm__" + norm].flat();
 
-  auto dlayer = layer;
-  auto dnorm = norm;
-  fw::set_zero_parameters(dlayer);
-  fw::set_zero_parameters(dnorm);
-  typename L::Trace trace;
-  fw::LayerNorm<double>::Trace norm_trace;
+  Net::Trace trace;
   for (Index b = 0; b < x.axis(1); ++b) {
     const Matrix in = x.time_first(b), dy = up.time_first(b);
-    Matrix normed = 0 * in, y = 0 * in, dbranch = 0 * in, din = 0 * in;
-    auto state = layer.initial_state();
-    auto none = norm.initial_state();
-    norm.forward(none, in, normed, norm_trace, fw::Pass::train);
-    const Matrix& branch = residual.normed_branch ? normed : in;
-    layer.forward(state, branch, y, trace, fw::Pass::train);
-    o.time_first(b) = y + (residual.normed_residual ? normed : in);
-    layer.backward(branch, trace, dy, dbranch, dlayer);
-    Matrix dnormed = 0 * in;
-    if (residual.normed_branch) dnormed += dbranch;
-    if (residual.normed_residual) dnormed += dy;
-    norm.backward(in, norm_trace, dnormed, din, dnorm);
-    if (!residual.normed_branch) din += dbranch;
-    if (!residual.normed_residual) din += dy;
+    Matrix y = 0 * in, din = 0 * in;
+    auto state = network.initial_state();
+    network.forward(state, in, y, trace, fw::Pass::train);
+    network.backward(in, trace, dy, din, gradient);
+    o.time_first(b) = y;
     dx.time_first(b) = din;
   }
   file.forward("o", o);
   file.gradient("grad_x", dx);
 
-  for_each_part(dlayer, [&](const std::string& name, Index i, Index row, auto ours) {
+  for_each_part(dours, [&](const std::string& name, Index i, Index row, auto block) {
     // Heads may share an array.
     if (row < 0)
-      gradients[name].matrix(i) += ours.transpose();
+      gradients[name].matrix(i) += block.transpose();
     else
-      gradients[name].matrix(i).middleRows(row, ours.rows()) += ours;
+      gradients[name].matrix(i).middleRows(row, block.rows()) += block;
   });
-  gradients["p_layer_norm__weight"] = file.like("p_layer_norm__weight");
-  gradients["p_layer_norm__weight"].flat() = dnorm.weight;
-  gradients["p_layer_norm__bias"] = file.like("p_layer_norm__bias");
-  gradients["p_layer_norm__bias"].flat() = dnorm.bias;
+  for (const std::string norm : {"weight", "bias"}) {
+    gradients["p_layer_norm__" + norm] = file.like("p_layer_norm__" + norm);
+    gradients["p_layer_norm__" + norm].flat() = dours["layer_norm." + norm];
+  }
   for (const auto& [name, array] : gradients) file.gradient("grad_" + name, array);
 }
 
 // The rows of a projection for net `net`. Rows of keys and values are ordered by net, then head;
 // rows of strengths by head, then net.
 struct Part {
-  fw::Linear<double>* map;
+  std::string map;
   Index rows, net = 0, nets = 1;
   Index first_row(Index h, Index heads) const {
     return rows > 1 ? (net * heads + h) * rows : h * nets + net;
@@ -92,41 +103,55 @@ struct Part {
 };
 
 // The rows of a slow net are ordered by head, then by part.
-template <class L, class F>
-void for_each_slow_row(const std::string& slow, const L& layer, const std::vector<Part>& parts,
-                       const F& f) {
+template <class F>
+void for_each_slow_row(const std::string& slow, Weights& weights, Index heads,
+                       const std::vector<Part>& parts, const F& f) {
   Index row = 0;
-  for (Index h = 0; h < layer.heads; ++h)
+  for (Index h = 0; h < heads; ++h)
     for (const auto& part : parts) {
-      f(slow, 0, row, part.map->weight.middleRows(part.first_row(h, layer.heads), part.rows));
+      f(slow, 0, row,
+        weights.projection("write." + part.map).middleRows(part.first_row(h, heads), part.rows));
       row += part.rows;
     }
 }
 
-Index size_of_heads(const Case& file, const std::string& out) {
-  return file[out].axis(1) / std::stoll(file.setting("heads"));
+template <class F> void output_rows(const std::string& name, Weights& weights, const F& f) {
+  Matrix& output = weights.projection("output");
+  f(name, 0, 0, output.middleRows(0, output.rows()));
 }
-fw::FastWeightOptions options_of(const Case& file, double scale) {
-  return {.d_model = file["x"].axis(2), .heads = std::stoll(file.setting("heads")), .scale = scale};
+
+Index heads_of(const Case& file) { return std::stoll(file.setting("heads")); }
+Index size_of_heads(const Case& file, const std::string& out) {
+  return file[out].axis(1) / heads_of(file);
 }
 
 using SumElu = fw::SumNormalised<fw::EluPlusOne>;
+
+template <class Map = fw::IdentityMap>
+auto layer_of(const Case& file, const std::string& memory, const fw::MemoryOptions& sizes,
+              double scale = 1, const Map& map = {}) {
+  return [=, heads = heads_of(file)](const X& x) {
+    return fast_weights(x, "", fw::make_memory<double>(memory, sizes),
+                        {.heads = heads, .scale = scale}, map);
+  };
+}
 
 void delta_rnn(Case& file, const std::string& slow, const std::string& out, bool scales,
                const Residual& residual) {
   const Index d = size_of_heads(file, out);
   const double scale = scales ? 1 / std::sqrt(double(d)) : 1;
-  run_layer(file,
-            fw::FastWeightLayer<fw::DeltaRnn<double>, SumElu>(
-                options_of(file, scale), fw::DeltaRnn<double>({.key_size = d})),
-            residual, [&](auto& layer, const auto& f) {
-              auto& w = layer.write;
-              const std::vector<Part> parts{{&w.query, d},           {&w.key, d},
-                                            {&w.value, d},           {&w.recurrent_key, d},
-                                            {&w.recurrent_value, d}, {&w.beta, 1},
-                                            {&w.recurrent_beta, 1}};
-              for_each_slow_row(slow, layer, parts, f);
-              f(out, 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
+  run_layer(file, residual, layer_of(file, "DeltaRnn", {.key_size = d}, scale, SumElu()),
+            [&](Weights& weights, const auto& f) {
+              for_each_slow_row(slow, weights, heads_of(file),
+                                {{"query", d},
+                                 {"key", d},
+                                 {"value", d},
+                                 {"recurrent_key", d},
+                                 {"recurrent_value", d},
+                                 {"beta", 1},
+                                 {"recurrent_beta", 1}},
+                                f);
+              output_rows(out, weights, f);
             });
 }
 
@@ -139,54 +164,44 @@ void language_model_delta_rnn(Case& file) {
 
 void language_model_delta_lstm(Case& file) {
   const Index d = size_of_heads(file, "p_o_net__weight");
-  run_layer(file,
-            fw::FastWeightLayer<fw::DeltaLstm<double>, SumElu>(
-                options_of(file, 1 / std::sqrt(double(d))), fw::DeltaLstm<double>({.key_size = d})),
-            language_model, [&](auto& layer, const auto& f) {
-              auto& w = layer.write;
-              std::vector<Part> parts;
-              for (Index g = 0; g < 3; ++g)
-                for (auto* map : {&w.query, &w.key, &w.value, &w.recurrent_key, &w.recurrent_value})
-                  parts.push_back({map, d, g});
-              for (Index g = 0; g < 3; ++g)
-                for (auto* map : {&w.beta, &w.recurrent_beta}) parts.push_back({map, 1, g, 3});
-              for_each_slow_row("p_qkv_net__weight", layer, parts, f);
-              f("p_o_net__weight", 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
+  std::vector<Part> parts;
+  for (Index g = 0; g < 3; ++g)
+    for (const char* map : {"query", "key", "value", "recurrent_key", "recurrent_value"})
+      parts.push_back({map, d, g});
+  for (Index g = 0; g < 3; ++g)
+    for (const char* map : {"beta", "recurrent_beta"}) parts.push_back({map, 1, g, 3});
+  run_layer(file, language_model,
+            layer_of(file, "DeltaLstm", {.key_size = d}, 1 / std::sqrt(double(d)), SumElu()),
+            [&](Weights& weights, const auto& f) {
+              for_each_slow_row("p_qkv_net__weight", weights, heads_of(file), parts, f);
+              output_rows("p_o_net__weight", weights, f);
             });
 }
 
 void layer_recurrent_delta_net(Case& file) {
   const Index d = size_of_heads(file, "p_out_linear__weight");
-  run_layer(
-      file,
-      fw::FastWeightLayer<fw::RecurrentDeltaNet<double>>(
-          options_of(file, 1), fw::RecurrentDeltaNet<double>({.key_size = d})),
-      algorithmic, [&](auto& layer, const auto& f) {
-        auto& w = layer.write;
-        const std::vector<Part> parts{{&w.query, d}, {&w.key, d}, {&w.value, d}, {&w.beta, 1}};
-        for_each_slow_row("p_slow_net__weight", layer, parts, f);
-        f("p_out_linear__weight", 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
-        for (Index h = 0; h < layer.heads; ++h) {
-          auto& slow = layer.slow[static_cast<std::size_t>(h)];
-          f("p_R_q", h, -1, slow.query.middleRows(0, d));
-          f("p_R_k", h, -1, slow.key.middleRows(0, d));
-          f("p_R_v", h, -1, slow.value.middleRows(0, d));
-          f("p_r_b", h, -1, slow.beta.middleRows(0, d));
-        }
-      });
+  run_layer(file, algorithmic, layer_of(file, "RecurrentDeltaNet", {.key_size = d}),
+            [&](Weights& weights, const auto& f) {
+              for_each_slow_row("p_slow_net__weight", weights, heads_of(file),
+                                {{"query", d}, {"key", d}, {"value", d}, {"beta", 1}}, f);
+              output_rows("p_out_linear__weight", weights, f);
+              for (Index h = 0; h < heads_of(file); ++h) {
+                const std::string slow = "slow." + std::to_string(h) + ".";
+                f("p_R_q", h, -1, weights[slow + "query"].middleRows(0, d));
+                f("p_R_k", h, -1, weights[slow + "key"].middleRows(0, d));
+                f("p_R_v", h, -1, weights[slow + "value"].middleRows(0, d));
+                f("p_r_b", h, -1, weights[slow + "beta"].middleRows(0, d));
+              }
+            });
 }
 
 void language_model_delta_delta(Case& file) {
   const Index d = size_of_heads(file, "p_o_net__weight");
-  run_layer(file,
-            fw::FastWeightLayer<fw::DeltaDeltaNet<double>>(options_of(file, 1),
-                                                           fw::DeltaDeltaNet<double>(d)),
-            language_model, [&](auto& layer, const auto& f) {
-              auto& w = layer.write;
-              const std::vector<Part> parts{
-                  {&w.query, d}, {&w.key, d}, {&w.value, 3 * d + 1}, {&w.beta, 1}};
-              for_each_slow_row("p_slow_net__weight", layer, parts, f);
-              f("p_o_net__weight", 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
+  run_layer(file, language_model, layer_of(file, "DeltaDeltaNet", {.key_size = d}),
+            [&](Weights& weights, const auto& f) {
+              for_each_slow_row("p_slow_net__weight", weights, heads_of(file),
+                                {{"query", d}, {"key", d}, {"value", 3 * d + 1}, {"beta", 1}}, f);
+              output_rows("p_o_net__weight", weights, f);
             });
 }
 
@@ -195,45 +210,43 @@ void language_model_delta_delta(Case& file) {
 void language_model_delta_mlp(Case& file) {
   const std::string slow = "p_qkv_net__weight";
   const Index d = size_of_heads(file, "p_o_net__weight"), d_model = file["x"].axis(2),
-              heads = std::stoll(file.setting("heads")), hidden = 4 * d_model / heads;
-  run_layer(file,
-            fw::FastWeightLayer<fw::DeltaMlp<double>>(options_of(file, 1),
-                                                      fw::DeltaMlp<double>(d, hidden)),
-            language_model, [&](auto& layer, const auto& f) {
-              auto& w = layer.write;
-              for (Index h = 0; h < heads; ++h) {
-                const auto rows = [&](auto& map, Index count, Index first) {
-                  f(slow, 0, first, map.weight.middleRows(h * count, count));
-                };
-                const Index keys = heads * d + h * 4 * (d + hidden),
-                            values = keys + 2 * (d + hidden),
-                            strengths = heads * (d + 4 * (d + hidden)) + 2 * h;
-                rows(layer.read.query, d, h * d);
-                rows(w.key, d, keys);
-                rows(w.hidden_key, hidden, keys + d);
-                rows(w.value, hidden, values);
-                rows(w.hidden_value, d, values + hidden);
-                rows(w.beta, 1, strengths);
-                rows(w.hidden_beta, 1, strengths + 1);
-                auto& norm = layer.slow[static_cast<std::size_t>(h)];
-                f("p_fast_net_layer_norms__0__weight", 0, -1, norm.weight.middleRows(0, d));
-                f("p_fast_net_layer_norms__0__bias", 0, -1, norm.bias.middleRows(0, d));
-              }
-              f("p_o_net__weight", 0, 0, layer.output.weight.middleRows(0, layer.output.outputs()));
-            });
+              heads = heads_of(file), hidden = 4 * d_model / heads;
+  const auto for_each_part = [&](Weights& weights, const auto& f) {
+    for (Index h = 0; h < heads; ++h) {
+      const auto rows = [&](const std::string& map, Index count, Index first) {
+        f(slow, 0, first, weights.projection(map).middleRows(h * count, count));
+      };
+      const Index keys = heads * d + h * 4 * (d + hidden), values = keys + 2 * (d + hidden),
+                  strengths = heads * (d + 4 * (d + hidden)) + 2 * h;
+      rows("read.query", d, h * d);
+      rows("write.key", d, keys);
+      rows("write.hidden_key", hidden, keys + d);
+      rows("write.value", hidden, values);
+      rows("write.hidden_value", d, values + hidden);
+      rows("write.beta", 1, strengths);
+      rows("write.hidden_beta", 1, strengths + 1);
+      const std::string norm = "slow." + std::to_string(h) + ".";
+      f("p_fast_net_layer_norms__0__weight", 0, -1, weights[norm + "weight"].middleRows(0, d));
+      f("p_fast_net_layer_norms__0__bias", 0, -1, weights[norm + "bias"].middleRows(0, d));
+    }
+    output_rows("p_o_net__weight", weights, f);
+  };
+  const fw::MemoryOptions sizes{.key_size = d, .more = {{"hidden", double(hidden)}}};
+  run_layer(file, language_model, layer_of(file, "DeltaMlp", sizes), for_each_part);
 }
 
 void layer_self_referential(Case& file) {
   const Index d = size_of_heads(file, "p_out_linear__weight");
-  const Index d_model = file["x"].axis(2);
-  run_layer(file, fw::SelfReferentialLayer<double>({.d_model = d_model, .heads = d_model / d}),
-            self_referential, [&](auto& layer, const auto& f) {
-              f("p_out_linear__weight", 0, 0, layer.output.weight.middleRows(0, d_model));
-              for (Index h = 0; h < d_model / d; ++h)
-                for (const auto& [name, first, rows] : self_referential_blocks(d, d))
-                  f("p_" + name, h, -1,
-                    layer.initial[static_cast<std::size_t>(h)].W.middleRows(first, rows));
-            });
+  const Index heads = file["x"].axis(2) / d;
+  run_layer(
+      file, self_referential_residual, [&](const X& x) { return self_referential(x, "", heads); },
+      [&](Weights& weights, const auto& f) {
+        output_rows("p_out_linear__weight", weights, f);
+        for (Index h = 0; h < heads; ++h)
+          for (const auto& [name, first, rows] : self_referential_blocks(d, d))
+            f("p_" + name, h, -1,
+              weights["initial." + std::to_string(h) + ".W"].middleRows(first, rows));
+      });
 }
 
 }  // namespace

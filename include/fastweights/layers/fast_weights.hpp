@@ -129,6 +129,9 @@ Value<S> fast_weights_output(const Value<S>& x, Value<S> o, const FastWeightsOpt
 template <class S, class Map>
 Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWeightsOptions& o,
                       Index key_size, const Map& map) {
+  if (rule.can().learns_initial_state)
+    fw::detail::throw_invalid({x.builder->path(), ": from a zero state ", rule.name(),
+                               " writes nothing; self_referential() learns the first state"});
   std::vector<Value<S>> written, queries;
   for (const SignatureMember& each : rule.written()) {
     if (each.chunks && each.width != 1)

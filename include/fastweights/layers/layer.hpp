@@ -12,7 +12,7 @@
 /// hyperparameters. Several threads may use one const layer. A batch is B concatenated sequences of
 /// T tokens (D×BT) and fw::initial_state(layer, B): one product then applies the slow weights to
 /// all sequences, also in a streaming step of B streams (T = 1). RelativeAttention,
-/// JoinedAttention, LongTermLayer and SelfReferentialLayer take one sequence only.
+/// JoinedAttention and LongTermLayer take one sequence only.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;

@@ -1,16 +1,11 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/layers/memory/self_referential_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "layers/memory/recurrent_checks.hpp"
 
-using Catch::Matchers::ContainsSubstring;
-using fw::Index;
-using layer_checks::check_layer;
-using layer_checks::Complex;
 using layer_checks::Matrix;
 using layer_checks::parameter_names;
 using recurrent_checks::check_around;
@@ -30,18 +25,6 @@ TEST_CASE("FastWeightLayer around the recurrent delta net learns its slow weight
       Mapped({.d_model = 6}, fw::RecurrentDeltaNet<double>({.key_size = 4, .value_size = 3})),
       "FastWeightLayer: the feature map is EluPlusOne, expected IdentityMap, as "
       "RecurrentDeltaNet takes no keys to map");
-}
-
-TEST_CASE("SelfReferentialLayer", "[layers][recurrent]") {
-  for (Index heads : {1, 2})
-    check_layer(fw::SelfReferentialLayer<double>({.d_model = 6, .heads = heads, .bias = true}),
-                fw::SelfReferentialLayer<Complex>({.d_model = 6, .heads = heads, .bias = true}),
-                {1, 9});
-  CHECK_THROWS_WITH(
-      fw::SelfReferentialLayer<double>({.d_model = 7, .heads = 2}),
-      ContainsSubstring("SelfReferentialLayer: d_model is 7, expected a multiple of 2 heads"));
-  CHECK_THROWS_WITH(fw::SelfReferentialLayer<double>({.d_model = 0}),
-                    "SelfReferentialLayer: d_model is 0, expected at least 1");
 }
 
 // A trace that another layer has used gives the same result as a new one.
@@ -70,48 +53,4 @@ TEST_CASE("Layers around memories: a trace can be reused by a layer of another s
   using Summed = fw::SummedHeads<Delta>;
   const fw::SummedHeadsOptions options{.d_model = 6, .heads = 2, .allow_unstable = true};
   check_trace_reuse(Summed(options, large), Summed(options, small));
-  using Self = fw::SelfReferentialLayer<double>;
-  check_trace_reuse(Self({.d_model = 4}), Self({.d_model = 6, .heads = 2}));
-}
-
-TEST_CASE(
-    "SelfReferentialLayer: a sequence from the start gives the gradient of the initial matrices",
-    "[layers][recurrent]") {
-  using L = fw::SelfReferentialLayer<double>;
-  using Z = fw::SelfReferentialLayer<Complex>;
-  L layer({.d_model = 6, .heads = 2}), grad = layer;
-  Z twin({.d_model = 6, .heads = 2});
-  fw::Random random(3);
-  layer_checks::randomise(layer, random);
-  layer_checks::copy_parameters(layer, twin);
-  const Eigen::MatrixXd x = layer_checks::random_matrix(6, 11, random),
-                        dy = layer_checks::random_matrix(6, 11, random);
-  Eigen::MatrixXd y(6, 11), dx(6, 11);
-  auto state = layer.initial_state();
-  L::Trace trace;
-  layer.forward(state, x, y, trace, fw::Pass::train);
-  layer.backward(x, trace, dy, dx, grad);
-  const Matrix<Complex> zx = x.cast<Complex>();
-  Matrix<Complex> zy(6, 11);
-  const auto loss = [&]() -> Complex {
-    auto zstate = twin.initial_state();
-    Z::Trace ztrace;
-    twin.forward(zstate, zx, zy, ztrace);
-    return zy.cwiseProduct(dy.cast<Complex>()).sum();
-  };
-  for (std::size_t h = 0; h < 2; ++h) {
-    CHECK(grad.initial[h].W.cwiseAbs().maxCoeff() > 0);
-    CHECK(layer_checks::gradient_error(twin.initial[h].W, grad.initial[h].W, loss) <= 1e-10);
-  }
-
-  // An unused state starts from the current parameters, even if it is older than they are.
-  const Eigen::MatrixXd before = y;
-  auto early = layer.initial_state();
-  layer.initial[0].W *= 2;
-  auto late = layer.initial_state();
-  Eigen::MatrixXd y_late(6, 11);
-  layer.forward(early, x, y, trace);
-  layer.forward(late, x, y_late, trace);
-  CHECK(y == y_late);
-  CHECK(y != before);
 }

@@ -66,7 +66,7 @@ struct FastWeightLayer {
   static constexpr std::string_view name = "FastWeightLayer";
   static_assert(!learns_initial_state<M>(),
                 "FastWeightLayer: starts from a zero state, in which this memory writes nothing; "
-                "SelfReferentialLayer learns the initial state");
+                "fw::networks::self_referential learns the initial state");
   static_assert(member_count<OutSequence<M>> == 1, "FastWeightLayer: a memory has one output");
 
   /// W_k, W_v, W_β, …: one projection per member that is written.

@@ -45,7 +45,7 @@ template <Memory M> struct SummedHeads {
   static constexpr std::string_view name = "SummedHeads";
   static_assert(!learns_initial_state<M>(),
                 "SummedHeads: starts from a zero state, in which this memory writes nothing; "
-                "SelfReferentialLayer learns the initial state");
+                "fw::networks::self_referential learns the initial state");
   static_assert(
       !KeepsSlowWeights<M>,
       "SummedHeads: the memory has slow weights of its own, which FastWeightLayer learns");

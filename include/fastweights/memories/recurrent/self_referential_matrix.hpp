@@ -17,7 +17,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// where the four entries of b are the write strengths of the rows of y, q, k and b. Shapes:
 /// W (d_v + 2 d_k + 4)×d_k with the rows of y, q, k and b in this order, x d_k (after its softmax
 /// in the source's layers), y d_v. State: W. Only the initial W is learned, see
-/// SelfReferentialLayer; a zero matrix stays zero. Cost per token: 6 (d_v + 2 d_k) d_k flops.
+/// networks::self_referential; a zero matrix stays zero. Cost per token: 6 (d_v + 2 d_k) d_k flops.
 /// Throws std::invalid_argument when a size does not fit.
 /// Irie, Schlag, Csordás, Schmidhuber 2022, arXiv 2202.05780, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk> class SelfReferentialMatrix {
