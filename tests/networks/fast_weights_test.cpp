@@ -3,6 +3,7 @@
 #include <fastweights/any_memory/table.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/feature_maps/chain.hpp>
+#include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/fast_weights.hpp>
@@ -46,6 +47,13 @@ TEST_CASE("fast weights: gradients and streaming around memories of all kinds", 
   check_operation(3, layer("DeltaMlp", {.key_size = 2}, {.heads = 2}));
   check_operation(3, layer("GatedDeltaProduct", {.key_size = 2}, {.heads = 2}, fw::L2Normalise()));
   check_operation(3, layer("GatedSlotAttention", {.key_size = 2}, {.heads = 2}));
+  check_operation(3, layer("GatedLinearAttention", {.key_size = 8, .value_size = 3},
+                           {.heads = 2, .key_size = 2}, fw::Dpfp<2>()));
+  check_operation(
+      3, layer("KeyValueCache", {.key_size = 2, .value_size = 3, .more = {{"capacity", 32}}},
+               {.heads = 2, .norm = HeadNorm::layer}));
+  check_operation(3, layer("DeltaRnn", {.key_size = 3, .value_size = 2}, {.heads = 2}, Map()));
+  check_operation(3, layer("DeltaLstm", {.key_size = 3, .value_size = 2}, {.heads = 2}, Map()));
 }
 
 TEST_CASE("fast weights: names of the weights", "[networks]") {

@@ -1,18 +1,24 @@
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
+#include <fastweights/layers/memory/fast_weight_layer.hpp>
 #include <fastweights/layers/memory/summed_heads.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 
-#include "layers/memory/recurrent_checks.hpp"
+#include "support/layer_checks.hpp"
 
+using layer_checks::check_layer;
+using layer_checks::Complex;
 using layer_checks::Matrix;
 using layer_checks::parameter_names;
-using recurrent_checks::check_around;
 
 TEST_CASE("FastWeightLayer around the recurrent delta net learns its slow weights",
           "[layers][recurrent]") {
-  check_around<fw::RecurrentDeltaNet, fw::IdentityMap>(3, 4);
+  const fw::FastWeightOptions options{.d_model = 5, .heads = 2, .scale = 0.5, .bias = true};
+  using Rule = fw::RecurrentDeltaNet<double>;
+  using Twin = fw::RecurrentDeltaNet<Complex>;
+  check_layer(fw::FastWeightLayer<Rule>(options, Rule({3, 4})),
+              fw::FastWeightLayer<Twin>(options, Twin({3, 4})), {1, 9});
   fw::FastWeightLayer<fw::RecurrentDeltaNet<double>> layer(
       {.d_model = 6, .heads = 2}, fw::RecurrentDeltaNet<double>({.key_size = 4, .value_size = 3}));
   CHECK(parameter_names(layer).find("slow.1.key\nslow.1.query\nslow.1.value\nslow.1.beta\n") !=
