@@ -136,7 +136,6 @@
 #include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/parameters.hpp>
 #include <fastweights/layers/projections/causal_conv.hpp>
-#include <fastweights/layers/projections/dropout.hpp>
 #include <fastweights/layers/projections/embedding.hpp>
 #include <fastweights/layers/projections/feed_forward.hpp>
 #include <fastweights/layers/projections/gelu.hpp>

@@ -182,6 +182,79 @@ inline void check_relayed(const Net& network, Index sequences, const Matrix<doub
   CHECK(relay.is_empty());
 }
 
+/// True if the network can be trained on a part of a sequence.
+inline bool trains_in_parts(const Net& network) {
+  for (const auto& node : network.program->train.nodes)
+    if (node.has_state && !node.operation->state_gradient(0)) return false;
+  return true;
+}
+
+/// Outputs and gradients of two sequences in pieces, each piece in a process of its own.
+struct InPieces {
+  static constexpr Index sequences = 2;
+  Matrix<double> y, dx;
+  Net grad;
+
+  InPieces(const Net& network, const Matrix<double>& x, const Matrix<double>& dy, Index piece)
+      : y(network.outputs(), x.cols()), dx(x), grad(fw::zero_gradient(network)) {
+    const Index steps = x.cols() / sequences, pieces = (steps + piece - 1) / piece;
+    QueueRelay relay(static_cast<std::size_t>(pieces));
+    std::vector<Net::Trace> traces(static_cast<std::size_t>(pieces));
+    const auto visit = [&](Index i, const auto& f) {
+      relay.go_to(static_cast<std::size_t>(i));
+      f(traces[static_cast<std::size_t>(i)], i * piece, std::min(piece, steps - i * piece));
+    };
+    for (Index i = 0; i < pieces; ++i)
+      visit(i, [&](Net::Trace& trace, Index first, Index count) {
+        State state = network.initial_state(sequences);  // is received, but for the first piece
+        put(y, first,
+            run(network, state, tokens(x, sequences, first, count), trace,
+                fw::Pass::train.over(relay)));
+      });
+    for (Index i = pieces; i-- > 0;)
+      visit(i, [&](Net::Trace& trace, Index first, Index count) {
+        const Matrix<double> in = tokens(x, sequences, first, count);
+        Matrix<double> din = Matrix<double>::Constant(in.rows(), in.cols(), not_a_number);
+        network.backward(in, trace, tokens(dy, sequences, first, count), din, grad);
+        put(dx, first, din);
+      });
+    CHECK(relay.is_empty());
+  }
+
+ private:
+  // Puts tokens first, first + 1, … of every sequence back.
+  static void put(Matrix<double>& all, Index first, const Matrix<double>& some) {
+    const Index count = some.cols() / sequences;
+    for (Index b = 0; b < sequences; ++b)
+      all.middleCols(b * (all.cols() / sequences) + first, count) =
+          some.middleCols(b * count, count);
+  }
+};
+
+/// Training on pieces gives the outputs and gradients of the whole; or it is refused.
+inline void check_training_in_pieces(const Net& network) {
+  constexpr Index steps = 7;
+  fw::Random random(11);
+  const Matrix<double> x = random_matrix(network.inputs(), InPieces::sequences * steps, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  if (!trains_in_parts(network)) {
+    CHECK_THROWS_WITH(InPieces(network, x, dy, 3),
+                      Catch::Matchers::ContainsSubstring("takes whole sequences"));
+    return;
+  }
+  const InPieces whole(network, x, dy, steps);
+  for (const Index piece : {1, 3}) {
+    INFO("trained in pieces of " << piece);
+    const InPieces parts(network, x, dy, piece);
+    check_equal(parts.y, whole.y, 1e-12);
+    check_equal(parts.dx, whole.dx, 1e-12);
+    for (std::size_t i = 0; i < parts.grad.weights.size(); ++i) {
+      INFO(parts.grad.weights[i].name);
+      check_equal(parts.grad.weights[i].value, whole.grad.weights[i].value, 1e-12);
+    }
+  }
+}
+
 /// A sequence in pieces gives what it gives at once, and two sequences what each gives alone.
 inline void check_streaming(const Net& network) {
   constexpr Index sequences = 2, steps = 7;
@@ -283,6 +356,7 @@ inline void check_operation(Index rows, const Function& f) {
   INFO("rows " << rows);
   const Net network = network_of(rows, f);
   check_streaming(network);
+  check_training_in_pieces(network);
   fw::Random random(9);
   check_ragged_streaming(network, random);
   check_ragged_gradients(network, random);

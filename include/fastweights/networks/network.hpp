@@ -38,10 +38,11 @@ template <class S> struct Program {
 /// Every sequence has a position of its own. Together they give what each gives alone. Sequences
 /// join, leave and are copied by State::add, remove and stream.
 ///
-/// An infer pass can be one over a part of a sequence, with a Relay: the state of every operation
-/// is then received before the operation and sent on behind it. Throws std::invalid_argument when a
-/// size does not fit or an id is out of range, and std::length_error when a cache with a limit has
-/// no room. A pass of one token with a reused trace allocates nothing, unless a cache grows.
+/// A pass can be one over a part of a sequence, with a Relay: the state of every operation is then
+/// received before the operation and sent on behind it, and its gradient goes the other way. Throws
+/// std::invalid_argument when a size does not fit or an id is out of range, and std::length_error
+/// when a cache with a limit has no room. A pass of one token with a reused trace allocates
+/// nothing, unless a cache grows.
 template <class S> struct Network {
   using Scalar = S;
   using State = networks::State;
@@ -59,6 +60,7 @@ template <class S> struct Network {
     std::vector<int> ids;
     Streams streams, last_streams;  ///< places of the tokens, and of those of `last`
     Index trained = 0;              ///< tokens of the last pass if it was a train pass, else 0
+    Relay* relay = nullptr;         ///< that of the last pass
   };
 
   /// Rows of x.
@@ -214,11 +216,14 @@ template <class S> struct Network {
     const std::vector<std::size_t> first = ready ? first_uses() : std::vector<std::size_t>();
     for (std::size_t i = plan.nodes.size(); i-- > 0;) {
       set_zero(plan.nodes[i].zeroed);
+      const auto dstate = received_gradient(plan.nodes[i], trace);
       plan.nodes[i].operation->backward(
           Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
                        trace.ids, trace.streams, true},
                       trace.gradients,
-                      grad.weights});
+                      grad.weights,
+                      dstate.get()});
+      if (dstate) fw::detail::send_gradient(*trace.relay, dstate->object());
       for (std::size_t w = 0; w < first.size(); ++w)
         if (first[w] == i) ready(grad.part(w));
     }
@@ -308,6 +313,20 @@ template <class S> struct Network {
     }
   }
 
+  // A state whose gradient its operation does not take cannot be that of a part.
+  static void check_parts_train(const std::vector<Node<S>>& nodes, Pass pass) {
+    for (const Node<S>& node : nodes)
+      if (node.has_state && !node.operation->state_gradient(0))
+        fw::detail::check_whole(node.path, pass);
+  }
+  // The gradient of the state behind a part; null for whole sequences.
+  static std::unique_ptr<StatePart> received_gradient(const Node<S>& node, const Trace& trace) {
+    if (trace.relay == nullptr || !node.has_state) return nullptr;
+    auto gradient = node.operation->state_gradient(trace.streams.count());
+    fw::detail::receive_gradient(*trace.relay, gradient->object());
+    return gradient;
+  }
+
   // With `wanted`, the other buffers stay without columns. `later` tokens come in other passes.
   void prepare(State& state, Trace& trace, Index columns, Symbols ids, const PassOptions& options,
                const std::vector<bool>& wanted = {}, std::span<const Index> later = {}) const {
@@ -316,8 +335,9 @@ template <class S> struct Network {
     trace.trained = 0;
     trace.streams.set(name, state.positions, columns, options.lengths);
     trace.streams.set_later(later);
-    if (pass.trains()) fw::detail::check_whole(name, pass);
     const std::vector<Node<S>>& nodes = program->train.nodes;
+    if (pass.trains() && pass.relay() != nullptr) check_parts_train(nodes, pass);
+    trace.relay = pass.relay();
     const auto parts = std::count_if(nodes.begin(), nodes.end(),
                                      [](const Node<S>& node) { return node.has_state; });
     if (Index(state.members.size()) != parts)

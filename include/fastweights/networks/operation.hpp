@@ -84,6 +84,14 @@ template <class S> struct Forward {
 template <class S> struct Backward : Forward<S> {
   std::vector<Matrix<S>>& gradients;         ///< of the values, in the order of the buffers
   std::vector<Weight<S>>& weight_gradients;  ///< of the network
+  StatePart* state_gradient = nullptr;       ///< see own_state_gradient; null if nobody asks
+
+  /// The gradient of the state after the pass, to be replaced by that of the state before it. Null
+  /// if nobody asks.
+  template <class T> T* own_state_gradient() const {
+    if (state_gradient == nullptr) return nullptr;
+    return &static_cast<StateOfPart<T>&>(*state_gradient).value;
+  }
 
   /// The gradient of the output.
   Input<S> dout() const { return this->template view<const S>(gradients, this->node.out); }
@@ -129,6 +137,8 @@ template <class S> struct Operation {
   virtual bool takes_compact_weight(std::size_t /*i*/) const { return false; }
   /// What streaming keeps between passes; null for nothing. For 0 sequences it takes no memory.
   virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
+  /// A zero gradient of such a state. Null if backward does not take one.
+  virtual std::unique_ptr<StatePart> state_gradient(Index /*sequences*/) const { return nullptr; }
   /// Throws unless run's state is one of these. Called for all operations before the first runs.
   virtual void check_state(const Forward<S>& /*run*/) const {}
   /// What backward needs of the forward pass besides the values; null for nothing.

@@ -37,6 +37,9 @@ template <class S> struct GroupedConvolution final : Operation<S> {
     return std::make_unique<StateOfPart<RecentTokens<S>>>(
         RecentTokens<S>{Matrix<S>::Zero(channels, sequences * padding())});
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    return initial_state(sequences);
+  }
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecentTokens<S>>().recent, channels,
@@ -65,6 +68,7 @@ template <class S> struct GroupedConvolution final : Operation<S> {
 
   void backward(const Backward<S>& run) const override {
     auto& trace = run.template own_trace<OwnTrace>();
+    auto* const asked = run.template own_state_gradient<RecentTokens<S>>();
     for (Index b = 0; b < run.sequences(); ++b) {
       const auto dy = run.dout().columns(run.streams.first(b), run.streams.steps(b));
       const auto window = window_of(run, b, trace.padded);
@@ -72,6 +76,11 @@ template <class S> struct GroupedConvolution final : Operation<S> {
       for (Index j = 0; j < kernel; ++j) {
         auto dpart = trace.dpadded.middleCols(j * dilation, dy.cols());
         add_tap_gradients(run, j, window.middleCols(j * dilation, dy.cols()), dy, dpart);
+      }
+      if (asked != nullptr) {
+        auto recent = asked->recent.middleCols(b * padding(), padding());
+        trace.dpadded.rightCols(padding()) += recent;
+        recent = trace.dpadded.leftCols(padding());
       }
       run.din().middleCols(run.streams.first(b), dy.cols()) += trace.dpadded.rightCols(dy.cols());
     }

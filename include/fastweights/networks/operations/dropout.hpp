@@ -1,7 +1,25 @@
 #pragma once
 
-#include <fastweights/layers/projections/dropout.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/networks/builder.hpp>
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Gives every dropout of a state, at any depth, a seed of its own, which follows from `seed`. Call
+/// it for every batch.
+template <Record State> void seed_dropout(State& state, std::uint64_t seed) {
+  std::uint64_t number = 0;
+  const auto visit = [&](const detail::Leaf* leaf, const detail::LeafPath& path) {
+    if (path.name != "dropout_seed") return;
+    const double drawn = uniform_at(seed, number++);
+    leaf->store_integer(0,
+                        1 + static_cast<std::int64_t>(drawn * static_cast<double>(max_count / 2)));
+  };
+  const detail::Object object = detail::object(state);
+  detail::visit_leaves(&object, 1, visit);
+}
+
+}  // namespace fw
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -32,6 +50,9 @@ template <class S> struct Dropout final : Operation<S> {
 
   std::unique_ptr<StatePart> initial_state(Index) const override {
     return std::make_unique<StateOfPart<DropoutState>>(DropoutState{});
+  }
+  std::unique_ptr<StatePart> state_gradient(Index) const override {
+    return std::make_unique<StateOfPart<Nothing>>(Nothing{});  // draws have none
   }
   void check_state(const Forward<S>& run) const override {
     const Index seed = run.template own_state<DropoutState>().dropout_seed;

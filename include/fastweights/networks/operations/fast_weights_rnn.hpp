@@ -243,7 +243,8 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
 /// rounding. Throws std::invalid_argument for sizes below 1 or rates that are not finite. Ba,
 /// Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eqs. 1 and 2, with layer norm.
 template <class F = Relu, class S>
-Value<S> fast_weights_rnn(const Value<S>& x, const std::string& name, const FastWeightsRnnOptions& o) {
+Value<S> fast_weights_rnn(const Value<S>& x, const std::string& name,
+                          const FastWeightsRnnOptions& o) {
   Builder<S>& builder = *x.builder;
   const std::string path = builder.path(name);
   fw::detail::check_size<Dynamic>(path, "hidden", o.hidden);

@@ -61,6 +61,9 @@ template <class S, class Cell> struct Recur final : Operation<S> {
     return std::make_unique<StateOfPart<RecurrentState<S>>>(
         RecurrentState<S>{Matrix<S>::Zero(Cell::states * units, sequences)});
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    return initial_state(sequences);
+  }
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecurrentState<S>>().hidden,
@@ -94,7 +97,9 @@ template <class S, class Cell> struct Recur final : Operation<S> {
     const auto dy = run.dout();
     auto dz = run.din();
     auto& trace = run.template own_trace<OwnTrace>();
+    auto* const asked = run.template own_state_gradient<RecurrentState<S>>();
     trace.dstate.setZero(Cell::states * units, run.sequences());
+    if (asked != nullptr) trace.dstate = asked->hidden;
     trace.products.setZero(Cell::gates * units, run.sequences());
     trace.dproducts.resize(Cell::gates * units, dy.cols());
     trace.transposed = run.weight().transpose();  // for products with contiguous columns
@@ -113,6 +118,7 @@ template <class S, class Cell> struct Recur final : Operation<S> {
     detail::add_recurrent_gradient(run, trace.dproducts, trace.initial.topRows(units),
                                    run.dweight());
     if (run.node.weights.size() > 1) run.dweight(1) += trace.dproducts.rowwise().sum();
+    if (asked != nullptr) asked->hidden = trace.dstate;
   }
 
  private:

@@ -49,6 +49,12 @@ template <class S> struct RunMemory final : Operation<S> {
     if (sequences > 0) all.heads.assign(std::size_t(states * sequences), memory.initial_state());
     return std::make_unique<StateOfPart<MemoryHeads<S>>>(std::move(all));
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    if (!memory.can().differentiable || memory.can().grows) return nullptr;
+    MemoryHeads<S> all;
+    if (sequences > 0) all.heads.assign(std::size_t(states * sequences), memory.zero_gradient());
+    return std::make_unique<StateOfPart<MemoryHeads<S>>>(std::move(all));
+  }
   void check_state(const Forward<S>& run) const override {
     const auto& all = run.template own_state<MemoryHeads<S>>().heads;
     const Index expected = states * run.sequences();
@@ -125,8 +131,8 @@ template <class S> struct RunMemory final : Operation<S> {
 
   // What the gradients of one head after the other need. Each thread has its own.
   struct HeadGradients {
-    explicit HeadGradients(AnyState<S> zero) : dstate(std::move(zero)) {}
-    AnyState<S> dstate;
+    explicit HeadGradients(const AnyState<S>& zero) : dstate(zero), after(zero) {}
+    AnyState<S> dstate, after;  ///< of the state that the head has; of that after all tokens
     Call call;
     HeadViews<const S> dy;
     HeadViews<S> dwritten, dqueries;
@@ -142,12 +148,36 @@ template <class S> struct RunMemory final : Operation<S> {
   void backward(const Backward<S>& run, Index h, Index b, HeadGradients& own) const {
     if (run.streams.steps(b) == 0) return;
     auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
-    set_zero(own.dstate);
+    AnyState<S>* const asked = start_state_gradient(run, h, b, own);
     move(run, h, b, own.call.written, own.call.queries, own.dy, own.dwritten, own.dqueries);
     memory.backward(checkpoints.at(std::size_t(b * heads + h)), own.call.written, own.call.queries,
                     own.dy, own.dstate, own.dwritten, own.dqueries);
+    if (asked != nullptr) fw::detail::add_parameters<S>(asked->object(), own.dstate.object());
     for_each_given(run, run.gradients, own.dstate, h * states / heads, b,
                    [](const auto& dweights, auto given) { given += dweights; });
+  }
+
+  // The gradient of the state behind the tokens of head h, in own.dstate. Gives the place to which
+  // that of the state before them is added, if anybody asks. Of the heads that share a state the
+  // last one has scanned it, the others copies.
+  AnyState<S>* start_state_gradient(const Backward<S>& run, Index h, Index b,
+                                    HeadGradients& own) const {
+    auto* const all = run.template own_state_gradient<MemoryHeads<S>>();
+    const Index shared = heads / states, place = h % shared;
+    AnyState<S>* const asked = all ? &all->heads[std::size_t(b * states + h / shared)] : nullptr;
+    if (asked != nullptr && place == 0) {
+      own.after = *asked;
+      set_zero(*asked);
+      // Those of later tokens are counted there.
+      for_each_learned(
+          own.after, Learned::slow_weights,
+          [](const fw::detail::Leaf& array, const auto&) { array.entries<S>().setZero(); });
+    }
+    if (asked != nullptr && place == shared - 1)
+      own.dstate = own.after;
+    else
+      set_zero(own.dstate);
+    return asked;
   }
 
   // State i of sequence b, with all of its queries.

@@ -29,6 +29,9 @@ template <class S> struct Convolve final : Operation<S> {
     return std::make_unique<StateOfPart<RecentTokens<S>>>(
         RecentTokens<S>{Matrix<S>::Zero(channels, sequences * (kernel - 1))});
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    return initial_state(sequences);
+  }
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecentTokens<S>>().recent, channels,
@@ -65,15 +68,38 @@ template <class S> struct Convolve final : Operation<S> {
     auto dx = run.din();
     const auto& padded = run.template own_trace<OwnTrace>().padded;
     const Index padding = kernel - 1;
+    auto* const asked = run.template own_state_gradient<RecentTokens<S>>();
+    if (asked != nullptr) add_recent(run, *asked);
     for (Index b = 0; b < run.sequences(); ++b) {
       const Index first = run.streams.first(b), end = first + run.streams.steps(b);
       for (Index t = first; t < end; ++t)
         for (Index j = 0; j < kernel; ++j) {
           run.dweight().col(j) += dy.col(t).cwiseProduct(padded.col(t + b * padding + j));
           const Index from = t + j - padding;
-          if (from >= first) dx.col(from) += run.weight().col(j).cwiseProduct(dy.col(t));
+          if (from >= first)
+            dx.col(from) += run.weight().col(j).cwiseProduct(dy.col(t));
+          else if (asked != nullptr)
+            asked->recent.col((b + 1) * padding + from - first) +=
+                run.weight().col(j).cwiseProduct(dy.col(t));
         }
     }
+  }
+
+ private:
+  // Adds the gradient of the last tokens to where they came from: to this pass, or to the tokens
+  // before it.
+  void add_recent(const Backward<S>& run, RecentTokens<S>& asked) const {
+    const Index padding = kernel - 1;
+    const Matrix<S> after = asked.recent;
+    asked.recent.setZero();
+    for (Index b = 0; b < run.sequences(); ++b)
+      for (Index j = 0; j < padding; ++j) {
+        const Index token = run.streams.steps(b) - padding + j;  // below 0: before this pass
+        if (token >= 0)
+          run.din().col(run.streams.first(b) + token) += after.col(b * padding + j);
+        else
+          asked.recent.col((b + 1) * padding + token) += after.col(b * padding + j);
+      }
   }
 };
 /// The depthwise causal convolution of x over `kernel` tokens, with the weight `name`.weight and,
@@ -98,6 +124,9 @@ template <class S> struct Previous final : Operation<S> {
     return std::make_unique<StateOfPart<RecentTokens<S>>>(
         RecentTokens<S>{Matrix<S>::Zero(rows, sequences)});
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    return initial_state(sequences);
+  }
   void check_state(const Forward<S>& run) const override {
     fw::detail::check_extent(run.node.path, "the state",
                              run.template own_state<RecentTokens<S>>().recent, rows,
@@ -116,10 +145,14 @@ template <class S> struct Previous final : Operation<S> {
     }
   }
   void backward(const Backward<S>& run) const override {
+    auto* const asked = run.template own_state_gradient<RecentTokens<S>>();
     for (Index b = 0; b < run.sequences(); ++b) {
       const Index first = run.streams.first(b), steps = run.streams.steps(b);
-      if (steps > 1)
-        run.din().middleCols(first, steps - 1) += run.dout().middleCols(first + 1, steps - 1);
+      if (steps == 0) continue;
+      run.din().middleCols(first, steps - 1) += run.dout().middleCols(first + 1, steps - 1);
+      if (asked == nullptr) continue;
+      run.din().col(first + steps - 1) += asked->recent.col(b);
+      asked->recent.col(b) = run.dout().col(first);
     }
   }
 };
