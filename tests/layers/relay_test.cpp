@@ -7,7 +7,6 @@
 #include <fastweights/layers/models/pre_norm_block.hpp>
 #include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/projections/causal_conv.hpp>
-#include <fastweights/layers/projections/dropout.hpp>
 #include <fastweights/layers/recurrent/lstm.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
@@ -43,7 +42,7 @@ template <class Layer> struct Result {
 
   Result(const Layer& layer, Index sequences, const Matrix<double>& x, const Matrix<double>& dy,
          const std::vector<Index>& lengths)
-      : grad(fw::zero_gradient(layer)), state(initial(layer, sequences)) {
+      : grad(fw::zero_gradient(layer)), state(fw::initial_state(layer, sequences)) {
     QueueRelay relay(lengths.size());
     std::vector<typename Layer::Trace> traces(lengths.size());
     std::vector<Matrix<double>> inputs;
@@ -54,7 +53,7 @@ template <class Layer> struct Result {
       dx.push_back(Matrix<double>::Constant(layer.inputs(), inputs[p].cols(), NAN));
       first += lengths[p];
       relay.go_to(p);
-      if (p > 0) state = initial(layer, sequences);  // is received
+      if (p > 0) state = fw::initial_state(layer, sequences);  // is received
       layer.forward(state, inputs[p], y[p], traces[p], fw::Pass::train.over(relay));
     }
     for (std::size_t p = lengths.size(); p-- > 0;) {
@@ -63,12 +62,6 @@ template <class Layer> struct Result {
       layer.backward(inputs[p], traces[p], part_of(dy, sequences, first, lengths[p]), dx[p], grad);
     }
     CHECK(relay.is_empty());
-  }
-
-  static auto initial(const Layer& layer, Index sequences) {
-    auto state = fw::initial_state(layer, sequences);
-    fw::seed_dropout(state, 4);
-    return state;
   }
 };
 
@@ -128,10 +121,6 @@ TEST_CASE("Layers over parts of a sequence", "[layers][relay]") {
   }
   check_layer(FastWeightLayer<fw::GatedDeltaRule<double>, fw::L2Normalise>(
       {.d_model = 6}, fw::GatedDeltaRule<double>({.key_size = 4, .value_size = 3})));
-  using Heads = fw::SummedHeads<fw::LinearAttention<double>>;
-  const Heads heads({.d_model = 6, .heads = 2},
-                    fw::LinearAttention<double>({.key_size = 4, .value_size = 3}));
-  check_parts(fw::Dropout<Heads>(heads, 0.3), 1, {1, 5, 2});
   for (Index kernel : {1, 2, 4}) check_layer(fw::CausalConv<double>(5, kernel));
 }
 

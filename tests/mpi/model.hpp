@@ -1,11 +1,9 @@
 #pragma once
 
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/models/language_model.hpp>
-#include <fastweights/layers/models/pre_norm_block.hpp>
-#include <fastweights/layers/norms/layer_norm.hpp>
-#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/layers/fast_weights.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/language_model.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/trainer.hpp>
@@ -15,16 +13,18 @@
 /// A small language model and its batches, for training over ranks.
 namespace mpi_test {
 
-using Mixer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
-using Model =
-    fw::LanguageModel<fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>>;
+using Model = fw::networks::Network<float>;
 
 inline constexpr int symbols = 7, length = 12;
 
 inline Model drawn_model(std::uint64_t seed) {
-  Model model(symbols, 2,
-              {Mixer({.d_model = 8, .heads = 2}, fw::DeltaRule<float>({.key_size = 4})),
-               fw::FeedForward<float>(8, 16)});
+  Model model = fw::networks::language_model<float>(
+      {.symbols = symbols, .width = 8, .layers = 2}, [](const auto& in) {
+        const auto x = in + fast_weights(rms_norm(in, "norm1", {}), "mixer",
+                                         fw::DeltaRule<float>({.key_size = 4}), {.heads = 2},
+                                         fw::L2Normalise());
+        return x + feed_forward(rms_norm(x, "norm2", {}), "ffn", {.hidden = 16});
+      });
   fw::Random random(seed);
   fw::initialise(model, random);
   return model;
@@ -44,7 +44,7 @@ inline double run(const Model& model, long long step, Eigen::Index place, int ba
   model.forward(state, inputs, logits, trace, fw::Pass::train);
   const float loss =
       fw::cross_entropy(logits, targets, logits, {.divisor = double(batch) * length});
-  model.backward(inputs, trace, logits, gradient, ready);
+  model.backward(trace, logits, gradient, ready);
   return double{loss};
 }
 
