@@ -4,6 +4,7 @@
 #include <fastweights/networks/builder.hpp>
 #include <fastweights/networks/operations/memory_heads.hpp>
 #include <numeric>
+#include <optional>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -131,8 +132,9 @@ template <class S> struct RunMemory final : Operation<S> {
 
   // What the gradients of one head after the other need. Each thread has its own.
   struct HeadGradients {
-    explicit HeadGradients(const AnyState<S>& zero) : dstate(zero), after(zero) {}
-    AnyState<S> dstate, after;  ///< of the state that the head has; of that after all tokens
+    explicit HeadGradients(AnyState<S> zero) : dstate(std::move(zero)) {}
+    AnyState<S> dstate;                ///< of the state that the head has
+    std::optional<AnyState<S>> after;  ///< of that after all tokens, if anybody asks
     Call call;
     HeadViews<const S> dy;
     HeadViews<S> dwritten, dqueries;
@@ -170,11 +172,11 @@ template <class S> struct RunMemory final : Operation<S> {
       set_zero(*asked);
       // Those of later tokens are counted there.
       for_each_learned(
-          own.after, Learned::slow_weights,
+          *own.after, Learned::slow_weights,
           [](const fw::detail::Leaf& array, const auto&) { array.entries<S>().setZero(); });
     }
     if (asked != nullptr && place == shared - 1)
-      own.dstate = own.after;
+      own.dstate = *own.after;
     else
       set_zero(own.dstate);
     return asked;
