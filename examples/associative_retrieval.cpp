@@ -71,12 +71,12 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const std::string heading = "Associative retrieval, K = " + std::to_string(s.pairs) +
                               ": test error in % beside the paper's (a guess: 90)";
-  const SymbolEncoder encoder(retrieval_symbols, 50, 100);
+  const Tokens tokens{.size = 50, .symbols = retrieval_symbols};
   const auto data = draw_data(s);
   return run_experiment(
       s.experiment,
       [&](const Run& run, std::uint64_t seed) {
-        return make_classifier(run.kind, encoder, run.units, run.eta, seed);
+        return make_classifier<float>(run.kind, tokens, run.units, run.eta, seed);
       },
       as_classified(data), heading, s.target);
 } catch (const std::exception& error) {

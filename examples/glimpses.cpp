@@ -111,11 +111,11 @@ int main(int argc, char** argv) try {
   const Settings s = parse(argc, argv);
   const auto data = read_data(s);
   say_what_it_is(s, data);
-  const VectorEncoder encoder(data.train.patch * data.train.patch, 100);
+  const Tokens tokens{.size = data.train.patch * data.train.patch};
   return run_experiment(
       s.experiment,
       [&](const Run& run, std::uint64_t seed) {
-        return make_classifier(run.kind, encoder, run.units, run.eta, seed);
+        return make_classifier<float>(run.kind, tokens, run.units, run.eta, seed);
       },
       as_classified(data), "Test error in % beside the paper's on MNIST (a guess: 90)", s.target);
 } catch (const std::exception& error) {

@@ -34,8 +34,6 @@ template <class S> class AnyLayer {
   fw::Index outputs() const { return layer_->outputs(); }
   void initialise(fw::Random& random) { layer_->initialise(random); }
 
-  /// Whether one call of forward reads several sequences, one behind the other.
-  bool reads_several() const { return layer_->reads_several(); }
   State initial_state(fw::Index sequences = 1) const { return layer_->initial_state(sequences); }
 
   void forward(State& state, fw::Input<S> x, fw::Output<S> y, Trace& trace,
@@ -63,7 +61,6 @@ template <class S> class AnyLayer {
     virtual fw::Index inputs() const = 0;
     virtual fw::Index outputs() const = 0;
     virtual void initialise(fw::Random& random) = 0;
-    virtual bool reads_several() const = 0;
     virtual State initial_state(fw::Index sequences) const = 0;
     virtual void forward(State& state, const fw::Input<S>& x, const fw::Output<S>& y, Trace& trace,
                          fw::Pass pass) const = 0;
@@ -82,12 +79,6 @@ template <class S> class AnyLayer {
     fw::Index inputs() const override { return layer.inputs(); }
     fw::Index outputs() const override { return layer.outputs(); }
     void initialise(fw::Random& random) override { fw::initialise(layer, random); }
-    bool reads_several() const override {
-      if constexpr (requires { layer.reads_several(); })
-        return layer.reads_several();
-      else
-        return several;
-    }
     State initial_state([[maybe_unused]] fw::Index sequences) const override {
       if constexpr (several)
         return layer.initial_state(sequences);

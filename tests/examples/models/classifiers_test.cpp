@@ -8,6 +8,25 @@
 #include "examples/gradient.hpp"
 #include "support/catch.hpp"
 
+namespace {
+
+void check_model_gradient(const std::string& kind, const Tokens& tokens, const SequenceBatch& batch,
+                          std::span<const int> targets) {
+  const auto model = make_classifier<double>(kind, tokens, 6, 0.5, 3);
+  fw::Random random(1);  // larger weights than at the start
+  const fw::detail::Object parameters = model->parameters();
+  fw::detail::visit_leaves(&parameters, 1, [&](const fw::detail::Leaf* p, const auto&) {
+    if (p->is_array && p->size() > 0) random.fill(p->entries<double>(), 0.4);
+  });
+  auto gradient = fw::zero_gradient(AnyModel<double>(*model));
+  std::any buffers;
+  model->run(batch, targets, buffers, &gradient.model());
+  check_gradient(parameters, gradient.model().parameters(),
+                 [&] { return model->run(batch, targets, buffers).loss; });
+}
+
+}  // namespace
+
 TEST_CASE("Classifiers: the gradient of every model", "[examples]") {
   const SymbolSequences data = draw_retrievals(5, 6, 3);
   std::vector<int> all(data.size());
@@ -16,19 +35,18 @@ TEST_CASE("Classifiers: the gradient of every model", "[examples]") {
   data.gather(all, batch);
   for (const Kind& kind : recurrent_kinds) {
     INFO(kind.title);
-    const auto model =
-        make_classifier(kind.key, SymbolEncoder<double>(retrieval_symbols, 5, 7), 6, 0.5, 3);
-    fw::Random random(1);  // larger weights than at the start
-    const fw::detail::Object parameters = model->parameters();
-    fw::detail::visit_leaves(&parameters, 1, [&](const fw::detail::Leaf* p, const auto&) {
-      if (p->is_array && p->size() > 0) random.fill(p->entries<double>(), 0.4);
-    });
-    auto gradient = fw::zero_gradient(AnyModel<double>(*model));
-    std::any buffers;
-    model->run(batch, data.targets, buffers, &gradient.model());
-    check_gradient(parameters, gradient.model().parameters(),
-                   [&] { return model->run(batch, data.targets, buffers).loss; });
+    check_model_gradient(kind.key, {5, retrieval_symbols, 7}, batch, data.targets);
   }
+}
+
+TEST_CASE("Classifiers: the gradient of vectors, in more sequences than fit the cache",
+          "[examples]") {
+  std::vector<int> targets(40);
+  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<int>(i) % 10;
+  SequenceBatch batch;
+  batch.vectors.resize(3, 2 * std::ssize(targets));
+  fw::Random(7).fill(batch.vectors);
+  check_model_gradient("lstm", {.size = 3, .encoded = 4}, batch, targets);
 }
 
 TEST_CASE("Classifiers: the parameters that are best in validation count", "[examples]") {
@@ -38,7 +56,7 @@ TEST_CASE("Classifiers: the parameters that are best in validation count", "[exa
   for (int& target : other.targets) target = (target + 1) % 10;
   const TrainingPlan plan{.steps = 150, .batch = 32, .warmup = 10, .evaluations = 30, .rate = 3e-3};
   const auto train_on = [&](const Splits<SymbolSequences>& data, const auto& report) {
-    const auto model = make_classifier("irnn", SymbolEncoder(retrieval_symbols, 20, 20), 10, 0, 1);
+    const auto model = make_classifier<float>("irnn", {20, retrieval_symbols, 20}, 10, 0, 1);
     return train_classifier(*model, as_classified(data), plan, report);
   };
   long reports = 0;

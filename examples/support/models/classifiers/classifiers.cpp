@@ -1,7 +1,4 @@
-#include "models/classifiers/classifiers.hpp"
+#include "models/classifiers/classifiers_of.hpp"
 
-template std::unique_ptr<ClassifierModel> make_classifier(const std::string&,
-                                                          const SymbolEncoder<float>&, fw::Index,
-                                                          double, std::uint64_t);
-template std::unique_ptr<ClassifierModel> make_classifier(const std::string&, const VectorEncoder&,
-                                                          fw::Index, double, std::uint64_t);
+template std::unique_ptr<ClassifierModel> make_classifier<float>(const std::string&, const Tokens&,
+                                                                 fw::Index, double, std::uint64_t);

@@ -1,222 +1,128 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/layers/projections/embedding.hpp>
-#include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/networks/network.hpp>
 #include <fastweights/training/losses.hpp>
-#include <span>
+#include <numeric>
 #include <vector>
 
-#include "models/any_layer.hpp"
 #include "training/experiments/classifier_model.hpp"
 
-/// \file
-/// The network of Ba et al. 2016, arXiv 1610.06258, section 4: tokens become vectors of 100, a
-/// recurrent layer reads them, and 100 ReLU after its last token choose a class. Everything but the
-/// recurrent layer takes the tokens of a whole batch in one product.
-
-/// ReLU of every entry, in place, and its gradient from the result.
-template <class S> void rectify(Eigen::MatrixX<S>& x) { x = x.cwiseMax(S(0)); }
-template <class S> void rectify_backward(const Eigen::MatrixX<S>& y, Eigen::MatrixX<S>& dy) {
-  dy.array() *= (y.array() > 0).template cast<S>();
-}
-
-/// Encodes symbols by an embedding and a layer of ReLU. A vector depends on its symbol alone, so
-/// that it is computed once a symbol, not once a token.
-template <class S = float> struct SymbolEncoder {
-  using Scalar = S;
-  using Matrix = Eigen::MatrixX<S>;
-  struct Trace {
-    Matrix embedded, table, dtable, dembedded;  ///< one column a symbol
-  };
-
-  fw::Embedding<S> embedding;
-  fw::Linear<S> linear;
-  static constexpr auto names = fw::names("embedding", "linear");
-
-  SymbolEncoder(fw::Index symbols, fw::Index embedded, fw::Index outputs)
-      : embedding(symbols, embedded), linear(embedded, outputs) {}
-
-  fw::Index outputs() const { return linear.outputs(); }
-  template <class Generator> void initialise(Generator& random) {
-    random.fill(embedding.weight, 1.0);
-    linear.initialise(random);
-  }
-
-  void forward(const SequenceBatch& batch, Matrix& x, Trace& trace) const {
-    fw::Nothing none;
-    trace.embedded = embedding.weight.transpose();
-    trace.table.resize(outputs(), embedding.symbols());
-    linear.forward(none, trace.embedded, trace.table, none);
-    rectify(trace.table);
-    x.resize(outputs(), static_cast<fw::Index>(batch.symbols.size()));
-    for (fw::Index t = 0; t < x.cols(); ++t)
-      x.col(t) = trace.table.col(batch.symbols[static_cast<std::size_t>(t)]);
-  }
-
-  void backward(const SequenceBatch& batch, Trace& trace, const Matrix& dx,
-                SymbolEncoder& grad) const {
-    fw::Nothing none;
-    trace.dtable.setZero(outputs(), embedding.symbols());
-    for (fw::Index t = 0; t < dx.cols(); ++t)
-      trace.dtable.col(batch.symbols[static_cast<std::size_t>(t)]) += dx.col(t);
-    rectify_backward(trace.table, trace.dtable);
-    trace.dembedded.resize(trace.embedded.rows(), trace.embedded.cols());
-    linear.backward(trace.embedded, none, trace.dtable, trace.dembedded, grad.linear);
-    grad.embedding.weight += trace.dembedded.transpose();
-  }
+/// The networks of a model: vectors of tokens, what is known after each, classes after the last.
+template <class S> struct ClassifierNetworks {
+  fw::networks::Network<S> encoder, recurrent, head;
+  static constexpr auto names = fw::names("encoder", "recurrent", "head");
 };
 
-/// Encodes vectors, one a column, by a layer of ReLU.
-struct VectorEncoder {
-  using Scalar = float;
-  using Matrix = Eigen::MatrixXf;
-  struct Trace {
-    Matrix rectified, dlinear, dbatch;
-  };
-
-  fw::Linear<float> linear;
-  static constexpr auto names = fw::names("linear");
-
-  VectorEncoder(fw::Index inputs, fw::Index outputs) : linear(inputs, outputs) {}
-
-  fw::Index outputs() const { return linear.outputs(); }
-
-  void forward(const SequenceBatch& batch, Matrix& x, Trace& trace) const {
-    fw::Nothing none;
-    x.resize(outputs(), batch.vectors.cols());
-    linear.forward(none, batch.vectors, x, none);
-    rectify(x);
-    trace.rectified = x;
-  }
-
-  void backward(const SequenceBatch& batch, Trace& trace, const Matrix& dx,
-                VectorEncoder& grad) const {
-    fw::Nothing none;
-    trace.dlinear = dx;
-    rectify_backward(trace.rectified, trace.dlinear);
-    trace.dbatch.resize(batch.vectors.rows(), batch.vectors.cols());
-    linear.backward(batch.vectors, none, trace.dlinear, trace.dbatch, grad.linear);
-  }
-};
-
-/// Encoder, recurrent layer, 100 ReLU, logits of the classes.
-template <class Encoder> struct SequenceClassifier {
-  using Scalar = typename Encoder::Scalar;
-  using Matrix = typename Encoder::Matrix;
-  using Recurrent = AnyLayer<Scalar>;
-
-  Encoder encoder;
-  Recurrent recurrent;
-  fw::Linear<Scalar> hidden;
-  fw::Linear<Scalar> output;
-  static constexpr auto names = fw::names("encoder", "recurrent", "hidden", "output");
-
-  struct Trace {
-    typename Encoder::Trace encoder;
-    std::vector<typename Recurrent::Trace> recurrent;  ///< one a group of sequences
-    Matrix x, y, last, rectified;  ///< y of a group; last: the last column of every sequence
-    Matrix dx, dy, dlast, drectified;
-  };
-
-  SequenceClassifier(Encoder e, Recurrent r, fw::Index units, fw::Index classes)
-      : encoder(std::move(e)),
-        recurrent(std::move(r)),
-        hidden(recurrent.outputs(), units),
-        output(units, classes) {}
-
-  /// Logits classes×count of a batch of `count` sequences, equally long, one behind the other.
-  void forward(const SequenceBatch& batch, fw::Index count, Matrix& logits, Trace& trace,
-               fw::Pass pass) const {
-    encoder.forward(batch, trace.x, trace.encoder);
-    read(count, trace, pass);
-    fw::Nothing none;
-    trace.rectified.resize(hidden.outputs(), count);
-    hidden.forward(none, trace.last, trace.rectified, none);
-    rectify(trace.rectified);
-    logits.resize(output.outputs(), count);
-    output.forward(none, trace.rectified, logits, none);
-  }
-
-  /// Gradients of the last train pass; grad accumulates.
-  void backward(const SequenceBatch& batch, const Matrix& dlogits, Trace& trace,
-                SequenceClassifier& grad) const {
-    fw::Nothing none;
-    trace.drectified.resize(hidden.outputs(), dlogits.cols());
-    output.backward(trace.rectified, none, dlogits, trace.drectified, grad.output);
-    rectify_backward(trace.rectified, trace.drectified);
-    trace.dlast.resize(hidden.inputs(), dlogits.cols());
-    hidden.backward(trace.last, none, trace.drectified, trace.dlast, grad.hidden);
-    read_backward(dlogits.cols(), trace, grad);
-    encoder.backward(batch, trace.encoder, trace.dx, grad.encoder);
-  }
-
- private:
-  // How many sequences the recurrent layer reads at a time: enough for large products, few enough
-  // for their states to stay in the cache.
-  fw::Index group() const { return recurrent.reads_several() ? 32 : 1; }
-
-  // Calls f(number of the group, its first sequence, how many it has).
-  template <class F> void by_groups(fw::Index count, const F& f) const {
-    for (fw::Index first = 0; first < count; first += group())
-      f(static_cast<std::size_t>(first / group()), first, std::min(group(), count - first));
-  }
-
-  void read(fw::Index count, Trace& trace, fw::Pass pass) const {
-    const fw::Index length = trace.x.cols() / count;
-    const auto groups = static_cast<std::size_t>((count + group() - 1) / group());
-    if (trace.recurrent.size() < groups) trace.recurrent.resize(groups);
-    trace.last.resize(recurrent.outputs(), count);
-    by_groups(count, [&](std::size_t g, fw::Index first, fw::Index n) {
-      auto state = recurrent.initial_state(n);
-      trace.y.resize(recurrent.outputs(), n * length);
-      recurrent.forward(state, trace.x.middleCols(first * length, n * length), trace.y,
-                        trace.recurrent[g], pass);
-      for (fw::Index i = 0; i < n; ++i)
-        trace.last.col(first + i) = trace.y.col((i + 1) * length - 1);
-    });
-  }
-
-  void read_backward(fw::Index count, Trace& trace, SequenceClassifier& grad) const {
-    const fw::Index length = trace.x.cols() / count;
-    trace.dx.resize(trace.x.rows(), trace.x.cols());
-    by_groups(count, [&](std::size_t g, fw::Index first, fw::Index n) {
-      trace.dy.setZero(recurrent.outputs(), n * length);
-      for (fw::Index i = 0; i < n; ++i)
-        trace.dy.col((i + 1) * length - 1) = trace.dlast.col(first + i);
-      recurrent.backward(trace.x.middleCols(first * length, n * length), trace.recurrent[g],
-                         trace.dy, trace.dx.middleCols(first * length, n * length), grad.recurrent);
-    });
-  }
-};
-
-/// A SequenceClassifier as its trainer sees it.
-template <class Encoder>
-class TrainedClassifier final
-    : public RecordModel<TrainedClassifier<Encoder>, ClassifierModel, SequenceClassifier<Encoder>> {
+/// The model of Ba et al. 2016, arXiv 1610.06258, section 4: an encoder makes vectors of the
+/// tokens, a recurrent layer reads them, and a head chooses a class after the last one of every
+/// sequence. A vector of a symbol depends on the symbol alone, so that it is computed once a
+/// symbol, not once a token.
+template <class S>
+class SequenceClassifier final
+    : public RecordModel<SequenceClassifier<S>, ClassifierModel, ClassifierNetworks<S>> {
  public:
-  using Network = SequenceClassifier<Encoder>;
-  using Base = RecordModel<TrainedClassifier, ClassifierModel, Network>;
+  using Networks = ClassifierNetworks<S>;
+  using Base = RecordModel<SequenceClassifier, ClassifierModel, Networks>;
   using Base::Base, Base::network;
 
+  /// The sequences are equally long, one behind the other.
   Score run(const SequenceBatch& batch, std::span<const int> targets, std::any& buffers,
             TrainedModel* gradient = nullptr) const override {
-    if (!buffers.has_value()) buffers.emplace<Buffers>();
-    auto& [trace, logits] = std::any_cast<Buffers&>(buffers);
-    const auto count = static_cast<fw::Index>(targets.size());
-    network.forward(batch, count, logits, trace, gradient ? fw::Pass::train : fw::Pass::infer);
-    const auto answers = static_cast<long>(count);
+    if (!buffers.has_value()) buffers = std::make_shared<Buffers>();  // any copies what it holds
+    auto& b = *std::any_cast<std::shared_ptr<Buffers>&>(buffers);
+    b.pass = gradient ? fw::Pass::train : fw::Pass::infer;
+    encode(batch, b);
+    read(static_cast<fw::Index>(targets.size()), b);
+    apply(network.head, b.last, b.logits, b.head, b.pass);
+    const auto answers = static_cast<long>(targets.size());
     Score score{.examples = answers, .answers = answers};
-    score.right = count_right(logits, targets);
-    score.loss = static_cast<double>(fw::cross_entropy(logits, targets, logits));
-    if (gradient)
-      network.backward(batch, logits, trace, static_cast<TrainedClassifier&>(*gradient).network);
+    score.right = count_right(b.logits, targets);
+    score.loss = static_cast<double>(fw::cross_entropy(b.logits, targets, b.logits));
+    if (gradient) backward(batch, b, static_cast<SequenceClassifier&>(*gradient).network);
     return score;
   }
 
  private:
+  using Matrix = Eigen::MatrixX<S>;
+  using Network = fw::networks::Network<S>;
+  using Trace = typename Network::Trace;
   struct Buffers {
-    typename Network::Trace trace;
-    typename Network::Matrix logits;
+    fw::Pass pass = fw::Pass::infer;
+    Trace encoder, head;
+    std::vector<Trace> recurrent;  // one a group of sequences
+    std::vector<int> symbols;      // all that there are
+    Matrix table, x, y, last;      // of the symbols, of the tokens; of a group; of the sequences
+    Matrix dtable, dx, dy, dlast;  // their gradients
+    Matrix logits;                 // then their gradient
   };
+  // Enough sequences for large products, few enough for their states to stay in the cache.
+  static constexpr fw::Index group = 32;
+
+  // Every column of x by itself.
+  static void apply(const Network& to, const Matrix& x, Matrix& y, Trace& trace, fw::Pass pass) {
+    auto state = to.initial_state();
+    y.resize(to.outputs(), x.cols());
+    to.forward(state, x, y, trace, pass);
+  }
+
+  bool takes_symbols() const { return network.encoder.program->takes_symbols; }
+
+  void encode(const SequenceBatch& batch, Buffers& b) const {
+    const Network& encoder = network.encoder;
+    if (!takes_symbols())
+      return apply(encoder, batch.vectors.template cast<S>(), b.x, b.encoder, b.pass);
+    b.symbols.resize(static_cast<std::size_t>(encoder.program->symbols));
+    std::iota(b.symbols.begin(), b.symbols.end(), 0);
+    b.table.resize(encoder.outputs(), encoder.program->symbols);
+    auto state = encoder.initial_state();
+    encoder.forward(state, b.symbols, b.table, b.encoder, b.pass);
+    b.x = b.table(Eigen::all, batch.symbols);
+  }
+  void encode_backward(const SequenceBatch& batch, Buffers& b, Networks& grad) const {
+    if (!takes_symbols()) return network.encoder.backward(b.encoder, b.dx, grad.encoder);
+    b.dtable.setZero(b.table.rows(), b.table.cols());
+    for (fw::Index t = 0; t < b.dx.cols(); ++t)
+      b.dtable.col(batch.symbols[static_cast<std::size_t>(t)]) += b.dx.col(t);
+    network.encoder.backward(b.encoder, b.dtable, grad.encoder);
+  }
+
+  // Calls f(trace of the group, its tokens, its sequences, its last tokens) for every group, the
+  // last tokens counted from the first one of the group.
+  template <class F> static void by_groups(fw::Index count, Buffers& b, const F& f) {
+    const fw::Index length = b.x.cols() / count;
+    const auto groups = static_cast<std::size_t>((count + group - 1) / group);
+    if (b.recurrent.size() < groups) b.recurrent.resize(groups);
+    for (fw::Index first = 0; first < count; first += group) {
+      const fw::Index n = std::min(group, count - first);
+      f(b.recurrent[static_cast<std::size_t>(first / group)],
+        Eigen::seqN(first * length, n * length), Eigen::seqN(first, n),
+        Eigen::seqN(length - 1, n, length));
+    }
+  }
+
+  void read(fw::Index count, Buffers& b) const {
+    const Network& layer = network.recurrent;
+    b.last.resize(layer.outputs(), count);
+    by_groups(count, b, [&](Trace& trace, auto tokens, auto sequences, auto ends) {
+      auto state = layer.initial_state(sequences.size());
+      b.y.resize(layer.outputs(), tokens.size());
+      layer.forward(state, b.x(Eigen::all, tokens), b.y, trace, b.pass);
+      b.last(Eigen::all, sequences) = b.y(Eigen::all, ends);
+    });
+  }
+
+  // Gradients of the last train pass, after that of the logits.
+  void backward(const SequenceBatch& batch, Buffers& b, Networks& grad) const {
+    b.dlast.resize(b.last.rows(), b.last.cols());
+    network.head.backward(b.last, b.head, b.logits, b.dlast, grad.head);
+    b.dx.resize(b.x.rows(), b.x.cols());
+    by_groups(b.last.cols(), b, [&](Trace& trace, auto tokens, auto sequences, auto ends) {
+      b.dy.setZero(b.last.rows(), tokens.size());
+      b.dy(Eigen::all, ends) = b.dlast(Eigen::all, sequences);
+      network.recurrent.backward(b.x(Eigen::all, tokens), trace, b.dy, b.dx(Eigen::all, tokens),
+                                 grad.recurrent);
+    });
+    encode_backward(batch, b, grad);
+  }
 };
