@@ -143,9 +143,6 @@
 #include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/layers/projections/strided_conv.hpp>
 #include <fastweights/layers/projections/swiglu.hpp>
-#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
-#include <fastweights/layers/recurrent/lstm.hpp>
-#include <fastweights/layers/recurrent/rnn.hpp>
 
 // Training.
 #include <fastweights/training/adamw.hpp>

@@ -1,4 +1,5 @@
 #include <fastweights/fastweights.hpp>
+#include <fastweights/networks/operations.hpp>
 
 #include "checks.hpp"
 
@@ -56,19 +57,28 @@ void check_relative_attention(Index d, Index window) {
   check_layer(fw::RelativeAttention<float>({.d_model = d, .heads = 2, .window = window}));
 }
 
+// A network of one operation.
+template <class F> void check_network_of(Index inputs, const F& f, const std::string& what) {
+  fw::networks::Builder<float> builder;
+  check_recurrent(builder.build(f(builder.input(inputs))), what);
+}
+
 void check_recurrent_of(Index units) {
-  check_recurrent(fw::Rnn<float, fw::Relu>(100, units));
-  check_recurrent(fw::Lstm<float>(100, units));
-  const auto fast = [&](fw::FastWeightsForm form) {
-    return fw::FastWeightsRnn<float>({.inputs = 50,
-                                      .hidden = units,
-                                      .inner = 2,
-                                      .learn_decay = true,
-                                      .learn_rate = true,
-                                      .form = form});
+  using X = fw::networks::Value<float>;
+  check_network_of(
+      100, [&](const X& x) { return rnn<fw::networks::Relu>(x, "net", units); }, ", rnn");
+  check_network_of(
+      100, [&](const X& x) { return lstm(x, "net", units); }, ", lstm");
+  check_network_of(
+      100, [&](const X& x) { return gru(x, "net", units); }, ", gru");
+  const auto check_fast = [&](fw::FastWeightsForm form, const std::string& name) {
+    const fw::networks::FastWeightsRnnOptions o{
+        .hidden = units, .inner = 2, .learn_decay = true, .learn_rate = true, .form = form};
+    check_network_of(
+        50, [&](const X& x) { return fast_weights_rnn(x, "net", o); }, ", fast weights as " + name);
   };
-  check_recurrent(fast(fw::FastWeightsForm::matrix), ", matrix");
-  check_recurrent(fast(fw::FastWeightsForm::attention), ", attention");
+  check_fast(fw::FastWeightsForm::matrix, "a matrix");
+  check_fast(fw::FastWeightsForm::attention, "attention");
 }
 
 void check_layers_around_memories() {

@@ -2,9 +2,9 @@
 #include <fastweights/layers/models/pre_norm_block.hpp>
 #include <fastweights/layers/norms/layer_norm.hpp>
 #include <fastweights/layers/norms/rms_norm.hpp>
+#include <fastweights/layers/projections/causal_conv.hpp>
 #include <fastweights/layers/projections/feed_forward.hpp>
 #include <fastweights/layers/projections/linear.hpp>
-#include <fastweights/layers/recurrent/rnn.hpp>
 #include <fastweights/math/random.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <limits>
@@ -183,8 +183,9 @@ TEST_CASE("AdamW: a model that was not initialised is refused", "[training]") {
   CHECK(zero.weight(0) == Catch::Approx(-0.1f));
 
   // Norms start at 1, and vectors of weights may start at 0.
-  using Block = fw::PreNormBlock<fw::LayerNorm<float>, fw::Rnn<float>, fw::FeedForward<float>>;
-  fw::LanguageModel<Block> model(5, 1, Block(fw::Rnn<float>(4, 4), fw::FeedForward<float>(4, 8)));
+  using Mixer = fw::CausalConv<float>;
+  using Block = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
+  fw::LanguageModel<Block> model(5, 1, Block(Mixer(4, 3), fw::FeedForward<float>(4, 8)));
   fw::AdamW<fw::LanguageModel<Block>> of_model(model);
   auto dmodel = fw::zero_gradient(model);
   CHECK_THROWS_WITH(of_model.step(model, dmodel, 0.1), refused);

@@ -10,13 +10,8 @@ template struct LayerNorm<float>;
 template struct RmsNorm<float>;
 template struct CausalConv<float>;
 template struct RelativeAttention<float>;
-template struct Rnn<float>;
-template struct Rnn<double, Relu>;
-template struct Lstm<float>;
 template struct SwiGlu<float>;
 template struct FeedForward<float>;
-template struct FastWeightsRnn<float>;
-template struct FastWeightsRnn<double, Tanh>;
 
 template struct FastWeightLayer<DeltaRnn<float>, SumNormalised<EluPlusOne>>;
 template struct FastWeightLayer<DeltaLstm<double>, SumNormalised<EluPlusOne>>;

@@ -7,16 +7,12 @@
 #include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/projections/causal_conv.hpp>
 #include <fastweights/layers/projections/feed_forward.hpp>
-#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
-#include <fastweights/layers/recurrent/lstm.hpp>
-#include <fastweights/layers/recurrent/rnn.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "support/layer_checks.hpp"
 
-using fw::FastWeightsForm;
 using fw::Index;
 using layer_checks::Matrix;
 using layer_checks::random_matrix;
@@ -116,25 +112,6 @@ template <class Layer> void refuses_unequal_sequences(const Layer& layer) {
 }
 
 }  // namespace
-
-TEST_CASE("Recurrent layers: several sequences at once give the results of each alone",
-          "[layers][rnn]") {
-  for (Index r : {1, 3, 17, 63})
-    for (Index sequences : {1, 2, 5})
-      for (Index steps : {1, 2, 9}) {
-        check_batch(fw::Rnn<double>(4, r), sequences, steps);
-        check_batch(fw::Lstm<double>(4, r, false), sequences, steps);
-        for (const auto form : {FastWeightsForm::matrix, FastWeightsForm::attention})
-          for (Index inner : {0, 1, 2})
-            check_batch(fw::FastWeightsRnn<double>({.inputs = 4,
-                                                    .hidden = r,
-                                                    .inner = inner,
-                                                    .learn_decay = true,
-                                                    .learn_rate = true,
-                                                    .form = form}),
-                        sequences, steps);
-      }
-}
 
 TEST_CASE("CausalConv: several sequences at once give the results of each alone", "[layers]") {
   for (Index kernel : {1, 2, 4})
@@ -241,9 +218,6 @@ TEST_CASE("Layers: one that takes a single sequence says so", "[layers]") {
 }
 
 TEST_CASE("Layers: sequences of unequal length are refused", "[layers]") {
-  refuses_unequal_sequences(fw::Rnn<double>(2, 3));
-  refuses_unequal_sequences(fw::Lstm<double>(2, 3));
-  refuses_unequal_sequences(fw::FastWeightsRnn<double>({.inputs = 2, .hidden = 3}));
   refuses_unequal_sequences(fw::CausalConv<double>(3, 2));
   refuses_unequal_sequences(fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise>(
       {.d_model = 3, .heads = 2}, fw::DeltaRule<double>({.key_size = 3})));

@@ -7,7 +7,6 @@
 #include <fastweights/layers/models/pre_norm_block.hpp>
 #include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/projections/causal_conv.hpp>
-#include <fastweights/layers/recurrent/lstm.hpp>
 #include <fastweights/memories/recurrent/recurrent_delta_net.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
@@ -178,7 +177,6 @@ TEST_CASE("Layers that take whole sequences refuse parts", "[layers][relay]") {
         layer.forward(state, x, y, trace, fw::Pass::infer.over(relay)),
         std::string(Layer::name) + ": a part of a sequence, this layer takes whole sequences");
   };
-  refuses(fw::Lstm<double>(3, 4));
   using Heads = fw::SummedHeads<fw::LinearAttention<double>>;
   refuses(Heads({.d_model = 6, .causal = false},
                 fw::LinearAttention<double>({.key_size = 4, .value_size = 3})));

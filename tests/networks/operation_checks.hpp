@@ -108,10 +108,47 @@ inline void check_equal(const Matrix<double>& given, const Matrix<double>& expec
   CHECK(largest_entry(given - expected) <= limit * std::max(largest_entry(expected), 1.0));
 }
 
+/// A weight of a network, or of its gradient.
+inline Matrix<double>& weight(Net& network, const std::string& name) {
+  for (auto& each : network.weights)
+    if (each.name == name) return each.value;
+  FAIL("no weight " << name);
+  return network.weights[0].value;
+}
+
+/// The names of all weights, one a line.
+inline std::string names_of_weights(const Net& network) {
+  std::string names;
+  for (const auto& each : network.weights) names += each.name + "\n";
+  return names;
+}
+
+/// The record of type T that is the state of the only operation with one.
+template <class T> T& record_of(State& state) {
+  REQUIRE(state.members.size() == 1);
+  const fw::detail::Object object = state.members[0].part->object();
+  REQUIRE(object.type == &fw::detail::object_type<T>);
+  return *static_cast<T*>(object.address);
+}
+
+/// Outputs and gradients of a train pass.
+struct Trained {
+  Matrix<double> y, dx;
+  Net grad;
+};
+inline Trained train(const Net& network, State& state, const Matrix<double>& x,
+                     const Matrix<double>& dy, Net::Trace& trace) {
+  Trained result{run(network, state, x, trace, fw::Pass::train),
+                 Matrix<double>::Constant(x.rows(), x.cols(), not_a_number),
+                 fw::zero_gradient(network)};
+  network.backward(x, trace, dy, result.dx, result.grad);
+  return result;
+}
+
 /// Gradients of Σ dy ⊙ y from a used state, for two sequences. `grad` accumulates, dx does not. f
 /// is the function of the network.
-inline void check_gradients(const Net& network, const Function& f) {
-  constexpr Index sequences = 2, steps = 3;
+inline void check_gradients(const Net& network, const Function& f, Index steps = 3) {
+  constexpr Index sequences = 2;
   fw::Random random(7);
   Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
   const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
@@ -278,6 +315,56 @@ inline void check_streaming(const Net& network) {
     State alone = network.initial_state();
     check_equal(run(network, alone, x.middleCols(b * steps, steps), trace),
                 whole.middleCols(b * steps, steps), 1e-13);
+  }
+}
+
+/// Appends the real numbers of a state, or of a part of one.
+inline void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers) {
+  if (part.type->leaf) {
+    const fw::detail::Leaf leaf = part.type->leaf(part.address);
+    if (leaf.scalar == fw::detail::ScalarKind::float64)
+      for (const double number : leaf.entries<double>()) numbers.push_back(number);
+  } else if (part.type->count) {
+    for (std::size_t i = 0; i < part.type->count(part.address); ++i)
+      append_numbers(part.type->part(part.address, i), numbers);
+  }
+}
+/// The real numbers of a state of one sequence, in one column.
+inline Matrix<double> numbers_of(State state) {
+  std::vector<double> numbers;
+  for (const auto& member : state.members) append_numbers(member.part->object(), numbers);
+  return Eigen::Map<Eigen::VectorXd>(numbers.data(), Index(numbers.size()));
+}
+
+/// Sequences of equal length give together what each gives alone, from used states: outputs,
+/// gradients and the states.
+inline void check_batch(const Net& network, Index sequences, Index steps) {
+  INFO(sequences << " sequences of " << steps << " tokens");
+  fw::Random random(3);
+  const Matrix<double> before = random_matrix(network.inputs(), sequences, random);
+  const Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), sequences * steps, random);
+  Net::Trace trace, own_trace;
+  State together = network.initial_state(sequences);
+  const Matrix<double> first = run(network, together, before, trace);
+  const Trained all = train(network, together, x, dy, trace);
+  Net sum = fw::zero_gradient(network);
+  for (Index b = 0; b < sequences; ++b) {
+    const auto own = [&](const Matrix<double>& of) -> Matrix<double> {
+      return of.middleCols(b * steps, steps);
+    };
+    State alone = network.initial_state();
+    check_equal(first.col(b), run(network, alone, before.col(b), own_trace), 1e-13);
+    const Trained each = train(network, alone, own(x), own(dy), own_trace);
+    check_equal(own(all.y), each.y, 1e-13);
+    check_equal(own(all.dx), each.dx, 1e-12);
+    check_equal(numbers_of(together.stream(b)), numbers_of(alone), 1e-13);
+    for (std::size_t i = 0; i < sum.weights.size(); ++i)
+      sum.weights[i].value += each.grad.weights[i].value;
+  }
+  for (std::size_t i = 0; i < sum.weights.size(); ++i) {
+    INFO(sum.weights[i].name);
+    check_equal(all.grad.weights[i].value, sum.weights[i].value, 1e-12);
   }
 }
 

@@ -1,6 +1,4 @@
 #include <fastweights/io/safetensors.hpp>
-#include <fastweights/layers/recurrent/lstm.hpp>
-#include <fastweights/layers/recurrent/rnn.hpp>
 
 #include "data_folder.hpp"
 #include "networks/operation_checks.hpp"
@@ -23,17 +21,29 @@ TEST_CASE("recurrent nets: gradients and streaming", "[networks]") {
     }
 }
 
-// Two layers, two sequences, from the state 0: outputs and all gradients of `train`.
-struct Run {
-  Matrix<double> y, dx;
-  Net grad;
-};
-Run train(const Net& network, Index sequences, const Matrix<double>& x, const Matrix<double>& dy) {
-  State state = network.initial_state(sequences);
-  Net::Trace trace;
-  Run result{run(network, state, x, trace, fw::Pass::train), x, fw::zero_gradient(network)};
-  network.backward(x, trace, dy, result.dx, result.grad);
-  return result;
+// Seven tokens have several steps of W_hh between the first and the last.
+TEST_CASE("recurrent nets: gradients of longer sequences", "[networks]") {
+  const auto check = [](const Function& f) { check_gradients(network_of(3, f), f, 7); };
+  for (const Index n : {1, 5, 20})
+    for (const bool bias : {false, true}) {
+      INFO(n << " units, bias " << bias);
+      check([&](const auto& x) { return rnn(x, "net", n, bias); });
+      check([&](const auto& x) { return rnn<Relu>(x, "net", n, bias); });
+      check([&](const auto& x) { return lstm(x, "net", n, bias); });
+      check([&](const auto& x) { return gru(x, "net", n, bias); });
+    }
+}
+
+TEST_CASE("recurrent nets: several sequences at once give the results of each alone",
+          "[networks]") {
+  for (const Index n : {1, 3, 17, 63}) {
+    INFO(n << " units");
+    for (const Function& f : {Function([&](const auto& x) { return rnn(x, "net", n); }),
+                              Function([&](const auto& x) { return lstm(x, "net", n, false); }),
+                              Function([&](const auto& x) { return gru(x, "net", n); })})
+      for (const Index sequences : {1, 2, 5})
+        for (const Index steps : {1, 2, 9}) check_batch(network_of(4, f), sequences, steps);
+  }
 }
 
 // A tensor of sequences × tokens × rows.
@@ -50,7 +60,9 @@ template <class F> void check_pytorch(const std::string& name, const F& layer) {
   const Matrix<double> x = tokens_of(file, "x");
   Net network = network_of(x.rows(), [&](const auto& v) { return layer(layer(v, 0), 1); });
   for (auto& weight : network.weights) weight.value = file.matrix<double>(weight.name);
-  const Run given = train(network, 2, x, tokens_of(file, "dy"));
+  State state = network.initial_state(2);
+  Net::Trace trace;
+  const Trained given = train(network, state, x, tokens_of(file, "dy"), trace);
   check_equal(given.y, tokens_of(file, "y"), 1e-12);
   check_equal(given.dx, tokens_of(file, "dx"), 1e-12);
   for (const auto& gradient : given.grad.weights)
@@ -63,52 +75,83 @@ TEST_CASE("recurrent nets are PyTorch's, two layers of them", "[networks]") {
   check_pytorch("gru", [](const auto& x, Index layer) { return gru(x, "", 5, true, layer); });
 }
 
-// The weights of a layer, in the order of a network's.
-template <class Layer> auto weights_of(Layer& layer) {
-  return std::array<Eigen::Map<Matrix<double>>, 4>{
-      {{layer.weight_ih.data(), layer.weight_ih.rows(), layer.weight_ih.cols()},
-       {layer.weight_hh.data(), layer.weight_hh.rows(), layer.weight_hh.cols()},
-       {layer.bias_ih.data(), layer.bias_ih.size(), 1},
-       {layer.bias_hh.data(), layer.bias_hh.size(), 1}}};
+TEST_CASE("rnn: two tokens by hand", "[networks]") {
+  Net network = network_of(1, [](const auto& x) { return rnn(x, "net", 2); });
+  weight(network, "net.weight_ih_l0") << 0.5, -1;
+  weight(network, "net.weight_hh_l0") << 0, 2, 1, 0;
+  weight(network, "net.bias_ih_l0") << 0.25, 0;
+  weight(network, "net.bias_hh_l0") << 0, 0.5;
+  Matrix<double> x(1, 2), expected(2, 2);
+  x << 1, -2;
+  const double a = std::tanh(0.75), b = std::tanh(-0.5);
+  expected << a, std::tanh(-0.75 + 2 * b), b, std::tanh(2.5 + a);
+  State state = network.initial_state();
+  Net::Trace trace;
+  const Matrix<double> y = run(network, state, x, trace);
+  CHECK(largest_entry(y - expected) <= 1e-15);
+  CHECK(record_of<RecurrentState<double>>(state).hidden == y.col(1));
 }
 
-template <class Layer> void check_layer(Layer layer, Index steps, const Function& net) {
-  fw::Random random(3);
-  const Net network = network_of(layer.inputs(), net);
-  Layer expected = layer;
-  auto from = weights_of(layer);
-  auto gradients = weights_of(expected);
-  for (std::size_t i = 0; i < from.size(); ++i) from[i] = network.weights[i].value;
-  const Matrix<double> x = random_matrix(layer.inputs(), 2 * steps, random);
-  const Matrix<double> dy = random_matrix(layer.outputs(), x.cols(), random);
-  auto state = layer.initial_state(2);
-  typename Layer::Trace trace;
-  Matrix<double> y = dy, dx = x;
-  layer.forward(state, x, y, trace, fw::Pass::train);
-  for (auto& gradient : gradients) gradient.setZero();
-  layer.backward(x, trace, dy, dx, expected);
-  const Run given = train(network, 2, x, dy);
-  check_equal(given.y, y, 1e-12);
-  check_equal(given.dx, dx, 1e-12);
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    check_equal(given.grad.weights[i].value, gradients[i], 1e-12);
+TEST_CASE("rnn: ReLU units with identity weights sum their inputs", "[networks]") {
+  Net network = network_of(2, [](const auto& x) { return rnn<Relu>(x, "net", 2); });
+  start_at_identity(network, "net.weight_hh_l0");
+  weight(network, "net.weight_ih_l0").setIdentity();
+  for (const char* bias : {"net.bias_ih_l0", "net.bias_hh_l0"}) weight(network, bias).setZero();
+  Matrix<double> x(2, 4), expected(2, 4);
+  x << 1, 2, 0, 0.5, -1, 3, -1, 0;
+  expected << 1, 3, 3, 3.5, 0, 3, 2, 2;
+  State state = network.initial_state();
+  Net::Trace trace;
+  CHECK(run(network, state, x, trace) == expected);
 }
 
-TEST_CASE("recurrent nets are the layers of the same names", "[networks]") {
-  for (const Index n : {1, 3, 17})
-    for (const Index steps : {1, 6}) {
-      check_layer(fw::Rnn<double>(3, n), steps, [&](const auto& x) { return rnn(x, "net", n); });
-      check_layer(fw::Rnn<double, fw::Relu>(3, n), steps,
-                  [&](const auto& x) { return rnn<Relu>(x, "net", n); });
-      check_layer(fw::Lstm<double>(3, n), steps, [&](const auto& x) { return lstm(x, "net", n); });
-    }
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+TEST_CASE("lstm: two tokens by hand, the gates in PyTorch's order", "[networks]") {
+  Net network = network_of(1, [](const auto& x) { return lstm(x, "net", 1); });
+  weight(network, "net.weight_ih_l0") << 0.5, -1, 2, 1;  // input, forget, cell, output
+  weight(network, "net.weight_hh_l0") << 1, 0.5, -1, 3;
+  weight(network, "net.bias_ih_l0") << 0.1, 1, 0, -0.5;
+  weight(network, "net.bias_hh_l0") << 0, 0, 0.2, 0;
+  const auto step = [](double x, double& h, double& c) {
+    const double i = logistic(0.5 * x + h + 0.1), f = logistic(-x + 0.5 * h + 1);
+    const double g = std::tanh(2 * x - h + 0.2), o = logistic(x + 3 * h - 0.5);
+    c = f * c + i * g;
+    return h = o * std::tanh(c);
+  };
+  Matrix<double> x(1, 2);
+  x << 1, -0.5;
+  State state = network.initial_state();
+  Net::Trace trace;
+  const Matrix<double> y = run(network, state, x, trace);
+  double h = 0, c = 0;
+  CHECK(y(0, 0) == Catch::Approx(step(1, h, c)).epsilon(1e-15));
+  CHECK(y(0, 1) == Catch::Approx(step(-0.5, h, c)).epsilon(1e-15));
+  const Matrix<double>& hidden = record_of<RecurrentState<double>>(state).hidden;  // h, then c
+  CHECK(hidden(0, 0) == y(0, 1));
+  CHECK(hidden(1, 0) == Catch::Approx(c).epsilon(1e-15));
+}
+
+TEST_CASE("recurrent nets start uniformly in ±1/√R", "[networks]") {
+  Builder<float> builder;
+  Network<float> network = builder.build(lstm(builder.input(50), "net", 100));
+  fw::Random random(1);
+  fw::initialise(network, random);
+  REQUIRE(network.weights[1].name == "net.weight_hh_l0");
+  const auto &input = network.weights[0].value, &hidden = network.weights[1].value;
+  CHECK(hidden.cwiseAbs().maxCoeff() <= 0.1f);
+  CHECK(network.weights[3].value.cwiseAbs().maxCoeff() <= 0.1f);
+  // The mean square of 40000 uniform numbers is 0.01/3 ± 1.5e-5.
+  CHECK(hidden.squaredNorm() / 40000 == Catch::Approx(0.01 / 3).epsilon(0.025));
+  CHECK(input.squaredNorm() / 20000 == Catch::Approx(0.01 / 3).epsilon(0.035));
 }
 
 TEST_CASE("recurrent nets have PyTorch's names", "[networks]") {
   const Net network = network_of(2, [](const auto& x) { return gru(x, "net", 3, true, 1); });
-  std::string names;
-  for (const auto& weight : network.weights) names += weight.name + "\n";
-  CHECK(names == "net.weight_ih_l1\nnet.weight_hh_l1\nnet.bias_ih_l1\nnet.bias_hh_l1\n");
+  CHECK(names_of_weights(network) ==
+        "net.weight_ih_l1\nnet.weight_hh_l1\nnet.bias_ih_l1\nnet.bias_hh_l1\n");
+  const Net alone = network_of(2, [](const auto& x) { return lstm(x, "", 3, false); });
+  CHECK(names_of_weights(alone) == "weight_ih_l0\nweight_hh_l0\n");
 }
 
 TEST_CASE("recurrent nets refuse sizes, and states of others", "[networks]") {
@@ -121,6 +164,10 @@ TEST_CASE("recurrent nets refuse sizes, and states of others", "[networks]") {
   Net::Trace trace;
   CHECK_THROWS_WITH(run(small, state, Matrix<double>::Ones(2, 1), trace),
                     ContainsSubstring("the state has 8 rows"));
+  State taller = small.initial_state();
+  record_of<RecurrentState<double>>(taller).hidden.setZero(7, 1);  // h of 3 units, c of 4
+  CHECK_THROWS_WITH(run(small, taller, Matrix<double>::Ones(2, 1), trace),
+                    ContainsSubstring("the state has 7 rows"));
 }
 
 }  // namespace

@@ -38,12 +38,6 @@ template <class F> void for_each_weight(fw::RelativeAttention<double>& layer, co
   f("content_bias", layer.content_bias);
   f("position_bias", layer.position_bias);
 }
-Matrix<double>& weight(Net& network, const std::string& name) {
-  for (auto& each : network.weights)
-    if (each.name == name) return each.value;
-  FAIL("no weight " << name);
-  return network.weights[0].value;
-}
 
 TEST_CASE("relative attention is that of the layer", "[networks]") {
   for (const Index steps : {1, 5, 40})

@@ -1,5 +1,4 @@
-#include <fastweights/layers/projections/embedding.hpp>
-#include <fastweights/layers/recurrent/fast_weights_rnn.hpp>
+#include <fastweights/networks/operations.hpp>
 
 #include "case.hpp"
 
@@ -7,104 +6,92 @@ namespace reference {
 
 namespace {
 
-using Rnn = fw::FastWeightsRnn<double>;
+using Net = fw::networks::Network<double>;
+using X = fw::networks::Value<double>;
+
+// The file's name of each weight of the network.
+const std::pair<const char*, const char*> names[] = {
+    {"emb.weight", "p_emb__weight"},         {"net.input.weight", "p_U__weight"},
+    {"net.recurrent.weight", "p_W__weight"}, {"head.0.weight", "p_head__0__weight"},
+    {"head.2.weight", "p_head__2__weight"},  {"net.norm.weight", "p_ln__weight"},
+    {"net.norm.bias", "p_ln__bias"},         {"head.0.bias", "p_head__0__bias"},
+    {"head.2.bias", "p_head__2__bias"}};
+
+Matrix& weight(Net& network, const std::string& name) {
+  for (auto& each : network.weights)
+    if (each.name == name) return each.value;
+  throw std::logic_error("no weight " + name);
+}
+
+// Calls f(weight of the network, name in the file).
+template <class F> void for_each_weight(Net& network, const F& f) {
+  for (const auto& [ours, theirs] : names) f(weight(network, ours), theirs);
+}
+
+// Copies an array of one or two axes to a matrix, or back.
+void copy(Array& from, Matrix& to) {
+  if (from.shape.size() == 1)
+    to = from.flat();
+  else
+    to = from.matrix();
+}
+void copy(const Matrix& from, Array& to) {
+  if (to.shape.size() == 1)
+    to.flat() = from.col(0);
+  else
+    to.matrix() = from;
+}
 
 // The whole classifier of the source: embedding, recurrent net, and a head with two linear maps and
-// a ReLU on the last hidden state.
-struct Classifier {
-  fw::Embedding<double> embedding;
-  Rnn rnn;
-  fw::Linear<double> inner, outer;
-
-  Classifier(Case& file, fw::FastWeightsForm form)
-      : embedding(file["p_emb__weight"].axis(0), file["p_emb__weight"].axis(1)),
-        rnn({.inputs = file["p_U__weight"].axis(1),
-             .hidden = file["p_U__weight"].axis(0),
-             .inner = std::stoll(file.setting("S")),
-             .decay = std::stod(file.setting("lam")),
-             .rate = std::stod(file.setting("eta")),
-             .form = form}),
-        inner(file["p_head__0__weight"].axis(1), file["p_head__0__weight"].axis(0)),
-        outer(file["p_head__2__weight"].axis(1), file["p_head__2__weight"].axis(0)) {}
-
-  // Calls f(name in the file, our parameter), matrices before vectors.
-  template <class F> void for_each(const F& f) {
-    f("p_emb__weight", embedding.weight);
-    f("p_U__weight", rnn.input.weight);
-    f("p_W__weight", rnn.recurrent.weight);
-    f("p_head__0__weight", inner.weight);
-    f("p_head__2__weight", outer.weight);
-    f("p_ln__weight", rnn.norm.weight);
-    f("p_ln__bias", rnn.norm.bias);
-    f("p_head__0__bias", inner.bias);
-    f("p_head__2__bias", outer.bias);
-  }
-  void set_zero() {
-    for_each([](const char*, auto& p) { p.setZero(); });
-  }
-};
-
-// Converts a row-major array of one or two axes to the type of our parameter.
-template <class P> auto like_parameter(Array& array, const P&) {
-  if constexpr (P::ColsAtCompileTime == 1)
-    return array.flat();
-  else
-    return array.matrix();
-}
-
-// One sequence, and the gradients of ⟨up_logits, logits⟩ + ⟨up_h, h⟩ with respect to everything.
-void run_sequence(const Classifier& model, const std::vector<int>& ids, Eigen::VectorXd& h,
-                  Eigen::VectorXd& logits, const Eigen::VectorXd& up_logits,
-                  const Eigen::VectorXd& up_h, Classifier& grad) {
-  const Index steps = Index(ids.size()), d = model.rnn.inputs(), r = model.rnn.outputs();
-  Matrix x(d, steps), y(r, steps), dy = Matrix::Zero(r, steps), dx(d, steps);
-  Rnn::Trace trace;
-  auto state = model.rnn.initial_state();
-  fw::Nothing none;
-  model.embedding.forward(ids, x);
-  model.rnn.forward(state, x, y, trace, fw::Pass::train);
-  h = y.col(steps - 1);
-  Eigen::VectorXd a(model.inner.outputs());
-  model.inner.forward(none, h, a, none);
-  const Eigen::VectorXd rectified = a.cwiseMax(0);
-  model.outer.forward(none, rectified, logits, none);
-
-  Eigen::VectorXd da(a.size()), dh(r);
-  model.outer.backward(rectified, none, up_logits, da, grad.outer);
-  da.array() *= (a.array() > 0).cast<double>();
-  model.inner.backward(h, none, da, dh, grad.inner);
-  dy.col(steps - 1) = dh + up_h;
-  model.rnn.backward(x, trace, dy, dx, grad.rnn);
-  model.embedding.backward(ids, dx, grad.embedding);
-}
-
-// `prefix` is "grad_" with the final hidden state's gradient and "gradout_" without.
-void run(Case& file, fw::FastWeightsForm form, const std::string& prefix) {
-  Classifier model(file, form);
-  model.for_each([&](const char* name, auto& p) {
+// a ReLU. The output is [logits; h] of every token.
+Net classifier(const Case& file, fw::FastWeightsForm form) {
+  const auto axis = [&](const char* name, std::size_t i) { return file[name].axis(i); };
+  fw::networks::Builder<double> net;
+  const X x = embedding(net, "emb", axis("p_emb__weight", 0), axis("p_emb__weight", 1));
+  const X h = fast_weights_rnn(x, "net",
+                               {.hidden = axis("p_U__weight", 0),
+                                .inner = std::stoll(file.setting("S")),
+                                .decay = std::stod(file.setting("lam")),
+                                .rate = std::stod(file.setting("eta")),
+                                .form = form});
+  const X inner = relu(linear(h, "head.0", axis("p_head__0__weight", 0), true));
+  const X logits = linear(inner, "head.2", axis("p_head__2__weight", 0), true);
+  Net network = net.build(fw::networks::concatenate<double>({logits, h}));
+  for_each_weight(network, [&](Matrix& to, const char* name) {
     Array theirs = file[name];
-    p = like_parameter(theirs, p);
+    copy(theirs, to);
   });
-  Classifier grad = model;
-  grad.set_zero();
+  return network;
+}
+
+// The outputs of the last tokens of all sequences, and their gradients. `prefix` is "grad_" with
+// the final hidden state's gradient and "gradout_" without.
+void run(Case& file, fw::FastWeightsForm form, const std::string& prefix) {
+  const Net network = classifier(file, form);
   Array logits = file.like("logits"), final_h = file.like("final_h");
   Array up_logits = file["up_logits"], up_h = file["up_final_h"];
   const auto tokens = file.integers("x_tokens");
-  const Index batch = logits.axis(0), steps = Index(tokens.size()) / batch;
-  const double with_h = prefix == "grad_" ? 1 : 0;
+  const std::vector<int> ids(tokens.begin(), tokens.end());
+  const Index batch = logits.axis(0), classes = logits.axis(1), units = final_h.axis(1);
+  const Index steps = Index(ids.size()) / batch;
+  Matrix y(network.outputs(), batch * steps), dy = Matrix::Zero(y.rows(), y.cols());
+  auto state = network.initial_state(batch);
+  Net::Trace trace;
+  network.forward(state, fw::Symbols(ids), y, trace, fw::Pass::train);
   for (Index b = 0; b < batch; ++b) {
-    const std::vector<int> ids(tokens.begin() + b * steps, tokens.begin() + (b + 1) * steps);
-    Eigen::VectorXd h, out(logits.axis(1));
-    run_sequence(model, ids, h, out, up_logits.matrix().row(b).transpose(),
-                 with_h * up_h.matrix().row(b).transpose(), grad);
-    logits.matrix().row(b) = out.transpose();
-    final_h.matrix().row(b) = h.transpose();
+    const Index last = (b + 1) * steps - 1;
+    logits.columns().col(b) = y.col(last).head(classes);
+    final_h.columns().col(b) = y.col(last).tail(units);
+    dy.col(last).head(classes) = up_logits.columns().col(b);
+    if (prefix == "grad_") dy.col(last).tail(units) = up_h.columns().col(b);
   }
   file.forward("logits", logits);
   file.forward("final_h", final_h);
-  grad.for_each([&](const char* name, auto& p) {
+  Net gradient = fw::zero_gradient(network);
+  network.backward(trace, dy, gradient);
+  for_each_weight(gradient, [&](const Matrix& each, const char* name) {
     Array ours = file.like(name);
-    like_parameter(ours, p) = p;
+    copy(each, ours);
     file.gradient(prefix + name, ours);
   });
 }

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <algorithm>
-#include <fastweights/layers/recurrent/recurrent_weights.hpp>
+#include <cmath>
+#include <fastweights/core/stability.hpp>
+#include <fastweights/math/products.hpp>
 #include <fastweights/networks/operations/recurrent_cells.hpp>
 #include <fastweights/networks/operations/weights.hpp>
+#include <string>
+#include <vector>
 
 /// \file
 /// Recurrent nets: rnn(x, …), lstm(x, …) and gru(x, …), with PyTorch's names, shapes and order of
@@ -12,6 +15,14 @@
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 namespace detail {
+
+/// z += W h, one column for every sequence. Allocates nothing at any size.
+template <class Z, class W, class H> void add_weighted(Z& z, const W& weight, const H& h) {
+  if (h.cols() == 1)
+    z.col(0).noalias() += weight * h.col(0);
+  else
+    fw::detail::add_product(z, weight, h);
+}
 
 /// Calls f(sequence, column) for every sequence that has a token t.
 template <class S, class F> void for_each_token_at(const Forward<S>& run, Index t, const F& f) {
@@ -113,7 +124,7 @@ template <class S, class Cell> struct Recur final : Operation<S> {
         trace.products.col(b) = trace.dproducts.col(token);
       });
       auto dhidden = trace.dstate.topRows(units);
-      fw::detail::add_weighted(dhidden, trace.transposed, trace.products);
+      detail::add_weighted(dhidden, trace.transposed, trace.products);
     }
     detail::add_recurrent_gradient(run, trace.dproducts, trace.initial.topRows(units),
                                    run.dweight());
@@ -134,7 +145,7 @@ template <class S, class Cell> struct Recur final : Operation<S> {
       trace.products.colwise() = run.weight(1).col(0);
     else
       trace.products.setZero();
-    fw::detail::add_weighted(trace.products, run.weight(), trace.hidden);
+    detail::add_weighted(trace.products, run.weight(), trace.hidden);
   }
 };
 
@@ -167,9 +178,11 @@ Value<S> recur(const Value<S>& x, const std::string& name, Index units, bool bia
 }  // namespace detail
 
 /// Sets a square weight of a network to scale · I. As W_hh of a net of Relu it lets the hidden
-/// units keep their values. Throws std::invalid_argument if there is no such weight.
+/// units keep their values. Throws std::invalid_argument if there is no such weight, or the scale
+/// is not finite.
 template <class S>
 void start_at_identity(Network<S>& network, const std::string& weight, double scale = 1) {
+  fw::detail::check_finite("start_at_identity", "scale", scale);
   for (Weight<S>& each : network.weights)
     if (each.name == weight && each.rows() == each.cols()) {
       each.compact = nullptr;

@@ -9,14 +9,14 @@
 #include <vector>
 
 /// \file
-/// Two forms of the fast weights of FastWeightsRnn. A sequence of hidden states h_0, h_1, … writes
-/// to them and reads them at every token:
+/// Two forms of the fast weights A of fast_weights_rnn(). A sequence of hidden states h_0, h_1, …
+/// writes to them and reads them at every token:
 ///
 ///     A_{t+1} = λ A_t + η h_t h_tᵀ
 ///     y = A_t x = λᵗ A_0 x + η Σ_{i<t} λ^{t−1−i} h_i (h_i·x)
 ///
-/// HebbianMatrix stores A. HebbianAttention uses the hidden states, which the layer's trace holds
-/// anyway. The functions of both, in the order of the layer's calls:
+/// HebbianMatrix stores A. HebbianAttention uses the hidden states, which are the output of the
+/// operation and there anyway. The functions of both, in the order of the operation's calls:
 ///
 ///     start(A, in, train)                 before the first token; A is the A_0 of the state
 ///     read(A, in, t, x, y)                y += A_t x, any number of times per token
@@ -29,7 +29,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// How FastWeightsRnn represents its fast weights during a sequence.
+/// How fast_weights_rnn() represents its fast weights during a sequence.
 enum class FastWeightsForm {
   cheaper,   ///< the faster of the two for the given sequence
   matrix,    ///< the matrix A, updated at every token
@@ -79,17 +79,6 @@ bool attention_is_cheaper(Index steps, Index inner_steps, const Matrix& A, bool 
   const double initial = reads * (train ? 2 : 1);
   return attention + initial < matrix || (attention < matrix && is_zero(A));
 }
-
-/// No fast weights: reads and writes do nothing.
-struct NoFastWeights {
-  template <class... Args> void start(const Args&...) {}
-  template <class... Args> void read(const Args&...) {}
-  template <class... Args> void write(const Args&...) {}
-  template <class... Args> void finish(const Args&...) {}
-  template <class... Args> void start_backward(const Args&...) {}
-  template <class... Args> void write_vjp(const Args&...) {}
-  template <class... Args> void read_vjp(const Args&...) {}
-};
 
 /// The matrix form. A train pass stores a checkpoint of A every √T tokens, and the backward pass
 /// recomputes the matrices in between. Cost: 3 R² flops per write and 2 R² per read.
