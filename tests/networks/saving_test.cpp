@@ -1,5 +1,6 @@
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/io/weights.hpp>
+#include <fastweights/training/adamw.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -37,6 +38,31 @@ SafeTensors saved(const State& state) {
 Matrix<double> tokens_of(Index steps, std::uint64_t seed) {
   fw::Random random(seed);
   return random_matrix(3, 2 * steps, random);
+}
+
+TEST_CASE("vectors of a network are vectors in files, and AdamW does not decay them",
+          "[networks]") {
+  Net network = network_of(3, [](const auto& x) {
+    return linear(layer_norm(x, "norm", {.bias = true}), "out", 2, true);
+  });
+  SafeTensorsWriter writer;
+  fw::io::add_parameters(writer, network, "model");
+  const SafeTensors file = written(writer);
+  using Shape = std::vector<Index>;
+  CHECK(file.shape("model.norm.weight") == Shape{3});
+  CHECK(file.shape("model.out.bias") == Shape{2});
+  CHECK(file.shape("model.out.weight") == Shape{2, 3});
+
+  const Net before = network;
+  fw::AdamW<Net> optimiser(network, {.weight_decay = 0.5});
+  Net no_gradient = fw::zero_gradient(network);
+  optimiser.step(network, no_gradient, 0.1);
+  for (std::size_t i = 0; i < network.weights.size(); ++i) {
+    const auto& weight = network.weights[i];
+    INFO(weight.name);
+    const double kept = weight.axes.size() == 1 ? 1 : 0.95;
+    check_equal(weight.value, kept * before.weights[i].value, 1e-15);
+  }
 }
 
 TEST_CASE("save then load is the identity for a network", "[networks]") {

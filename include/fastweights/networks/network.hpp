@@ -243,7 +243,7 @@ template <class S> struct Network {
   fw::detail::Object part(std::size_t i) {
     if (weights[i].compact)
       fw::detail::throw_invalid({name, ": ", weights[i].name, " is compact, not a parameter"});
-    return fw::detail::object(weights[i].value, weights[i].name);
+    return weights[i].object();
   }
 
  private:

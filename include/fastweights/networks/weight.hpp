@@ -23,6 +23,19 @@ inline Draw uniform_draw(double bound) {
   return [bound](double uniform, double) { return bound * (2 * uniform - 1); };
 }
 
+namespace detail {
+
+// A matrix of one column that is a vector in files and for an optimiser, such as a bias.
+template <class S> fw::detail::Leaf vector_leaf(void* matrix) {
+  fw::detail::Leaf leaf = fw::detail::object_type<Matrix<S>>.leaf(matrix);
+  leaf.is_column = true;
+  return leaf;
+}
+template <class S>
+inline constexpr fw::detail::ObjectType vector_type{nullptr, nullptr, &vector_leaf<S>};
+
+}  // namespace detail
+
 /// A parameter under its published name. `axes` is its shape in a file, where axes of length 1 do
 /// not count; the matrix has the last axis as columns and the others as rows. It is empty until the
 /// weights are drawn or loaded, and again if `compact` takes its place.
@@ -43,6 +56,12 @@ template <class S> struct Weight {
     return rows;
   }
 
+  /// The entries as a member of a record.
+  fw::detail::Object object() {
+    fw::detail::Object entries = fw::detail::object(value, name);
+    if (axes.size() == 1) entries.type = &detail::vector_type<S>;
+    return entries;
+  }
   /// Takes the entries of a matrix, as a compact one if `storage` is given.
   template <class M> void set(const M& m, std::optional<Storage> storage = {}) {
     compact = storage ? std::make_shared<const CompactMatrix<S>>(m, *storage) : nullptr;
