@@ -77,7 +77,9 @@ class SequenceClassifier final
     b.table.resize(encoder.outputs(), encoder.program->symbols);
     auto state = encoder.initial_state();
     encoder.forward(state, b.symbols, b.table, b.encoder, b.pass);
-    b.x = b.table(Eigen::all, batch.symbols);
+    b.x.resize(encoder.outputs(), std::ssize(batch.symbols));
+    for (fw::Index t = 0; t < b.x.cols(); ++t)
+      b.x.col(t) = b.table.col(batch.symbols[static_cast<std::size_t>(t)]);
   }
   void encode_backward(const SequenceBatch& batch, Buffers& b, Networks& grad) const {
     if (!takes_symbols()) return network.encoder.backward(b.encoder, b.dx, grad.encoder);
