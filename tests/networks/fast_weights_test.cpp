@@ -45,6 +45,7 @@ TEST_CASE("fast weights: gradients and streaming around memories of all kinds", 
                            {.heads = 3, .norm = HeadNorm::layer, .sums_heads = true}));
   check_operation(3, layer("RecurrentDeltaNet", {.key_size = 2}, {.heads = 2}));
   check_operation(3, layer("DeltaMlp", {.key_size = 2}, {.heads = 2}));
+  check_operation(3, layer("PreconditionedDeltaRule", {.key_size = 2}, {}, fw::L2Normalise()));
   check_operation(3, layer("GatedDeltaProduct", {.key_size = 2}, {.heads = 2}, fw::L2Normalise()));
   check_operation(3, layer("GatedSlotAttention", {.key_size = 2}, {.heads = 2}));
   check_operation(3, layer("GatedLinearAttention", {.key_size = 8, .value_size = 3},
