@@ -18,12 +18,15 @@ using Model = fw::networks::Network<float>;
 inline constexpr int symbols = 7, length = 12;
 
 inline Model drawn_model(std::uint64_t seed) {
+  // The optimiser takes what is left of a gradient at the kink of a ReLU as far as any other.
+  const fw::networks::FeedForwardOptions smooth{.hidden = 16,
+                                                .activation = fw::networks::Activation::silu};
   Model model = fw::networks::language_model<float>(
-      {.symbols = symbols, .width = 8, .layers = 2}, [](const auto& in) {
+      {.symbols = symbols, .width = 8, .layers = 2}, [&](const auto& in) {
         const auto x = in + fast_weights(rms_norm(in, "norm1", {}), "mixer",
                                          fw::DeltaRule<float>({.key_size = 4}), {.heads = 2},
                                          fw::L2Normalise());
-        return x + feed_forward(rms_norm(x, "norm2", {}), "ffn", {.hidden = 16});
+        return x + feed_forward(rms_norm(x, "norm2", {}), "ffn", smooth);
       });
   fw::Random random(seed);
   fw::initialise(model, random);
