@@ -16,7 +16,8 @@ using X = fw::networks::Value<float>;
 
 X char_mixer(const X& x, const std::string& kind, const ModelOptions& o) {
   using Sum = fw::LinearAttention<float, fw::Dynamic, fw::Dynamic, fw::AttentionNormaliser<float>>;
-  using Softmax = fw::KeyValueCache<float>;
+  // Of a size that the compiled memories do not have: they would take minutes.
+  using Softmax = fw::KeyValueCache<float, head_size, head_size>;
   const auto layer = [&](const auto& memory, const auto& map) {
     return fast_weights(x, "", memory, {.heads = o.heads}, map);
   };
@@ -24,9 +25,7 @@ X char_mixer(const X& x, const std::string& kind, const ModelOptions& o) {
   if (kind == "sum") return layer(Sum({.key_size = head_size}), fw::EluPlusOne());
   if (kind == "delta") return layer(delta, fw::L2Normalise());
   if (kind == "delta-elu") return layer(delta, fw::SumNormalised<fw::EluPlusOne>());
-  if (kind == "softmax")
-    return layer(Softmax({head_size, head_size}, {o.window, fw::WhenFull::slide}),
-                 fw::IdentityMap());
+  if (kind == "softmax") return layer(Softmax({o.window, fw::WhenFull::slide}), fw::IdentityMap());
   throw std::invalid_argument("there is no model '" + kind +
                               "': expected sum, delta, delta-elu or softmax");
 }
