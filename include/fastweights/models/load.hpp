@@ -89,7 +89,7 @@ void load_weights(networks::Network<S>& network, const File& file,
   const networks::Weight<S>* tied = detail::tied_table(network);
   std::vector<networks::Weight<S>> loaded;
   for (const auto& weight : network.weights)
-    loaded.push_back({{}, weight.name, weight.axes, weight.draw, nullptr});
+    loaded.push_back({{}, weight.name, weight.axes, weight.draw, nullptr, weight.centre});
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     if (options.progress) options.progress(i, loaded.size());
     const std::string name = detail::name_in_file(network.weights[i], tied, file);

@@ -41,9 +41,10 @@ template <class S> class Builder {
     return {this, plan_.in};
   }
 
-  /// A parameter under `name`, with its initial distribution; its index. A name that exists already
-  /// is shared, as tied embeddings are.
-  std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Draw draw) {
+  /// A parameter under `name`, with its initial distribution, to which `centre` is added unless it
+  /// is empty; its index. A name that exists already is shared, as tied embeddings are.
+  std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Draw draw,
+                     Matrix<double> centre = {}) {
     check_open();
     const std::string full = path(weight_name);
     double entries = 1;  // no overflow, whatever a hostile file says
@@ -58,7 +59,7 @@ template <class S> class Builder {
     if (weights_.size() >= max_weights)
       fw::detail::throw_invalid({full, ": the network has too many weights"});
     index_of_[full] = weights_.size();
-    weights_.push_back({{}, full, std::move(axes), std::move(draw), nullptr});
+    weights_.push_back({{}, full, std::move(axes), std::move(draw), nullptr, std::move(centre)});
     return weights_.size() - 1;
   }
 

@@ -89,6 +89,7 @@ template <class S> struct Network {
       weight.value.resize(weight.rows(), weight.cols());
       for (Index i = 0; i < weight.value.size(); ++i)
         weight.value.data()[i] = drawn(weight, random);
+      if (weight.centre.size() > 0) weight.value += weight.centre.template cast<S>();
     }
   }
 
@@ -227,6 +228,16 @@ template <class S> struct Network {
       for (std::size_t w = 0; w < first.size(); ++w)
         if (first[w] == i) ready(grad.part(w));
     }
+  }
+
+  /// What operations have added to the loss of the trace's last pass, which must be a train pass: a
+  /// penalty, whose gradient is in those of backward.
+  double penalty(const Trace& trace) const {
+    check_trained(trace);
+    double sum = 0;
+    for (const auto& each : trace.operations)
+      if (each) sum += each->penalty();
+    return sum;
   }
 
   /// Calls f(path, input, output) for every module, with the values of the trace's last pass, which

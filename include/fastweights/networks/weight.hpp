@@ -45,7 +45,8 @@ template <class S> struct Weight {
   std::vector<Index> axes;                          ///< the lengths of the axes in a file
   Draw draw;                                        ///< how `initialise` draws it
   std::shared_ptr<const CompactMatrix<S>> compact;  ///< the entries in compact form, or null
-  static constexpr auto names = fw::names("value", "name", "axes", "draw", "compact");
+  Matrix<double> centre = {};  ///< added to what is drawn, entry by entry; empty: nothing
+  static constexpr auto names = fw::names("value", "name", "axes", "draw", "compact", "centre");
 
   /// The columns of the matrix.
   Index cols() const { return axes.size() == 1 ? 1 : axes.back(); }

@@ -6,9 +6,23 @@
 #include <fastweights/core/errors.hpp>
 #include <fastweights/layers/attention/kl_regulariser.hpp>
 #include <fastweights/layers/attention/smoothing_gate.hpp>
-#include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/math/products.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
+
+/// W, a projection without bias.
+template <class S> struct LinearMap {
+  Eigen::Matrix<S, Dynamic, Dynamic> weight;
+  static constexpr auto names = fw::names("weight");
+
+  /// Zero until initialised or loaded.
+  LinearMap(Index in, Index out) : weight(Eigen::Matrix<S, Dynamic, Dynamic>::Zero(out, in)) {}
+  /// Uniform in ±1/√in, as PyTorch does.
+  template <class Generator> void initialise(Generator& random) {
+    if (weight.size() > 0)
+      fill_uniform(random, 1 / std::sqrt(static_cast<double>(weight.cols())), weight);
+  }
+};
 
 /// Sizes of a long-term layer.
 struct LongTermOptions {
@@ -17,8 +31,9 @@ struct LongTermOptions {
   KlRegulariser kl = {};  ///< of the densities of all queries
 };
 
-/// Attention to a long-term memory of signals. A host layer combines it with a short-term memory:
-/// it passes chunks of tokens to write, and queries that it has projected:
+/// Attention to a long-term memory of signals, for programs that pass the chunks of tokens to
+/// write, and queries that they have projected, themselves. In a network
+/// networks::long_term_attention() does:
 ///
 ///     write X:   memory ← gate(X)
 ///     read Q:    K = W_K B, V = W_V B for the memory's coefficients B
@@ -42,7 +57,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
 
   Gate gate;  ///< what a chunk goes through before it is written
   /// W_K, W_V and W_out.
-  Linear<Scalar> key, value, output;
+  LinearMap<Scalar> key, value, output;
   Density density;  ///< the density of a query, with its parameters
   M memory;
   Index heads;
@@ -68,9 +83,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   /// memory's.
   LongTermLayer(LongTermOptions o, M m, Gate g)
       : gate(std::move(g)),
-        key(m.options().d, m.options().d, false),
-        value(m.options().d, m.options().d, false),
-        output(m.options().d, o.outputs != 0 ? o.outputs : m.options().d, false),
+        key(m.options().d, m.options().d),
+        value(m.options().d, m.options().d),
+        output(m.options().d, o.outputs != 0 ? o.outputs : m.options().d),
         density(m.density()),
         memory(std::move(m)),
         heads(o.heads),
@@ -85,8 +100,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                              "the memory");
   }
 
-  Index inputs() const { return key.inputs(); }
-  Index outputs() const { return output.outputs(); }
+  Index inputs() const { return key.weight.cols(); }
+  Index outputs() const { return output.weight.rows(); }
   State initial_state() const { return fw::initial_state(memory); }
   void check_state(const State& state) const { fw::check_state(memory, state); }
   /// The tokens written to the memory of a state, as the gate passed them on.
@@ -121,25 +136,31 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   /// Reads the memory with queries.
   void read(State& state, Input<Scalar> queries, Output<Scalar> out, Trace& trace,
             Pass pass = Pass::infer) const {
+    detail::check_extent(name, "out", out, outputs(), queries.cols());
+    trace.context.resize(inputs(), queries.cols());
+    read_context(state, queries, trace.context, trace, pass);
+    detail::set_product(out, output.weight, trace.context, detail::all_at_once);
+  }
+  /// The same without W_out: the heads' outputs, d×T.
+  void read_context(State& state, Input<Scalar> queries, Output<Scalar> context, Trace& trace,
+                    Pass pass = Pass::infer) const {
     check_chunk("queries", queries, queries.cols());
     detail::check_whole(name, pass);
-    detail::check_extent(name, "out", out, outputs(), queries.cols());
+    detail::check_extent(name, "context", context, inputs(), queries.cols());
     check_state(state);
     trace.read = 0;
     project(state, trace);
-    trace.context.setZero(inputs(), queries.cols());
+    context.setZero();
     trace.divergence = 0;
     for (Index h = 0; h < active_heads(trace); ++h)
       detail::attend(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
-                     head(queries, h), head(trace.context, h),
+                     head(queries, h), head(context, h),
                      [&](Index, const auto& scores, const auto& mixture) {
                        trace.divergence += kl.divergence(mixture);
                        if constexpr (M::sticky)
                          memory.add_to_histogram(state, density, scores, mixture);
                      });
     trace.divergence /= static_cast<double>(heads * queries.cols());
-    Nothing none;
-    output.forward(none, trace.context, out, none);
     if (pass.trains()) {
       trace.at_read.assign(1, state);
       trace.read = queries.cols();
@@ -154,12 +175,21 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                      Index total_queries = 0) const {
     check_chunk("queries", queries, trace.read);
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
+    detail::check_same_shapes(name, *this, "grad", grad);
+    trace.dcontext.resize(inputs(), trace.read);
+    detail::set_product(trace.dcontext, output.weight.transpose(), dout, detail::all_at_once);
+    read_context_backward(queries, trace, trace.dcontext, dqueries, dstate, grad, total_queries);
+    detail::add_product(grad.output.weight, dout, trace.context.transpose(), detail::all_at_once);
+  }
+  /// The same for read_context.
+  void read_context_backward(Input<Scalar> queries, Trace& trace, Input<Scalar> dcontext,
+                             Output<Scalar> dqueries, State& dstate, LongTermLayer& grad,
+                             Index total_queries = 0) const {
+    check_chunk("queries", queries, trace.read);
+    detail::check_extent(name, "dcontext", dcontext, inputs(), trace.read);
     detail::check_extent(name, "dqueries", dqueries, inputs(), trace.read);
     detail::check_state(name, dstate, memory.state_extents());
     detail::check_same_shapes(name, *this, "grad", grad);
-    trace.dcontext.resize(inputs(), trace.read);
-    Nothing none;
-    output.backward(trace.context, none, dout, trace.dcontext, grad.output);
     dqueries.setZero();
     trace.dkeys.setZero(inputs(), trace.keys.cols());
     trace.dvalues.setZero(inputs(), trace.keys.cols());
@@ -172,11 +202,11 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     };
     for (Index h = 0; h < active_heads(trace); ++h)
       detail::attend_vjp(density, memory.basis(), head(trace.keys, h), head(trace.values, h),
-                         head(queries, h), head(trace.dcontext, h), dmixture, head(trace.dkeys, h),
+                         head(queries, h), head(dcontext, h), dmixture, head(trace.dkeys, h),
                          head(trace.dvalues, h), head(dqueries, h), grad.density);
     Output<Scalar> dsignal(memory.slots_gradient(trace.at_read[0], dstate));
-    key.add_backward(trace.signal, trace.dkeys, dsignal, grad.key);
-    value.add_backward(trace.signal, trace.dvalues, dsignal, grad.value);
+    add_gradient(key, trace.signal, trace.dkeys, dsignal, grad.key);
+    add_gradient(value, trace.signal, trace.dvalues, dsignal, grad.value);
   }
 
   /// The backward pass of a write: dstate goes from the gradient of the state after the write to
@@ -205,6 +235,12 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
   void check_chunk(std::string_view argument, const Input<Scalar>& x, Index columns) const {
     detail::check_extent(name, argument, x, inputs(), columns);
     detail::check_not_empty(name, argument, x.cols());
+  }
+
+  static void add_gradient(const LinearMap<Scalar>& p, const Matrix& x, const Matrix& dy,
+                           Output<Scalar>& dx, LinearMap<Scalar>& grad) {
+    detail::add_product(grad.weight, dy, x.transpose(), detail::all_at_once);
+    detail::add_product(dx, p.weight.transpose(), dy, detail::all_at_once);
   }
 
   // Skips the projection if signal and weights are those of the trace: a stream reads many times

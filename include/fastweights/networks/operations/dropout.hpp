@@ -5,18 +5,22 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Gives every dropout of a state, at any depth, a seed of its own, which follows from `seed`. Call
-/// it for every batch.
-template <Record State> void seed_dropout(State& state, std::uint64_t seed) {
+/// Gives every dropout, and every memory that samples at random, of a state, at any depth, a seed of
+/// its own, which follows from `seed`. Call it for every batch.
+template <Record State> void seed_draws(State& state, std::uint64_t seed) {
   std::uint64_t number = 0;
   const auto visit = [&](const detail::Leaf* leaf, const detail::LeafPath& path) {
-    if (path.name != "dropout_seed") return;
+    if (path.name != "dropout_seed" && path.name != "draw_seed") return;
     const double drawn = uniform_at(seed, number++);
     leaf->store_integer(0,
                         1 + static_cast<std::int64_t>(drawn * static_cast<double>(max_count / 2)));
   };
   const detail::Object object = detail::object(state);
   detail::visit_leaves(&object, 1, visit);
+}
+/// The same, by the name that it had when only dropout drew.
+template <Record State> void seed_dropout(State& state, std::uint64_t seed) {
+  seed_draws(state, seed);
 }
 
 }  // namespace fw

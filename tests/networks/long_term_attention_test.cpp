@@ -1,0 +1,155 @@
+#include "networks/long_term_layers.hpp"
+
+namespace {
+
+using namespace long_term;
+
+TEST_CASE("long-term attention with a continuous memory", "[networks]") { check(even); }
+TEST_CASE("long-term attention with sticky samples", "[networks]") { check(sticky); }
+// The output is that of the long-term memory alone.
+TEST_CASE("a chunk is written once it has left the window", "[networks]") {
+  const Net network = network_of(d, alone(even));
+  fw::Random random(5);
+  constexpr Index steps = 15;
+  const Matrix<double> x = random_matrix(d, steps, random);
+  const auto whole = [&](const Matrix<double>& in) {
+    State state = network.initial_state();
+    Net::Trace trace;
+    return run(network, state, in, trace);
+  };
+  const Matrix<double> y = whole(x);
+  CHECK(y.leftCols(window + chunk - 1).isZero(0));  // before the first write
+  for (Index at = 0; at < steps; ++at) {
+    Matrix<double> other = x;
+    other.col(at) += random_matrix(d, 1, random);
+    const Matrix<double> changed = whole(other);
+    const Index first_reader = at / chunk * chunk + chunk - 1 + window;
+    for (Index t = 0; t < steps; ++t) {
+      INFO("token " << at << " changed, output " << t);
+      if (t == at) continue;  // another query
+      if (t < first_reader)
+        CHECK(changed.col(t) == y.col(t));
+      else
+        CHECK((changed.col(t) - y.col(t)).norm() > 1e-6 * y.col(t).norm());
+    }
+  }
+}
+
+TEST_CASE("joined attention is the sum or the mix of both memories", "[networks]") {
+  Net network = network_of(d, joined(even, Join::alpha));
+  fw::Random random(6);
+  const Matrix<double> x = random_matrix(d, 12, random);
+  const auto with_mix = [&](double mix) {
+    weight(network, "mix")(0) = mix;
+    State state = network.initial_state();
+    Net::Trace trace;
+    return run(network, state, x, trace);
+  };
+  const Matrix<double> far = with_mix(800), near = with_mix(-800);
+  check_equal(with_mix(0), 0.5 * (near + far), 1e-14);
+  check_equal(with_mix(std::log(3)), 0.25 * near + 0.75 * far, 1e-14);
+  Net sum = network_of(d, joined(even));
+  for (auto& each : sum.weights) each.value = weight(network, each.name);
+  State state = sum.initial_state();
+  Net::Trace trace;
+  check_equal(run(sum, state, x, trace), near + far, 1e-14);
+}
+
+TEST_CASE("a seed determines the draws of a long-term memory", "[networks]") {
+  const Net network = network_of(d, joined(sticky));
+  fw::Random random(7);
+  const Matrix<double> x = random_matrix(d, 20, random);
+  const auto with_seed = [&](std::uint64_t seed) {
+    State state = network.initial_state();
+    fw::seed_draws(state, seed);
+    Net::Trace trace;
+    return run(network, state, x, trace);
+  };
+  CHECK(with_seed(1) == with_seed(1));
+  CHECK(with_seed(1) != with_seed(2));
+}
+
+// The penalty is in the gradients: by differences of the loss with the penalty.
+TEST_CASE("the penalty of densities has its gradient", "[networks]") {
+  const auto f = [](const Value<double>& x) {
+    fw::LongTermOptions o{.heads = heads};
+    o.kl = {.weight = 0.3, .sigma0 = 0.2, .mean = true, .mu0 = 0.4};
+    return long_term_attention(x, linear(x, "query", d), "long_term",
+                               fw::LongTermLayer(o, continuous<double>(), fw::NoGate<double>()),
+                               {window, chunk});
+  };
+  Net network = network_of(d, f);
+  fw::Random random(8);
+  const Matrix<double> x = random_matrix(d, 13, random), dy = Matrix<double>::Zero(d, 13);
+  Net::Trace trace;
+  const auto penalty = [&] {
+    State state = network.initial_state();
+    run(network, state, x, trace, fw::Pass::train);
+    return network.penalty(trace);
+  };
+  CHECK(penalty() > 0);
+  State state = network.initial_state();
+  const Net grad = train(network, state, x, dy, trace).grad;
+  for (std::size_t w = 0; w < network.weights.size(); ++w) {
+    INFO(network.weights[w].name);
+    auto& value = network.weights[w].value;
+    Matrix<double> expected(value.rows(), value.cols());
+    for (Index i = 0; i < value.size(); ++i) {
+      const double kept = value.data()[i], h = 1e-4;
+      const auto at = [&](double offset) {
+        value.data()[i] = kept + offset;
+        return penalty();
+      };
+      expected.data()[i] =
+          (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);  // fourth order
+      value.data()[i] = kept;
+    }
+    check_equal(grad.weights[w].value, expected, 1e-9);
+  }
+}
+
+TEST_CASE("a long-term memory starts as its parts do", "[networks]") {
+  Builder<double> builder;
+  Net network = builder.build(joined(compressive)(builder.input(d)));
+  fw::Random random(3);
+  fw::initialise(network, random);
+  auto gate = fw::StridedConv<double>(d, 2);
+  gate.initialise(random);
+  CHECK(weight(network, "long_term.gate.weight") == gate.weight);
+  CHECK(weight(network, "long_term.gate.bias").isZero(0));
+  const Matrix<double>& key = weight(network, "long_term.key.weight");
+  CHECK(key.cwiseAbs().maxCoeff() <= 0.5);  // 1/√4
+  CHECK(key.cwiseAbs().maxCoeff() > 0.25);
+  Builder<double> other;
+  Net mixture = other.build(alone(even)(other.input(d)));
+  fw::initialise(mixture, random);
+  const Matrix<double>& bias = weight(mixture, "long_term.density.components.mean_bias");
+  CHECK(bias(0) == Catch::Approx(std::log(1.0 / 3)));
+  CHECK(bias(1) == Catch::Approx(std::log(3.0)));
+}
+
+TEST_CASE("long-term attention refuses what does not fit", "[networks]") {
+  Builder<double> builder;
+  const auto x = builder.input(d);
+  const auto attend = [&](const LongTermWindow& when) {
+    return [=] { return long_term_attention(x, x, "long", affine_gate(1.0), when); };
+  };
+  CHECK_THROWS_WITH(attend({0, chunk})(), "long: window is 0, expected at least 1");
+  CHECK_THROWS_WITH(attend({1, 0})(), "long: chunk is 0, expected at least 1");
+  CHECK_THROWS_WITH(attend({1, 3})(), ContainsSubstring("AffineGate: x has 3 columns"));
+  CHECK_THROWS_WITH(long_term_attention(linear(x, "five", 5), x, "long", even(1.0), {1, 1}),
+                    ContainsSubstring("long: an input has 5 rows"));
+
+  const Net network = network_of(d, alone(even));
+  State state = network.initial_state();
+  Net::Trace trace;
+  Matrix<double> in = Matrix<double>::Ones(d, 9);
+  run(network, state, in, trace);
+  state.positions[0] = 3;  // before the first write
+  const Matrix<double> before = numbers_of(state);
+  CHECK_THROWS_WITH(run(network, state, in, trace),
+                    ContainsSubstring("the number of tokens of the memory is 6 in the state"));
+  CHECK(numbers_of(state) == before);
+}
+
+}  // namespace
