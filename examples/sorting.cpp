@@ -99,7 +99,7 @@ std::vector<Result> train_all(const Settings& s, const std::string& kind) {
   }
   const auto folder = std::filesystem::path(s.output) / kind;
   std::filesystem::create_directories(folder);
-  show_memory(*model, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
+  show_memory(*model, s.sizes, draw_sort_sequence(test_seed + s.seed, 0, s.lengths.front()),
               kind + ", n = " + std::to_string(s.lengths.front()), folder);
   return results;
 }

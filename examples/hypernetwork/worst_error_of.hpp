@@ -1,6 +1,7 @@
 #pragma once
 
-#include <fastweights/fastweights.hpp>
+#include <fastweights/layers/hypernetwork.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "hypernetwork/problem.hpp"
 
@@ -23,10 +24,10 @@ template <class F> Matrix<long double> evaluate(const Problem& p, const F& f) {
   return p.a.cast<Long>() * u.unaryExpr([&](Long each) { return f.value(each); });
 }
 
-template <class S, class Block>
-double error(const Problem& p, const fw::Hypernetwork<S>& net, const Block& block,
-             const Matrix<long double>& exact) {
-  typename Block::Trace trace;
+template <class S>
+double error(const Problem& p, const fw::Hypernetwork<S>& net,
+             const fw::networks::Network<S>& block, const Matrix<long double>& exact) {
+  typename fw::networks::Network<S>::Trace trace;
   Matrix<S> Y(net.width(), 2);
   double worst = 0;
   for (Index i = 0; i < p.x.cols(); ++i) {
@@ -41,15 +42,14 @@ double error(const Problem& p, const fw::Hypernetwork<S>& net, const Block& bloc
 }
 
 template <class S, class F> double worst_error_with(const Problem& p, const F& f) {
-  using Activation = fw::Elementwise<F>;
   const Matrix<long double> exact = evaluate(p, f);
   double worst = 0;
   for (const bool causal : {true, false}) {
     const auto net = hypernetwork<S>(p, causal);
-    const auto sum = net.template block<Activation>(
-        fw::LinearAttention<S>({.key_size = 1, .value_size = net.hidden()}));
-    const auto delta = net.template block<Activation>(
-        fw::DeltaRule<S>({.key_size = 1, .value_size = net.hidden()}));
+    const auto sum =
+        net.template block<F>(fw::LinearAttention<S>({.key_size = 1, .value_size = net.hidden()}));
+    const auto delta =
+        net.template block<F>(fw::DeltaRule<S>({.key_size = 1, .value_size = net.hidden()}));
     for (const double each : {error(p, net, sum, exact), error(p, net, delta, exact)})
       keep_worst(worst, each);
   }

@@ -5,8 +5,9 @@
 /// training. It needs Eigen and the standard library. Single headers compile faster.
 ///
 /// Headers that most programs do not need are separate: fastweights/io/ (safetensors files),
-/// networks/ and models/ (published models), onnx/, mpi/, testing/ (gradient check, random
-/// sequences, timing) and memories/adaptors/amx_scan.hpp (the delta rule with Intel's matrix unit).
+/// layers/ for the published layers, models/ (published models), onnx/, mpi/, testing/ (gradient
+/// check, random sequences, timing) and memories/adaptors/amx_scan.hpp (the delta rule with Intel's
+/// matrix unit).
 
 // Core: the sizes, inputs, outputs and state of a memory.
 #include <fastweights/core/carriers.hpp>
@@ -27,6 +28,8 @@
 
 // Numerical functions: activations, normal densities, products, random numbers.
 #include <fastweights/math/activations.hpp>
+#include <fastweights/math/elementwise.hpp>
+#include <fastweights/math/gelu.hpp>
 #include <fastweights/math/normal.hpp>
 #include <fastweights/math/products.hpp>
 #include <fastweights/math/random.hpp>
@@ -116,33 +119,18 @@
 #include <fastweights/feature_maps/tanh.hpp>
 #include <fastweights/feature_maps/taylor.hpp>
 
-// Layers: slow weights around memories.
-#include <fastweights/layers/attention/joined_attention.hpp>
+// Layers: networks of operations, slow weights around memories.
 #include <fastweights/layers/attention/kl_regulariser.hpp>
 #include <fastweights/layers/attention/long_term_layer.hpp>
 #include <fastweights/layers/attention/reconstruction_loss.hpp>
-#include <fastweights/layers/attention/relative_attention.hpp>
 #include <fastweights/layers/attention/smoothing_gate.hpp>
+#include <fastweights/layers/attention/strided_conv.hpp>
+#include <fastweights/layers/fast_weight_layer.hpp>
+#include <fastweights/layers/fast_weights.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/language_model.hpp>
 #include <fastweights/layers/layer.hpp>
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/memory/stable_keys.hpp>
-#include <fastweights/layers/memory/summed_heads.hpp>
-#include <fastweights/layers/models/hypernetwork.hpp>
-#include <fastweights/layers/models/hypernetwork_checks.hpp>
-#include <fastweights/layers/models/language_model.hpp>
-#include <fastweights/layers/models/linear_transformer_block.hpp>
-#include <fastweights/layers/models/pre_norm_block.hpp>
-#include <fastweights/layers/norms/layer_norm.hpp>
-#include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/parameters.hpp>
-#include <fastweights/layers/projections/causal_conv.hpp>
-#include <fastweights/layers/projections/embedding.hpp>
-#include <fastweights/layers/projections/feed_forward.hpp>
-#include <fastweights/layers/projections/gelu.hpp>
-#include <fastweights/layers/projections/identity_layer.hpp>
-#include <fastweights/layers/projections/linear.hpp>
-#include <fastweights/layers/projections/strided_conv.hpp>
-#include <fastweights/layers/projections/swiglu.hpp>
 
 // Training.
 #include <fastweights/training/adamw.hpp>

@@ -4,7 +4,7 @@
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/layers/attention/smoothing_gate.hpp>
-#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/layers/attention/strided_conv.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 

@@ -3,7 +3,7 @@
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/layers/attention/joined_attention.hpp>
 #include <fastweights/layers/attention/relative_attention.hpp>
-#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/layers/attention/strided_conv.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 

@@ -1,7 +1,7 @@
 #include <fastweights/layers/norms/layer_norm.hpp>
 #include <fastweights/layers/norms/rms_norm.hpp>
 #include <fastweights/layers/projections/causal_conv.hpp>
-#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/symbols.hpp>
 #include <fastweights/layers/projections/linear.hpp>
 
 #include "support/layer_checks.hpp"

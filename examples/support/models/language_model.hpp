@@ -18,14 +18,12 @@ struct LanguageModelSizes {
   fw::Index symbols = 0, layers = 2, width = 64, hidden = 256;
 };
 
-/// Embedding, pre-norm blocks of a mixer and a feed-forward layer, layer norm, logits. All weights
-/// are zero.
+/// Pre-norm blocks of a mixer and a feed-forward layer, layer norm, logits.
 template <class S>
-fw::networks::Network<S> language_network(const LanguageModelSizes& o, const Mixer<S>& mixer) {
+fw::networks::Value<S> language_layers(fw::networks::Value<S> x, const LanguageModelSizes& o,
+                                       const Mixer<S>& mixer) {
   using fw::networks::Value, fw::networks::module;
   constexpr fw::networks::NormOptions norm{.epsilon = 1e-5, .bias = true};
-  fw::networks::Builder<S> net;
-  Value<S> x = embedding(net, "embedding", o.symbols, o.width);
   for (fw::Index i = 0; i < o.layers; ++i)
     x = module("blocks." + std::to_string(i), x, [&](const Value<S>& in) {
       const Value<S> h = in + module("mixer", layer_norm(in, "norm1", norm), mixer);
@@ -33,8 +31,15 @@ fw::networks::Network<S> language_network(const LanguageModelSizes& o, const Mix
                return linear(gelu(linear(y, "up", o.hidden, true)), "down", o.width, true);
              });
     });
+  return linear(layer_norm(x, "norm", norm), "head", o.symbols, true);
+}
+
+/// The same behind an embedding. All weights are zero.
+template <class S>
+fw::networks::Network<S> language_network(const LanguageModelSizes& o, const Mixer<S>& mixer) {
+  fw::networks::Builder<S> net;
   fw::networks::Network<S> network =
-      net.build(linear(layer_norm(x, "norm", norm), "head", o.symbols, true));
+      net.build(language_layers(embedding(net, "embedding", o.symbols, o.width), o, mixer));
   for (auto& weight : network.weights) weight.value.setZero(weight.rows(), weight.cols());
   return network;
 }

@@ -126,23 +126,33 @@ Value<S> fast_weights_output(const Value<S>& x, Value<S> o, const FastWeightsOpt
   return linear(o, "output", x.rows(), options.bias);
 }
 
+/// What x becomes for a memory, and what it reads with.
+template <class S> struct MemoryInputs { std::vector<Value<S>> written, queries; };
 template <class S, class Map>
-Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWeightsOptions& o,
-                      Index key_size, const Map& map) {
+MemoryInputs<S> memory_inputs(const Value<S>& x, const AnyMemory<S>& rule,
+                              const FastWeightsOptions& o, Index key_size, const Map& map) {
   if (rule.can().learns_initial_state)
     fw::detail::throw_invalid({x.builder->path(), ": from a zero state ", rule.name(),
                                " writes nothing; self_referential() learns the first state"});
-  std::vector<Value<S>> written, queries;
+  MemoryInputs<S> inputs;
   for (const SignatureMember& each : rule.written()) {
     if (each.chunks && each.width != 1)
       fw::detail::throw_invalid({x.builder->path(), ": ", rule.name(), " takes chunks of ",
                                  std::to_string(each.width), " tokens, expected one at a time"});
-    written.push_back(head_input(x, "write", each, o, key_size, map));
+    inputs.written.push_back(head_input(x, "write", each, o, key_size, map));
   }
   for (const SignatureMember& each : rule.read_with())
-    queries.push_back(head_input(x, "read", each, o, key_size, map));
+    inputs.queries.push_back(head_input(x, "read", each, o, key_size, map));
+  return inputs;
+}
+
+template <class S, class Map>
+Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWeightsOptions& o,
+                      Index key_size, const Map& map) {
+  const MemoryInputs<S> in = memory_inputs(x, rule, o, key_size, map);
   return fast_weights_output(
-      x, memory(rule, written, queries, "memory", slow_weights(*x.builder, rule, o.heads)), o);
+      x, memory(rule, in.written, in.queries, "memory", slow_weights(*x.builder, rule, o.heads)),
+      o);
 }
 
 /// The number of rows of a key before φ, which has to make the memory's keys of it.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/symbols.hpp>
 #include <fastweights/networks/state.hpp>
 #include <fastweights/networks/streams.hpp>
 #include <fastweights/networks/value.hpp>

@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/finite.hpp>
-#include <fastweights/layers/projections/embedding.hpp>
+#include <fastweights/layers/symbols.hpp>
 #include <limits>
 #include <optional>
 #include <span>

@@ -1,4 +1,3 @@
 #include <models/sorting/sorting_model_of.hpp>
 
-template AnyLayer<double> continuous_mixer<double, fw::EvenSampling>(const SortingOptions&);
-template AnyLayer<double> continuous_mixer<double, fw::StickySampling>(const SortingOptions&);
+SORTING_MIXERS(, double);

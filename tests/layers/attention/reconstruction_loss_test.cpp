@@ -1,5 +1,5 @@
 #include <fastweights/layers/attention/reconstruction_loss.hpp>
-#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/layers/attention/strided_conv.hpp>
 #include <fastweights/math/random.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 

@@ -1,5 +1,5 @@
 #include <fastweights/layers/attention/smoothing_gate.hpp>
-#include <fastweights/layers/projections/strided_conv.hpp>
+#include <fastweights/layers/attention/strided_conv.hpp>
 
 #include "support/layer_checks.hpp"
 

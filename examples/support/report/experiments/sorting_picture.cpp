@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <optional>
 
 #include "models/sorting/sorting_model_of.hpp"
 #include "report/experiments/signal_place.hpp"
@@ -10,18 +11,56 @@
 
 namespace {
 
+using Network = fw::networks::Network<float>;
+
+// The mixer of the first block after a sequence: its inputs, and the long-term memory.
+template <class Sampling> struct Mixed {
+  using Layer = ContinuousLayer<float, Sampling>;
+  Eigen::MatrixXf x, queries;
+  Layer layer;
+  typename Layer::State state;
+};
+
+const std::string mixer_path = "blocks.0.mixer";
+
+const Eigen::MatrixXf& weight(const Network& network, const std::string& name) {
+  for (const auto& each : network.weights)
+    if (each.name == mixer_path + '.' + name) return each.value;
+  throw std::logic_error("the sorting model has no weight " + name);
+}
+
+// None if the model has another memory.
+template <class Sampling>
+std::optional<Mixed<Sampling>> mixed(const TrainedSorting<float>& model, const SortingOptions& o,
+                                     fw::Symbols ids) {
+  using State = fw::networks::LongTermState<decltype(Mixed<Sampling>::Layer::memory)>;
+  const Network& network = model.network.blocks;
+  auto state = network.initial_state();
+  TrainedSorting<float>::Buffers buffers;
+  model.read(state, ids, true, buffers, fw::Pass::train);
+  for (const auto& member : state.members) {
+    const fw::detail::Object part = member.part->object();
+    if (member.path != mixer_path + ".long_term" || part.type != &fw::detail::object_type<State>)
+      continue;
+    auto layer = continuous_layer<float, Sampling>(o);
+    fw::for_each_parameter(
+        [&](const std::string& path, auto& w) { w = weight(network, "long_term." + path); }, layer);
+    Mixed<Sampling> found{{}, {}, layer, static_cast<State*>(part.address)->streams[0].memory};
+    network.for_each_module(buffers.blocks, [&](const std::string& path, auto in, auto) {
+      if (path == mixer_path) found.x = in;
+    });
+    found.queries = (weight(network, "query.weight") * found.x).colwise() +
+                    weight(network, "query.bias").col(0);
+    return found;
+  }
+  return {};
+}
+
 // One feature of the tokens that the first block remembers, and of the signal.
-template <class Mixer>
-void write_signal(const SortingNetwork<float>& network, const Mixer& mixer, fw::Symbols ids,
-                  fw::Index written, const Eigen::MatrixXf& coefficients,
-                  const std::filesystem::path& file) {
-  const auto tokens = ids.first(static_cast<std::size_t>(written));
-  Eigen::MatrixXf x(network.embedding.outputs(), written), normed(x.rows(), x.cols());
-  typename fw::LayerNorm<float>::Trace trace;
-  fw::Nothing none;
-  network.embedding.forward(tokens, x);
-  network.blocks[0].norm1.forward(none, x, normed, trace);
-  const auto& memory = mixer.long_term.memory;
+template <class Sampling>
+void write_signal(const Mixed<Sampling>& mixed, const std::filesystem::path& file) {
+  const fw::Index written = mixed.state.tokens;
+  const auto& memory = mixed.layer.memory;
   const auto& basis = memory.basis();
   const fw::Index chunk = memory.options().chunk;
   Eigen::VectorXd psi(basis.size());
@@ -35,24 +74,26 @@ void write_signal(const SortingNetwork<float>& network, const Mixer& mixer, fw::
     basis.evaluate(t, psi);
     const fw::Index from = std::max<fw::Index>(0, i - around / 2);
     const fw::Index count = std::min(around, written - from);
-    csv << t << "," << normed(0, i) << "," << coefficients.row(0).cast<double>() * psi << ","
-        << normed.row(0).segment(from, count).mean() << "\n";
+    csv << t << "," << mixed.x(0, i) << ","
+        << mixed.state.coefficients.row(0).template cast<double>() * psi << ","
+        << mixed.x.row(0).segment(from, count).mean() << "\n";
   }
 }
 
 // The density of every head of the first block for outputs 1, 10 and 20.
-template <class Layer, class Trace>
-void write_densities(const Layer& layer, const Trace& trace, const Eigen::MatrixXf& queries,
-                     const std::filesystem::path& file) {
-  const fw::Index rows = trace.keys.rows() / layer.heads;
+template <class Sampling>
+void write_densities(const Mixed<Sampling>& mixed, const std::filesystem::path& file) {
+  const auto& layer = mixed.layer;
+  const Eigen::MatrixXf keys = layer.key.weight * mixed.state.coefficients;
+  const fw::Index rows = keys.rows() / layer.heads;
   std::ofstream csv = open_to_write(file);
   csv << "t";
   std::vector<fw::Mixture<float>> mixtures;
   for (const fw::Index output : {0, 9, 19})
     for (fw::Index h = 0; h < layer.heads; ++h) {
-      const fw::Index column = queries.cols() - static_cast<fw::Index>(sort_symbols) + output;
-      const Eigen::VectorXf scores = trace.keys.middleRows(h * rows, rows).transpose() *
-                                     queries.col(column).segment(h * rows, rows) /
+      const fw::Index column = mixed.queries.cols() - static_cast<fw::Index>(sort_symbols) + output;
+      const Eigen::VectorXf scores = keys.middleRows(h * rows, rows).transpose() *
+                                     mixed.queries.col(column).segment(h * rows, rows) /
                                      std::sqrt(static_cast<float>(rows));
       mixtures.push_back(layer.density.mixture_of(layer.memory.basis(), scores));
       csv << ",output " << output + 1 << " head " << h + 1;
@@ -70,34 +111,25 @@ void write_densities(const Layer& layer, const Trace& trace, const Eigen::Matrix
   }
 }
 
-// Writes both files if the mixer of the first block is a Mixer.
-template <class Mixer>
-bool write_memory(const SortingNetwork<float>& network, fw::Symbols ids,
+// Writes both files if the first block has that memory.
+template <class Sampling>
+bool write_memory(const TrainedSorting<float>& model, const SortingOptions& o, fw::Symbols ids,
                   const std::filesystem::path& folder) {
-  const auto* mixer = network.blocks[0].mixer.get<Mixer>();
-  if (mixer == nullptr) return false;
-  SortingNetwork<float>::Trace trace;
-  Eigen::MatrixXf logits;
-  auto state = network.initial_state();
-  network.answer(state, ids, logits, trace, fw::Pass::infer);
-  const auto& mixed = std::any_cast<const typename Mixer::Trace&>(trace.blocks[0].mixer);
-  const auto& remembered = std::any_cast<const typename Mixer::State&>(state[0].mixer);
-  const auto& last = mixed.segments[static_cast<std::size_t>(mixed.used - 1)].trace;
-  write_signal(network, *mixer, ids, remembered.written, remembered.long_term.coefficients,
-               folder / "signal.csv");
-  write_densities(mixer->long_term, last, mixed.queries, folder / "densities.csv");
+  const auto found = mixed<Sampling>(model, o, ids);
+  if (!found) return false;
+  write_signal(*found, folder / "signal.csv");
+  write_densities(*found, folder / "densities.csv");
   return true;
 }
 
 }  // namespace
 
-void show_memory(const SortingModel& model, const SortSequence& sequence, const std::string& title,
-                 const std::filesystem::path& folder) {
-  const auto& network = static_cast<const TrainedSorting<float>&>(model).network;
+void show_memory(const SortingModel& model, const SortingOptions& o, const SortSequence& sequence,
+                 const std::string& title, const std::filesystem::path& folder) {
+  const auto& trained = static_cast<const TrainedSorting<float>&>(model);
   const std::vector<int> ids = sorting_sequence(sequence).input;
-  using Even = LongTermMixer<Continuous<float, fw::EvenSampling>>;
-  using Sticky = LongTermMixer<Continuous<float, fw::StickySampling>>;
-  if (!write_memory<Even>(network, ids, folder) && !write_memory<Sticky>(network, ids, folder))
+  if (!write_memory<fw::EvenSampling>(trained, o, ids, folder) &&
+      !write_memory<fw::StickySampling>(trained, o, ids, folder))
     return;
   plot(folder / "memory.png",
        "set datafile separator ','\nset multiplot layout 2,1 title " +

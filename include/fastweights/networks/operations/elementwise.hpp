@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/layers/projections/gelu.hpp>
+#include <fastweights/math/gelu.hpp>
 #include <fastweights/networks/builder.hpp>
 
 /// \file

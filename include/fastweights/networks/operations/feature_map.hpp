@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/feature_maps/feature_map.hpp>
-#include <fastweights/layers/memory/stable_keys.hpp>
+#include <fastweights/layers/stable_keys.hpp>
 #include <fastweights/networks/builder.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <fastweights/layers/projections/causal_conv.hpp>
 #include <fastweights/networks/operations/weights.hpp>
 
 /// \file
@@ -14,8 +13,9 @@ template <class S> struct RecentTokens {
   static constexpr auto names = fw::names("recent");
 };
 
-/// A depthwise causal convolution, y_t = Σ_j w_j ⊙ x_{t−K+1+j}: see
-/// layers/projections/causal_conv.hpp.
+/// A depthwise causal convolution, y_t = Σ_j w_j ⊙ x_{t−K+1+j}: every row has a filter of its own.
+/// Zeros precede the first token. The taps have the order of PyTorch's Conv1d with groups =
+/// channels: the last tap is for the current token.
 template <class S> struct Convolve final : Operation<S> {
   Index kernel, channels;  ///< tokens that the kernel covers; rows of x
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/layers/models/hypernetwork_checks.hpp>
-#include <fastweights/layers/models/linear_transformer_block.hpp>
+#include <fastweights/layers/hypernetwork_checks.hpp>
+#include <fastweights/layers/summed_heads.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <stdexcept>
 #include <string>
@@ -42,17 +42,17 @@ struct HypernetworkForm {
 ///
 ///     const fw::Hypernetwork<double> net(theta, A);
 ///     const fw::DeltaRule<double> memory({.key_size = 1, .value_size = net.hidden()});
-///     const auto block = net.block<fw::Elementwise<fw::Tanh>>(memory);
+///     const fw::networks::Network<double> block = net.block<fw::Tanh>(memory);
 ///     Eigen::MatrixXd E = net.tokens(x, z), Y(E.rows(), 2);
 ///     block.forward(state, E, Y, trace);  // net.output(Y) is A tanh(ω(z) x)
 ///
 /// Shapes: Θ^(m) h×d, A o×h, x d, z M, the output o. Cost: that of the block with M heads and two
 /// tokens. Throws std::invalid_argument when a size does not fit. Throws it, with the reason, for
-/// configurations that compute something else: e2 before e1 under a causal mask, a norm, and
-/// memories whose output is not z^(m) times the written value (hypernetwork_checks.hpp: softmax,
-/// normalisers, ELU+1 and decay by type, others by a trial with values from 5e-4 to 2e3).
-/// Linear attention as fast weights: Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 15–17;
-/// hypernetworks: Ha, Dai, Le 2016, arXiv 1609.09106.
+/// configurations that compute something else: e2 before e1 under a causal mask, and memories whose
+/// output is not z^(m) times the written value (hypernetwork_checks.hpp: softmax, normalisers,
+/// ELU+1 and decay by type, others by a trial with values from 5e-4 to 2e3). Linear attention as
+/// fast weights: Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174, eq. 15–17; hypernetworks: Ha,
+/// Dai, Le 2016, arXiv 1609.09106.
 template <class S> class Hypernetwork {
  public:
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
@@ -74,43 +74,53 @@ template <class S> class Hypernetwork {
   Index outputs() const { return a_.rows(); }                           ///< o
   Index width() const { return u_block() + hidden() + outputs(); }      ///< d_model
 
-  /// A σ(ω(z) x), evaluated directly.
+  /// A σ(ω(z) x), evaluated directly, with σ of math/activations.hpp.
   template <class Activation> Vector evaluate(const Vector& x, const Vector& z) const {
     check_rows("x", x, inputs());
     check_rows("z", z, programs());
     Vector u = Vector::Zero(hidden()), activated(hidden());
     for (Index m = 0; m < programs(); ++m) u += z[m] * (theta_at(m) * x);
-    Activation::value(u, activated);
+    Elementwise<Activation>::value(u, activated);
     return a_ * activated;
   }
 
+  /// Throws std::invalid_argument, with the reason, for a memory that a block cannot be built with.
+  template <Memory M> void check_memory(const M& memory) const {
+    const auto read = memory.signature().read();
+    const auto out = memory.signature().out();
+    const Index key = std::get<0>(members(read)).rows;
+    const Index value = std::get<0>(members(out)).rows;
+    if (key != 1) detail::throw_mismatch(name, "the memory's key", key, "rows", 1, "every head");
+    if (value != hidden())
+      detail::throw_mismatch(name, "the memory's value", value, "rows", hidden(), "every head");
+    detail::check_hypernetwork_memory(memory);
+  }
+
   /// The block around a memory of hidden() value rows and one key row.
-  template <class Activation, template <class> class Norm = IdentityLayer, Memory M>
-  auto block(const M& memory) const {
-    if (!std::is_same_v<Norm<S>, IdentityLayer<S>>)
-      detail::reject_hypernetwork(
-          std::string(Norm<S>::name) +
-          ": it scales and shifts x and z by values that depend on the whole token");
+  template <class Activation, Memory M> networks::Network<S> block(const M& memory) const {
     check_memory(memory);
+    networks::Builder<S> net;
+    using Value = networks::Value<S>;
+    const Value tokens = net.input(width());
     // Its keys are 1 or, without a program, 0.
-    SummedHeads<M> heads(
-        {.d_model = width(), .heads = programs(), .causal = form_.causal, .allow_unstable = true},
-        memory);
-    LinearTransformerBlock<M, Activation, Norm> block(
-        std::move(heads), FeedForward<S, Activation>(width(), hidden(), /*bias=*/false));
-    for_each_member(
-        [this, i = std::size_t{0}](std::string_view, Linear<S>& projection) mutable {
-          set_write_weights(projection.weight, M::Signature::template Write<Extents>::roles[i++]);
-        },
-        block.mixer.write);
-    std::get<0>(members(block.mixer.read)).weight.middleCols(inputs(), programs()).setIdentity();
-    block.mixer.output.weight.middleRows(u_block(), hidden()).setIdentity();
-    block.ffn.up.weight.middleCols(u_block(), hidden()).setIdentity();
-    block.ffn.down.weight.bottomRows(outputs()) = a_;
+    const Value x =
+        tokens + networks::summed_heads(
+                     tokens, "mixer", memory,
+                     {.heads = programs(), .causal = form_.causal, .allow_unstable = true});
+    const auto mlp = [&](const Value& in) {
+      const Value u = networks::linear(in, "up", hidden());
+      return networks::linear(networks::activate<Elementwise<Activation>>(u), "down", width());
+    };
+    networks::Network<S> block = net.build(x + networks::module("ffn", x, mlp));
+    const AnyMemory<S> any(memory);
+    for (networks::Weight<S>& weight : block.weights) {
+      weight.value.setZero(weight.rows(), weight.cols());
+      set(weight, any.written());
+    }
     return block;
   }
   /// The block with linear attention as its memory.
-  template <class Activation> auto block() const {
+  template <class Activation> networks::Network<S> block() const {
     return block<Activation>(LinearAttention<S>({.key_size = 1, .value_size = hidden()}));
   }
 
@@ -138,6 +148,26 @@ template <class S> class Hypernetwork {
   Index z_token() const { return form_.order == TokenOrder::x_first ? 1 : 0; }
   const Matrix& theta_at(Index m) const { return theta_[static_cast<std::size_t>(m)]; }
 
+  // Sets one weight of the block; others stay 0.
+  void set(networks::Weight<S>& weight, std::span<const SignatureMember> written) const {
+    const std::string write = "mixer.write.";
+    Matrix& w = weight.value;
+    if (weight.name.starts_with("mixer.read.")) {
+      w.middleCols(inputs(), programs()).setIdentity();
+    } else if (weight.name == "mixer.output.weight") {
+      w.middleRows(u_block(), hidden()).setIdentity();
+    } else if (weight.name == "ffn.up.weight") {
+      w.middleCols(u_block(), hidden()).setIdentity();
+    } else if (weight.name == "ffn.down.weight") {
+      w.bottomRows(outputs()) = a_;
+    } else if (weight.name.starts_with(write)) {
+      const std::string member =
+          weight.name.substr(write.size(), weight.name.rfind('.') - write.size());
+      for (const SignatureMember& each : written)
+        if (each.name == member) set_write_weights(w, each.role);
+    }
+  }
+
   // Sets the slow weights of all heads for a key, a value or a strength. A strength is a sigmoid,
   // and sigmoid(64) is 1 in float and double.
   void set_write_weights(Matrix& weight, Role role) const {
@@ -146,17 +176,6 @@ template <class S> class Hypernetwork {
         weight.block(m * hidden(), 0, hidden(), inputs()) = theta_at(m);
     else
       weight.col(u_block()).setConstant(role == Role::strength ? S(64) : S(1));
-  }
-
-  template <class M> void check_memory(const M& memory) const {
-    const auto read = memory.signature().read();
-    const auto out = memory.signature().out();
-    const Index key = std::get<0>(members(read)).rows;
-    const Index value = std::get<0>(members(out)).rows;
-    if (key != 1) detail::throw_mismatch(name, "the memory's key", key, "rows", 1, "every head");
-    if (value != hidden())
-      detail::throw_mismatch(name, "the memory's value", value, "rows", hidden(), "every head");
-    detail::check_hypernetwork_memory(memory);
   }
 
   void check_sizes() const {

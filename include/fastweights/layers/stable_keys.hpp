@@ -1,8 +1,9 @@
 #pragma once
 
+#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/stability.hpp>
-#include <fastweights/layers/memory/head_inputs.hpp>
 
 /// \file
 /// Whether a memory is stable for the keys that a layer makes for it. A delta rule needs keys of
@@ -37,8 +38,7 @@ OwnedWrites<M> sample_tokens(const M& m, const Map& map, Index d_key) {
         const Role role = OwnedWrites<M>::roles[i++];
         if (role == Role::key) {
           Eigen::Matrix<S, Dynamic, Dynamic> features(extent.rows, keys.cols());
-          auto to = with_rows(features, extent.rows);
-          map.map(with_rows(keys, d_key), to);
+          map.map(keys, features);
           for (Index j = 0; j < member.cols(); ++j) member.col(j) = features.col(j / extent.width);
         } else if (role == Role::distribution) {
           member.setConstant(S(1) / S(static_cast<double>(extent.rows)));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/layers/projections/elementwise.hpp>
+#include <fastweights/math/elementwise.hpp>
 #include <fastweights/math/normal.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
