@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     model.forward(state, inputs, b.logits, b.trace, fw::Pass::train);
     const float loss =
         fw::cross_entropy(b.logits, targets, b.logits, {.divisor = double(batch * length)});
-    model.backward(inputs, b.trace, b.logits, gradient);
+    model.backward(b.trace, b.logits, gradient);
     return static_cast<double>(loss);
   };
   std::vector<double> seconds;

@@ -7,12 +7,10 @@
 #include <fastweights/layers/relay.hpp>
 
 /// \file
-/// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). A layer is a record:
-/// its Eigen members and nested records are its parameters, its arithmetic members are
-/// hyperparameters. Several threads may use one const layer. A batch is B concatenated sequences of
-/// T tokens (D×BT) and fw::initial_state(layer, B): one product then applies the slow weights to
-/// all sequences, also in a streaming step of B streams (T = 1). RelativeAttention,
-/// JoinedAttention and LongTermLayer take one sequence only.
+/// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). networks::Network is
+/// one; a type of your own that has the same members is trained, saved and timed like it. A layer is
+/// a record: its Eigen members and nested records are its parameters, its arithmetic members are
+/// hyperparameters. Several threads may use one const layer.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;
@@ -33,20 +31,11 @@
 ///   products.)
 /// - backward belongs to the last train pass of its trace and treats the initial state as a
 ///   constant.
-/// - y must not overlap x; dx must overlap neither x nor dy. Layers that read a token before they
-///   write it say `static constexpr bool in_place = true` (the norms, CausalConv, IdentityLayer):
-///   there y may be x itself in an infer pass, and dx may be dy itself.
-/// - Pass::over(relay) cuts one sequence over several processes: see Relay. FastWeightLayer, causal
-///   SummedHeads, CausalConv, layers without a state, and the blocks and models around them can do
-///   so; the others throw std::invalid_argument. A layer of your own that keeps a state has to do
-///   one of both.
+/// - y must not overlap x; dx must overlap neither x nor dy.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size
 /// does not fit, a result overlaps an argument, grad is the layer itself, a counter of the state is
 /// none that its writes can give, or the trace is not from a train pass; nothing is changed then.
-/// (A layer that contains layers checks its own arguments, and the state by their
-/// `check_state(const State&) const` where they have one. An inner layer checks its part of a
-/// trace.)
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
