@@ -32,3 +32,4 @@ add_library(fastweights_compiled INTERFACE)
 add_library(fastweights::compiled ALIAS fastweights_compiled)
 target_link_libraries(fastweights_compiled INTERFACE fastweights_compiled_memories
                       fastweights_compiled_memories_double fastweights_compiled_kernels)
+target_compile_definitions(fastweights_compiled INTERFACE FASTWEIGHTS_COMPILED_MEMORIES)

@@ -137,3 +137,8 @@
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/schedule.hpp>
 #include <fastweights/training/trainer.hpp>
+
+// Memories behind a run-time face that the library has are not compiled again.
+#ifdef FASTWEIGHTS_COMPILED_MEMORIES
+#include <fastweights/any_memory/table/all.hpp>
+#endif

@@ -8,8 +8,8 @@
 
 /// \file
 /// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). networks::Network is
-/// one; a type of your own that has the same members is trained, saved and timed like it. A layer is
-/// a record: its Eigen members and nested records are its parameters, its arithmetic members are
+/// one; a type of your own that has the same members is trained, saved and timed like it. A layer
+/// is a record: its Eigen members and nested records are its parameters, its arithmetic members are
 /// hyperparameters. Several threads may use one const layer.
 ///
 ///     State state = layer.initial_state();
@@ -64,39 +64,6 @@ concept Layer = Record<L> && std::copyable<L> && std::copyable<typename L::State
   layer.backward(in, trace, in, out, grad);
 };
 
-/// The initial state of B = `sequences` concatenated sequences. Throws std::invalid_argument for a
-/// layer that takes one sequence only.
-template <Layer L> typename L::State initial_state(const L& layer, Index sequences) {
-  detail::check_size<Dynamic>(L::name, "sequences", sequences);
-  if constexpr (requires { layer.initial_state(sequences); }) {
-    return layer.initial_state(sequences);
-  } else {
-    if (sequences > 1 && !std::is_same_v<typename L::State, Nothing>)
-      detail::throw_invalid(
-          {L::name, ": ", std::to_string(sequences), " sequences, this layer takes one at a time"});
-    return layer.initial_state();
-  }
-}
-
-/// A layer that knows how many sequences a state is for.
-template <class L>
-concept CountsSequences = requires(const L& layer, const typename L::State& state) {
-  { layer.sequences(state) } -> std::same_as<Index>;
-};
-
-namespace detail {
-
-// B of a part's state. A function of its own, because clang 14 instantiates the members of a layer
-// around a part that does not count sequences.
-template <Layer L> Index sequences_of(const L& layer, const typename L::State& state) {
-  if constexpr (CountsSequences<L>)
-    return layer.sequences(state);
-  else
-    return 1;
-}
-
-}  // namespace detail
-
 namespace detail {
 
 template <class View>
@@ -118,12 +85,6 @@ inline void check_whole(std::string_view layer, Pass pass) {
     throw_invalid({layer, ": a part of a sequence, this layer takes whole sequences"});
 }
 
-// The number of sequences in a state of `total` elements with `per_sequence` elements each. An
-// uneven total gives 1, so that the caller's size check reports what one sequence needs.
-inline Index sequence_count(Index total, Index per_sequence) {
-  return per_sequence > 0 && total > 0 && total % per_sequence == 0 ? total / per_sequence : 1;
-}
-
 // Throws unless the columns of x are `sequences` sequences of equal length.
 inline Index check_sequences(std::string_view layer, Index sequences, Index columns) {
   if (sequences < 1 || columns % sequences != 0)
@@ -133,28 +94,19 @@ inline Index check_sequences(std::string_view layer, Index sequences, Index colu
   return sequences;
 }
 
-template <class L> constexpr bool in_place() {
-  if constexpr (requires { L::in_place; })
-    return L::in_place;
-  else
-    return false;
-}
-
-// Throws if a result shares numbers with what it is computed from. With `in_place` both may be the
-// same matrix.
+// Throws if a result shares numbers with what it is computed from.
 template <class S>
 void check_layer_apart(std::string_view layer, std::string_view result, const Output<S>& to,
-                       std::string_view argument, const Input<S>& from, bool in_place) {
+                       std::string_view argument, const Input<S>& from) {
   const Region a = region_of(result, to), b = region_of(argument, from);
-  const bool same = a.begin == b.begin && a.length == b.length && a.stride == b.stride;
-  if (!(same && in_place) && overlap(a, b)) throw_overlap(layer, a, b);
+  if (overlap(a, b)) throw_overlap(layer, a, b);
 }
 
 template <class L, class S>
 void check_forward_sizes(const L& layer, const Input<S>& x, const Output<S>& y) {
   check_extent(L::name, "x", x, layer.inputs(), x.cols());
   check_extent(L::name, "y", y, layer.outputs(), x.cols());
-  check_layer_apart(L::name, "y", y, "x", x, in_place<L>());
+  check_layer_apart(L::name, "y", y, "x", x);
 }
 template <class L, class S>
 void check_forward(const L& layer, const Input<S>& x, const Output<S>& y) {
@@ -179,8 +131,8 @@ void check_backward(const L& layer, const Input<S>& x, Index trained, const Inpu
   check_extent(L::name, "x", x, layer.inputs(), trained);
   check_extent(L::name, "dy", dy, layer.outputs(), trained);
   check_extent(L::name, "dx", dx, layer.inputs(), trained);
-  check_layer_apart(L::name, "dx", dx, "x", x, false);
-  check_layer_apart(L::name, "dx", dx, "dy", dy, in_place<L>());
+  check_layer_apart(L::name, "dx", dx, "x", x);
+  check_layer_apart(L::name, "dx", dx, "dy", dy);
   check_same_shapes(L::name, layer, "grad", grad);
 }
 

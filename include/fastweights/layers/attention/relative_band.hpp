@@ -17,7 +17,7 @@ using Eigen::Index;
 
 /// The sinusoidal encoding of distances δ = 0 … window − 1: rows sin(δ·10000^(−2i/d)), i = 0, 1, …,
 /// followed by the cosines. Column c encodes δ = window − 1 − c, so distances have the order of the
-/// tokens. It is a struct around the matrix because a matrix would be a parameter of the layer.
+/// tokens.
 template <class S> struct DistanceEncoding {
   Eigen::Matrix<S, Dynamic, Dynamic> columns;
 
@@ -36,7 +36,7 @@ template <class S> struct DistanceEncoding {
 /// sequence and the sequence itself. The first `padding` columns hold no token.
 template <class S> struct RelativeTrace {
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
-  Matrix tokens, keys, values;  ///< x, W_k x, W_v x
+  Matrix keys, values;
   Index padding = 0;
   Matrix position_keys;     ///< W_r R
   Matrix content_queries;   ///< (q + u)/√d
@@ -44,10 +44,8 @@ template <class S> struct RelativeTrace {
   Matrix weights;           ///< p of all blocks, side by side
   Matrix position_scores;   ///< of one block
   Matrix head_outputs;
-  Index trained = 0;  ///< tokens of the last pass if it was a train pass, else 0
   Matrix dkeys, dvalues, dposition_keys, dcontent_queries, dposition_queries, dweights,
-      dhead_outputs;                         ///< backward's buffers
-  Eigen::Matrix<S, Dynamic, 1> step_buffer;  ///< for a streaming step
+      dhead_outputs;  ///< backward's buffers
 };
 
 /// A block of queries of one head, and the band of tokens in its window: query i of the sequence
