@@ -1,3 +1,4 @@
+#include <fastweights/models/implementation/chat_template.hpp>
 #include <fastweights/models/implementation/end_tokens.hpp>
 #include <fastweights/models/implementation/generate.hpp>
 #include <fastweights/models/implementation/tokenizer.hpp>
