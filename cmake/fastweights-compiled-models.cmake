@@ -17,13 +17,34 @@ template void add_${group}(Architectures<${scalar}>&);
     target_sources(fastweights_architectures PRIVATE ${folder}/${group}_${scalar}.cpp)
   endforeach()
   file(CONFIGURE OUTPUT ${folder}/load_${scalar}.cpp CONTENT
-       "#include <fastweights/models/implementation/model.hpp>\n
+       "#include <fastweights/models/implementation/log_probabilities.hpp>
+#include <fastweights/models/implementation/model.hpp>\n
 namespace fw::inline FASTWEIGHTS_ABI::models {
 template const Architectures<${scalar}>& architectures();
 template networks::Network<${scalar}> load(const std::filesystem::path&, const LoadModelOptions&);
+template std::vector<double> log_probabilities(const networks::Network<${scalar}>&, Symbols);
 }\n")
   target_sources(fastweights_architectures PRIVATE ${folder}/load_${scalar}.cpp)
 endforeach()
+
+# Text: tokenizer, generate and chat templates. Without PCRE2 and utf8proc, programs compile them.
+# The installed package looks for the two libraries itself.
+find_path(fastweights_pcre2_include pcre2.h)
+find_path(fastweights_utf8proc_include utf8proc.h)
+find_library(fastweights_pcre2_library pcre2-8)
+find_library(fastweights_utf8proc_library utf8proc)
+mark_as_advanced(fastweights_pcre2_include fastweights_utf8proc_include fastweights_pcre2_library
+                 fastweights_utf8proc_library)
+if(fastweights_pcre2_include AND fastweights_utf8proc_include AND fastweights_pcre2_library AND
+   fastweights_utf8proc_library)
+  target_sources(fastweights_architectures PRIVATE ${PROJECT_SOURCE_DIR}/src/text.cpp)
+  target_include_directories(fastweights_architectures SYSTEM PRIVATE
+                             ${fastweights_pcre2_include} ${fastweights_utf8proc_include})
+  target_compile_definitions(fastweights_architectures PUBLIC FASTWEIGHTS_COMPILED_TEXT)
+  target_link_libraries(fastweights_architectures INTERFACE
+                        $<BUILD_INTERFACE:${fastweights_pcre2_library}>
+                        $<BUILD_INTERFACE:${fastweights_utf8proc_library}>)
+endif()
 # Whose memories they use is for the program to say: the tests have some of their own.
 target_link_libraries(fastweights_architectures PUBLIC fastweights_compiled_kernels fastweights_models)
 target_compile_definitions(fastweights_architectures PUBLIC FASTWEIGHTS_COMPILED_MODELS)

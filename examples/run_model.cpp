@@ -2,6 +2,7 @@
 // how fast it was and how much memory its past takes.
 //
 //   build/release/examples/run_model FOLDER --prompt "In the beginning"
+//   build/release/examples/run_model FOLDER --prompt "Hello" --chat    # a message to a chat model
 //   build/release/examples/run_model --random qwen3.5-0.8b    # random weights, for timing
 //
 // `mpirun -n 2 build/release/examples/run_model …` reads the prompt with two processes, in pieces
@@ -11,12 +12,11 @@
 #include <cmath>
 #include <cstdio>
 #include <fastweights/io/weights.hpp>
+#include <fastweights/models/chat_template.hpp>
 #include <fastweights/models/checkpoint.hpp>
+#include <fastweights/models/generate.hpp>
 #include <fastweights/models/load.hpp>
-#include <fastweights/models/sampler.hpp>
-#include <fastweights/models/stop_texts.hpp>
 #include <fastweights/models/table/groups.hpp>
-#include <fastweights/models/tokenizer.hpp>
 #include <iostream>
 #include <new>
 #include <set>
@@ -39,8 +39,8 @@ struct Settings {
   std::string save_state, load_state, check, stop;
   long tokens = 128, random_prompt = 0;
   Index context = 0;
-  fw::models::SamplerOptions sampler{.temperature = 0.7, .top_p = 0.9, .seed = 1};
-  bool greedy = false, smoke = false;
+  fw::models::GenerateOptions generate{.temperature = 0.7, .top_p = 0.9, .seed = 1};
+  bool greedy = false, smoke = false, chat = false;
 };
 
 constexpr long most_tokens = 1 << 24;
@@ -75,7 +75,15 @@ class Reader {
     processes_.broadcast(fw::detail::object(state_), processes_.owner_of(parts - 1));
     processes_.broadcast(fw::detail::object(logits_), processes_.owner_of(parts - 1));
   }
-  void read(int id) { network_.forward(state_, fw::Symbols(&id, 1), logits_, trace_); }
+
+  // What comes next; without a tokenizer only its ids.
+  fw::models::Generated write(const fw::models::GenerateOptions& options,
+                              const Tokenizer* tokenizer, const std::vector<int>& past) {
+    if (tokenizer == nullptr)
+      return fw::models::generate_ids(network_, state_, logits_, options, {}, past);
+    const auto print = [](std::string_view text) { std::cout << text << std::flush; };
+    return fw::models::generate(network_, state_, logits_, *tokenizer, options, print, past);
+  }
 
   // Throws if the network cannot go on from the state.
   void check_state() const {
@@ -148,26 +156,16 @@ void print_memory(State& state, Index layers) {
 
 // Writes what comes next, and how fast it came.
 void generate(const Settings& s, Reader& reader, const Tokenizer* tokenizer,
-              const std::vector<int>& ends) {
-  fw::models::Sampler draw(s.sampler);
-  std::optional<fw::models::StreamDecoder> decoder;
-  if (tokenizer != nullptr) decoder.emplace(*tokenizer);
+              const std::vector<int>& past, std::vector<int> ends = {}) {
+  fw::models::GenerateOptions options = s.generate;
+  options.max_tokens = s.tokens;
+  options.end_tokens = std::move(ends);
+  if (!s.stop.empty()) options.stop = {s.stop};
   const auto start = std::chrono::steady_clock::now();
-  long count = 0;
-  fw::models::StopTexts stops(s.stop.empty() ? std::vector<std::string>{} : std::vector{s.stop});
-  while (count < s.tokens && !stops.found()) {
-    const int id = draw(reader.logits());
-    if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
-    if (decoder) std::cout << stops.add(decoder->add(id)) << std::flush;
-    reader.read(id);
-    ++count;
-  }
+  const std::size_t count = reader.write(options, tokenizer, past).ids.size();
   const double seconds = seconds_since(start);
-  if (decoder) {
-    std::cout << stops.add(decoder->finish());
-    std::cout << stops.finish() << "\n";
-  }
-  std::printf("\n%ld tokens generated, %.1f a second\n", count, double(count) / seconds);
+  if (tokenizer != nullptr) std::cout << "\n";
+  std::printf("\n%zu tokens generated, %.1f a second\n", count, double(count) / seconds);
 }
 
 void read_prompt(const Settings& s, Reader& reader, const std::vector<int>& ids) {
@@ -245,17 +243,6 @@ std::vector<int> random_ids(long count, Index symbols, fw::Random& random) {
   return ids;
 }
 
-// The tokens that end a text; a configuration has one, several or none.
-std::vector<int> end_tokens(const fw::models::Config& config) {
-  if (!config.has("eos_token_id")) return {};
-  std::vector<int> ends;
-  if (config.is_list("eos_token_id"))
-    for (const Index id : config.sizes("eos_token_id")) ends.push_back(int(id));
-  else
-    ends.push_back(int(config.count("eos_token_id")));
-  return ends;
-}
-
 // Layers have numbers in the names of their weights: model.layers.3.mlp.up_proj.weight.
 Index layers(const Network& network) {
   std::set<std::string> numbered;
@@ -266,15 +253,26 @@ Index layers(const Network& network) {
   return Index(numbered.size());
 }
 
-void go_on_from_text(const Settings& s, Reader& reader, const Tokenizer& tokenizer,
-                     const std::vector<int>& ends) {
-  const std::vector<int> ids = tokenizer.encode(s.prompt);
+// The prompt, or the text that it becomes as a user's message.
+std::vector<int> prompt_of(const Settings& s, const std::filesystem::path& folder,
+                           const Tokenizer& tokenizer) {
+  if (!s.chat) return tokenizer.encode(s.prompt);
+  const auto chat = fw::models::ChatTemplate::read(folder);
+  return tokenizer.encode(
+      chat.render({{{"role", "user"}, {"content", s.prompt}}}, {.add_generation_prompt = true}),
+      false);
+}
+
+void go_on_from_text(const Settings& s, Reader& reader, const std::filesystem::path& folder) {
+  const auto tokenizer = Tokenizer::read(folder / "tokenizer.json");
+  const std::vector<int> ids = prompt_of(s, folder, tokenizer);
   if (ids.empty() && s.load_state.empty())
     throw std::invalid_argument("--prompt: has no tokens, expected a text or --load-state");
-  std::cout << s.prompt << std::flush;
+  const auto ends = fw::models::end_tokens(folder, reader.logits().size());
+  if (!s.chat) std::cout << s.prompt << std::flush;
   read_prompt(s, reader, ids);
   if (!s.save_state.empty()) save(s.save_state, reader);
-  generate(s, reader, &tokenizer, ends);
+  generate(s, reader, &tokenizer, ids, ends);
 }
 
 int run_folder(const Settings& s, const Processes& processes) {
@@ -297,13 +295,13 @@ int run_folder(const Settings& s, const Processes& processes) {
   Reader reader(network, first_state(network, s.context), processes);
   if (!s.load_state.empty()) load(s.load_state, reader);
   if (s.random_prompt > 0) {
-    fw::Random random(s.sampler.seed);
-    read_prompt(s, reader, random_ids(s.random_prompt, network.outputs(), random));
+    fw::Random random(s.generate.seed);
+    const std::vector<int> ids = random_ids(s.random_prompt, network.outputs(), random);
+    read_prompt(s, reader, ids);
     if (!s.save_state.empty()) save(s.save_state, reader);
-    generate(s, reader, nullptr, {});
+    generate(s, reader, nullptr, ids);
   } else {
-    go_on_from_text(s, reader, Tokenizer::read(folder.folder() / "tokenizer.json"),
-                    end_tokens(config));
+    go_on_from_text(s, reader, folder.folder());
   }
   print_memory(reader.state(), layers(network));
   return 0;
@@ -312,13 +310,14 @@ int run_folder(const Settings& s, const Processes& processes) {
 int run_random(const Settings& s, const Processes& processes) {
   const fw::models::Config config = published_shape(s.random);
   Network network = fw::models::architectures<float>().build(config, {.window = s.context});
-  fw::Random random(s.sampler.seed);
+  fw::Random random(s.generate.seed);
   network.initialise(random);
   network.compress(storage(s.weights));
   Reader reader(network, first_state(network, s.context), processes);
-  read_prompt(s, reader,
-              random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random));
-  generate(s, reader, nullptr, {});
+  const std::vector<int> ids =
+      random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random);
+  read_prompt(s, reader, ids);
+  generate(s, reader, nullptr, ids);
   print_memory(reader.state(), layers(network));
   return 0;
 }
@@ -338,17 +337,18 @@ int main(int argc, char** argv) try {
   app.add_option("--context", s.context, "tokens that attention looks back; without it, all")
       .above_zero()
       .at_most(most_tokens);
-  app.add_option("--temperature", s.sampler.temperature, "the lower, the surer")
+  app.add_option("--temperature", s.generate.temperature, "the lower, the surer")
       .not_negative()
       .show_default();
-  app.add_option("--top-p", s.sampler.top_p, "draw from the likeliest tokens with this sum")
+  app.add_option("--top-p", s.generate.top_p, "draw from the likeliest tokens with this sum")
       .between(0.0, 1.0)
       .show_default();
-  app.add_option("--min-p", s.sampler.min_p, "draw from tokens this likely beside the likeliest")
+  app.add_option("--min-p", s.generate.min_p, "draw from tokens this likely beside the likeliest")
       .between(0.0, 1.0)
       .show_default();
   app.add_option("--stop", s.stop, "end before this text");
-  app.add_option("--seed", s.sampler.seed, "of the draws").show_default();
+  app.add_flag("--chat", s.chat, "the prompt is a user's message to a chat model");
+  app.add_option("--seed", s.generate.seed, "of the draws").show_default();
   app.add_flag("--greedy", s.greedy, "always the likeliest token");
   app.add_option("--save-state", s.save_state, "write the state after the prompt to this file");
   app.add_option("--load-state", s.load_state, "go on from such a file");
@@ -358,7 +358,7 @@ int main(int argc, char** argv) try {
       .at_most(most_tokens);
   const Option smoke = app.add_flag("--smoke,--quick", s.smoke, "a tiny random model");
   app.parse(argc, argv);
-  if (s.greedy) s.sampler.temperature = 0;
+  if (s.greedy) s.generate.temperature = 0;
   if (smoke.given()) {
     s.random = "tiny";
     s.random_prompt = 100;

@@ -111,7 +111,7 @@ def measure_program(source, folder):
     name, limits = Path(source).name, limits_of(source)
     if Path(source).read_text().split("\n", 1)[0].endswith(WITH_MODELS):
         cost, _ = compile_alone(source, folder, "-DFASTWEIGHTS_COMPILED",
-                                "-DFASTWEIGHTS_COMPILED_MODELS")
+                                "-DFASTWEIGHTS_COMPILED_MODELS", "-DFASTWEIGHTS_COMPILED_TEXT")
         return [Row(f"{name}{WITH_MODELS}", cost, *limits)]
     compiled, _ = compile_alone(source, folder, "-DFASTWEIGHTS_COMPILED")
     cost, target = compile_alone(source, folder)
