@@ -10,6 +10,7 @@
   GROUP(qwen)                           \
   GROUP(rwkv)                           \
   GROUP(delta_hybrids)                  \
+  GROUP(mamba)                          \
   GROUP(mamba_hybrids)                  \
   GROUP(others)
 
