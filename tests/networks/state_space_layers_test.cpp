@@ -1,3 +1,4 @@
+#include <fastweights/layers/gated_short_convolution.hpp>
 #include <fastweights/layers/mamba.hpp>
 
 #include "networks/operation_checks.hpp"
@@ -16,6 +17,12 @@ TEST_CASE("layers of Mamba: gradients and streaming", "[networks]") {
             x, "mixer",
             {.channels = 4, .d_k = 3, .rank = 2, .kernel = 2, .norms = norms, .parts = parts});
       });
+}
+
+TEST_CASE("short convolutions: gradients and streaming", "[networks]") {
+  check_operation(3, [](const auto& x) {
+    return gated_short_convolution(x, "conv", {.kernel = 3, .bias = true});
+  });
 }
 
 TEST_CASE("the parts of Mamba's channels change no number and no name", "[networks]") {

@@ -12,6 +12,7 @@
   GROUP(delta_hybrids)                  \
   GROUP(mamba)                          \
   GROUP(mamba_hybrids)                  \
+  GROUP(convolutions)                   \
   GROUP(others)
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
