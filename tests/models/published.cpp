@@ -32,6 +32,7 @@ struct Registered {
          {"mamba2", "bamba", "granitemoehybrid", "falcon_h1", "zamba2", "nemotron_h"})
       add(name, {.states_by_value = true});
     for (const char* name : {"mamba", "falcon_mamba", "jamba", "lfm2"}) add(name);
+    add("recurrent_gemma", {.leaves = {{"recurrent_state", ".h"}}});
     add("rwkv7");
     registry()["RWKV7ForCausalLM"] = registry()["rwkv7"];
     add("bailing_hybrid", {.leaves = keys, .renamed = {{".attention", ".self_attn"}}});

@@ -1,5 +1,6 @@
 #include <fastweights/layers/gated_short_convolution.hpp>
 #include <fastweights/layers/mamba.hpp>
+#include <fastweights/layers/rg_lru.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -19,9 +20,13 @@ TEST_CASE("layers of Mamba: gradients and streaming", "[networks]") {
       });
 }
 
-TEST_CASE("short convolutions: gradients and streaming", "[networks]") {
+TEST_CASE("short convolutions and RG-LRU: gradients and streaming", "[networks]") {
   check_operation(3, [](const auto& x) {
     return gated_short_convolution(x, "conv", {.kernel = 3, .bias = true});
+  });
+  check_operation(4, [](const auto& x) { return rg_lru(x, "rg_lru", 2); });
+  check_operation(3, [](const auto& x) {
+    return rg_lru_block(x, "block", {.channels = 4, .heads = 2, .kernel = 2});
   });
 }
 
