@@ -119,6 +119,14 @@ paper does. Beck et al. 2024, arXiv 2405.04517, eq. 19-27.)"},
     h = decay * h + v      y = h
 
 decay is in (0, 1]; HGRN writes v = (1 - decay) * c. Qin, Yang, Zhong 2023, arXiv 2311.04823.)"},
+    {"Rwkv4",
+     R"(The WKV memory of RWKV-4: for every channel a mean of all values, with weights that decay.
+
+    y = (n + exp(u + k) * v) / (z + exp(u + k))      then n = exp(-w) * n + exp(k) * v, and z
+    likewise with v = 1
+
+n and z are stored divided by exp(m), so that no exponential overflows. state["slow.rate"] is w and
+state["slow.bonus"] u. Peng et al. 2023, arXiv 2305.13048.)"},
     {"SelectiveScan",
      R"(The selective scan of Mamba: every entry of W has its own decay, from a step size and the weights A.
 
