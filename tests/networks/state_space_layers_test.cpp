@@ -1,6 +1,7 @@
 #include <fastweights/layers/gated_short_convolution.hpp>
 #include <fastweights/layers/mamba.hpp>
 #include <fastweights/layers/rg_lru.hpp>
+#include <fastweights/layers/rwkv4.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -20,7 +21,7 @@ TEST_CASE("layers of Mamba: gradients and streaming", "[networks]") {
       });
 }
 
-TEST_CASE("short convolutions and RG-LRU: gradients and streaming", "[networks]") {
+TEST_CASE("short convolutions, RG-LRU and RWKV-4: gradients and streaming", "[networks]") {
   check_operation(3, [](const auto& x) {
     return gated_short_convolution(x, "conv", {.kernel = 3, .bias = true});
   });
@@ -28,6 +29,8 @@ TEST_CASE("short convolutions and RG-LRU: gradients and streaming", "[networks]"
   check_operation(3, [](const auto& x) {
     return rg_lru_block(x, "block", {.channels = 4, .heads = 2, .kernel = 2});
   });
+  check_operation(3, [](const auto& x) { return rwkv4_time_mix(x, "attention", 4); });
+  check_operation(3, [](const auto& x) { return rwkv4_channel_mix(x, "feed_forward", 5); });
 }
 
 TEST_CASE("the parts of Mamba's channels change no number and no name", "[networks]") {
