@@ -9,6 +9,7 @@ namespace {
 
 using namespace fw::models;
 using namespace model_options;
+using folder_files::check_error;
 
 const json mamba_config{{"vocab_size", 7}, {"hidden_size", 18}, {"num_hidden_layers", 2}};
 const json jamba_config{
@@ -67,6 +68,14 @@ TEST_CASE("hostile sizes of Mamba are refused before memory is taken", "[models_
     CHECK_THROWS_AS(mamba_of(with(with(mamba_config, name, 2147483648), "expand", 1e7)),
                     std::invalid_argument);
   }
+  // Each layer fits, but not all of them.
+  const json deep = with(with(mamba_config, "num_hidden_layers", 100000), "state_size", 4096);
+  check_error<std::invalid_argument>([&] { mamba_of(deep); }, {"state_size", "2^30"});
+  check_error<std::invalid_argument>(
+      [&] {
+        jamba_of(with(with(jamba_config, "num_hidden_layers", 100000), "mamba_d_state", 4096));
+      },
+      {"mamba_d_state", "2^30"});
 }
 
 TEST_CASE("Jamba has the layers that its options say", "[models_io]") {

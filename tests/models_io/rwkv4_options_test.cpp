@@ -28,6 +28,7 @@ TEST_CASE("RWKV-4 reads its options, and refuses what it does not support", "[mo
   for (const char* name : {"attention_hidden_size", "intermediate_size", "num_hidden_layers"})
     refused(rwkv4_of, sizes, name, no_sizes);
   refused(rwkv4_of, sizes, "rescale_every", {1.5, "6"});
+  refused(rwkv4_of, with(sizes, "num_hidden_layers", 100000), "attention_hidden_size", {16384});
   CHECK_THROWS_WITH(rwkv4_of(with(with(sizes, "rescale_every", 1), "num_hidden_layers", 401)),
                     ContainsSubstring("rescale_every"));
 }

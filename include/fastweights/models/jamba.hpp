@@ -61,6 +61,7 @@ Network<S> jamba(const Config& c, const ModelOptions& options = {},
                  const std::string& prefix = "model") {
   c.expect("hidden_act", {"silu", "swish"});
   const MambaOptions mixer = jamba_mixer(c);
+  check_states(c, "mamba_d_state", double(mixer.channels) * double(mixer.d_k));
   GroupedAttention attention = grouped_attention_options(c, options);
   attention.bias = false;  // published code reads neither attention_bias nor sliding_window
   const JambaLayers of_attention(c, "attn_layer", 8, 4), of_experts(c, "expert_layer", 2, 1);

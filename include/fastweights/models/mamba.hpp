@@ -40,6 +40,7 @@ inline MambaOptions mamba_options(const Config& c) {
 template <class S>
 Network<S> model_of_mamba(const Config& c, const ModelOptions& options, const std::string& prefix,
                           const MambaOptions& mixer) {
+  check_states(c, "state_size", double(mixer.channels) * double(mixer.d_k));
   const NormOptions norm{.epsilon = c.number("layer_norm_epsilon", 1e-5)};
   const bool tied = is_tied(c, options, true);
   Builder<S> net;

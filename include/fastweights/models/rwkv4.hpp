@@ -33,6 +33,7 @@ Network<S> rwkv4(const Config& c, const ModelOptions& options = {},
                  const std::string& prefix = "rwkv") {
   const Index d = c.size("hidden_size"), channels = c.size("attention_hidden_size", d);
   const Index hidden = c.size("intermediate_size", 4 * d), layers = layer_count(c);
+  check_states(c, "attention_hidden_size", double(channels));
   const double epsilon = c.number("layer_norm_epsilon", 1e-5);
   if (rwkv4_halvings(c, layers) > 400) c.fail("rescale_every", "expected fewer halvings than 400");
   Builder<S> net;
