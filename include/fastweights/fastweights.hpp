@@ -98,6 +98,7 @@
 #include <fastweights/memories/rules/omega_memory.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
+#include <fastweights/memories/rules/rwkv4.hpp>
 #include <fastweights/memories/rules/rwkv6.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>
 #include <fastweights/memories/rules/sums.hpp>

@@ -113,11 +113,28 @@ Keys and queries should be positive.)"},
 
 input_gate i and forget_gate f are before their activation. Divide the queries by sqrt(d_k) as the
 paper does. Beck et al. 2024, arXiv 2405.04517, eq. 19-27.)"},
+    // channels
     {"Hgrn", R"(The memory of HGRN, a vector that decays by entry. It has no query.
 
     h = decay * h + v      y = h
 
 decay is in (0, 1]; HGRN writes v = (1 - decay) * c. Qin, Yang, Zhong 2023, arXiv 2311.04823.)"},
+    {"Rwkv4",
+     R"(The WKV memory of RWKV-4: for every channel a mean of all values, with weights that decay.
+
+    y = (n + exp(u + k) * v) / (z + exp(u + k))      then n = exp(-w) * n + exp(k) * v, and z
+    likewise with v = 1
+
+n and z are stored divided by exp(m), so that no exponential overflows. state["slow.rate"] is w and
+state["slow.bonus"] u. Peng et al. 2023, arXiv 2305.13048.)"},
+    {"SelectiveScan",
+     R"(The selective scan of Mamba: every entry of W has its own decay, from a step size and the weights A.
+
+    s = softplus(step + step_bias)      W = exp(s A) * W + (s * v) k^T
+    y = (W q + skip * v) * silu(gate)
+
+A, skip and step_bias are weights of the state; A_ij is -j at first. Gu & Dao 2023, arXiv 2312.00752,
+algorithm 2.)"},
     // gated_deltas
     {"GatedDeltaRule",
      R"(The gated delta rule: the state decays, then the delta rule updates the value under the key.
@@ -346,14 +363,6 @@ T tokens need 2 + floor(log2(T - 1)) levels. Guo et al. 2025, arXiv 2506.04761.)
     K = diag(decay) K + strength k^T      V = V diag(decay) + v strength^T      y = V softmax(K q)
 
 The paper has strength = 1 - decay. Zhang et al. 2024, arXiv 2409.07146.)"},
-    {"SelectiveScan",
-     R"(The selective scan of Mamba: every entry of W has its own decay, from a step size and the weights A.
-
-    s = softplus(step + step_bias)      W = exp(s A) * W + (s * v) k^T
-    y = (W q + skip * v) * silu(gate)
-
-A, skip and step_bias are weights of the state; A_ij is -j at first. Gu & Dao 2023, arXiv 2312.00752,
-algorithm 2.)"},
     {"Mamba3",
      R"(The memory of Mamba-3: gated linear attention that rotates keys and queries, and writes two tokens.
 

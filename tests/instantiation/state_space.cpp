@@ -10,6 +10,7 @@
 #include <fastweights/memories/rules/mamba3.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
+#include <fastweights/memories/rules/rwkv4.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -22,6 +23,7 @@ template class Mamba3<float, 4, 3, 1>;
 template class Mlstm<double, 3, 4>;
 template class NormalisedGatedAttention<double, 3, 4>;
 template class NormalisedGatedAttention<float, 3, 4, KeyValueVectorDecay>;
+template class Rwkv4<double, 3>;
 template class SelectiveScan<double, 3, 4>;
 
 template struct SymmetricPower<2>;
@@ -34,5 +36,6 @@ template struct KeyValueDecayLevels<4, 3>;
 template struct KeyValueRotation<4, 3, 2>;
 template struct KeyValueGates<4, 3>;
 template struct KeyValueStep<4, 3>;
+template struct KeyValueChannels<3>;
 
 }  // namespace fw

@@ -57,6 +57,7 @@ const std::map<std::string, bool> merges{
     {"SelectiveScan", Mergeable<fw::SelectiveScan<S>>},
     {"Mamba3", Mergeable<fw::Mamba3<S>>},
     {"Hgrn", Mergeable<fw::Hgrn<S>>},
+    {"Rwkv4", Mergeable<fw::Rwkv4<S>>},
     {"FastWeightMemory", Mergeable<fw::FastWeightMemory<S>>},
     {"DeltaRnn", Mergeable<fw::DeltaRnn<S>>},
     {"DeltaLstm", Mergeable<fw::DeltaLstm<S>>},

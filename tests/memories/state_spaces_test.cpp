@@ -5,8 +5,8 @@
 #include "support/sizes.hpp"
 
 /// \file
-/// Memories that forget by gates: HGRN, mLSTM, normalised gated attention, gated slot attention,
-/// the selective scan, Mamba-3 and log-linear attention.
+/// Memories that forget by gates: HGRN, RWKV-4, mLSTM, normalised gated attention, gated slot
+/// attention, the selective scan, Mamba-3 and log-linear attention.
 
 namespace {
 
@@ -39,6 +39,47 @@ TEST_CASE("HGRN is the row of gated linear attention with value 1", "[hgrn]") {
   RowVectorXd outputs(20);
   attention.scan(row, {value, ones, decay}, {value}, {outputs});
   CHECK(largest_entry(leaf(state, "h") - leaf(row, "W").transpose()) <= 1e-14);
+}
+
+TEST_CASE("RWKV-4 is a mean of values with weights that decay", "[rwkv4]") {
+  constexpr Index d = 3, steps = 12;
+  const auto m = make_memory<double>("Rwkv4", {d});
+  auto all = random_outputs(m, steps, 5);
+  const VectorXd rate = VectorXd::LinSpaced(d, 0, 1.5), bonus = VectorXd::LinSpaced(d, -1, 1);
+  State state = m.initial_state();
+  leaf(state, "slow.rate") = rate;
+  leaf(state, "slow.bonus") = bonus;
+  fw::testing::scan(m, state, all);
+  const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"];
+  for (Index t = 0; t < steps; ++t)
+    for (Index c = 0; c < d; ++c) {
+      double sum = std::exp(bonus[c] + all.queries["key"](c, t));
+      double mean = sum * all.queries["value"](c, t);
+      for (Index i = 0; i < t; ++i) {
+        const double weight = std::exp(key(c, i) - double(t - 1 - i) * rate[c]);
+        sum += weight;
+        mean += weight * value(c, i);
+      }
+      CHECK(std::abs(all.outputs["output"](c, t) - mean / sum) <= 1e-14);
+    }
+}
+
+TEST_CASE("RWKV-4 stays finite for keys of any size", "[rwkv4]") {
+  const auto m = make_memory<float>("Rwkv4", {1});
+  for (const float first : {-1e15F, -100.F, 0.F, 100.F, 1e15F})
+    for (const float key : {-1e15F, -100.F, 0.F, 100.F, 1e15F}) {
+      CAPTURE(first, key);
+      auto state = m.initial_state();
+      float y = NAN, dk = 0, dv = 0, dqk = 0, dqv = 0;
+      m.write(state, {first, 3.F});
+      for (int t = 0; t < 1000; ++t) m.step(state, {key, 3.F}, {key, 3.F}, {y});
+      CHECK(std::abs(y - 3) <= 1e-5F);
+      CHECK((leaf(state, "maximum").allFinite() && leaf(state, "numerator").allFinite()));
+      auto ds = m.zero_gradient();
+      m.backward(state, {key, 3.F}, {key, 3.F}, {1.F}, ds, {dk, dv}, {dqk, dqv});
+      CHECK((std::isfinite(dk) && std::isfinite(dv) && std::isfinite(dqk) && std::isfinite(dqv)));
+      CHECK((leaf(ds, "maximum").allFinite() && leaf(ds, "slow.rate").allFinite()));
+    }
 }
 
 // i = 0 and log σ(f) = log α. The denominator is 1 as long as |n·q| stays below e^{−m}.

@@ -31,6 +31,13 @@ struct Registered {
     for (const char* name :
          {"mamba2", "bamba", "granitemoehybrid", "falcon_h1", "zamba2", "nemotron_h"})
       add(name, {.states_by_value = true});
+    for (const char* name : {"mamba", "falcon_mamba", "jamba", "lfm2"}) add(name);
+    add("recurrent_gemma", {.leaves = {{"recurrent_state", ".h"}}});
+    add("rwkv", {.leaves = {{"att_x", "attention.previous.recent"},
+                            {"ffn_x", "feed_forward.previous.recent"},
+                            {"num", ".numerator"},
+                            {"den", ".denominator"},
+                            {"max", ".maximum"}}});
     add("rwkv7");
     registry()["RWKV7ForCausalLM"] = registry()["rwkv7"];
     add("bailing_hybrid", {.leaves = keys, .renamed = {{".attention", ".self_attn"}}});

@@ -20,10 +20,12 @@ TEST_CASE("functions of one value: gradients and streaming", "[networks]") {
   check_operation([](const auto& x) { return relu(x); });
   check_operation([](const auto& x) { return square(x); });
   check_operation([](const auto& x) { return gelu(x); });
+  check_operation([](const auto& x) { return gelu_tanh(x); });
   check_operation([](const auto& x) { return affine(-1.5, x, 0.25); });
   check_operation([](const auto& x) { return 2.0 * x + (1.0 - x) + -x; });
   check_operation([](const auto& x) { return soft_cap(x, 0.7); });
   check_operation([](const auto& x) { return clamp(x, -0.51, 0.77); });
+  check_operation([](const auto& x) { return root_of_complement(-softplus(x)); });
 }
 
 void check_value(const Function& f, const std::function<double(double)>& exact) {
@@ -46,6 +48,10 @@ TEST_CASE("functions of one value are those of their definitions", "[networks]")
   check_value([](const auto& x) { return square(x); }, [](double x) { return x * x; });
   check_value([](const auto& x) { return gelu(x); },
               [](double x) { return x / 2 * std::erfc(-x / std::sqrt(2)); });
+  check_value([](const auto& x) { return gelu_tanh(x); },
+              [](double x) {
+                return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+              });
   check_value([](const auto& x) { return soft_cap(x, 4); },
               [](double x) { return 4 * std::tanh(x / 4); });
   check_value([](const auto& x) { return clamp(x, -2, 3); },
@@ -55,12 +61,22 @@ TEST_CASE("functions of one value are those of their definitions", "[networks]")
 TEST_CASE("functions of one value are finite for any finite number", "[networks]") {
   const auto all = [](const auto& x) {
     return concatenate<ScalarOf<decltype(x)>>(
-        {sigmoid(x), silu(x), softplus(x), log_sigmoid(x), tanh(x), gelu(x)});
+        {sigmoid(x), silu(x), softplus(x), log_sigmoid(x), tanh(x), gelu(x), gelu_tanh(x)});
   };
   Matrix<double> x(2, 1);
   x << 1e300, -1e300;
   CHECK(value_of(all, x).allFinite());
   CHECK(input_gradient(network_of(2, all), x).allFinite());
+}
+
+TEST_CASE("the root of 1 − e^2x keeps its digits near 0, where its slope is bounded",
+          "[networks]") {
+  const Net network = network_of(4, [](const auto& x) { return root_of_complement(x); });
+  const Eigen::Vector4d x(-400, -0.5, -1e-12, 0);
+  check_equal(value_of([](const auto& v) { return root_of_complement(v); }, x),
+              Eigen::Vector4d(1, std::sqrt(1 - std::exp(-1)), std::sqrt(2e-12), 0), 1e-15);
+  const double slope = -std::exp(-1) / std::sqrt(1 - std::exp(-1));
+  check_equal(input_gradient(network, x), Eigen::Vector4d(0, slope, -2000, -2000), 1e-11);
 }
 
 TEST_CASE("the gradient of a clamp passes at its limits", "[networks]") {

@@ -29,6 +29,19 @@ TEST_CASE("the token before: gradients and streaming", "[networks]") {
   CHECK(value_of([](const auto& v) { return previous(v); }, x) == Eigen::RowVector3d(0, 1, 2));
 }
 
+// The first token of a sequence, and not that of a piece.
+TEST_CASE("a sequence that starts with a number: gradients and streaming", "[networks]") {
+  check_operation([](const auto& x) { return start_with(1.5, x); });
+  check_operation([](const auto& x) { return start_with(1, exp(x)) * previous(x) + x; });
+  const Net network = network_of(1, [](const auto& v) { return start_with(7, v); });
+  State state = network.initial_state(2);
+  Net::Trace trace;
+  const Eigen::RowVector4d x(1, 2, 3, 4);
+  CHECK(run(network, state, x, trace) == Eigen::RowVector4d(7, 2, 7, 4));
+  CHECK(run(network, state, x, trace) == x);
+  CHECK(input_gradient(network, Eigen::RowVector3d(1, 2, 3)) == Eigen::RowVector3d(0, 1, 1));
+}
+
 TEST_CASE("rotary positions: gradients and streaming", "[networks]") {
   for (const bool adjacent : {false, true})
     for (const Index heads : {1, 3})

@@ -69,17 +69,6 @@ Value<S> head_input(const Value<S>& x, const std::string& record, const Signatur
   }
 }
 
-/// A parameter for an array of a memory's state, as its entries lie there: column by column.
-template <class S>
-Value<S> state_parameter(Builder<S>& net, const std::string& name, const fw::detail::Leaf& array,
-                         const Draw& draw) {
-  if (array.cols == 1) return parameter(net, name, array.rows, draw);
-  std::vector<Index> by_columns;
-  for (Index j = 0; j < array.cols; ++j)
-    for (Index i = 0; i < array.rows; ++i) by_columns.push_back(i * array.cols + j);
-  return gather(parameter_matrix(net, name, array.rows, array.cols, draw), std::move(by_columns));
-}
-
 /// Parameters for every array of a memory's state that is learned, of every head: NAME.0.W, and so
 /// on. draw(array) gives the distribution.
 template <class S, class DrawOf>
@@ -89,9 +78,12 @@ LearnedState<S> learned_state(Builder<S>& net, const std::string& name, const An
   const AnyState<S> state = memory.initial_state();
   for_each_learned(state, learned, [&](const fw::detail::Leaf& array, const auto& path) {
     std::vector<Value<S>> of_heads;
-    for (Index h = 0; h < heads; ++h)
-      of_heads.push_back(state_parameter(net, name + '.' + std::to_string(h) + '.' + path.text(),
-                                         array, draw(array)));
+    for (Index h = 0; h < heads; ++h) {
+      const std::string full = name + '.' + std::to_string(h) + '.' + path.text();
+      of_heads.push_back(array.cols == 1
+                             ? parameter(net, full, array.rows, draw(array))
+                             : state_parameter(net, full, array.rows, array.cols, draw(array)));
+    }
     all.values.push_back(concatenate(of_heads));
   });
   return all;

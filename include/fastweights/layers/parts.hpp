@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/networks/operations.hpp>
+#include <numeric>
 
 /// \file
 /// Parts that layers around a memory share. Every layer is a function of a value, a name and
@@ -50,6 +51,12 @@ struct OutputNorm {
   double epsilon = 1e-5;  ///< added to the mean square
   bool affine = true;     ///< has weights
 };
+
+/// Equal parts of the channels of a memory whose channels do not meet, for threads: at most 16,
+/// each of a multiple of 32 rows, or one.
+inline Index parts_of_channels(Index channels) {
+  return channels % 32 == 0 ? std::gcd(channels / 32, Index(16)) : 1;
+}
 
 /// Functions of one number that options name.
 enum class Activation {

@@ -8,6 +8,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 struct GroupedAttention {
   Index heads = 1, key_heads = 1, d = 1;  ///< d: of a head
   bool bias = false;                      ///< of all four maps
+  bool output_bias = false;               ///< of the last map, if the others have none
   double theta = 0;                       ///< of rotary positions; 0: no positions
   double rotated = 1;                     ///< part of a head that rotates
   double key_factor = 1;                  ///< of the keys
@@ -45,7 +46,7 @@ template <class S> Value<S> grouped_attention(const Value<S>& x, const GroupedAt
   const Value<S> y = attention(
       positions(linear(x, "q_proj", o.heads * o.d, o.bias), o.heads), positions(keys, o.key_heads),
       linear(x, "v_proj", o.key_heads * o.d, o.bias), o.key_heads, o.cache);
-  return linear(y, "o_proj", x.rows(), o.bias);
+  return linear(y, "o_proj", x.rows(), o.bias || o.output_bias);
 }
 
 }  // namespace fw::models

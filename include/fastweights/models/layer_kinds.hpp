@@ -21,6 +21,13 @@ inline Index layer_count(const Config& c, const std::string& name = "num_hidden_
   return layers;
 }
 
+/// Fails if the states of num_hidden_layers layers have more than 2^30 entries together: a memory
+/// with slow weights makes a state when it is built, which a hostile file could make expensive.
+inline void check_states(const Config& c, const std::string& name, double entries_of_layer) {
+  if (double(layer_count(c)) * entries_of_layer > 0x1p30)
+    c.fail(name, "expected states of at most 2^30 entries in all layers");
+}
+
 /// The numbers of layers that a list names; none if it is absent. Fails if it has more than
 /// num_hidden_layers.
 inline std::set<Index> layer_numbers(const Config& c, const std::string& name, Index layers) {

@@ -66,7 +66,8 @@
   prefix template struct Recur<S, GruCell>;         \
   prefix template struct RecurFastWeights<S, Relu>; \
   prefix template struct RecurFastWeights<S, Tanh>; \
-  prefix template struct AttendRelatively<S>
+  prefix template struct AttendRelatively<S>;       \
+  prefix template struct StateParameter<S>
 
 #define FASTWEIGHTS_NETWORKS(prefix, S)                                             \
   prefix template struct RunExperts<S, fw::Silu>;                                   \

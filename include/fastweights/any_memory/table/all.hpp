@@ -2,6 +2,7 @@
 
 #include <fastweights/any_memory/table/attention.hpp>
 #include <fastweights/any_memory/table/caches.hpp>
+#include <fastweights/any_memory/table/channels.hpp>
 #include <fastweights/any_memory/table/continuous.hpp>
 #include <fastweights/any_memory/table/deferred.hpp>
 #include <fastweights/any_memory/table/delta_family.hpp>

@@ -2,7 +2,6 @@
 
 #include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
-#include <fastweights/memories/rules/hgrn.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 
@@ -27,7 +26,6 @@ template <class S> void add_gated(MemoryTable<S>& table) {
       },
       positive);
   table.add("Mlstm", [](auto& o) { return Mlstm<S>(o.sizes(), S(o.number("epsilon", 1e-6))); });
-  table.add("Hgrn", [](auto& o) { return Hgrn<S>(o.size()); }, {.square = true});
 }
 
 #define FASTWEIGHTS_GATED(prefix, S)                                                    \

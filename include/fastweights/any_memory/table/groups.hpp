@@ -10,6 +10,7 @@
   GROUP(sums)                            \
   GROUP(deltas)                          \
   GROUP(gated)                           \
+  GROUP(channels)                        \
   GROUP(gated_deltas)                    \
   GROUP(delta_family)                    \
   GROUP(delta_products)                  \

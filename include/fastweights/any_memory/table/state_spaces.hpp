@@ -4,7 +4,6 @@
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
-#include <fastweights/memories/rules/selective_scan.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -14,7 +13,6 @@ template <class S> void add_state_spaces(MemoryTable<S>& table) {
             [](auto& o) { return LogLinearAttention<S>(o.sizes(), o.integer("levels", 13)); });
   table.add("GatedSlotAttention",
             [](auto& o) { return GatedSlotAttention<S>(o.sizes(), o.integer("slots", 64)); });
-  table.add("SelectiveScan", [](auto& o) { return SelectiveScan<S>(o.sizes()); });
   table.add("Mamba3", [](auto& o) {
     return Mamba3<S>(o.sizes(), o.integer("angles", o.sizes().key_size / 2));
   });

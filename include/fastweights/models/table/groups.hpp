@@ -10,7 +10,9 @@
   GROUP(qwen)                           \
   GROUP(rwkv)                           \
   GROUP(delta_hybrids)                  \
+  GROUP(mamba)                          \
   GROUP(mamba_hybrids)                  \
+  GROUP(convolutions)                   \
   GROUP(others)
 
 namespace fw::inline FASTWEIGHTS_ABI::models {

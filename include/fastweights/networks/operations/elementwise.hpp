@@ -5,7 +5,8 @@
 
 /// \file
 /// Elementwise functions of values: silu(x), sigmoid(x), softplus(x), exp(x), tanh(x), relu(x),
-/// gelu(x), log_sigmoid(x), square(x), and a·x + b as `a * x + b` with numbers.
+/// gelu(x), gelu_tanh(x), log_sigmoid(x), square(x), root_of_complement(x), and a·x + b as `a * x +
+/// b` with numbers.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -25,6 +26,28 @@ struct SoftplusOf {
 };
 struct LogSigmoidOf {
   template <class S> S operator()(const S& x) const { return -fw::detail::softplus(S(-x)); }
+};
+struct WithinTenOf {
+  template <class S> S operator()(const S& x) const {
+    const auto real = fw::detail::real_part(x);
+    return real > 10 ? S(10) : real < -10 ? S(-10) : x;
+  }
+};
+// x between −10 and 10, beyond which tanh of its cube is ±1.
+template <class X> auto within_ten(const X& x) {
+  using S = typename X::Scalar;
+  return by_entry<WithinTenOf>(x, [](const auto& real) { return real.max(S(-10)).min(S(10)); });
+}
+struct RootOfComplementOf {
+  template <class S> S operator()(const S& x) const {
+    using std::exp, std::sqrt;
+    return sqrt(S(1) - exp(S(2) * x));
+  }
+};
+struct BoundedInverseOf {
+  template <class S> S operator()(const S& y) const {
+    return S(1) / (fw::detail::real_part(y) < 0.0005 ? S(0.0005) : y);
+  }
 };
 struct ReluOf {
   template <class S> S operator()(const S& x) const { return fw::Relu().value(x); }
@@ -95,6 +118,43 @@ struct Square {
     return typename X::Scalar(2) * x;
   }
 };
+/// √(1 − e^{2x}) for x ≤ 0: √(1 − a²) of a = e^x, with all digits near a = 1. There its derivative
+/// is infinite; that of the root is bounded by 1000, as in the code of De et al. 2024, arXiv
+/// 2402.19427.
+struct RootOfComplement {
+  template <class X> static auto value(const X& x) {
+    return detail::by_entry<detail::RootOfComplementOf>(
+        x, [](const auto& real) { return (-(typename X::Scalar(2) * real).expm1()).sqrt(); });
+  }
+  template <class X, class Y> static auto derivative(const X& x, const Y& y) {
+    using S = typename X::Scalar;
+    return detail::by_entry<detail::BoundedInverseOf>(
+               y, [](const auto& root) { return root.max(S(0.0005)).inverse(); }) *
+           -(S(2) * x).exp();
+  }
+};
+/// The tanh form of the GELU: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))). Hendrycks, Gimpel 2016,
+/// arXiv 1606.08415, section 2.
+struct GeluTanh {
+  template <class X> static auto value(const X& x) {
+    using S = typename X::Scalar;
+    return S(0.5) * x * (S(1) + tanh_of(detail::within_ten(x)));
+  }
+  template <class X, class Y> static auto derivative(const X& x, const Y&) {
+    using S = typename X::Scalar;
+    const auto z = detail::within_ten(x);
+    const auto t = tanh_of(z);
+    const auto slope = S(root) * (S(1) + S(3 * cube) * z.square());
+    return S(0.5) * (S(1) + t + z * (S(1) - t.square()) * slope);
+  }
+
+ private:
+  static constexpr double root = 0.79788456080286535588, cube = 0.044715;
+  template <class Z> static auto tanh_of(const Z& z) {
+    using S = typename Z::Scalar;
+    return (S(root) * z * (S(1) + S(cube) * z.square())).tanh();
+  }
+};
 /// y = f(x), entry by entry, for a function F above.
 template <class S, class F> struct Apply final : Operation<S> {
   bool overwrites() const override { return true; }
@@ -158,11 +218,17 @@ template <class S> Value<S> softplus(const Value<S>& x) { return apply<Softplus>
 template <class S> Value<S> log_sigmoid(const Value<S>& x) { return apply<LogSigmoid>(x); }
 /// Tanh x, entry by entry.
 template <class S> Value<S> tanh(const Value<S>& x) { return apply<Tanh>(x); }
+/// √(1 − e^{2x}) for x ≤ 0, entry by entry. See RootOfComplement.
+template <class S> Value<S> root_of_complement(const Value<S>& x) {
+  return apply<RootOfComplement>(x);
+}
 /// max(0, x), entry by entry.
 template <class S> Value<S> relu(const Value<S>& x) { return apply<Relu>(x); }
 /// x², entry by entry.
 template <class S> Value<S> square(const Value<S>& x) { return apply<Square>(x); }
-/// GELU by its tanh form, entry by entry.
+/// GELU in its tanh form, entry by entry. See GeluTanh.
+template <class S> Value<S> gelu_tanh(const Value<S>& x) { return apply<GeluTanh>(x); }
+/// GELU in its exact form, entry by entry.
 template <class S> Value<S> gelu(const Value<S>& x) { return activate<fw::Gelu>(x); }
 
 /// y = a x + b

@@ -162,6 +162,37 @@ Value<S> previous(const Value<S>& x, const std::string& state_name = "previous")
   return x.builder->add(Previous<S>(x.rows()), x.rows(), {x}, {}, state_name);
 }
 
+/// The tokens as they are, but the first of every sequence, all of whose entries are `first`.
+template <class S> struct StartWith final : Operation<S> {
+  static constexpr bool sees_position = true;
+  S first;  ///< the entries of the token at position 0
+
+  explicit StartWith(S value) : first(value) {}
+  void forward(const Forward<S>& run) const override {
+    auto y = run.out();
+    y = run.in();
+    for (Index b = 0; b < run.sequences(); ++b)
+      if (begins(run, b)) y.col(run.streams.first(b)).setConstant(first);
+  }
+  void backward(const Backward<S>& run) const override {
+    for (Index b = 0; b < run.sequences(); ++b) {
+      const Index from = run.streams.first(b) + begins(run, b);
+      const Index count = run.streams.first(b) + run.streams.steps(b) - from;
+      run.din().middleCols(from, count) += run.dout().middleCols(from, count);
+    }
+  }
+
+ private:
+  // Whether the pass has the first token of sequence b.
+  static bool begins(const Forward<S>& run, Index b) {
+    return run.streams.position(b) == 0 && run.streams.steps(b) > 0;
+  }
+};
+/// x, but `first` in all entries of the first token of a sequence.
+template <class S> Value<S> start_with(double first, const Value<S>& x) {
+  return x.builder->add(StartWith<S>(S(first)), x.rows(), {x});
+}
+
 /// Rotary positions: the first `rotated` entries of every head turn in pairs by position·θ^{−2i/r}.
 /// Su et al. 2021, arXiv 2104.09864, eq. 34, with the pairs (i, i + r/2), or (2i, 2i + 1) if
 /// `adjacent`, whose result is in the order of halves.

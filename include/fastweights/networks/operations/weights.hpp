@@ -34,6 +34,38 @@ Value<S> parameter_matrix(Builder<S>& builder, const std::string& name, Index ro
                      {builder.weight(name, {rows, cols}, std::move(draw))});
 }
 
+/// A parameter as a constant value in the order of a memory's state: `parts` equal parts of its
+/// rows, each column by column.
+template <class S> struct StateParameter final : Operation<S> {
+  static constexpr bool is_constant = true;
+  Index parts;  ///< of the rows
+
+  explicit StateParameter(Index n) : parts(n) {}
+  void forward(const Forward<S>& run) const override {
+    const Matrix<S>& weight = run.weight();
+    const Index rows = weight.rows() / parts, size = rows * weight.cols();
+    for (Index i = 0; i < parts; ++i)
+      run.out().middleRows(i * size, size) = weight.middleRows(i * rows, rows).reshaped();
+  }
+  void backward(const Backward<S>& run) const override {
+    Matrix<S>& dweight = run.dweight();
+    const Index rows = dweight.rows() / parts, size = rows * dweight.cols();
+    for (Index i = 0; i < parts; ++i)
+      dweight.middleRows(i * rows, rows) +=
+          run.dout().middleRows(i * size, size).reshaped(rows, dweight.cols());
+  }
+};
+/// A matrix of learned numbers for an array of a memory's state: see StateParameter.
+template <class S>
+Value<S> state_parameter(Builder<S>& builder, const std::string& name, Index rows, Index cols,
+                         Draw draw = constant_draw(0), Index parts = 1) {
+  if (parts < 1 || rows % parts != 0)
+    fw::detail::throw_invalid({builder.path(name), ": ", std::to_string(rows),
+                               " rows do not divide into ", std::to_string(parts), " parts"});
+  return builder.add(StateParameter<S>(parts), rows * cols, {},
+                     {builder.weight(name, {rows, cols}, std::move(draw))});
+}
+
 /// The columns of a table for the symbols that the network is given. The column of the symbol
 /// `padding` is not learned.
 template <class S> struct Lookup final : Operation<S> {
