@@ -15,7 +15,8 @@
 
 /// \file
 /// The checks that every operation passes, alone in a small network: gradients that are those of
-/// the complex step, and the same result for any split of a sequence and for any batch.
+/// the complex step, the same result for any split of a sequence and for any batch, and tokens that
+/// are taken back without a trace.
 
 namespace operation_checks {
 
@@ -439,6 +440,88 @@ inline void check_ragged_gradients(const Net& network, fw::Random& random) {
   }
 }
 
+/// Sequences of a state that rolls back, beside all tokens that each still has.
+class RolledBack {
+ public:
+  static constexpr Index most = 3;  ///< R
+
+  RolledBack(const Net& network, fw::Random& random)
+      : network_(network),
+        random_(random),
+        state_(network.initial_state({.sequences = 3, .roll_back = most})),
+        texts_(3, Matrix<double>(network.inputs(), 0)) {}
+
+  /// Reads so many tokens of every sequence, whose outputs are those of the whole text at once.
+  void read(const std::vector<Index>& lengths) {
+    const Index count = std::accumulate(lengths.begin(), lengths.end(), Index(0));
+    const Matrix<double> x = random_matrix(network_.inputs(), count, random_);
+    const Matrix<double> y = run_ragged(network_, state_, x, trace_, lengths);
+    for_sequences(lengths, [&](std::size_t b, Index first, Index steps) {
+      INFO("sequence " << b << " with " << steps << " tokens after " << texts_[b].cols());
+      const Index before = texts_[b].cols();
+      texts_[b].conservativeResize(Eigen::NoChange, before + steps);
+      texts_[b].rightCols(steps) = x.middleCols(first, steps);
+      State whole = network_.initial_state();
+      Net::Trace trace;
+      check_equal(y.middleCols(first, steps),
+                  run(network_, whole, texts_[b], trace).rightCols(steps), 1e-12);
+      CHECK(state_.positions[Index(b)] == texts_[b].cols());
+    });
+  }
+  /// Takes back as many tokens of every sequence as can be, at most these.
+  void roll_back(const std::vector<Index>& tokens) {
+    for (std::size_t b = 0; b < tokens.size(); ++b) {
+      const Index count = std::min(tokens[b], state_.most_rolled_back(Index(b)));
+      state_.roll_back(count, Index(b));
+      texts_[b].conservativeResize(Eigen::NoChange, texts_[b].cols() - count);
+    }
+  }
+  /// Sequence 2 is copied in front of the others, and sequence 1 leaves.
+  void move() {
+    State moved = state_.stream(2);
+    moved.add(state_);
+    moved.remove(2);
+    state_ = moved;
+    texts_ = {texts_[2], texts_[0], texts_[2]};
+  }
+  Index left(Index b) const { return state_.most_rolled_back(b); }
+
+ private:
+  const Net& network_;
+  fw::Random& random_;
+  State state_;
+  Net::Trace trace_;
+  std::vector<Matrix<double>> texts_;
+};
+
+/// Tokens that were taken back have never been: every sequence goes on as its text does that was
+/// read at once, after passes of any length.
+inline void check_roll_back(const Net& network, fw::Random& random) {
+  RolledBack streams(network, random);
+  streams.read({2, 1, 4});
+  streams.roll_back({2, 0, 3});
+  streams.read({1, 30, 1});
+  streams.roll_back({1, 3, 1});
+  for (const Index b : {0, 1}) CHECK(streams.left(b) == 0);
+  streams.read({1, 1, 0});
+  streams.roll_back({0, 1, 1});
+  streams.move();
+  streams.read({0, 2, 9});
+  streams.roll_back({1, 1, 2});
+  streams.roll_back({0, 1, 1});
+  const auto draws = [&](int most) {
+    std::vector<Index> numbers(3);
+    for (Index& each : numbers) each = Index(random.below(std::uint64_t(most)));
+    return numbers;
+  };
+  for (int i = 0; i < 25; ++i) {
+    const std::vector<Index> lengths = draws(i % 5 == 4 ? 14 : 3);
+    if (lengths != std::vector<Index>(3)) streams.read(lengths);
+    if (i % 3 == 0) streams.roll_back(draws(RolledBack::most + 1));
+    if (i % 8 == 7) streams.move();
+  }
+}
+
 inline void check_operation(Index rows, const Function& f) {
   INFO("rows " << rows);
   const Net network = network_of(rows, f);
@@ -447,6 +530,7 @@ inline void check_operation(Index rows, const Function& f) {
   fw::Random random(9);
   check_ragged_streaming(network, random);
   check_ragged_gradients(network, random);
+  check_roll_back(network, random);
   check_gradients(network, f);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/layers/layer.hpp>
-#include <fastweights/networks/plan.hpp>
+#include <fastweights/networks/replay.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -61,6 +61,7 @@ template <class S> struct Network {
     Streams streams, last_streams;  ///< places of the tokens, and of those of `last`
     Index trained = 0;              ///< tokens of the last pass if it was a train pass, else 0
     Relay* relay = nullptr;         ///< that of the last pass
+    Replay<S> replay;               ///< of a state that rolls back
   };
 
   /// Rows of x.
@@ -70,15 +71,26 @@ template <class S> struct Network {
 
   /// The state before the first token of `sequences` sequences.
   State initial_state(Index sequences = 1) const {
+    return initial_state(StateOptions{.sequences = sequences});
+  }
+  /// The same with options: a state whose last tokens State::roll_back can take back. Such a state
+  /// is for infer passes without a Relay. Throws std::invalid_argument if a size is out of range or
+  /// the state of an operation cannot roll back.
+  State initial_state(const StateOptions& options) const {
+    const Index sequences = options.sequences;
     fw::detail::check_size<Dynamic>(name, "sequences", sequences);
     if (sequences > max_sequences)
       fw::detail::throw_invalid({name, ": ", std::to_string(sequences),
                                  " sequences, expected at most ", std::to_string(max_sequences)});
+    if (options.roll_back < 0 || options.roll_back > max_roll_back)
+      fw::detail::throw_invalid({name, ": roll_back of ", std::to_string(options.roll_back),
+                                 " tokens, expected 0 to ", std::to_string(max_roll_back)});
     State state;
     state.positions.setZero(sequences);
     for (const Node<S>& node : built().train.nodes)
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
+    if (options.roll_back > 0) keep_tokens(state, options);
     return state;
   }
 
@@ -183,8 +195,8 @@ template <class S> struct Network {
       }
       prepare(state, trace, Index(some.size()), some, {pass, lengths}, needs_all_tokens, later);
       run(state, trace, 0, program->infer.tail(), pass);
+      advance(state, trace);
       run_tail(state, y, trace);
-      trace.streams.advance(state.positions);
     }
   }
   void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
@@ -252,6 +264,20 @@ template <class S> struct Network {
     return S(weight.draw(uniform, random.normal()));
   }
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
+  static constexpr Index max_roll_back = Index(1) << 16;
+
+  void keep_tokens(State& state, const StateOptions& options) const {
+    state.roll_back_limit = options.roll_back;
+    state.kept.resize(std::size_t(options.sequences));
+    if (program->takes_symbols)
+      for (KeptTokens& each : state.kept) each.ids.setZero(detail::most_kept(options.roll_back));
+    std::size_t part = 0;
+    for (const Node<S>& node : program->train.nodes)
+      if (node.has_state) {
+        State::Member& own = state.members[part++];
+        own.kept = detail::kept_part(node, *own.part, options, program->train.is_constant);
+      }
+  }
 
   // A network that was declared and never set has no program.
   const Program<S>& built() const {
@@ -345,26 +371,113 @@ template <class S> struct Network {
                                  "the network");
     pass_positions(state, trace.streams, pass);
     check_positions(state.positions);
+    if (state.roll_back_limit > 0) check_kept(state, pass);
     trace.ids.assign(ids.begin(), ids.end());
     resize(trace.values, plan(pass), columns, wanted);
     if (trace.program != program) {
       trace.operations.clear();
-      for (const Node<S>& node : nodes) trace.operations.push_back(node.operation->make_trace());
+      trace.replay.nodes.clear();
+      for (const Node<S>& node : nodes) {
+        trace.operations.push_back(node.operation->make_trace());
+        if (node.has_state) trace.replay.nodes.push_back(detail::node_apart(node));
+      }
       trace.program = program;
     }
+    check_paths(state);
+    if (state.roll_back_limit > 0) settle(state, trace);
     check_states(state, trace, pass);
+    if (state.roll_back_limit > 0) plan_moves(state, trace);
   }
 
+  // Calls f(index of a node, its part of the state).
+  template <class F> void for_each_member(State& state, const F& f) const {
+    std::size_t part = 0;
+    for (std::size_t i = 0; i < program->train.nodes.size(); ++i)
+      if (program->train.nodes[i].has_state) f(i, state.members[part++]);
+  }
+  void check_paths(State& state) const {
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      const std::string& path = program->train.nodes[i].path;
+      if (member.path != path)
+        fw::detail::throw_invalid({path, ": the state is that of ", member.path});
+    });
+  }
   // Before any operation changes its state.
   void check_states(State& state, Trace& trace, Pass pass) const {
-    const std::vector<Node<S>>& nodes = plan(pass).nodes;
-    std::size_t part = 0;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].has_state) continue;
-      State::Member& member = state.members[part++];
-      if (member.path != nodes[i].path)
-        fw::detail::throw_invalid({nodes[i].path, ": the state is that of ", member.path});
-      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      plan(pass).nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+    });
+  }
+
+  // Of a state that rolls back.
+  void check_kept(const State& state, Pass pass) const {
+    check(!pass.trains(), "a state that rolls back", "one without in a train pass");
+    check(pass.relay() == nullptr, "a state that rolls back", "one without in a pass over a Relay");
+    if (Index(state.kept.size()) != state.sequences())
+      fw::detail::throw_mismatch(name, "the state", Index(state.kept.size()),
+                                 "sequences of kept tokens", state.sequences(), "positions");
+    for (Index b = 0; b < state.sequences(); ++b)
+      detail::check_kept(state.kept[std::size_t(b)], state.positions[b], state.roll_back_limit,
+                         program->takes_symbols);
+  }
+  void check_kept_inputs(const Node<S>& node, const State::Member& member,
+                         const State& state) const {
+    const bool keeps = node.operation->takes_back() < state.roll_back_limit;
+    if (keeps != (member.kept != nullptr))
+      fw::detail::throw_invalid({node.path, ": the state is that of another network"});
+    if (!keeps) return;
+    const auto& kept = static_cast<const StateOfPart<KeptInputs<S>>&>(*member.kept->inputs).value;
+    fw::detail::check_extent(node.path, "inputs in the state", kept.inputs,
+                             detail::KeptOperation<S>::rows(node, program->train.is_constant),
+                             state.sequences() * detail::most_kept(state.roll_back_limit));
+  }
+  // Operations leave the tokens that were taken back, or return to a checkpoint before them.
+  void settle(State& state, Trace& trace) const {
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      check_kept_inputs(program->train.nodes[i], member, state);
+    });
+    for (Index b = 0; b < state.sequences(); ++b) {
+      KeptTokens& own = state.kept[std::size_t(b)];
+      if (own.taken > 0)
+        for_each_member(state, [&](std::size_t i, State::Member& member) {
+          take_back(state, b, member, forward_of(i, member.part.get(), trace, Pass::infer));
+        });
+      own.taken = 0;
+      own.return_to_checkpoint();
+    }
+  }
+  static void take_back(const State& state, Index b, State::Member& member, const Forward<S>& run) {
+    const KeptTokens& own = state.kept[std::size_t(b)];
+    if (!member.kept)
+      run.node.operation->take_back(run, b, own.taken);
+    else if (own.is_ahead())
+      member.part->assign(b, state.sequences(),
+                          *member.kept->checkpoints[std::size_t(own.last_checkpoint())]);
+  }
+  void plan_moves(const State& state, Trace& trace) const {
+    Replay<S>& replay = trace.replay;
+    replay.moves.clear();
+    replay.is_plain = true;
+    for (Index b = 0; b < state.sequences(); ++b) {
+      replay.moves.push_back(detail::moves_of(state.kept[std::size_t(b)], trace.streams.steps(b),
+                                              detail::checkpoint_distance(state.roll_back_limit)));
+      replay.is_plain = replay.is_plain && replay.moves.back().is_plain();
+    }
+  }
+  // After the operations.
+  static void advance(State& state, Trace& trace) {
+    trace.streams.advance(state.positions);
+    if (state.roll_back_limit == 0) return;
+    const Eigen::Map<const Eigen::Matrix<int, 1, Dynamic>> ids(trace.ids.data(),
+                                                               Index(trace.ids.size()));
+    for (Index b = 0; b < state.sequences(); ++b) {
+      const detail::TokenMoves& m = trace.replay.moves[std::size_t(b)];
+      KeptTokens& own = state.kept[std::size_t(b)];
+      if (m.steps == 0) continue;
+      if (own.ids.size() > 0) detail::move_kept(m, own.ids, ids, trace.streams.first(b));
+      own.advance(m.dropped, m.steps, state.roll_back_limit);
+      own.newer = m.newer;
+      if (m.advances) own.older = 1 - own.older;
     }
   }
 
@@ -385,7 +498,7 @@ template <class S> struct Network {
 
   void run(State& state, Output<S>& y, Trace& trace, Pass pass) const {
     run(state, trace, 0, plan(pass).nodes.size(), pass);
-    trace.streams.advance(state.positions);
+    advance(state, trace);
     y = Forward<S>::template view<const S>(trace.values, plan(pass).out);
     if (pass.trains()) trace.trained = y.cols();
   }
@@ -395,6 +508,11 @@ template <class S> struct Network {
       const Node<S>& node = plan(pass).nodes[i];
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
+      if (own != nullptr && state.members[part - 1].kept) {
+        const auto run = forward_of(i, own, trace, pass);
+        detail::KeptOperation<S>(run, state, part - 1, plan(pass), trace.replay).forward();
+        continue;
+      }
       Relay* const relay = own == nullptr ? nullptr : pass.relay();
       if (relay != nullptr) {
         fw::detail::receive_state(*relay, own->object());
