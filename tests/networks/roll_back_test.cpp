@@ -153,7 +153,7 @@ TEST_CASE("a state without roll back keeps nothing for it", "[networks]") {
   for (const auto& each : plain.members) CHECK(each.kept == nullptr);
   for (const auto& each : saved(plain).names()) CHECK(each.find("roll_back") == std::string::npos);
   const SafeTensors file = saved(net.initial_state({.sequences = 2, .roll_back = 1}));
-  for (const char* name : {"stream.roll_back.1.left", "stream.layers.0.conv.roll_back.inputs",
+  for (const char* name : {"stream.roll_back.1.left", "stream.layers.0.conv.roll_back.kept.inputs",
                            "stream.layers.0.memory.roll_back.checkpoint_1.heads.5.W"})
     CHECK(file.contains(name));
   State loaded = net.initial_state({.sequences = 2, .roll_back = 1});

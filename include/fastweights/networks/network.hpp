@@ -426,8 +426,7 @@ template <class S> struct Network {
     if (keeps != (member.kept != nullptr))
       fw::detail::throw_invalid({node.path, ": the state is that of another network"});
     if (!keeps) return;
-    const auto& kept = static_cast<const StateOfPart<KeptInputs<S>>&>(*member.kept->inputs).value;
-    fw::detail::check_extent(node.path, "inputs in the state", kept.inputs,
+    fw::detail::check_extent(node.path, "inputs in the state", detail::kept_inputs<S>(*member.kept),
                              detail::KeptOperation<S>::rows(node, program->train.is_constant),
                              state.sequences() * detail::most_kept(state.roll_back_limit));
   }

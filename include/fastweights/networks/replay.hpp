@@ -25,6 +25,14 @@ template <class S> struct Replay {
 
 namespace detail {
 
+// The kept inputs of an operation. Throws std::invalid_argument for those of another scalar.
+template <class S> Matrix<S>& kept_inputs(const KeptPart& kept) {
+  const auto own = kept.inputs->object();
+  if (own.type != &fw::detail::object_type<KeptInputs<S>>)
+    fw::detail::throw_invalid({kept.path, ": the state is that of another network"});
+  return static_cast<KeptInputs<S>*>(own.address)->inputs;
+}
+
 // One operation in one pass, whose state keeps tokens.
 template <class S> class KeptOperation {
  public:
@@ -33,7 +41,7 @@ template <class S> class KeptOperation {
       : run_(run),
         state_(state),
         own_(state.members[member]),
-        inputs_(static_cast<StateOfPart<KeptInputs<S>>&>(*own_.kept->inputs).value.inputs),
+        inputs_(kept_inputs<S>(*own_.kept)),
         is_constant_(plan.is_constant),
         node_(replay.nodes[member]),
         replay_(replay) {}

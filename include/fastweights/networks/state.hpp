@@ -156,7 +156,7 @@ struct KeptPart {
   /// The inputs, then the checkpoints.
   fw::detail::Object part(std::size_t i) {
     fw::detail::Object object = i == 0 ? inputs->object() : checkpoints[i - 1]->object();
-    object.name = i == 0 ? "inputs" : i == 1 ? "checkpoint_0" : "checkpoint_1";
+    object.name = i == 0 ? "kept" : i == 1 ? "checkpoint_0" : "checkpoint_1";
     return object;
   }
 
