@@ -319,22 +319,97 @@ inline void check_streaming(const Net& network) {
   }
 }
 
-/// Appends the real numbers of a state, or of a part of one.
-inline void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers) {
+/// Calls f(numbers) for every array of a state, or of a part of one, with that scalar.
+template <class S, class F> void for_each_array(const fw::detail::Object& part, const F& f) {
   if (part.type->leaf) {
     const fw::detail::Leaf leaf = part.type->leaf(part.address);
-    if (leaf.scalar == fw::detail::ScalarKind::float64)
-      for (const double number : leaf.entries<double>()) numbers.push_back(number);
+    if (leaf.scalar == fw::detail::scalar_kind<S>()) f(leaf.entries<S>());
   } else if (part.type->count) {
     for (std::size_t i = 0; i < part.type->count(part.address); ++i)
-      append_numbers(part.type->part(part.address, i), numbers);
+      for_each_array<S>(part.type->part(part.address, i), f);
   }
 }
-/// The real numbers of a state of one sequence, in one column.
+
+/// Appends the real numbers of a state, or of a part of one.
+inline void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers) {
+  for_each_array<double>(part, [&](const auto& array) {
+    for (const double number : array) numbers.push_back(number);
+  });
+}
+/// The real numbers of a state, in one column.
 inline Matrix<double> numbers_of(State state) {
   std::vector<double> numbers;
   for (const auto& member : state.members) append_numbers(member.part->object(), numbers);
   return Eigen::Map<Eigen::VectorXd>(numbers.data(), Index(numbers.size()));
+}
+
+/// The gradient of a used state of two sequences is that of the complex step; or it is refused.
+inline void check_state_gradient(const Net& network, const Function& f) {
+  constexpr Index sequences = 2, steps = 3;
+  if (!trains_in_parts(network)) {
+    CHECK_THROWS_WITH(network.state_gradient(),
+                      Catch::Matchers::ContainsSubstring("takes no gradient of its state"));
+    return;
+  }
+  fw::Random random(12);
+  const Matrix<double> before = random_matrix(network.inputs(), sequences, random);
+  const Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  State state = network.initial_state(sequences), dstate = network.state_gradient(sequences);
+  Net::Trace trace;
+  run(network, state, before, trace);
+  run(network, state, x, trace, fw::Pass::train);
+  Matrix<double> dx = x;
+  Net grad = fw::zero_gradient(network);
+  network.backward(x, trace, dy, dx, grad, {.state = &dstate});
+
+  ComplexNet twin = complex_network_of(network, f);
+  ComplexNet::Trace complex_trace;
+  State used = twin.initial_state(sequences);
+  run(twin, used, Matrix<Complex>(before.cast<Complex>()), complex_trace);
+  const auto loss = [&] {
+    State start = used;
+    return run(twin, start, Matrix<Complex>(x.cast<Complex>()), complex_trace)
+        .cwiseProduct(dy.cast<Complex>())
+        .sum();
+  };
+  std::vector<double> expected;
+  for (const auto& member : used.members)
+    for_each_array<Complex>(member.part->object(), [&](auto array) {
+      for (Complex& number : array) {
+        const Complex own = number;
+        number += Complex(0, 1e-30);
+        expected.push_back(loss().imag() / 1e-30);
+        number = own;
+      }
+    });
+  const Eigen::Map<const Eigen::VectorXd> all(expected.data(), Index(expected.size()));
+  check_equal(numbers_of(dstate), all, 1e-10);
+}
+
+/// Two train passes, one behind the other, have the gradients of one over both.
+inline void check_gradients_through_state(const Net& network) {
+  if (!trains_in_parts(network)) return;
+  constexpr Index first = 4, second = 3;
+  fw::Random random(13);
+  const Matrix<double> x = random_matrix(network.inputs(), first + second, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  State whole = network.initial_state(), state = whole, dstate = network.state_gradient();
+  Net::Trace trace, traces[2];
+  const Trained expected = train(network, whole, x, dy, trace);
+  Net grad = fw::zero_gradient(network);
+  const Matrix<double> in[2] = {x.leftCols(first), x.rightCols(second)};
+  for (int i : {0, 1}) run(network, state, in[i], traces[i], fw::Pass::train);
+  for (int i : {1, 0}) {
+    Matrix<double> dx = in[i];
+    const Matrix<double> dout = i == 0 ? dy.leftCols(first) : dy.rightCols(second);
+    network.backward(in[i], traces[i], dout, dx, grad, {.state = &dstate});
+    check_equal(dx, i == 0 ? expected.dx.leftCols(first) : expected.dx.rightCols(second), 1e-12);
+  }
+  for (std::size_t i = 0; i < grad.weights.size(); ++i) {
+    INFO(grad.weights[i].name);
+    check_equal(grad.weights[i].value, expected.grad.weights[i].value, 1e-12);
+  }
 }
 
 /// Sequences of equal length give together what each gives alone, from used states: outputs,
@@ -532,6 +607,8 @@ inline void check_operation(Index rows, const Function& f) {
   check_ragged_gradients(network, random);
   check_roll_back(network, random);
   check_gradients(network, f);
+  check_state_gradient(network, f);
+  check_gradients_through_state(network);
 }
 
 /// For 1, 3 and 17 rows.

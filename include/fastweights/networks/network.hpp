@@ -19,6 +19,14 @@ template <class S> struct Program {
   Index symbols = 0;            ///< that the ids name, if it takes symbols
 };
 
+/// Options of a backward pass of a network.
+struct BackwardOptions {
+  GradientReady ready = {};  ///< is called for every weight whose gradient is complete
+  /// The gradient of the state behind the train pass, to be replaced by that of the state before
+  /// it; null if nobody asks.
+  State* state = nullptr;
+};
+
 /// A layer or model that is put together at run time from operations, as the sizes and options of
 /// a checkpoint say. It is a record of weights and a shared program, so it is copied, trained and
 /// saved as other layers are. See builder.hpp for how one is made.
@@ -204,40 +212,72 @@ template <class S> struct Network {
     forward_last(state, ids, y, trace, piece, PassOptions{pass});
   }
 
+  /// A zero gradient of a state. Throws std::invalid_argument, and names the operation, if one does
+  /// not take the gradient of its state.
+  State state_gradient(Index sequences = 1) const {
+    State gradient = initial_state(sequences);
+    for_each_member(gradient, [&](std::size_t i, State::Member& member) {
+      member.part = program->train.nodes[i].operation->state_gradient(sequences);
+      if (!member.part)
+        fw::detail::throw_invalid({member.path, ": takes no gradient of its state"});
+    });
+    return gradient;
+  }
+
   /// Gradients for the last train pass; dx is overwritten, grad accumulates. Calls ready(weight)
   /// for every weight of grad that is complete.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad,
                 const GradientReady& ready = {}) const {
-    check_trained(trace);
-    fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    backward(trace, dy, grad, ready);
-    dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
+    backward(x, trace, dy, dx, grad, BackwardOptions{ready});
   }
   /// The same without the gradient of x, for symbols.
   void backward(Trace& trace, Input<S> dy, Network& grad, const GradientReady& ready = {}) const {
+    backward(trace, dy, grad, BackwardOptions{ready});
+  }
+
+  /// The same with options, such as the gradient of the state:
+  ///
+  ///     State dstate = network.state_gradient();
+  ///     network.backward(x, trace, dy, dx, grad, {.state = &dstate});
+  ///
+  /// What a pass learns of a memory's first state or of its slow weights has its gradient in grad.
+  /// Throws std::invalid_argument for a gradient of another network or number of sequences, and
+  /// after a pass over a Relay, which carries these gradients itself.
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad,
+                const BackwardOptions& options) const {
+    check_trained(trace);
+    fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    backward(trace, dy, grad, options);
+    dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
+  }
+  /// The same without the gradient of x, for symbols.
+  void backward(Trace& trace, Input<S> dy, Network& grad, const BackwardOptions& options) const {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
     fw::detail::check_same_shapes(name, *this, "grad", grad);
+    if (options.state != nullptr) check_state_gradient(*options.state, trace);
     const Plan<S>& plan = program->train;
     resize(trace.gradients, plan, trace.trained);
-    const auto set_zero = [&](const std::vector<std::size_t>& buffers) {
-      for (const std::size_t i : buffers) trace.gradients[i].setZero();
-    };
-    set_zero(plan.zeroed);
+    set_zero(trace, plan.zeroed);
     Forward<S>::template view<S>(trace.gradients, plan.out) = dy;
-    const std::vector<std::size_t> first = ready ? first_uses() : std::vector<std::size_t>();
+    const auto first = options.ready ? first_uses() : std::vector<std::size_t>();
+    std::size_t part = options.state == nullptr ? 0 : options.state->members.size();
     for (std::size_t i = plan.nodes.size(); i-- > 0;) {
-      set_zero(plan.nodes[i].zeroed);
-      const auto dstate = received_gradient(plan.nodes[i], trace);
-      plan.nodes[i].operation->backward(
-          Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
-                       trace.ids, trace.streams, true},
+      const Node<S>& node = plan.nodes[i];
+      set_zero(trace, node.zeroed);
+      const auto received = received_gradient(node, trace);
+      StatePart* dstate = received.get();
+      if (options.state != nullptr && node.has_state)
+        dstate = options.state->members[--part].part.get();
+      node.operation->backward(
+          Backward<S>{{node, weights, trace.values, nullptr, trace.operations[i].get(), trace.ids,
+                       trace.streams, true},
                       trace.gradients,
                       grad.weights,
-                      dstate.get()});
-      if (dstate) fw::detail::send_gradient(*trace.relay, dstate->object());
+                      dstate});
+      if (received) fw::detail::send_gradient(*trace.relay, received->object());
       for (std::size_t w = 0; w < first.size(); ++w)
-        if (first[w] == i) ready(grad.part(w));
+        if (first[w] == i) options.ready(grad.part(w));
     }
   }
 
@@ -344,6 +384,23 @@ template <class S> struct Network {
     for (const Node<S>& node : nodes)
       if (node.has_state && !node.operation->state_gradient(0))
         fw::detail::check_whole(node.path, pass);
+  }
+  static void set_zero(Trace& trace, const std::vector<std::size_t>& buffers) {
+    for (const std::size_t i : buffers) trace.gradients[i].setZero();
+  }
+  void check_state_gradient(State& gradient, const Trace& trace) const {
+    State zero = state_gradient(trace.streams.count());
+    check(trace.relay == nullptr, "a gradient of the state", "none after a pass over a Relay");
+    bool same = gradient.members.size() == zero.members.size();
+    for (std::size_t i = 0; same && i < zero.members.size(); ++i)
+      same =
+          gradient.members[i].path == zero.members[i].path &&
+          detail::same_records(gradient.members[i].part->object(), zero.members[i].part->object());
+    if (!same)
+      fw::detail::throw_invalid({name,
+                                 ": the gradient of the state does not fit, expected one "
+                                 "that state_gradient(",
+                                 std::to_string(trace.streams.count()), ") made"});
   }
   // The gradient of the state behind a part; null for whole sequences.
   static std::unique_ptr<StatePart> received_gradient(const Node<S>& node, const Trace& trace) {

@@ -167,6 +167,13 @@ template <class S> struct RunMemory final : Operation<S> {
     if (asked != nullptr) fw::detail::add_parameters<S>(asked->object(), own.dstate.object());
     for_each_given(run, run.gradients, own.dstate, h * states / heads, b,
                    [](const auto& dweights, auto given) { given += dweights; });
+    if (asked != nullptr) clear_given(run, *asked, b);
+  }
+
+  // What the inputs overwrite has no gradient before.
+  void clear_given(const Forward<S>& run, const AnyState<S>& dstate, Index b) const {
+    for_each_given(run, run.values, dstate, 0, b,
+                   [](auto dweights, const auto&) { dweights.setZero(); });
   }
 
   // The gradient of the state behind the tokens of head h, in own.dstate. Gives the place to which
