@@ -43,12 +43,12 @@ Network<float> network() {
 }
 
 // A network does not allocate after its first token, however its weights are kept.
-void check_network(const char* what, std::optional<Storage> storage) {
+void check_network(const char* what, std::optional<Storage> storage, Index roll_back = 0) {
   Network<float> model = network();
   fw::Random random(1);
   fw::initialise(model, random);
   if (storage) model.compress(*storage);
-  State state = model.initial_state();
+  State state = model.initial_state({.roll_back = roll_back});
   Network<float>::Trace trace;
   Eigen::MatrixXf logits(63, 1);
   const auto read = [&](int symbol) {
@@ -70,4 +70,5 @@ void check_networks() {
   check_network("compact", Storage::same);
   check_network("in bfloat16", Storage::bfloat16);
   check_network("in 8 bits", Storage::int8);
+  check_network("as matrices, with roll back", {}, 5);
 }

@@ -15,7 +15,8 @@
 
 /// \file
 /// The checks that every operation passes, alone in a small network: gradients that are those of
-/// the complex step, and the same result for any split of a sequence and for any batch.
+/// the complex step, the same result for any split of a sequence and for any batch, and tokens that
+/// are taken back without a trace.
 
 namespace operation_checks {
 
@@ -318,22 +319,97 @@ inline void check_streaming(const Net& network) {
   }
 }
 
-/// Appends the real numbers of a state, or of a part of one.
-inline void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers) {
+/// Calls f(numbers) for every array of a state, or of a part of one, with that scalar.
+template <class S, class F> void for_each_array(const fw::detail::Object& part, const F& f) {
   if (part.type->leaf) {
     const fw::detail::Leaf leaf = part.type->leaf(part.address);
-    if (leaf.scalar == fw::detail::ScalarKind::float64)
-      for (const double number : leaf.entries<double>()) numbers.push_back(number);
+    if (leaf.scalar == fw::detail::scalar_kind<S>()) f(leaf.entries<S>());
   } else if (part.type->count) {
     for (std::size_t i = 0; i < part.type->count(part.address); ++i)
-      append_numbers(part.type->part(part.address, i), numbers);
+      for_each_array<S>(part.type->part(part.address, i), f);
   }
 }
-/// The real numbers of a state of one sequence, in one column.
+
+/// Appends the real numbers of a state, or of a part of one.
+inline void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers) {
+  for_each_array<double>(part, [&](const auto& array) {
+    for (const double number : array) numbers.push_back(number);
+  });
+}
+/// The real numbers of a state, in one column.
 inline Matrix<double> numbers_of(State state) {
   std::vector<double> numbers;
   for (const auto& member : state.members) append_numbers(member.part->object(), numbers);
   return Eigen::Map<Eigen::VectorXd>(numbers.data(), Index(numbers.size()));
+}
+
+/// The gradient of a used state of two sequences is that of the complex step; or it is refused.
+inline void check_state_gradient(const Net& network, const Function& f) {
+  constexpr Index sequences = 2, steps = 3;
+  if (!trains_in_parts(network)) {
+    CHECK_THROWS_WITH(network.state_gradient(),
+                      Catch::Matchers::ContainsSubstring("takes no gradient of its state"));
+    return;
+  }
+  fw::Random random(12);
+  const Matrix<double> before = random_matrix(network.inputs(), sequences, random);
+  const Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  State state = network.initial_state(sequences), dstate = network.state_gradient(sequences);
+  Net::Trace trace;
+  run(network, state, before, trace);
+  run(network, state, x, trace, fw::Pass::train);
+  Matrix<double> dx = x;
+  Net grad = fw::zero_gradient(network);
+  network.backward(x, trace, dy, dx, grad, {.state = &dstate});
+
+  ComplexNet twin = complex_network_of(network, f);
+  ComplexNet::Trace complex_trace;
+  State used = twin.initial_state(sequences);
+  run(twin, used, Matrix<Complex>(before.cast<Complex>()), complex_trace);
+  const auto loss = [&] {
+    State start = used;
+    return run(twin, start, Matrix<Complex>(x.cast<Complex>()), complex_trace)
+        .cwiseProduct(dy.cast<Complex>())
+        .sum();
+  };
+  std::vector<double> expected;
+  for (const auto& member : used.members)
+    for_each_array<Complex>(member.part->object(), [&](auto array) {
+      for (Complex& number : array) {
+        const Complex own = number;
+        number += Complex(0, 1e-30);
+        expected.push_back(loss().imag() / 1e-30);
+        number = own;
+      }
+    });
+  const Eigen::Map<const Eigen::VectorXd> all(expected.data(), Index(expected.size()));
+  check_equal(numbers_of(dstate), all, 1e-10);
+}
+
+/// Two train passes, one behind the other, have the gradients of one over both.
+inline void check_gradients_through_state(const Net& network) {
+  if (!trains_in_parts(network)) return;
+  constexpr Index first = 4, second = 3;
+  fw::Random random(13);
+  const Matrix<double> x = random_matrix(network.inputs(), first + second, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  State whole = network.initial_state(), state = whole, dstate = network.state_gradient();
+  Net::Trace trace, traces[2];
+  const Trained expected = train(network, whole, x, dy, trace);
+  Net grad = fw::zero_gradient(network);
+  const Matrix<double> in[2] = {x.leftCols(first), x.rightCols(second)};
+  for (int i : {0, 1}) run(network, state, in[i], traces[i], fw::Pass::train);
+  for (int i : {1, 0}) {
+    Matrix<double> dx = in[i];
+    const Matrix<double> dout = i == 0 ? dy.leftCols(first) : dy.rightCols(second);
+    network.backward(in[i], traces[i], dout, dx, grad, {.state = &dstate});
+    check_equal(dx, i == 0 ? expected.dx.leftCols(first) : expected.dx.rightCols(second), 1e-12);
+  }
+  for (std::size_t i = 0; i < grad.weights.size(); ++i) {
+    INFO(grad.weights[i].name);
+    check_equal(grad.weights[i].value, expected.grad.weights[i].value, 1e-12);
+  }
 }
 
 /// Sequences of equal length give together what each gives alone, from used states: outputs,
@@ -439,6 +515,88 @@ inline void check_ragged_gradients(const Net& network, fw::Random& random) {
   }
 }
 
+/// Sequences of a state that rolls back, beside all tokens that each still has.
+class RolledBack {
+ public:
+  static constexpr Index most = 3;  ///< R
+
+  RolledBack(const Net& network, fw::Random& random)
+      : network_(network),
+        random_(random),
+        state_(network.initial_state({.sequences = 3, .roll_back = most})),
+        texts_(3, Matrix<double>(network.inputs(), 0)) {}
+
+  /// Reads so many tokens of every sequence, whose outputs are those of the whole text at once.
+  void read(const std::vector<Index>& lengths) {
+    const Index count = std::accumulate(lengths.begin(), lengths.end(), Index(0));
+    const Matrix<double> x = random_matrix(network_.inputs(), count, random_);
+    const Matrix<double> y = run_ragged(network_, state_, x, trace_, lengths);
+    for_sequences(lengths, [&](std::size_t b, Index first, Index steps) {
+      INFO("sequence " << b << " with " << steps << " tokens after " << texts_[b].cols());
+      const Index before = texts_[b].cols();
+      texts_[b].conservativeResize(Eigen::NoChange, before + steps);
+      texts_[b].rightCols(steps) = x.middleCols(first, steps);
+      State whole = network_.initial_state();
+      Net::Trace trace;
+      check_equal(y.middleCols(first, steps),
+                  run(network_, whole, texts_[b], trace).rightCols(steps), 1e-12);
+      CHECK(state_.positions[Index(b)] == texts_[b].cols());
+    });
+  }
+  /// Takes back as many tokens of every sequence as can be, at most these.
+  void roll_back(const std::vector<Index>& tokens) {
+    for (std::size_t b = 0; b < tokens.size(); ++b) {
+      const Index count = std::min(tokens[b], state_.most_rolled_back(Index(b)));
+      state_.roll_back(count, Index(b));
+      texts_[b].conservativeResize(Eigen::NoChange, texts_[b].cols() - count);
+    }
+  }
+  /// Sequence 2 is copied in front of the others, and sequence 1 leaves.
+  void move() {
+    State moved = state_.stream(2);
+    moved.add(state_);
+    moved.remove(2);
+    state_ = moved;
+    texts_ = {texts_[2], texts_[0], texts_[2]};
+  }
+  Index left(Index b) const { return state_.most_rolled_back(b); }
+
+ private:
+  const Net& network_;
+  fw::Random& random_;
+  State state_;
+  Net::Trace trace_;
+  std::vector<Matrix<double>> texts_;
+};
+
+/// Tokens that were taken back have never been: every sequence goes on as its text does that was
+/// read at once, after passes of any length.
+inline void check_roll_back(const Net& network, fw::Random& random) {
+  RolledBack streams(network, random);
+  streams.read({2, 1, 4});
+  streams.roll_back({2, 0, 3});
+  streams.read({1, 30, 1});
+  streams.roll_back({1, 3, 1});
+  for (const Index b : {0, 1}) CHECK(streams.left(b) == 0);
+  streams.read({1, 1, 0});
+  streams.roll_back({0, 1, 1});
+  streams.move();
+  streams.read({0, 2, 9});
+  streams.roll_back({1, 1, 2});
+  streams.roll_back({0, 1, 1});
+  const auto draws = [&](int most) {
+    std::vector<Index> numbers(3);
+    for (Index& each : numbers) each = Index(random.below(std::uint64_t(most)));
+    return numbers;
+  };
+  for (int i = 0; i < 25; ++i) {
+    const std::vector<Index> lengths = draws(i % 5 == 4 ? 14 : 3);
+    if (lengths != std::vector<Index>(3)) streams.read(lengths);
+    if (i % 3 == 0) streams.roll_back(draws(RolledBack::most + 1));
+    if (i % 8 == 7) streams.move();
+  }
+}
+
 inline void check_operation(Index rows, const Function& f) {
   INFO("rows " << rows);
   const Net network = network_of(rows, f);
@@ -447,7 +605,10 @@ inline void check_operation(Index rows, const Function& f) {
   fw::Random random(9);
   check_ragged_streaming(network, random);
   check_ragged_gradients(network, random);
+  check_roll_back(network, random);
   check_gradients(network, f);
+  check_state_gradient(network, f);
+  check_gradients_through_state(network);
 }
 
 /// For 1, 3 and 17 rows.

@@ -32,6 +32,7 @@ struct Capabilities {
   bool rolls_back = false;            ///< roll_back
   bool shares_chunks = false;         ///< several queries read one state in chunkwise form
   bool grows = false;                 ///< writes make the arrays of its state larger
+  Index roll_back_limit = 0;          ///< tokens that it can take back, if it says so; else 0
 };
 
 namespace detail {
@@ -51,6 +52,24 @@ concept RollsBack = Memory<M> && requires(StateOf<M>& s) {
 
 // Finds fw::roll_back by its argument; a member of that name would hide it.
 template <class State> void take_back(State& s, Index tokens) { roll_back(s, tokens); }
+
+// A memory that says how many tokens it takes back, as its options decide that.
+template <class M>
+concept LimitsRollBack = Memory<M> && requires(const M& m, StateOf<M>& s) {
+  { m.roll_back_limit() } -> std::same_as<Index>;
+  m.roll_back(s, Index(1));
+};
+template <Memory M> Index roll_back_limit([[maybe_unused]] const M& m) {
+  if constexpr (LimitsRollBack<M>)
+    return m.roll_back_limit();
+  else if constexpr (requires {
+                       requires RollsBack<M> && StateOf<M>::undoable >
+                       0;
+                     })
+    return StateOf<M>::undoable;
+  else
+    return 0;
+}
 
 template <class S> using Inputs = AnyViews<const S>;
 template <class S> using Outputs = AnyViews<S>;
@@ -158,6 +177,8 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     this->given = members_of<OutSequence<M>>(signature.out());
     this->can = capabilities<M>();
     this->can.grows = state_grows(memory_);
+    this->can.roll_back_limit = roll_back_limit(memory_);
+    if (LimitsRollBack<M>) this->can.rolls_back = this->can.roll_back_limit > 0;
     this->type = &type_tag<M>;
     this->state_type = &type_tag<State>;
   }
@@ -254,7 +275,10 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
                    write_gradients(dw), read_gradients(dr));
   }
   void roll_back([[maybe_unused]] AnyState<S>& s, [[maybe_unused]] Index tokens) const override {
-    if constexpr (RollsBack<M>) take_back(of(s), tokens);
+    if constexpr (LimitsRollBack<M>)
+      memory_.roll_back(of(s), tokens);
+    else if constexpr (RollsBack<M>)
+      take_back(of(s), tokens);
   }
 
   AnySegment<S> empty_segment() const override {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/layers/layer.hpp>
-#include <fastweights/networks/plan.hpp>
+#include <fastweights/networks/replay.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -17,6 +17,14 @@ template <class S> struct Program {
   std::vector<Module> modules;  ///< in the order in which they ended
   bool takes_symbols = false;   ///< whether the input are symbols, not vectors
   Index symbols = 0;            ///< that the ids name, if it takes symbols
+};
+
+/// Options of a backward pass of a network.
+struct BackwardOptions {
+  GradientReady ready = {};  ///< is called for every weight whose gradient is complete
+  /// The gradient of the state behind the train pass, to be replaced by that of the state before
+  /// it; null if nobody asks.
+  State* state = nullptr;
 };
 
 /// A layer or model that is put together at run time from operations, as the sizes and options of
@@ -61,6 +69,7 @@ template <class S> struct Network {
     Streams streams, last_streams;  ///< places of the tokens, and of those of `last`
     Index trained = 0;              ///< tokens of the last pass if it was a train pass, else 0
     Relay* relay = nullptr;         ///< that of the last pass
+    Replay<S> replay;               ///< of a state that rolls back
   };
 
   /// Rows of x.
@@ -70,15 +79,26 @@ template <class S> struct Network {
 
   /// The state before the first token of `sequences` sequences.
   State initial_state(Index sequences = 1) const {
+    return initial_state(StateOptions{.sequences = sequences});
+  }
+  /// The same with options: a state whose last tokens State::roll_back can take back. Such a state
+  /// is for infer passes without a Relay. Throws std::invalid_argument if a size is out of range or
+  /// the state of an operation cannot roll back.
+  State initial_state(const StateOptions& options) const {
+    const Index sequences = options.sequences;
     fw::detail::check_size<Dynamic>(name, "sequences", sequences);
     if (sequences > max_sequences)
       fw::detail::throw_invalid({name, ": ", std::to_string(sequences),
                                  " sequences, expected at most ", std::to_string(max_sequences)});
+    if (options.roll_back < 0 || options.roll_back > max_roll_back)
+      fw::detail::throw_invalid({name, ": roll_back of ", std::to_string(options.roll_back),
+                                 " tokens, expected 0 to ", std::to_string(max_roll_back)});
     State state;
     state.positions.setZero(sequences);
     for (const Node<S>& node : built().train.nodes)
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
+    if (options.roll_back > 0) keep_tokens(state, options);
     return state;
   }
 
@@ -184,8 +204,8 @@ template <class S> struct Network {
       }
       prepare(state, trace, Index(some.size()), some, {pass, lengths}, needs_all_tokens, later);
       run(state, trace, 0, program->infer.tail(), pass);
+      advance(state, trace);
       run_tail(state, y, trace);
-      trace.streams.advance(state.positions);
     }
   }
   void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
@@ -193,40 +213,72 @@ template <class S> struct Network {
     forward_last(state, ids, y, trace, piece, PassOptions{pass});
   }
 
+  /// A zero gradient of a state. Throws std::invalid_argument, and names the operation, if one does
+  /// not take the gradient of its state.
+  State state_gradient(Index sequences = 1) const {
+    State gradient = initial_state(sequences);
+    for_each_member(gradient, [&](std::size_t i, State::Member& member) {
+      member.part = program->train.nodes[i].operation->state_gradient(sequences);
+      if (!member.part)
+        fw::detail::throw_invalid({member.path, ": takes no gradient of its state"});
+    });
+    return gradient;
+  }
+
   /// Gradients for the last train pass; dx is overwritten, grad accumulates. Calls ready(weight)
   /// for every weight of grad that is complete.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad,
                 const GradientReady& ready = {}) const {
-    check_trained(trace);
-    fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
-    backward(trace, dy, grad, ready);
-    dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
+    backward(x, trace, dy, dx, grad, BackwardOptions{ready});
   }
   /// The same without the gradient of x, for symbols.
   void backward(Trace& trace, Input<S> dy, Network& grad, const GradientReady& ready = {}) const {
+    backward(trace, dy, grad, BackwardOptions{ready});
+  }
+
+  /// The same with options, such as the gradient of the state:
+  ///
+  ///     State dstate = network.state_gradient();
+  ///     network.backward(x, trace, dy, dx, grad, {.state = &dstate});
+  ///
+  /// What a pass learns of a memory's first state or of its slow weights has its gradient in grad.
+  /// Throws std::invalid_argument for a gradient of another network or number of sequences, and
+  /// after a pass over a Relay, which carries these gradients itself.
+  void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad,
+                const BackwardOptions& options) const {
+    check_trained(trace);
+    fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
+    backward(trace, dy, grad, options);
+    dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
+  }
+  /// The same without the gradient of x, for symbols.
+  void backward(Trace& trace, Input<S> dy, Network& grad, const BackwardOptions& options) const {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
     fw::detail::check_same_shapes(name, *this, "grad", grad);
+    if (options.state != nullptr) check_state_gradient(*options.state, trace);
     const Plan<S>& plan = program->train;
     resize(trace.gradients, plan, trace.trained);
-    const auto set_zero = [&](const std::vector<std::size_t>& buffers) {
-      for (const std::size_t i : buffers) trace.gradients[i].setZero();
-    };
-    set_zero(plan.zeroed);
+    set_zero(trace, plan.zeroed);
     Forward<S>::template view<S>(trace.gradients, plan.out) = dy;
-    const std::vector<std::size_t> first = ready ? first_uses() : std::vector<std::size_t>();
+    const auto first = options.ready ? first_uses() : std::vector<std::size_t>();
+    std::size_t part = options.state == nullptr ? 0 : options.state->members.size();
     for (std::size_t i = plan.nodes.size(); i-- > 0;) {
-      set_zero(plan.nodes[i].zeroed);
-      const auto dstate = received_gradient(plan.nodes[i], trace);
-      plan.nodes[i].operation->backward(
-          Backward<S>{{plan.nodes[i], weights, trace.values, nullptr, trace.operations[i].get(),
-                       trace.ids, trace.streams, true},
+      const Node<S>& node = plan.nodes[i];
+      set_zero(trace, node.zeroed);
+      const auto received = received_gradient(node, trace);
+      StatePart* dstate = received.get();
+      if (options.state != nullptr && node.has_state)
+        dstate = options.state->members[--part].part.get();
+      node.operation->backward(
+          Backward<S>{{node, weights, trace.values, nullptr, trace.operations[i].get(), trace.ids,
+                       trace.streams, true},
                       trace.gradients,
                       grad.weights,
-                      dstate.get()});
-      if (dstate) fw::detail::send_gradient(*trace.relay, dstate->object());
+                      dstate});
+      if (received) fw::detail::send_gradient(*trace.relay, received->object());
       for (std::size_t w = 0; w < first.size(); ++w)
-        if (first[w] == i) ready(grad.part(w));
+        if (first[w] == i) options.ready(grad.part(w));
     }
   }
 
@@ -263,6 +315,20 @@ template <class S> struct Network {
     return S(weight.draw(uniform, random.normal()));
   }
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
+  static constexpr Index max_roll_back = Index(1) << 16;
+
+  void keep_tokens(State& state, const StateOptions& options) const {
+    state.roll_back_limit = options.roll_back;
+    state.kept.resize(std::size_t(options.sequences));
+    if (program->takes_symbols)
+      for (KeptTokens& each : state.kept) each.ids.setZero(detail::most_kept(options.roll_back));
+    std::size_t part = 0;
+    for (const Node<S>& node : program->train.nodes)
+      if (node.has_state) {
+        State::Member& own = state.members[part++];
+        own.kept = detail::kept_part(node, *own.part, options, program->train.is_constant);
+      }
+  }
 
   // A network that was declared and never set has no program.
   const Program<S>& built() const {
@@ -330,6 +396,23 @@ template <class S> struct Network {
       if (node.has_state && !node.operation->state_gradient(0))
         fw::detail::check_whole(node.path, pass);
   }
+  static void set_zero(Trace& trace, const std::vector<std::size_t>& buffers) {
+    for (const std::size_t i : buffers) trace.gradients[i].setZero();
+  }
+  void check_state_gradient(State& gradient, const Trace& trace) const {
+    State zero = state_gradient(trace.streams.count());
+    check(trace.relay == nullptr, "a gradient of the state", "none after a pass over a Relay");
+    bool same = gradient.members.size() == zero.members.size();
+    for (std::size_t i = 0; same && i < zero.members.size(); ++i)
+      same =
+          gradient.members[i].path == zero.members[i].path &&
+          detail::same_records(gradient.members[i].part->object(), zero.members[i].part->object());
+    if (!same)
+      fw::detail::throw_invalid({name,
+                                 ": the gradient of the state does not fit, expected one "
+                                 "that state_gradient(",
+                                 std::to_string(trace.streams.count()), ") made"});
+  }
   // The gradient of the state behind a part; null for whole sequences.
   static std::unique_ptr<StatePart> received_gradient(const Node<S>& node, const Trace& trace) {
     if (trace.relay == nullptr || !node.has_state) return nullptr;
@@ -356,26 +439,112 @@ template <class S> struct Network {
                                  "the network");
     pass_positions(state, trace.streams, pass);
     check_positions(state.positions);
+    if (state.roll_back_limit > 0) check_kept(state, pass);
     trace.ids.assign(ids.begin(), ids.end());
     resize(trace.values, plan(pass), columns, wanted);
     if (trace.program != program) {
       trace.operations.clear();
-      for (const Node<S>& node : nodes) trace.operations.push_back(node.operation->make_trace());
+      trace.replay.nodes.clear();
+      for (const Node<S>& node : nodes) {
+        trace.operations.push_back(node.operation->make_trace());
+        if (node.has_state) trace.replay.nodes.push_back(detail::node_apart(node));
+      }
       trace.program = program;
     }
+    check_paths(state);
+    if (state.roll_back_limit > 0) settle(state, trace);
     check_states(state, trace, pass);
+    if (state.roll_back_limit > 0) plan_moves(state, trace);
   }
 
+  // Calls f(index of a node, its part of the state).
+  template <class F> void for_each_member(State& state, const F& f) const {
+    std::size_t part = 0;
+    for (std::size_t i = 0; i < program->train.nodes.size(); ++i)
+      if (program->train.nodes[i].has_state) f(i, state.members[part++]);
+  }
+  void check_paths(State& state) const {
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      const std::string& path = program->train.nodes[i].path;
+      if (member.path != path)
+        fw::detail::throw_invalid({path, ": the state is that of ", member.path});
+    });
+  }
   // Before any operation changes its state.
   void check_states(State& state, Trace& trace, Pass pass) const {
-    const std::vector<Node<S>>& nodes = plan(pass).nodes;
-    std::size_t part = 0;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].has_state) continue;
-      State::Member& member = state.members[part++];
-      if (member.path != nodes[i].path)
-        fw::detail::throw_invalid({nodes[i].path, ": the state is that of ", member.path});
-      nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      plan(pass).nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+    });
+  }
+
+  // Of a state that rolls back.
+  void check_kept(const State& state, Pass pass) const {
+    check(!pass.trains(), "a state that rolls back", "one without in a train pass");
+    check(pass.relay() == nullptr, "a state that rolls back", "one without in a pass over a Relay");
+    if (Index(state.kept.size()) != state.sequences())
+      fw::detail::throw_mismatch(name, "the state", Index(state.kept.size()),
+                                 "sequences of kept tokens", state.sequences(), "positions");
+    for (Index b = 0; b < state.sequences(); ++b)
+      detail::check_kept(state.kept[std::size_t(b)], state.positions[b], state.roll_back_limit,
+                         program->takes_symbols);
+  }
+  void check_kept_inputs(const Node<S>& node, const State::Member& member,
+                         const State& state) const {
+    const bool keeps = node.operation->takes_back() < state.roll_back_limit;
+    if (keeps != (member.kept != nullptr))
+      fw::detail::throw_invalid({node.path, ": the state is that of another network"});
+    if (!keeps) return;
+    fw::detail::check_extent(node.path, "inputs in the state", detail::kept_inputs<S>(*member.kept),
+                             detail::KeptOperation<S>::rows(node, program->train.is_constant),
+                             state.sequences() * detail::most_kept(state.roll_back_limit));
+  }
+  // Operations leave the tokens that were taken back, or return to a checkpoint before them.
+  void settle(State& state, Trace& trace) const {
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      check_kept_inputs(program->train.nodes[i], member, state);
+    });
+    for (Index b = 0; b < state.sequences(); ++b) {
+      KeptTokens& own = state.kept[std::size_t(b)];
+      if (own.taken > 0)
+        for_each_member(state, [&](std::size_t i, State::Member& member) {
+          take_back(state, b, member, forward_of(i, member.part.get(), trace, Pass::infer));
+        });
+      own.taken = 0;
+      own.return_to_checkpoint();
+    }
+  }
+  static void take_back(const State& state, Index b, State::Member& member, const Forward<S>& run) {
+    const KeptTokens& own = state.kept[std::size_t(b)];
+    if (!member.kept)
+      run.node.operation->take_back(run, b, own.taken);
+    else if (own.is_ahead())
+      member.part->assign(b, state.sequences(),
+                          *member.kept->checkpoints[std::size_t(own.last_checkpoint())]);
+  }
+  void plan_moves(const State& state, Trace& trace) const {
+    Replay<S>& replay = trace.replay;
+    replay.moves.clear();
+    replay.is_plain = true;
+    for (Index b = 0; b < state.sequences(); ++b) {
+      replay.moves.push_back(detail::moves_of(state.kept[std::size_t(b)], trace.streams.steps(b),
+                                              detail::checkpoint_distance(state.roll_back_limit)));
+      replay.is_plain = replay.is_plain && replay.moves.back().is_plain();
+    }
+  }
+  // After the operations.
+  static void advance(State& state, Trace& trace) {
+    trace.streams.advance(state.positions);
+    if (state.roll_back_limit == 0) return;
+    const Eigen::Map<const Eigen::Matrix<int, 1, Dynamic>> ids(trace.ids.data(),
+                                                               Index(trace.ids.size()));
+    for (Index b = 0; b < state.sequences(); ++b) {
+      const detail::TokenMoves& m = trace.replay.moves[std::size_t(b)];
+      KeptTokens& own = state.kept[std::size_t(b)];
+      if (m.steps == 0) continue;
+      if (own.ids.size() > 0) detail::move_kept(m, own.ids, ids, trace.streams.first(b));
+      own.advance(m.dropped, m.steps, state.roll_back_limit);
+      own.newer = m.newer;
+      if (m.advances) own.older = 1 - own.older;
     }
   }
 
@@ -396,7 +565,7 @@ template <class S> struct Network {
 
   void run(State& state, Output<S>& y, Trace& trace, Pass pass) const {
     run(state, trace, 0, plan(pass).nodes.size(), pass);
-    trace.streams.advance(state.positions);
+    advance(state, trace);
     y = Forward<S>::template view<const S>(trace.values, plan(pass).out);
     if (pass.trains()) trace.trained = y.cols();
   }
@@ -406,6 +575,11 @@ template <class S> struct Network {
       const Node<S>& node = plan(pass).nodes[i];
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
+      if (own != nullptr && state.members[part - 1].kept) {
+        const auto run = forward_of(i, own, trace, pass);
+        detail::KeptOperation<S>(run, state, part - 1, plan(pass), trace.replay).forward();
+        continue;
+      }
       Relay* const relay = own == nullptr ? nullptr : pass.relay();
       if (relay != nullptr) {
         fw::detail::receive_state(*relay, own->object());

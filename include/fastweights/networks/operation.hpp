@@ -143,6 +143,11 @@ template <class S> struct Operation {
   virtual std::unique_ptr<StatePart> state_gradient(Index /*sequences*/) const { return nullptr; }
   /// Throws unless run's state is one of these. Called for all operations before the first runs.
   virtual void check_state(const Forward<S>& /*run*/) const {}
+  /// Tokens that take_back takes from a state, at any time after that many tokens. A state that is
+  /// to roll back more of them keeps checkpoints of the operation: see roll_back.hpp.
+  virtual Index takes_back() const { return 0; }
+  /// Takes the last tokens of sequence b out of run's state.
+  virtual void take_back(const Forward<S>& /*run*/, Index /*b*/, Index /*tokens*/) const {}
   /// What backward needs of the forward pass besides the values; null for nothing.
   virtual std::unique_ptr<OperationTrace> make_trace() const { return nullptr; }
 };

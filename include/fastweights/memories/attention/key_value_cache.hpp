@@ -105,6 +105,21 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     ++s.length;
   }
 
+  /// Tokens that roll_back can take back: all that the cache holds; none of one that slides, since
+  /// it has overwritten older ones.
+  Index roll_back_limit() const { return slides() ? 0 : max_count; }
+  /// Takes back the last tokens. Throws std::invalid_argument, and changes nothing, for more than
+  /// the cache holds, and for a cache that slides.
+  void roll_back(OwnedState& s, Index tokens) const {
+    const Index most = std::min({s.length, room_of(s), roll_back_limit()});
+    if (tokens < 0 || tokens > most)
+      detail::throw_invalid({name, ": roll_back of ", std::to_string(tokens),
+                             " tokens, expected 0 to ", std::to_string(most)});
+    s.length -= tokens;
+    s.keys.middleCols(s.length, tokens).setZero();
+    s.values.middleCols(s.length, tokens).setZero();
+  }
+
   /// Online softmax over blocks of the cache: sums are rescaled when a larger score occurs. The
   /// result does not depend on the order of the ring buffer.
   void read(const OwnedState& s, const ReadToken<KeyValueCache>& t,

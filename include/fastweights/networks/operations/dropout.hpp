@@ -39,6 +39,8 @@ struct DropoutState {
   /// Sequences that join draw by their new numbers, and so do those behind one that left.
   void add(const DropoutState& /*more*/) {}
   void remove(Index /*b*/, Index /*sequences*/) {}
+  /// Tokens do not change it.
+  void assign(Index /*b*/, Index /*sequences*/, const DropoutState& /*other*/) {}
 };
 
 /// Entries become 0 at random in train passes: see dropout().

@@ -31,6 +31,11 @@ template <class S> struct MemoryHeads {
     const auto each = std::ptrdiff_t(heads.size()) / sequences;
     heads.erase(heads.begin() + b * each, heads.begin() + (b + 1) * each);
   }
+  /// The heads of sequence b of B become those of another state.
+  void assign(Index b, Index sequences, const MemoryHeads& other) {
+    const auto each = std::ptrdiff_t(heads.size()) / sequences;
+    std::copy_n(other.heads.begin() + b * each, each, heads.begin() + b * each);
+  }
 };
 
 /// One member of what heads write, read with or give.

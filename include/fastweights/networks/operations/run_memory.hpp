@@ -57,17 +57,19 @@ template <class S> struct RunMemory final : Operation<S> {
     return std::make_unique<StateOfPart<MemoryHeads<S>>>(std::move(all));
   }
   void check_state(const Forward<S>& run) const override {
-    const auto& all = run.template own_state<MemoryHeads<S>>().heads;
-    const Index expected = states * run.sequences();
-    if (Index(all.size()) != expected)
-      fw::detail::throw_mismatch(run.node.path, "the state", Index(all.size()), "heads", expected,
-                                 "the layer");
+    const auto& all = heads_of(run);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!memory.is_own(all[i]))
         fw::detail::throw_invalid({run.node.path, ": the state is that of another network"});
       const Index b = Index(i) / states;
       memory.check_capacity(all[i], run.streams.steps(b) + run.streams.later(b));
     }
+  }
+  Index takes_back() const override { return memory.can().roll_back_limit; }
+  void take_back(const Forward<S>& run, Index b, Index tokens) const override {
+    auto& all = heads_of(run);
+    for (Index i = b * states; i < (b + 1) * states; ++i)
+      memory.roll_back(all[std::size_t(i)], tokens);
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
     return std::make_unique<OwnTrace>();
@@ -118,6 +120,14 @@ template <class S> struct RunMemory final : Operation<S> {
 
  private:
   std::size_t writes() const { return memory.written().size(); }
+  std::vector<AnyState<S>>& heads_of(const Forward<S>& run) const {
+    auto& all = run.template own_state<MemoryHeads<S>>().heads;
+    const Index expected = states * run.sequences();
+    if (Index(all.size()) != expected)
+      fw::detail::throw_mismatch(run.node.path, "the state", Index(all.size()), "heads", expected,
+                                 "the layer");
+    return all;
+  }
   bool writes_apart(const Forward<S>& run, Index steps) const {
     return memory.can().pure_read && !memory.can().reads_first && !run.train && steps == 1;
   }
@@ -157,6 +167,13 @@ template <class S> struct RunMemory final : Operation<S> {
     if (asked != nullptr) fw::detail::add_parameters<S>(asked->object(), own.dstate.object());
     for_each_given(run, run.gradients, own.dstate, h * states / heads, b,
                    [](const auto& dweights, auto given) { given += dweights; });
+    if (asked != nullptr) clear_given(run, *asked, b);
+  }
+
+  // What the inputs overwrite has no gradient before.
+  void clear_given(const Forward<S>& run, const AnyState<S>& dstate, Index b) const {
+    for_each_given(run, run.values, dstate, 0, b,
+                   [](auto dweights, const auto&) { dweights.setZero(); });
   }
 
   // The gradient of the state behind the tokens of head h, in own.dstate. Gives the place to which
