@@ -1,7 +1,7 @@
 #include <fastweights/core/finite.hpp>
-#include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 
+#include "support/affine_map.hpp"
 #include "support/catch.hpp"
 
 using fw::Index;
@@ -55,7 +55,7 @@ TEST_CASE("all_finite: the largest and smallest numbers are finite; an imaginary
   CHECK_FALSE(fw::all_finite(z));
 }
 
-TEST_CASE("all_finite: states, lists of states and layers", "[finite]") {
+TEST_CASE("all_finite: states, lists of states and models", "[finite]") {
   using Memory =
       fw::LinearAttention<float, fw::Dynamic, fw::Dynamic, fw::AttentionNormaliser<float>>;
   const Memory memory({.key_size = 3});
@@ -65,7 +65,7 @@ TEST_CASE("all_finite: states, lists of states and layers", "[finite]") {
   states[2].normaliser.compensation[1] = std::nanf("");
   CHECK_FALSE(fw::all_finite(states[2]));
   CHECK_FALSE(fw::all_finite(states));
-  fw::Linear<double> layer(3, 2);
+  AffineMap<double> layer(3, 2);
   CHECK(fw::all_finite(layer));
   layer.bias[1] = std::numeric_limits<double>::infinity();
   CHECK_FALSE(fw::all_finite(layer));

@@ -1,10 +1,10 @@
 #include <array>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/algorithms/step.hpp>
-#include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/math/random.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/networks/operations.hpp>
 #include <span>
 #include <vector>
 
@@ -86,17 +86,19 @@ TEST_CASE("a sequence takes spans as columns", "[spans]") {
   CHECK(state.W == expected_state.W);
 }
 
-TEST_CASE("a layer takes a span as one token", "[spans]") {
-  fw::Linear<float> layer(4, 3, true);
+TEST_CASE("a network takes a span as one token", "[spans]") {
+  fw::networks::Builder<float> net;
+  auto network = net.build(linear(net.input(4), "map", 3, true));
   fw::Random random(5);
-  fw::initialise(layer, random);
+  fw::initialise(network, random);
   const MatrixXf x = random_matrix(4, 1, 6);
   MatrixXf expected(3, 1);
-  fw::Nothing none;
-  layer.forward(none, x, expected, none);
+  auto state = network.initial_state();
+  fw::networks::Network<float>::Trace trace;
+  network.forward(state, x, expected, trace);
   const std::vector<float> in = numbers(x);
   std::vector<float> out(3);
-  layer.forward(none, In(in), Out(out), none);
+  network.forward(state, In(in), Out(out), trace);
   CHECK(out == numbers(expected));
 }
 

@@ -1,14 +1,14 @@
 // Training in shards, groups of parameters, and checkpoints that resume to the same bits.
 
 #include <fastweights/io/training.hpp>
-#include <fastweights/layers/norms/layer_norm.hpp>
-#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/training/losses.hpp>
 #include <fastweights/training/schedule.hpp>
 #include <fastweights/training/trainer.hpp>
 #include <filesystem>
 #include <limits>
 
+#include "support/affine_map.hpp"
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
 
@@ -18,17 +18,21 @@ using fw::Index;
 using Matrix = Eigen::MatrixXd;
 using Catch::Matchers::ContainsSubstring;
 
-struct Model {
-  fw::LayerNorm<double> norm{3};
-  fw::FeedForward<double> ffn{3, 5};
-  static constexpr auto names = fw::names("norm", "ffn");
-};
+using Model = fw::networks::Network<double>;
 
 Model random_model() {
-  Model model;
+  fw::networks::Builder<double> net;
+  const auto normed = layer_norm(net.input(3), "norm", {.bias = true});
+  Model model = net.build(feed_forward(normed, "ffn", {.hidden = 5}));
   fw::Random random(1);
   fw::initialise(model, random);
   return model;
+}
+
+Matrix& weight(Model& model, const std::string& name) {
+  for (auto& each : model.weights)
+    if (each.name == name) return each.value;
+  throw std::logic_error("no weight " + name);
 }
 
 // Shard s of `shards` of batch `step`: some of 12 tokens, whose loss is the mean over all 12.
@@ -40,17 +44,14 @@ double gradient_of_shard(const Model& model, long long step, Index shard, Index 
   target = x.colwise().reverse();
   const Index count = 12 / shards;
   const Matrix own = x.middleCols(shard * count, count);
-  Matrix normed(3, count), y(3, count), dy(3, count), dnormed(3, count), dx(3, count);
-  fw::LayerNorm<double>::Trace norm_trace;
-  fw::FeedForward<double>::Trace trace;
-  fw::Nothing none;
-  model.norm.forward(none, own, normed, norm_trace, fw::Pass::train);
-  model.ffn.forward(none, normed, y, trace, fw::Pass::train);
+  Matrix y(3, count), dy(3, count);
+  Model::Trace trace;
+  auto state = model.initial_state();
+  model.forward(state, own, y, trace, fw::Pass::train);
   const double loss =
       fw::squared_error(y, target.middleCols(shard * count, count), dy) / double(shards);
   dy /= double(shards);
-  model.ffn.backward(normed, trace, dy, dnormed, gradient.ffn);
-  model.norm.backward(own, norm_trace, dnormed, dx, gradient.norm);
+  model.backward(trace, dy, gradient);
   return loss;
 }
 
@@ -146,20 +147,20 @@ TEST_CASE("training resumes from a checkpoint to the same bits", "[training]") {
     CHECK_THROWS_WITH(fw::io::load_training(resumed, into, path), ContainsSubstring(message));
     CHECK(into.steps == 0);
   };
-  refuses([](auto& o) { o.first.norm.bias[0] = std::nan(""); },
+  refuses([](auto& o) { weight(o.first, "norm.bias")(0) = std::nan(""); },
           "moments of the optimiser are not finite");
-  refuses([](auto& o) { o.second.norm.bias[0] = -1; },
+  refuses([](auto& o) { weight(o.second, "norm.bias")(0) = -1; },
           "second moment of the optimiser is negative");
   refuses([](auto& o) { o.steps = -1; }, "\"steps\": expected one count of at least 0");
   refuses([](auto& o) { o.steps = std::numeric_limits<long long>::max(); },
           "\"steps\": expected one count of at least 0");
 
   // A file of another model changes nothing.
-  fw::Linear<double> other(2, 2);
+  AffineMap<double> other(2, 2);
   fw::Random random(1);
   fw::initialise(other, random);
-  const fw::Linear<double> before = other;
-  fw::AdamW<fw::Linear<double>> optimiser(other);
+  const AffineMap<double> before = other;
+  fw::AdamW<AffineMap<double>> optimiser(other);
   CHECK_THROWS_AS(fw::io::load_training(other, optimiser, path), fw::io::SafeTensorsError);
   CHECK(other.weight == before.weight);
   CHECK(optimiser.steps == 0);
@@ -169,19 +170,25 @@ TEST_CASE("training resumes from a checkpoint to the same bits", "[training]") {
 TEST_CASE("AdamW: groups have rates and decays of their own", "[training]") {
   Model model = random_model(), gradient = fw::zero_gradient(model);
   fw::for_each_parameter([](const std::string&, auto& g) { g.setOnes(); }, gradient);
-  const Model before = model;
+  Model before = model;
   fw::AdamW<Model> optimiser(model, {.group = [](std::string_view path, bool is_vector) {
-                               if (path == "ffn.up.weight") return fw::ParameterGroup{.rate = 0};
+                               if (path == "ffn.linear1.weight")
+                                 return fw::ParameterGroup{.rate = 0};
                                return fw::ParameterGroup{.rate = is_vector ? 0.5 : 2,
                                                          .weight_decay = is_vector ? 0 : 0.25};
                              }});
   optimiser.step(model, gradient, 0.1);
-  CHECK(model.ffn.up.weight == before.ffn.up.weight);
+  const auto weight_of = [](Model& of, const char* name) { return weight(of, name).array(); };
+  CHECK((weight_of(model, "ffn.linear1.weight") == weight_of(before, "ffn.linear1.weight")).all());
   // The first step of Adam has length r for a constant gradient.
-  CHECK(largest_entry(model.ffn.up.bias - (before.ffn.up.bias.array() - 0.05).matrix()) <= 1e-8);
-  CHECK(largest_entry(model.ffn.down.weight -
-                      (before.ffn.down.weight.array() * (1 - 0.2 * 0.25) - 0.2).matrix()) <= 1e-8);
-  CHECK(std::abs(optimiser.first.ffn.up.weight(0, 0) - 0.1) <= 1e-15);  // goes on all the same
+  CHECK(largest_entry(
+            (weight_of(model, "ffn.linear1.bias") - (weight_of(before, "ffn.linear1.bias") - 0.05))
+                .matrix()) <= 1e-8);
+  CHECK(largest_entry((weight_of(model, "ffn.linear2.weight") -
+                       (weight_of(before, "ffn.linear2.weight") * (1 - 0.2 * 0.25) - 0.2))
+                          .matrix()) <= 1e-8);
+  CHECK(std::abs(weight(optimiser.first, "ffn.linear1.weight")(0, 0) - 0.1) <=
+        1e-15);  // goes on all the same
 
   optimiser.options.group = [](std::string_view path, bool) {
     return fw::ParameterGroup{.rate = path == "norm.bias" ? -1.0 : 1.0};

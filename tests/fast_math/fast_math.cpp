@@ -3,7 +3,6 @@
 #include <cstring>
 #include <fastweights/algorithms/checked.hpp>
 #include <fastweights/core/finite.hpp>
-#include <fastweights/layers/projections/linear.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <string>
@@ -60,15 +59,20 @@ void check_step(float bad) {
   check(!fw::all_finite(state), "all_finite: a state");
 }
 
+struct Model {
+  Eigen::MatrixXf weight = Eigen::MatrixXf::Zero(3, 17);
+  Eigen::VectorXf bias = Eigen::VectorXf::Zero(3);
+  static constexpr auto names = fw::names("weight", "bias");
+};
+
 void check_adamw(float bad) {
-  fw::Linear<float> layer(17, 3);
+  Model layer;
   layer.weight.setOnes();
-  fw::AdamW<fw::Linear<float>> optimiser(layer);
+  fw::AdamW<Model> optimiser(layer);
   auto gradient = fw::zero_gradient(layer);
   check(refuses("AdamW: learning_rate is", [&] { optimiser.step(layer, gradient, double(bad)); }),
         "AdamW: learning rate");
-  check(refuses("AdamW: beta1 is",
-                [&] { fw::AdamW<fw::Linear<float>>(layer, {.beta1 = double(bad)}); }),
+  check(refuses("AdamW: beta1 is", [&] { fw::AdamW<Model>(layer, {.beta1 = double(bad)}); }),
         "AdamW: beta1");
   gradient.weight(2, 5) = bad;
   check(refuses("weight is not finite", [&] { optimiser.step(layer, gradient, 0.1); }),

@@ -1,10 +1,9 @@
 #include <fastweights/algorithms/heads.hpp>
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/memory/summed_heads.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/layers/summed_heads.hpp>
 #include <numeric>
 
-#include "support/layer_checks.hpp"
+#include "support/catch.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -78,36 +77,55 @@ struct Outputs {
   }
 };
 
-template <class Layer> Outputs run(bool parallel, int threads) {
-  const Threads used(threads);
-  Layer layer({.d_model = 24, .heads = 8, .parallel = parallel, .allow_unstable = true},
-              fw::DeltaRule<float>({.key_size = 5, .value_size = 17}));
+using fw::networks::Network;
+
+template <class F> Network<float> network_of(const F& layer) {
+  fw::networks::Builder<float> net;
+  Network<float> network =
+      net.build(layer(net.input(24), fw::DeltaRule<float>({.key_size = 5, .value_size = 17})));
   fw::Random random(3);
-  layer_checks::randomise(layer, random);
-  Layer grad = layer;
+  for (auto& weight : network.weights) {
+    weight.value.resize(weight.rows(), weight.cols());
+    random.fill(weight.value, 0.8 / std::sqrt(static_cast<double>(weight.cols())));
+  }
+  return network;
+}
+
+Outputs run(const Network<float>& network, int threads) {
+  const Threads used(threads);
+  fw::Random random(4);
+  Network<float> grad = fw::zero_gradient(network);
   Outputs a;
-  fw::set_zero_parameters(grad);
   Matrix x(24, 70);
   random.fill(x);
   a.y.setConstant(24, 70, NAN);
   a.dx.setConstant(24, 70, NAN);
-  auto state = layer.initial_state();
-  typename Layer::Trace trace;
-  layer.forward(state, x, a.y, trace, fw::Pass::train);
-  layer.backward(x, trace, a.y, a.dx, grad);
-  a.gradient = grad.output.weight.reshaped();
+  auto state = network.initial_state();
+  Network<float>::Trace trace;
+  network.forward(state, x, a.y, trace, fw::Pass::train);
+  network.backward(x, trace, a.y, a.dx, grad);
+  a.gradient = grad.weights.back().value.reshaped();  // of the output's map
   return a;
 }
 
-TEMPLATE_TEST_CASE("heads in parallel: the same bits for any number of threads", "[heads]",
-                   fw::FastWeightLayer<fw::DeltaRule<float>>,
-                   fw::SummedHeads<fw::DeltaRule<float>>) {
-  const Outputs alone = run<TestType>(false, 1);
+void check_threads(const Network<float>& network) {
+  const Outputs alone = run(network, 1);
   CHECK(alone.y.allFinite());
+  CHECK(alone.gradient.size() > 0);
   for (const int threads : {1, 2, 4, 8}) {
     INFO(threads << " threads");
-    CHECK(run<TestType>(true, threads) == alone);
+    CHECK(run(network, threads) == alone);
   }
+}
+
+TEST_CASE("heads in parallel: the same bits for any number of threads", "[heads]") {
+  check_threads(network_of([](const auto& x, const auto& rule) {
+    return fast_weights(x, "mixer", rule, {.heads = 8, .allow_unstable = true});
+  }));
+  for (const bool causal : {true, false})
+    check_threads(network_of([&](const auto& x, const auto& rule) {
+      return summed_heads(x, "mixer", rule, {.heads = 8, .causal = causal, .allow_unstable = true});
+    }));
 }
 
 }  // namespace

@@ -227,41 +227,59 @@ inline bool trains_in_parts(const Net& network) {
   return true;
 }
 
-/// Outputs and gradients of two sequences in pieces, each piece in a process of its own.
+/// So many tokens in pieces, the last of which may be shorter.
+inline std::vector<Index> pieces_of(Index steps, Index piece) {
+  std::vector<Index> lengths(static_cast<std::size_t>(steps / piece), piece);
+  if (steps % piece > 0) lengths.push_back(steps % piece);
+  return lengths;
+}
+
+/// Outputs, gradients and the last state of sequences in pieces, each piece in a process of its
+/// own.
 struct InPieces {
-  static constexpr Index sequences = 2;
+  Index sequences;
   Matrix<double> y, dx;
   Net grad;
+  State last;
 
-  InPieces(const Net& network, const Matrix<double>& x, const Matrix<double>& dy, Index piece)
-      : y(network.outputs(), x.cols()), dx(x), grad(fw::zero_gradient(network)) {
-    const Index steps = x.cols() / sequences, pieces = (steps + piece - 1) / piece;
-    QueueRelay relay(static_cast<std::size_t>(pieces));
-    std::vector<Net::Trace> traces(static_cast<std::size_t>(pieces));
-    const auto visit = [&](Index i, const auto& f) {
-      relay.go_to(static_cast<std::size_t>(i));
-      f(traces[static_cast<std::size_t>(i)], i * piece, std::min(piece, steps - i * piece));
-    };
-    for (Index i = 0; i < pieces; ++i)
-      visit(i, [&](Net::Trace& trace, Index first, Index count) {
-        State state = network.initial_state(sequences);  // is received, but for the first piece
-        put(y, first,
-            run(network, state, tokens(x, sequences, first, count), trace,
-                fw::Pass::train.over(relay)));
-      });
-    for (Index i = pieces; i-- > 0;)
-      visit(i, [&](Net::Trace& trace, Index first, Index count) {
-        const Matrix<double> in = tokens(x, sequences, first, count);
-        Matrix<double> din = Matrix<double>::Constant(in.rows(), in.cols(), not_a_number);
-        network.backward(in, trace, tokens(dy, sequences, first, count), din, grad);
-        put(dx, first, din);
-      });
+  InPieces(const Net& network, Index count, const Matrix<double>& x, const Matrix<double>& dy,
+           const std::vector<Index>& lengths)
+      : sequences(count), y(network.outputs(), x.cols()), dx(x), grad(fw::zero_gradient(network)) {
+    QueueRelay relay(lengths.size());
+    std::vector<Net::Trace> traces(lengths.size());
+    Index first = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      relay.go_to(i);
+      last = network.initial_state(sequences);  // is received, but for the first piece
+      put(y, first,
+          run(network, last, tokens(x, sequences, first, lengths[i]), traces[i],
+              fw::Pass::train.over(relay)));
+      first += lengths[i];
+    }
+    for (std::size_t i = lengths.size(); i-- > 0;) {
+      first -= lengths[i];
+      relay.go_to(i);
+      const Matrix<double> in = tokens(x, sequences, first, lengths[i]);
+      Matrix<double> din = Matrix<double>::Constant(in.rows(), in.cols(), not_a_number);
+      network.backward(in, traces[i], tokens(dy, sequences, first, lengths[i]), din, grad);
+      put(dx, first, din);
+    }
     CHECK(relay.is_empty());
+  }
+
+  /// Outputs and gradients are those of other pieces.
+  void check_same(const InPieces& whole) const {
+    check_equal(y, whole.y, 1e-12);
+    check_equal(dx, whole.dx, 1e-12);
+    for (std::size_t i = 0; i < grad.weights.size(); ++i) {
+      INFO(grad.weights[i].name);
+      check_equal(grad.weights[i].value, whole.grad.weights[i].value, 1e-12);
+    }
   }
 
  private:
   // Puts tokens first, first + 1, … of every sequence back.
-  static void put(Matrix<double>& all, Index first, const Matrix<double>& some) {
+  void put(Matrix<double>& all, Index first, const Matrix<double>& some) const {
     const Index count = some.cols() / sequences;
     for (Index b = 0; b < sequences; ++b)
       all.middleCols(b * (all.cols() / sequences) + first, count) =
@@ -271,25 +289,19 @@ struct InPieces {
 
 /// Training on pieces gives the outputs and gradients of the whole; or it is refused.
 inline void check_training_in_pieces(const Net& network) {
-  constexpr Index steps = 7;
+  constexpr Index sequences = 2, steps = 7;
   fw::Random random(11);
-  const Matrix<double> x = random_matrix(network.inputs(), InPieces::sequences * steps, random);
+  const Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
   const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
   if (!trains_in_parts(network)) {
-    CHECK_THROWS_WITH(InPieces(network, x, dy, 3),
+    CHECK_THROWS_WITH(InPieces(network, sequences, x, dy, {3, 4}),
                       Catch::Matchers::ContainsSubstring("takes whole sequences"));
     return;
   }
-  const InPieces whole(network, x, dy, steps);
+  const InPieces whole(network, sequences, x, dy, {steps});
   for (const Index piece : {1, 3}) {
     INFO("trained in pieces of " << piece);
-    const InPieces parts(network, x, dy, piece);
-    check_equal(parts.y, whole.y, 1e-12);
-    check_equal(parts.dx, whole.dx, 1e-12);
-    for (std::size_t i = 0; i < parts.grad.weights.size(); ++i) {
-      INFO(parts.grad.weights[i].name);
-      check_equal(parts.grad.weights[i].value, whole.grad.weights[i].value, 1e-12);
-    }
+    InPieces(network, sequences, x, dy, pieces_of(steps, piece)).check_same(whole);
   }
 }
 

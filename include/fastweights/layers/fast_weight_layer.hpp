@@ -43,10 +43,13 @@ struct FastWeightLayer : networks::Network<typename M::Scalar> {
                                                .bias = o.bias,
                                                .norm = o.norm,
                                                .allow_unstable = o.allow_unstable};
-    auto made = net.build(
-        networks::fast_weights(net.input(o.d_model), "", std::move(rule), options, std::move(map)));
-    for (auto& weight : made.weights)  // with the middle of what is drawn
+    // The module's name is for errors and states; names of weights start behind it.
+    auto made = net.build(networks::fast_weights(net.input(o.d_model), std::string(name),
+                                                 std::move(rule), options, std::move(map)));
+    for (auto& weight : made.weights) {  // with the middle of what is drawn
+      weight.name.erase(0, name.size() + 1);
       weight.value.setConstant(weight.rows(), weight.cols(), Scalar(weight.draw(0.5, 0)));
+    }
     return made;
   }
 };

@@ -23,9 +23,10 @@ Value<S> relative_attention(const Value<S>& in, const std::string& name,
                             const RelativeAttentionOptions& o) {
   return module(name, in, [&](const Value<S>& x) {
     const Index d = x.rows();
-    return linear(relative_attention(linear(x, "query", d, o.bias), linear(x, "key", d),
-                                     linear(x, "value", d, o.bias), o.heads, o.window),
-                  "output", d, o.bias);
+    // One after another: the order of weights, and so of their draws, is that of every compiler.
+    const Value<S> q = linear(x, "query", d, o.bias), k = linear(x, "key", d),
+                   v = linear(x, "value", d, o.bias);
+    return linear(relative_attention(q, k, v, o.heads, o.window), "output", d, o.bias);
   });
 }
 

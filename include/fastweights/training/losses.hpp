@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/finite.hpp>
+#include <fastweights/layers/layer.hpp>
 #include <fastweights/layers/symbols.hpp>
 #include <limits>
 #include <optional>

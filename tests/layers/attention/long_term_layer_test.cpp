@@ -54,15 +54,13 @@ TEST_CASE("LongTermLayer: the random draws determine the sampled positions",
 // written to it.
 struct Recaller {
   using Long = fw::LongTermLayer<Memory<float>>;
-  fw::Linear<float> query{6, 6};
+  fw::LinearMap<float> query{6, 6};
   Long recall{{.heads = 2}, memory<float>(), {}};
   static constexpr auto names = fw::names("query", "recall");
 
   void forward(Long::State& state, fw::Input<float> x, fw::Output<float> y) const {
     Long::Trace trace;
-    Matrix<float> queries(6, x.cols());
-    fw::Nothing none;
-    query.forward(none, x, queries, none);
+    const Matrix<float> queries = query.weight * x;
     recall.read(state, queries, y, trace);
     recall.write(state, x, trace);
   }
@@ -72,7 +70,7 @@ TEST_CASE("LongTermLayer: in a user's host layer", "[layers][long_term]") {
   Recaller host;
   fw::Random random(4);
   fw::initialise(host, random);
-  CHECK(fw::parameter_count(host) == 36 + 6 + 3 * 36 + 2 * (7 + 1));
+  CHECK(fw::parameter_count(host) == 36 + 3 * 36 + 2 * (7 + 1));
   auto state = host.recall.initial_state();
   const Matrix<float> x = random_matrix(6, 4, random).cast<float>();
   Matrix<float> y = Matrix<float>::Constant(6, 4, NAN);

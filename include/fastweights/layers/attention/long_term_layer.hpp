@@ -13,10 +13,15 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// W, a projection without bias.
 template <class S> struct LinearMap {
   Eigen::Matrix<S, Dynamic, Dynamic> weight;
+  static constexpr std::string_view name = "LinearMap";
   static constexpr auto names = fw::names("weight");
 
-  /// Zero until initialised or loaded.
-  LinearMap(Index in, Index out) : weight(Eigen::Matrix<S, Dynamic, Dynamic>::Zero(out, in)) {}
+  /// Zero until initialised or loaded. Throws std::invalid_argument for a size below 1.
+  LinearMap(Index in, Index out) {
+    detail::check_size<Dynamic>(name, "in", in);
+    detail::check_size<Dynamic>(name, "out", out);
+    weight.setZero(out, in);
+  }
   /// Uniform in ±1/√in, as PyTorch does.
   template <class Generator> void initialise(Generator& random) {
     if (weight.size() > 0)
