@@ -1,3 +1,5 @@
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
 #include <fastweights/layers/hypernetwork.hpp>

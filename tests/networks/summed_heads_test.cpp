@@ -1,3 +1,5 @@
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/layers/summed_heads.hpp>
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>

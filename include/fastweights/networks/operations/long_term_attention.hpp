@@ -33,6 +33,12 @@ template <class M> struct LongTermState {
   }
   /// Takes sequence b out.
   void remove(Index b, Index /*sequences*/) { streams.erase(streams.begin() + b); }
+  /// Sequence b becomes that of another state, but for its seed.
+  void assign(Index b, Index /*sequences*/, const LongTermState& other) {
+    LongTermStream<M>& own = streams[std::size_t(b)];
+    own.memory = other.streams[std::size_t(b)].memory;
+    own.recent = other.streams[std::size_t(b)].recent;
+  }
 };
 
 /// Attention to the tokens that have left a window: see long_term_attention(). The inputs are the
