@@ -134,7 +134,7 @@ void add_state_spaces(Table& table, Index d) {
             {.lines = 6 * 16, .also = "16 d exp"});
   table.add("Mamba3", "Mamba3", {.squares = 7});
   table.add("Hgrn", "Hgrn", {.lines = 2});
-  table.add("Rwkv4", "Rwkv4", {.lines = 13, .also = "4 d exp"});
+  table.add("Rwkv4", "Rwkv4", {.lines = 19, .also = "4 d exp"});
   table.add("FastWeightMemory", "FastWeightMemory", {.squares = 9});
 }
 

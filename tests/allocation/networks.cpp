@@ -1,5 +1,9 @@
 #include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
+#include <fastweights/layers/gated_short_convolution.hpp>
+#include <fastweights/layers/mamba.hpp>
+#include <fastweights/layers/rg_lru.hpp>
+#include <fastweights/layers/rwkv4.hpp>
 #include <fastweights/networks/operations.hpp>
 #include <optional>
 
@@ -42,9 +46,20 @@ Network<float> network() {
   return builder.build(linear(x + experts(x, sum_to_one(routing), hidden), "head", 63));
 }
 
+// Layers of Mamba, LFM2, Griffin and RWKV-4.
+Network<float> network_of_channels() {
+  Builder<float> builder;
+  X x = embedding(builder, "embed", 63, 64);
+  x = x + mamba(x, "mamba", {.channels = 128, .d_k = 8, .rank = 4, .norms = MambaNorms::plain});
+  x = x + gated_short_convolution(x, "convolution");
+  x = x + rg_lru_block(x, "griffin", {.channels = 64, .heads = 4});
+  x = x + rwkv4_channel_mix(rwkv4_time_mix(x, "time_mix", 64), "channel_mix", 128);
+  return builder.build(linear(x, "head", 63));
+}
+
 // A network does not allocate after its first token, however its weights are kept.
-void check_network(const char* what, std::optional<Storage> storage, Index roll_back = 0) {
-  Network<float> model = network();
+void check_network(const char* what, Network<float> model, std::optional<Storage> storage = {},
+                   Index roll_back = 0) {
   fw::Random random(1);
   fw::initialise(model, random);
   if (storage) model.compress(*storage);
@@ -60,15 +75,16 @@ void check_network(const char* what, std::optional<Storage> storage, Index roll_
     for (Index t = 0; t < pass_count * sequence_length / 10; ++t) read(static_cast<int>(t % 63));
   });
   Eigen::setNbThreads(0);
-  report(std::string("Network, weights ") + what, streaming, {});
+  report(std::string("Network, ") + what, streaming, {});
 }
 
 }  // namespace
 
 void check_networks() {
-  check_network("as matrices", {});
-  check_network("compact", Storage::same);
-  check_network("in bfloat16", Storage::bfloat16);
-  check_network("in 8 bits", Storage::int8);
-  check_network("as matrices, with roll back", {}, 5);
+  check_network("weights as matrices", network());
+  check_network("weights compact", network(), Storage::same);
+  check_network("weights in bfloat16", network(), Storage::bfloat16);
+  check_network("weights in 8 bits", network(), Storage::int8);
+  check_network("layers with channels", network_of_channels());
+  check_network("weights as matrices, with roll back", network(), {}, 5);
 }

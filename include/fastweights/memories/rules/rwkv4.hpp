@@ -57,7 +57,7 @@ template <class A, class B> auto larger_of(const A& a, const B& b) {
 /// no exponential overflows: m_t = max(m_{t−1} − w, k_t).
 ///
 /// Shapes: all of them d. w (`rate`) and u (`bonus`) are slow weights of the state; the initial
-/// state has w = 1, u = 0 and m = −1e30, which any key replaces. Cost per token: 13 d flops and 4 d
+/// state has w = 1, u = 0 and m = −1e30, which any key replaces. Cost per token: 19 d flops and 4 d
 /// exponentials. An output is between the smallest and the largest value of its channel. Throws
 /// std::invalid_argument when d does not fit. Peng et al. 2023, arXiv 2305.13048, eq. 16 and
 /// appendix D.
