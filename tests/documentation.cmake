@@ -64,12 +64,14 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
   while(code)
     math(EXPR number "${number} + 1")
     set(name ${stem}_${number})
-    if(code MATCHES "int main" AND page STREQUAL "${PROJECT_SOURCE_DIR}/README.md")
+    if(code MATCHES "models/(generate|chat_template).hpp" AND NOT TARGET fastweights_tokenizer)
+      message(STATUS "${name} is left out: it needs PCRE2 and utf8proc")
+    elseif(code MATCHES "int main" AND page STREQUAL "${PROJECT_SOURCE_DIR}/README.md")
       string(TOLOWER ${name} name)
       file(GENERATE OUTPUT pages/${name}.cpp CONTENT "${code}\n")
       add_executable(${name} ${CMAKE_CURRENT_BINARY_DIR}/pages/${name}.cpp)
       if(code MATCHES "models/model.hpp")
-        target_link_libraries(${name} PRIVATE fastweights_architectures)
+        target_link_libraries(${name} PRIVATE fastweights_architectures fastweights_tokenizer)
       endif()
       # Memories as the tests compile them: one build of them is enough here.
       target_link_libraries(${name} PRIVATE fastweights_development
@@ -139,6 +141,10 @@ ${calls}  };
 add_executable(fastweights_documentation ${CMAKE_CURRENT_BINARY_DIR}/documentation.cpp)
 target_link_libraries(fastweights_documentation PRIVATE fastweights_development
                       $<LINK_ONLY:fastweights_test_memories>)
+if(TARGET fastweights_tokenizer)  # pages that write text
+  target_link_libraries(fastweights_documentation PRIVATE fastweights_architectures
+                        fastweights_tokenizer)
+endif()
 target_compile_options(fastweights_documentation PRIVATE $<$<CONFIG:Release>:-O0>)
 add_test(NAME documentation COMMAND fastweights_documentation)
 set_tests_properties(documentation PROPERTIES LABELS documentation)
