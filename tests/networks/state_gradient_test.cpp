@@ -21,6 +21,17 @@ TEST_CASE("the gradient of the state of several operations", "[networks]") {
   check_operation(3, [](const auto& x) { return layer(x); });
 }
 
+// The pass overwrites a first state that is an input, so the state before it has no gradient.
+TEST_CASE("a learned first state: gradients, streaming and roll back", "[networks]") {
+  check_operation(4, [](const auto& x) {
+    using S = ScalarOf<decltype(x)>;
+    const auto W = parameter(*x.builder, "W", 8);
+    const auto k = l2(x, 2);
+    return memory(fw::DeltaRule<S>({2, 2}), {k, x, sigmoid(linear(x, "b", 2))}, {k}, "memory",
+                  LearnedState<S>({W}, Learned::first_state));
+  });
+}
+
 // What a program does that learns the state a text starts from.
 TEST_CASE("the state before a text is learned by gradient descent", "[networks]") {
   const Net net = network_of(3, [](const auto& x) { return layer(x); });
