@@ -321,6 +321,28 @@ TEST_CASE("a network refuses backward without a train pass before", "[networks]"
   refused([&] { network.forward(state, bad_x, y, trace); }, "x has 4 rows");
 }
 
+TEST_CASE("a network refuses gradients of other sizes, and changes none", "[networks]") {
+  const Net network = layer_network();
+  const Matrix<double> x = Matrix<double>::Ones(3, 4), dy = Matrix<double>::Ones(4, 4);
+  Matrix<double> dx = Matrix<double>::Ones(3, 4), y(4, 4);
+  Net grad = network;
+  Net::Trace trace;
+  State state = network.initial_state();
+  network.forward(state, x, y, trace, fw::Pass::train);
+  const Matrix<double> wide = Matrix<double>::Ones(4, 5), low = Matrix<double>::Ones(3, 4);
+  refused([&] { network.backward(x, trace, wide, dx, grad); }, "dy has 5 columns");
+  refused([&] { network.backward(x, trace, low, dx, grad); }, "dy has 3 rows");
+  refused([&] { network.backward(trace, wide, grad); }, "dy has 5 columns");
+  Matrix<double> tall = Matrix<double>::Ones(4, 4);
+  refused([&] { network.backward(x, trace, dy, tall, grad); }, "dx has 4 rows");
+  Net other = network_of(3, [](const X& v) { return linear(v, "map", 4); });
+  refused([&] { network.backward(x, trace, dy, dx, other); }, "the parameters of grad differ");
+  CHECK(dx.isOnes(0));
+  CHECK(tall.isOnes(0));
+  for (std::size_t i = 0; i < grad.weights.size(); ++i)
+    CHECK(grad.weights[i].value == network.weights[i].value);
+}
+
 TEST_CASE("a network refuses results over arguments, and itself as its gradient", "[networks]") {
   Net network = layer_network();
   const Matrix<double> weight = network.weights[0].value;

@@ -133,7 +133,34 @@ TEST_CASE("feed-forward layers: gradients and streaming", "[networks]") {
   check_operation(3, [](const auto& x) {
     return feed_forward(x, "mlp", {.hidden = 5, .activation = Activation::tanh});
   });
-  check_operation(3, [](const auto& x) { return swiglu(x, "mlp", 4); });
+  for (const bool bias : {false, true}) {
+    check_operation([&](const auto& x) {
+      return feed_forward(x, "mlp", {.hidden = 2 * x.rows() + 1, .bias = bias});
+    });
+    check_operation([&](const auto& x) { return swiglu(x, "mlp", 2 * x.rows() + 1, bias); });
+  }
+}
+
+TEST_CASE("a feed-forward layer in float agrees with double", "[networks]") {
+  const Net exact = network_of(
+      65, [](const Value<double>& x) { return feed_forward(x, "mlp", {.hidden = 300}); });
+  Builder<float> builder;
+  Network<float> network = builder.build(feed_forward(builder.input(65), "mlp", {.hidden = 300}));
+  for (std::size_t i = 0; i < exact.weights.size(); ++i)
+    network.weights[i].value = exact.weights[i].value.cast<float>();
+  fw::Random random(3);
+  const Matrix<double> x = random_matrix(65, 9, random), dy = random_matrix(65, 9, random);
+  State state = exact.initial_state(), float_state = network.initial_state();
+  Net::Trace trace;
+  Network<float>::Trace float_trace;
+  const Trained expected = train(exact, state, x, dy, trace);
+  const Matrix<float> float_x = x.cast<float>(), float_dy = dy.cast<float>();
+  Matrix<float> y(65, 9), dx(65, 9);
+  Network<float> grad = fw::zero_gradient(network);
+  network.forward(float_state, float_x, y, float_trace, fw::Pass::train);
+  network.backward(float_x, float_trace, float_dy, dx, grad);
+  CHECK(largest_entry(y.cast<double>() - expected.y) <= 2e-6 * largest_entry(expected.y));
+  CHECK(largest_entry(dx.cast<double>() - expected.dx) <= 2e-6 * largest_entry(expected.dx));
 }
 
 TEST_CASE("a layer's weights have its name; without one, those of the module", "[networks]") {

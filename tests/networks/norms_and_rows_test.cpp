@@ -47,6 +47,38 @@ TEST_CASE("norms are those of their definitions", "[networks]") {
               Eigen::Vector4d(1 / std::sqrt(5), -2 / std::sqrt(5), 0.6, 0.8), 1e-15);
 }
 
+TEST_CASE("norms with weights are w ⊙ norm + b", "[networks]") {
+  const auto outputs = [](Net& network, const Matrix<double>& x) {
+    State state = network.initial_state();
+    Net::Trace trace;
+    return run(network, state, x, trace);
+  };
+  Net rms_of = network_of(2, [](const auto& x) { return rms_norm(x, "norm", {.epsilon = 0.5}); });
+  weight(rms_of, "norm.weight") << 1, -2;
+  Matrix<double> x(2, 2), expected(2, 2);
+  x << 3, 0, 4, 0;  // mean square 25/2, plus ε = 13
+  expected << 3 / std::sqrt(13.0), 0, -8 / std::sqrt(13.0), 0;
+  check_equal(outputs(rms_of, x), expected, 1e-15);
+
+  // The norm of one row is its bias.
+  Net one = network_of(
+      1, [](const auto& v) { return layer_norm(v, "norm", {.epsilon = 1e-5, .bias = true}); });
+  weight(one, "norm.bias") << 0.75;
+  CHECK((outputs(one, Eigen::RowVector3d(1, -5, 1e6)).array() == 0.75).all());
+  CHECK(names_of_weights(one) == "norm.weight\nnorm.bias\n");
+}
+
+TEST_CASE("a layer norm subtracts the mean before it squares", "[networks]") {
+  Builder<float> builder;
+  const Network<float> network = builder.build(standardise(builder.input(4), 1, 1e-5));
+  State state = network.initial_state();
+  Network<float>::Trace trace;
+  Eigen::VectorXf y(4);
+  const Eigen::VectorXf x = Eigen::Vector4f(10001, 10002, 10003, 10004);
+  network.forward(state, x, y, trace);
+  CHECK((y - Eigen::Vector4f(-1.3416354f, -0.4472118f, 0.4472118f, 1.3416354f)).norm() < 1e-5f);
+}
+
 TEST_CASE("norms of zeros are zeros with finite gradients", "[networks]") {
   for (const Function& f : {Function([](const auto& x) { return rms(x, 1, 1e-6); }),
                             Function([](const auto& x) { return l2(x, 1); }),

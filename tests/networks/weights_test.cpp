@@ -15,6 +15,20 @@ TEST_CASE("linear maps: gradients and streaming", "[networks]") {
       check_operation([&](const auto& x) { return linear(x, "map", out, bias); });
 }
 
+TEST_CASE("a linear map is W x + b", "[networks]") {
+  Net network = network_of(2, [](const auto& x) { return linear(x, "map", 3, true); });
+  weight(network, "map.weight") << 1, 2, 3, 4, 5, 6;
+  weight(network, "map.bias") << 0.5, -0.5, 0.25;
+  Matrix<double> x(2, 2), expected(3, 2);
+  x << 1, -1, 2, 0.5;
+  expected << 5.5, 0.5, 10.5, -1.5, 17.25, -1.75;
+  State state = network.initial_state();
+  Net::Trace trace;
+  check_equal(run(network, state, x, trace), expected, 1e-15);
+  CHECK(names_of_weights(network) == "map.weight\nmap.bias\n");
+  CHECK(network_of(2, [](const auto& v) { return linear(v, "map", 3); }).weights.size() == 1);
+}
+
 TEST_CASE("a weight that two maps share gets the gradients of both", "[networks]") {
   check_operation([](const auto& x) {
     const auto y = linear(x, "map", x.rows());
