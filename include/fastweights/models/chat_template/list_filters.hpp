@@ -115,7 +115,7 @@ class ListFilter : Filter {
     if (!attribute.is(Kind::text) || attribute.text().find(',') == std::string::npos)
       return sort_key(value, attribute, with_case);
     Values keys;
-    for (const std::string& each : split(attribute.text(), ",", -1))
+    for (const std::string& each : split(attribute.text(), ",", -1, costs_))
       keys.push_back(sort_key(value, text(each), with_case));
     return Value::list(std::move(keys), costs_);
   }
