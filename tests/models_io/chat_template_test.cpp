@@ -178,11 +178,17 @@ TEST_CASE("a hostile template is bounded", "[models_io]") {
        "512 levels are active"},
       {loop + loop + "{{ i }}" + end + end, "the template makes more than"},
       {"{% set n = namespace(a='x') %}" + loop + "{% set n.a = n.a + n.a %}" + end,
-       "the template makes more than 268435456 bytes"},
+       "a text has more than 16777216 bytes"},
       {"{% set n = namespace(a=[1]) %}" + loop + "{% set n.a = n.a + n.a %}" + end,
        "makes more than 268435456 bytes"},
       {"{{ 'a' * 1000000000000 }}", "makes more than 268435456 bytes"},
       {"{{ [1] * 1000000000000 }}", "makes more than 268435456 bytes"},
+      {huge + "{{ [a * 17] }}", "a text has more than 16777216 bytes"},
+      {huge + "{{ range(1000) | list | tojson(separators=(a, a)) }}", "the template makes more"},
+      {huge + "{{ (a * 16).split('x') }}", "the template makes more than"},
+      {huge + "{{ (a * 16).rsplit('x', 99999999) }}", "the template makes more than"},
+      {"{{ [1] | batch(9223372036854775807, 1) | list }}", "more than 16777216 steps"},
+      {"{% for i in [1] %}{% generation %}{% break %}", "expected it inside of a loop"},
       {"{{ '%99999999d' % 1 }}", "is not supported"},
       {"{{ 'a' | indent(1000000000000) }}", "makes more than"},
       {"{{ [[1]] | tojson(indent=1000000000) }}", "expected at most 1024"},
@@ -204,6 +210,12 @@ TEST_CASE("a hostile template is bounded", "[models_io]") {
   for (int i = 0; i < 70; ++i) deep = OrderedJson::array({deep});
   CHECK_THAT(refused("a", {{"deep", deep}}),
              folder_files::ContainsSubstring("a variable has more than 64 levels"));
+}
+
+TEST_CASE("a loop is left from inside of with", "[models_io]") {
+  CHECK(rendered(
+            "{% for i in [1, 2] %}{% with a = i %}{{ a }}{% break %}{% endwith %}{% endfor %}") ==
+        "1");
 }
 
 TEST_CASE("namespaces that hold each other are freed", "[models_io]") {

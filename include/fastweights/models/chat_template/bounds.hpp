@@ -17,7 +17,8 @@ struct Bounds {
   static constexpr int values = 64;        ///< levels of lists and dicts in a value
   static constexpr int active = 512;       ///< levels that are evaluated at a time, with macros
   static constexpr long steps = 1L << 24;  ///< evaluated nodes, entries and compared values
-  static constexpr long made_bytes = 1L << 28;  ///< of texts and lists that are made, in all
+  static constexpr long made_bytes = 1L << 28;        ///< of texts and lists that are made, in all
+  static constexpr std::size_t text_bytes = 1 << 24;  ///< of a text that is made
   static constexpr std::size_t output_bytes = 1 << 26;  ///< of the text that is rendered
 };
 
@@ -45,9 +46,9 @@ class Costs {
   };
 
   void step(std::size_t count = 1) {
-    steps_ += static_cast<long>(count);
-    if (steps_ > Bounds::steps)
+    if (count > static_cast<std::size_t>(Bounds::steps - steps_))
       fail("the template takes more than " + std::to_string(Bounds::steps) + " steps");
+    steps_ += static_cast<long>(count);
   }
   /// Before a text or a list is made.
   void make(std::size_t bytes) {

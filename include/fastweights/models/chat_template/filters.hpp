@@ -13,7 +13,7 @@ inline Value filtered(const std::string& name, const Value& value, const Argumen
                       Costs& costs) {
   costs.step();
   if (const auto result = ValueFilter(name, value, given, costs).result()) return *result;
-  if (const auto result = ListFilter(name, value, given, costs).result()) return *result;
+  if (const auto result = ListFilter(name, value, given, costs, filtered).result()) return *result;
   costs.fail("the filter " + name + " is not supported");
 }
 

@@ -8,14 +8,17 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::chat {
 
-inline Value filtered(const std::string& name, const Value& value, const Arguments& given,
-                      Costs& costs);
+/// Applies a filter of any name.
+using AnyFilter = Value (*)(const std::string& name, const Value& value, const Arguments& given,
+                            Costs& costs);
 
 /// One application of a filter. Filters of lists and dicts.
 class ListFilter : Filter {
  public:
-  ListFilter(const std::string& name, const Value& value, const Arguments& given, Costs& costs)
-      : Filter(name, value, given, costs) {}
+  /// `any` is what map applies.
+  ListFilter(const std::string& name, const Value& value, const Arguments& given, Costs& costs,
+             AnyFilter any)
+      : Filter(name, value, given, costs), any_(any) {}
 
   /// The value behind the filter, or nothing if it is none of these.
   std::optional<Value> result() const {
@@ -115,7 +118,7 @@ class ListFilter : Filter {
     if (!attribute.is(Kind::text) || attribute.text().find(',') == std::string::npos)
       return sort_key(value, attribute, with_case);
     Values keys;
-    for (const std::string& each : split(attribute.text(), ",", -1))
+    for (const std::string& each : split(attribute.text(), ",", -1, costs_))
       keys.push_back(sort_key(value, text(each), with_case));
     return Value::list(std::move(keys), costs_);
   }
@@ -215,7 +218,7 @@ class ListFilter : Filter {
     }
     if (!is_true(value_)) return generator({});
     const auto [name, rest] = inner("map", 0);
-    for (const Value& each : own_items()) results.push_back(filtered(name, each, rest, costs_));
+    for (const Value& each : own_items()) results.push_back(any_(name, each, rest, costs_));
     return generator(std::move(results));
   }
   // The name of an inner filter or test, and its arguments.
@@ -243,6 +246,8 @@ class ListFilter : Filter {
     }
     return generator(std::move(kept));
   }
+
+  AnyFilter any_;
 };
 
 }  // namespace fw::models::chat

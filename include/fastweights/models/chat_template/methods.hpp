@@ -42,53 +42,70 @@ inline std::string replaced(std::string_view text, std::string_view old, std::st
   return result;
 }
 
-/// The parts of a text between spaces, at most `most` splits; −1: all.
-inline std::vector<std::string> words(std::string_view text, std::int64_t most) {
-  std::vector<std::string> all;
+/// The parts of a text. Each counts as made, before there are too many.
+class Parts {
+ public:
+  explicit Parts(Costs& costs) : costs_(costs) {}
+  void add(std::string_view part) {
+    costs_.make(sizeof(std::string) + part.size());
+    all_.emplace_back(part);
+  }
+  std::vector<std::string> all() { return std::move(all_); }
+  std::vector<std::string> reversed() { return {all_.rbegin(), all_.rend()}; }
+
+ private:
+  Costs& costs_;
+  std::vector<std::string> all_;
+};
+
+/// The parts between spaces, at most `most` splits; −1: all.
+inline std::vector<std::string> words(std::string_view text, std::int64_t most, Costs& costs) {
+  Parts parts(costs);
   for (text = stripped(text, {}, true, false); !text.empty();
        text = stripped(text, {}, true, false)) {
     std::size_t n = 0;
     while (n < text.size() && !is_python_space(first_point(text.substr(n))))
       n += first_bytes(text.substr(n));
     if (most-- == 0) {
-      all.emplace_back(stripped(text, {}, false, true));
+      parts.add(stripped(text, {}, false, true));
       break;
     }
-    all.emplace_back(text.substr(0, n));
+    parts.add(text.substr(0, n));
     text.remove_prefix(n);
   }
-  return all;
+  return parts.all();
 }
-/// The parts of a text between separators.
+/// The parts between separators.
 inline std::vector<std::string> split(std::string_view text, std::string_view separator,
-                                      std::int64_t most) {
-  std::vector<std::string> all;
+                                      std::int64_t most, Costs& costs) {
+  Parts parts(costs);
   std::size_t at = 0;
   for (; most != 0; --most) {
     const std::size_t found = find(text, separator, at);
     if (found == text.npos) break;
-    all.emplace_back(text.substr(at, found - at));
+    parts.add(text.substr(at, found - at));
     at = found + separator.size();
   }
-  all.emplace_back(text.substr(at));
-  return all;
+  parts.add(text.substr(at));
+  return parts.all();
 }
 /// The same from the end of the text.
 inline std::vector<std::string> split_last(std::string_view text, std::string_view separator,
-                                           std::int64_t most) {
-  std::vector<std::string> all;
+                                           std::int64_t most, Costs& costs) {
+  Parts parts(costs);
   for (; most != 0; --most) {
     const std::size_t found = text.rfind(separator);
     if (found == text.npos) break;
-    all.emplace(all.begin(), text.substr(found + separator.size()));
+    parts.add(text.substr(found + separator.size()));
     text = text.substr(0, found);
   }
-  all.emplace(all.begin(), text);
-  return all;
+  parts.add(text);
+  return parts.reversed();
 }
 /// Python's splitlines.
-inline std::vector<std::string> lines(std::string_view text, bool keeps_ends = false) {
-  std::vector<std::string> all;
+inline std::vector<std::string> lines(std::string_view text, Costs& costs,
+                                      bool keeps_ends = false) {
+  Parts parts(costs);
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t n = first_bytes(text.substr(i));
@@ -99,11 +116,11 @@ inline std::vector<std::string> lines(std::string_view text, bool keeps_ends = f
     i += n;
     if (!ends) continue;
     if (point == '\r' && i < text.size() && text[i] == '\n') ++i;
-    all.emplace_back(text.substr(begin, (keeps_ends ? i : end) - begin));
+    parts.add(text.substr(begin, (keeps_ends ? i : end) - begin));
     begin = i;
   }
-  if (begin < text.size()) all.emplace_back(text.substr(begin));
-  return all;
+  if (begin < text.size()) parts.add(text.substr(begin));
+  return parts.all();
 }
 
 /// Methods of a text.
@@ -134,7 +151,8 @@ class TextMethods {
     if (name_ == "capitalize") return text(capitalised(self_));
     if (name_ == "strip" || name_ == "lstrip" || name_ == "rstrip") return strip();
     if (name_ == "split" || name_ == "rsplit") return split_text();
-    if (name_ == "splitlines") return texts(lines(self_, is_true(arguments({"keepends"}, 0)[0])));
+    if (name_ == "splitlines")
+      return texts(lines(self_, costs_, is_true(arguments({"keepends"}, 0)[0])));
     if (name_ == "startswith" || name_ == "endswith") return affix();
     if (name_ == "replace") return replace();
     if (name_ == "join") return join();
@@ -155,10 +173,7 @@ class TextMethods {
   Value text(std::string text) const { return Value::text(std::move(text), costs_); }
   Value texts(const std::vector<std::string>& all, Kind kind = Kind::list) const {
     Values items;
-    for (const std::string& each : all) {
-      costs_.make(sizeof(std::string));
-      items.push_back(text(each));
-    }
+    for (const std::string& each : all) items.push_back(text(each));
     return Value::list(std::move(items), costs_, kind);
   }
 
@@ -179,11 +194,11 @@ class TextMethods {
     if (!all[0].is(Kind::text)) {
       if (!all[0].is(Kind::none) && !all[0].is(Kind::undefined)) text_of(all[0], name_, costs_);
       if (from_end) costs_.fail("rsplit at spaces with a maxsplit is not supported");
-      return texts(words(self_, most));
+      return texts(words(self_, most, costs_));
     }
     if (all[0].text().empty()) costs_.fail(name_ + " has an empty separator");
-    return texts(from_end ? split_last(self_, all[0].text(), most)
-                          : split(self_, all[0].text(), most));
+    return texts(from_end ? split_last(self_, all[0].text(), most, costs_)
+                          : split(self_, all[0].text(), most, costs_));
   }
   // std::string::rfind may compare every place with the whole part.
   void search_from_end(const std::string& part) const {
@@ -254,7 +269,7 @@ class TextMethods {
     search_from_end(part);
     if (name_ == "count") {
       if (part.empty()) return Value::integer(std::int64_t(length(self_)) + 1);
-      return Value::integer(std::int64_t(split(self_, part, -1).size()) - 1);
+      return Value::integer(std::int64_t(split(self_, part, -1, costs_).size()) - 1);
     }
     const std::size_t at = name_ == "rfind" ? self_.rfind(part) : find(self_, part);
     if (at == std::string::npos && name_ == "index") costs_.fail("index: the text is not there");

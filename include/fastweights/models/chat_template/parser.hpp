@@ -58,7 +58,7 @@ class Parser : ExpressionParser {
     if (skip_name("call")) return call_block();
     if (skip_name("filter")) return filter_block();
     if (skip_name("with")) return with();
-    if (skip_name("generation")) return with_body(node(Node::generation), "endgeneration");
+    if (skip_name("generation")) return body_of_macro(node(Node::generation), "endgeneration");
     const bool leaves = at_name("break");
     if (leaves || at_name("continue")) {
       if (loops_ == 0) fail("expected it inside of a loop");

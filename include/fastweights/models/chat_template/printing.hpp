@@ -168,6 +168,7 @@ class JsonWriter {
   }
   void begin_entry(bool is_first, int level) {
     if (!is_first) text_ += options_.comma;
+    costs_.make(options_.comma.size() + options_.colon.size());
     if (!options_.is_indented) return;
     costs_.make(options_.indent.size() * std::size_t(level));
     text_ += '\n';

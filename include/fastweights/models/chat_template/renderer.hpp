@@ -93,8 +93,7 @@ class Renderer : Evaluator {
         write(out, printed(evaluate(*node.parts[0]), costs_));
         break;
       case Node::with:
-        with(node, out);
-        break;
+        return with(node, out);
       case Node::generation:
         write(out, rendered(node.body));
         break;
@@ -174,13 +173,13 @@ class Renderer : Evaluator {
     return kept;
   }
 
-  void with(const Node& node, std::string& out) {
+  Flow with(const Node& node, std::string& out) {
     Values values;
     for (std::size_t i = 1; i < node.parts.size(); i += 2)
       values.push_back(evaluate(*node.parts[i]));
     const Block block(*this);
     for (std::size_t i = 0; i < values.size(); ++i) assign(*node.parts[2 * i], values[i]);
-    run(node.body, out);
+    return run(node.body, out);
   }
 
   Value macro(const Node& node) {

@@ -67,6 +67,8 @@ class Value {
   /// Texts and lists count as made.
   static Value text(std::string text, Costs& costs) {
     costs.make(text.size());
+    if (text.size() > Bounds::text_bytes)
+      costs.fail("a text has more than " + std::to_string(Bounds::text_bytes) + " bytes");
     return text_of(Kind::text, std::move(text));
   }
   static Value list(Values items, Costs& costs, Kind kind = Kind::list) {

@@ -122,7 +122,8 @@ class ValueFilter : Filter {
     costs_.make(std::size_t(std::clamp<std::int64_t>(width, 0, Bounds::made_bytes)));
     const std::string by =
         is_text ? all[0].text() : std::string(std::size_t(std::max<std::int64_t>(0, width)), ' ');
-    const auto rows = lines(own_text() + "\n");  // an end of its own is a line that is empty
+    const auto rows =
+        lines(own_text() + "\n", costs_);  // an end of its own is a line that is empty
     std::string result;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const bool indents = i == 0 ? is_true(all[1]) : is_true(all[2]) || !rows[i].empty();
