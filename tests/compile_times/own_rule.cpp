@@ -1,6 +1,6 @@
 // limit: 8
 // A user's own rule in a layer, and the check of its gradients: see docs/adding_a_rule.md.
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
+#include <fastweights/layers/fast_weight_layer.hpp>
 #include <fastweights/testing/gradient_check.hpp>
 
 #include "gated_rule.hpp"

@@ -2,25 +2,25 @@
 // A small language model learns to count, is saved and loaded, and gives the same logits again.
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/io/weights.hpp>
-#include <fastweights/layers/memory/fast_weight_layer.hpp>
-#include <fastweights/layers/models/language_model.hpp>
-#include <fastweights/layers/models/pre_norm_block.hpp>
-#include <fastweights/layers/norms/layer_norm.hpp>
-#include <fastweights/layers/projections/feed_forward.hpp>
+#include <fastweights/layers/fast_weights.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/language_model.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <fastweights/training/losses.hpp>
 #include <filesystem>
 
-using Mixer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
-using Block = fw::PreNormBlock<fw::LayerNorm<float>, Mixer, fw::FeedForward<float>>;
-using Model = fw::LanguageModel<Block>;
+using Model = fw::networks::Network<float>;
 
 int main() {
   const std::vector<int> text{0, 1, 2, 3, 4, 5, 6, 7}, next{1, 2, 3, 4, 5, 6, 7, 0};
-  Model model(8, 2,
-              Block(Mixer({.d_model = 16, .heads = 2}, fw::DeltaRule<float>({.key_size = 8})),
-                    fw::FeedForward<float>(16, 32)));
+  Model model = fw::networks::language_model<float>(
+      {.symbols = 8, .width = 16, .layers = 2}, [](const auto& in) {
+        const auto x = in + fast_weights(rms_norm(in, "norm1", {}), "mixer",
+                                         fw::DeltaRule<float>({.key_size = 8}), {.heads = 2},
+                                         fw::L2Normalise());
+        return x + feed_forward(rms_norm(x, "norm2", {}), "ffn", {.hidden = 32});
+      });
   fw::Random random(1);
   fw::initialise(model, random);
   fw::AdamW<Model> optimiser(model);
@@ -33,7 +33,7 @@ int main() {
     loss = fw::cross_entropy(logits, next, dlogits);
     if (step == 0) first = loss;
     Model gradient = fw::zero_gradient(model);
-    model.backward(text, trace, dlogits, gradient);
+    model.backward(trace, dlogits, gradient);
     optimiser.step(model, gradient, 1e-2);
   }
 

@@ -25,7 +25,7 @@ void scan_equals_the_equation() {
 
 void layer_learns() {
   using Layer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
-  Layer layer({.d_model = 8, .heads = 2, .parallel = true}, fw::DeltaRule<float>({.key_size = 4}));
+  Layer layer({.d_model = 8, .heads = 2}, fw::DeltaRule<float>({.key_size = 4}));
   fw::Random random(1);
   fw::initialise(layer, random);
   fw::AdamW<Layer> optimiser(layer);

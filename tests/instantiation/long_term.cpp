@@ -1,11 +1,10 @@
-// As memories.cpp, for long-term layers and what joins them to short-term ones.
+// As memories.cpp, for long-term layers and their operation in a network.
 
 #include <fastweights/continuous/density.hpp>
-#include <fastweights/layers/attention/joined_attention.hpp>
-#include <fastweights/layers/attention/relative_attention.hpp>
 #include <fastweights/layers/attention/strided_conv.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
+#include <fastweights/networks/operations/long_term_attention.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -18,7 +17,7 @@ using Drawn = LongTermLayer<Sticky, ConvGate<double>>;
 template struct LongTermLayer<Even>;
 template struct LongTermLayer<Sticky, ConvGate<double>>;
 template struct LongTermLayer<CompressiveMemory<float>, StridedConv<float>>;
-template struct JoinedAttention<RelativeAttention<float>, Slotted>;
-template struct JoinedAttention<RelativeAttention<double>, Drawn>;
+template struct networks::AttendLongTerm<Slotted>;
+template struct networks::AttendLongTerm<Drawn>;
 
 }  // namespace fw

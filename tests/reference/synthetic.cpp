@@ -5,15 +5,23 @@
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
-#include <fastweights/layers/projections/linear.hpp>
 
 #include "rule_run.hpp"
+#include "support/affine_map.hpp"
 
 namespace reference {
 
 namespace {
 
-using Linear = fw::Linear<double>;
+using Linear = AffineMap<double>;
+
+Matrix applied(const Linear& map, const Matrix& x) { return (map.weight * x).colwise() + map.bias; }
+// Adds the gradients of the map and of its input.
+void add_gradients(const Linear& map, const Matrix& x, const Matrix& dy, Matrix& dx, Linear& dmap) {
+  dmap.weight += dy * x.transpose();
+  dmap.bias += dy.rowwise().sum();
+  dx += map.weight.transpose() * dy;
+}
 
 // A feature map whose type is known at run time.
 struct AnyMap {
@@ -56,7 +64,7 @@ struct Slow {
       : embedding(file["p_embeddingK__weight"].matrix().transpose()),
         key(load(file, "p_W_k")),
         query(load(file, "p_W_q")),
-        strength(file.has("p_W_b__weight") ? load(file, "p_W_b") : Linear(key.inputs(), 1)) {}
+        strength(file.has("p_W_b__weight") ? load(file, "p_W_b") : Linear(key.weight.cols(), 1)) {}
 
   void set_zero() {
     embedding.setZero();
@@ -143,14 +151,14 @@ Eigen::VectorXd run_sequence(const Memory& m, const AnyMap& key_map, const AnyMa
                              const Symbols& s, Index values, const Slow& slow,
                              const Eigen::VectorXd& dy, Slow& dslow) {
   const Index steps = Index(s.keys.size());
-  Matrix x = Matrix::Zero(slow.key.inputs(), steps), query_embedding = slow.embedding.col(s.query);
+  Matrix x = Matrix::Zero(slow.key.weight.cols(), steps),
+         query_embedding = slow.embedding.col(s.query);
   for (Index t = 0; t < steps; ++t) {
     x(s.values[std::size_t(t)], t) = 1;
     x.col(t).tail(slow.embedding.rows()) = slow.embedding.col(s.keys[std::size_t(t)]);
   }
-  const Matrix k = (slow.key.weight * x).colwise() + slow.key.bias;
-  const Matrix q = (slow.query.weight * query_embedding).colwise() + slow.query.bias;
-  const Matrix logits = (slow.strength.weight * x).colwise() + slow.strength.bias;
+  const Matrix k = applied(slow.key, x), q = applied(slow.query, query_embedding),
+               logits = applied(slow.strength, x);
   Tokens in{mapped(key_map, k), x.topRows(values), (1 / (1 + (-logits).array().exp())).matrix(),
             Matrix::Zero(query_map.features(q.rows()), steps)};
   const Matrix query = mapped(query_map, q);
@@ -164,10 +172,9 @@ Eigen::VectorXd run_sequence(const Memory& m, const AnyMap& key_map, const AnyMa
   key_map.apply_vjp(k, in.key, din.key, dk);
   query_map.apply_vjp(q, query, dquery, dq);
   const Matrix dlogits = (din.beta.array() * in.beta.array() * (1 - in.beta.array())).matrix();
-  fw::Output<double> to_x(dx), to_query_embedding(dquery_embedding);
-  slow.key.add_backward(x, dk, to_x, dslow.key);
-  slow.strength.add_backward(x, dlogits, to_x, dslow.strength);
-  slow.query.add_backward(query_embedding, dq, to_query_embedding, dslow.query);
+  add_gradients(slow.key, x, dk, dx, dslow.key);
+  add_gradients(slow.strength, x, dlogits, dx, dslow.strength);
+  add_gradients(slow.query, query_embedding, dq, dquery_embedding, dslow.query);
   for (Index t = 0; t < steps; ++t)
     dslow.embedding.col(s.keys[std::size_t(t)]) += dx.col(t).tail(slow.embedding.rows());
   dslow.embedding.col(s.query) += dquery_embedding;
