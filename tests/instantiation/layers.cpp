@@ -21,8 +21,8 @@ template struct networks::ReadFully<Delta>;
 template struct networks::MapFeatures<float, L2Normalised<EluPlusOne>>;
 template class Hypernetwork<float>;
 template class FastWeightMemory<double, 4, 3>;
-template struct LinearMap<float>;
-template struct AdamW<LinearMap<double>>;
+template struct detail::LinearMap<float>;
+template struct AdamW<detail::LinearMap<double>>;
 template struct AdamW<networks::Network<float>>;
 
 }  // namespace fw

@@ -16,14 +16,23 @@ struct FastWeightOptions {
 };
 
 /// One layer around a rule, for programs without a network of their own: the network of
-/// networks::fast_weights(), with d_model inputs and outputs. See there for equation, weights,
-/// cost and errors. It is used as every network is:
+/// networks::fast_weights(), with d_model inputs and outputs. It is used as every network is:
 ///
 ///     fw::FastWeightLayer layer({.d_model = 64, .heads = 4}, fw::DeltaRule<float>({16, 16}),
 ///                               fw::L2Normalise());
 ///     fw::initialise(layer, random);
 ///     auto state = layer.initial_state();
 ///     layer.forward(state, x, y, trace, fw::Pass::train);
+///
+/// Equation of the gated delta rule, of every head:
+///
+///     k, q = φ(W_k x), φ(W_q x)     v = W_v x     β = σ(W_β x)     α = σ(W_α x)^(1/16)
+///     o = scale · memory(k, v, β, α, q)            y = W_o [norm(o_1); …; norm(o_H)]
+///
+/// Shapes: x, y d_model×T, or d_model×BT for B sequences. Cost per token: 2 d_model times the rows
+/// of all projections, plus H steps of the memory. Throws std::invalid_argument when a size does
+/// not fit; and for a delta rule whose keys nothing bounds, unless `allow_unstable`. Schlag, Irie,
+/// Schmidhuber 2021, arXiv 2102.11174, section 4.
 template <Memory M, FeatureMap KeyMap = IdentityMap>
 struct FastWeightLayer : networks::Network<typename M::Scalar> {
   using Scalar = typename M::Scalar;

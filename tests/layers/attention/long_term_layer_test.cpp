@@ -54,7 +54,7 @@ TEST_CASE("LongTermLayer: the random draws determine the sampled positions",
 // written to it.
 struct Recaller {
   using Long = fw::LongTermLayer<Memory<float>>;
-  fw::LinearMap<float> query{6, 6};
+  fw::detail::LinearMap<float> query{6, 6};
   Long recall{{.heads = 2}, memory<float>(), {}};
   static constexpr auto names = fw::names("query", "recall");
 

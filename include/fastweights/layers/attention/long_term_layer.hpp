@@ -10,7 +10,9 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// W, a projection without bias.
+namespace detail {
+
+// W, a projection without bias.
 template <class S> struct LinearMap {
   Eigen::Matrix<S, Dynamic, Dynamic> weight;
   static constexpr std::string_view name = "LinearMap";
@@ -18,8 +20,8 @@ template <class S> struct LinearMap {
 
   /// Zero until initialised or loaded. Throws std::invalid_argument for a size below 1.
   LinearMap(Index in, Index out) {
-    detail::check_size<Dynamic>(name, "in", in);
-    detail::check_size<Dynamic>(name, "out", out);
+    check_size<Dynamic>(name, "in", in);
+    check_size<Dynamic>(name, "out", out);
     weight.setZero(out, in);
   }
   /// Uniform in ±1/√in, as PyTorch does.
@@ -28,6 +30,8 @@ template <class S> struct LinearMap {
       fill_uniform(random, 1 / std::sqrt(static_cast<double>(weight.cols())), weight);
   }
 };
+
+}  // namespace detail
 
 /// Sizes of a long-term layer.
 struct LongTermOptions {
@@ -62,7 +66,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
 
   Gate gate;  ///< what a chunk goes through before it is written
   /// W_K, W_V and W_out.
-  LinearMap<Scalar> key, value, output;
+  detail::LinearMap<Scalar> key, value, output;
   Density density;  ///< the density of a query, with its parameters
   M memory;
   Index heads;
@@ -242,8 +246,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_not_empty(name, argument, x.cols());
   }
 
-  static void add_gradient(const LinearMap<Scalar>& p, const Matrix& x, const Matrix& dy,
-                           Output<Scalar>& dx, LinearMap<Scalar>& grad) {
+  static void add_gradient(const detail::LinearMap<Scalar>& p, const Matrix& x, const Matrix& dy,
+                           Output<Scalar>& dx, detail::LinearMap<Scalar>& grad) {
     detail::add_product(grad.weight, dy, x.transpose(), detail::all_at_once);
     detail::add_product(dx, p.weight.transpose(), dy, detail::all_at_once);
   }
