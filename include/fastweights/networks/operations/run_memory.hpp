@@ -28,10 +28,21 @@ template <class S> struct RunMemory final : Operation<S> {
     HeadViews<const S> written, queries;
     HeadViews<S> output;
   };
+  /// What the gradients of one head after the other need. Each thread has its own.
+  struct HeadGradients {
+    explicit HeadGradients(AnyState<S> zero) : dstate(std::move(zero)) {}
+    AnyState<S> dstate;                ///< of the state that the head has
+    std::optional<AnyState<S>> after;  ///< of that after all tokens, if anybody asks
+    Call call;
+    HeadViews<const S> dy;
+    HeadViews<S> dwritten, dqueries;
+  };
   struct OwnTrace final : OperationTrace {
     std::vector<Call> calls;                     ///< one a thread
     std::vector<AnyState<S>> copies;             ///< of a state that queries share, one a thread
     std::vector<AnyCheckpoints<S>> checkpoints;  ///< head after head of a sequence, then the next
+    std::vector<HeadGradients> gradients;        ///< backward's, one a thread
+    std::vector<Matrix<S>> repeated;             ///< see set_repeated
   };
 
   /// `inputs` are what is written and what is read with.
@@ -100,12 +111,16 @@ template <class S> struct RunMemory final : Operation<S> {
   void backward(const Backward<S>& run) const override {
     if (!memory.can().differentiable)
       fw::detail::throw_invalid({run.node.path, ": ", memory.name(), " has no gradients"});
-    std::vector<Matrix<S>> repeated = repeated_gradients(run);
+    auto& trace = run.template own_trace<OwnTrace>();
+    std::vector<Matrix<S>>& repeated = trace.repeated;
+    set_repeated(run, repeated);
     const Index groups = separate_groups(), count = groups * run.sequences();
     const bool shares_learned = run.node.in.size() > members.size();  // all sequences do
     const Index threads = shares_learned ? 1 : std::min<Index>(Eigen::nbThreads(), count);
+    while (Index(trace.gradients.size()) < threads)
+      trace.gradients.emplace_back(memory.zero_gradient());
     for_each_head(threads, threads > 1, [&](Index thread) {
-      HeadGradients own(memory.zero_gradient());
+      HeadGradients& own = trace.gradients[std::size_t(thread)];
       start(own.call, run);
       add_inputs(own.dwritten, own.dqueries, run, run.gradients, &repeated);
       add_output(own.dy, run, run.gradients);
@@ -139,16 +154,6 @@ template <class S> struct RunMemory final : Operation<S> {
     return heads > states &&
            (!writes_apart(run, 1) || (most_steps > 1 && !chunks(run, most_steps)));
   }
-
-  // What the gradients of one head after the other need. Each thread has its own.
-  struct HeadGradients {
-    explicit HeadGradients(AnyState<S> zero) : dstate(std::move(zero)) {}
-    AnyState<S> dstate;                ///< of the state that the head has
-    std::optional<AnyState<S>> after;  ///< of that after all tokens, if anybody asks
-    Call call;
-    HeadViews<const S> dy;
-    HeadViews<S> dwritten, dqueries;
-  };
 
   // The number of equal groups of heads that share no key, value or query with another group.
   Index separate_groups() const {
@@ -299,8 +304,8 @@ template <class S> struct RunMemory final : Operation<S> {
   // backward takes gradients that share no numbers. A member that reads what an earlier member
   // reads, such as a query that is the key, has a zero matrix of its own here, to be added at the
   // end.
-  std::vector<Matrix<S>> repeated_gradients(const Backward<S>& run) const {
-    std::vector<Matrix<S>> own(members.size());
+  void set_repeated(const Backward<S>& run, std::vector<Matrix<S>>& own) const {
+    own.resize(members.size());
     for (std::size_t i = 0; i < members.size(); ++i)
       for (std::size_t earlier = 0; earlier < i; ++earlier) {
         const Slice &a = run.node.in[i], &b = run.node.in[earlier];
@@ -308,7 +313,6 @@ template <class S> struct RunMemory final : Operation<S> {
         if (a.buffer == b.buffer && a.first < b.first + b.rows && b.first < a.first + a.rows)
           own[i].setZero(buffer.rows(), buffer.cols());
       }
-    return own;
   }
   // `own` are matrices that some members have in place of their buffers.
   template <class T>
