@@ -46,7 +46,14 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
                                  ", expected a finite number above 0"});
   }
 
+  struct OwnTrace final : OperationTrace {
+    Eigen::Array<S, Dynamic, 1> normalised, gradient;  // backward's, of a part
+  };
+
   bool overwrites() const override { return true; }
+  std::unique_ptr<OperationTrace> make_trace() const override {
+    return std::make_unique<OwnTrace>();
+  }
   void forward(const Forward<S>& run) const override {
     const auto x = run.in();
     auto y = run.out();
@@ -63,7 +70,8 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
   void backward(const Backward<S>& run) const override {
     const auto x = run.in(), dy = run.dout();
     auto dx = run.din();
-    Eigen::Array<S, Dynamic, 1> normalised(x.rows() / groups), g(x.rows() / groups);
+    OwnTrace& trace = buffers(run, x.rows() / groups);
+    auto &normalised = trace.normalised, &g = trace.gradient;
     for_parts(x, [&](Index t, Index first, Index weight, Index d) {
       const S s = normalise(x.col(t).segment(first, d).array(), normalised);
       g = dy.col(t).segment(first, d).array();
@@ -91,6 +99,13 @@ template <class S, NormKind kind> struct Norm final : Operation<S> {
   static bool has_bias(const Forward<S>& run) { return run.node.weights.size() > 1; }
   auto factors(const Forward<S>& run, Index first, Index d) const {
     return run.weight().reshaped().segment(first, d).array() + offset;
+  }
+
+  static OwnTrace& buffers(const Forward<S>& run, Index rows) {
+    auto& trace = run.template own_trace<OwnTrace>();
+    trace.normalised.resize(rows);
+    trace.gradient.resize(rows);
+    return trace;
   }
 
   // Calls f(column, first row, first weight, rows) for every part.
