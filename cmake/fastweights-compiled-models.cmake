@@ -37,7 +37,8 @@ mark_as_advanced(fastweights_pcre2_include fastweights_utf8proc_include fastweig
                  fastweights_utf8proc_library)
 if(fastweights_pcre2_include AND fastweights_utf8proc_include AND fastweights_pcre2_library AND
    fastweights_utf8proc_library)
-  target_sources(fastweights_architectures PRIVATE ${PROJECT_SOURCE_DIR}/src/text.cpp)
+  target_sources(fastweights_architectures PRIVATE ${PROJECT_SOURCE_DIR}/src/text.cpp
+                 ${PROJECT_SOURCE_DIR}/src/chat_template.cpp)
   target_include_directories(fastweights_architectures SYSTEM PRIVATE
                              ${fastweights_pcre2_include} ${fastweights_utf8proc_include})
   target_compile_definitions(fastweights_architectures PUBLIC FASTWEIGHTS_COMPILED_TEXT)

@@ -1,4 +1,3 @@
-#include <fastweights/models/implementation/chat_template.hpp>
 #include <fastweights/models/implementation/end_tokens.hpp>
 #include <fastweights/models/implementation/generate.hpp>
 #include <fastweights/models/implementation/tokenizer.hpp>

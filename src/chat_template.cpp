@@ -1,0 +1,1 @@
+#include <fastweights/models/implementation/chat_template.hpp>
