@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/layers/projections/linear.hpp>
+#include <fastweights/math/random.hpp>
 #include <fastweights/training/trainer.hpp>
 #include <functional>
 #include <limits>
