@@ -111,7 +111,7 @@ TEST_CASE("long-term attention refuses counters that do not go together", "[netw
   auto& streams = static_cast<StateOfPart<LongTermState<fw::CompressiveMemory<double>>>&>(
                       *state.members.back().part)
                       .value.streams;
-  for (auto& stream : streams) stream.memory.tokens = written;
+  for (auto& stream : streams) stream.memory.tokens = written, stream.tokens = many;
   Net::Trace trace;
   CHECK_NOTHROW(run(network, state, inputs(sequences), trace));
   CHECK(state.positions == Positions::Constant(sequences, many + 1));

@@ -145,7 +145,8 @@ TEST_CASE("long-term attention refuses what does not fit", "[networks]") {
   Net::Trace trace;
   Matrix<double> in = Matrix<double>::Ones(d, 9);
   run(network, state, in, trace);
-  state.positions[0] = 3;  // before the first write
+  auto& stream = record_of<LongTermState<decltype(even(1.0).memory)>>(state).streams[0];
+  stream.tokens = 3;  // before the first write
   const Matrix<double> before = numbers_of(state);
   CHECK_THROWS_WITH(run(network, state, in, trace),
                     ContainsSubstring("the number of tokens of the memory is 6 in the state"));

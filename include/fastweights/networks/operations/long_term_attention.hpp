@@ -16,8 +16,9 @@ template <class M> struct LongTermStream {
   StateOf<M> memory;  ///< the chunks that are written
   /// The last window + chunk tokens, token p in column p mod (window + chunk).
   Matrix<typename M::Scalar> recent;
+  Index tokens = 0;     ///< of the sequence so far
   Index draw_seed = 0;  ///< of a memory that samples at random: see fw::seed_draws
-  static constexpr auto names = fw::names("memory", "recent", "draw_seed");
+  static constexpr auto names = fw::names("memory", "recent", "tokens", "draw_seed");
 };
 
 /// The sequences of a long-term memory.
@@ -38,6 +39,7 @@ template <class M> struct LongTermState {
     LongTermStream<M>& own = streams[std::size_t(b)];
     own.memory = other.streams[std::size_t(b)].memory;
     own.recent = other.streams[std::size_t(b)].recent;
+    own.tokens = other.streams[std::size_t(b)].tokens;
   }
 };
 
@@ -96,15 +98,14 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
       const auto& own = state.streams[std::size_t(b)];
       layer.check_state(own.memory);
       fw::detail::check_extent(path, "recent in the state", own.recent, layer.inputs(), room());
+      fw::detail::check_count(path, {"tokens", own.tokens});
       fw::detail::check_count(path, {"draw_seed", own.draw_seed});
-      const Index writes = written(run.streams.position(b)) / when.chunk;
-      const Index each = layer.length(when.chunk);
+      const Index writes = written(own.tokens) / when.chunk, each = layer.length(when.chunk);
       const Index tokens = each > 0 && writes > max_count / each ? max_count : writes * each;
       if constexpr (requires { layer.tokens(own.memory); })
-        if (layer.tokens(own.memory) != 0)  // else a state that a relay will send
-          fw::detail::check_count(
-              path, {"the number of tokens of the memory", layer.tokens(own.memory), tokens, tokens,
-                     " for the tokens of the sequence"});
+        fw::detail::check_count(
+            path, {"the number of tokens of the memory", layer.tokens(own.memory), tokens, tokens,
+                   " for the tokens of the sequence"});
     }
   }
   std::unique_ptr<OperationTrace> make_trace() const override {
@@ -163,7 +164,7 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
   Index forward_segment(const Forward<S>& run, OwnTrace& trace, LongTermStream<Memory>& own,
                         Index b, Index first, Segment& s) const {
     const Pass pass = run.train ? Pass::train : Pass::infer;
-    const Index before = run.streams.position(b), position = before + first;
+    const Index before = own.tokens, position = before + first;
     const Index in_memory = written(position), now = written(position + 1);
     s.writes = now > in_memory;
     if (s.writes) {
@@ -199,7 +200,7 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
   void copy_chunk(const Forward<S>& run, const LongTermStream<Memory>& own, Index b,
                   Segment& s) const {
     s.chunk.resize(layer.inputs(), when.chunk);
-    const Index start = run.streams.first(b), before = run.streams.position(b);
+    const Index start = run.streams.first(b), before = own.tokens;
     for (Index l = 0; l < when.chunk; ++l)
       if (const Index at = s.chunk_first + l; at >= 0)
         s.chunk.col(l) = run.in().col(start + at);
@@ -216,9 +217,10 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
           static_cast<std::uint64_t>(in_memory) * count + static_cast<std::uint64_t>(m)));
   }
   void store_recent(const Forward<S>& run, LongTermStream<Memory>& own, Index b) const {
-    const Index steps = run.streams.steps(b), before = run.streams.position(b);
+    const Index steps = run.streams.steps(b), before = own.tokens;
     for (Index t = std::max<Index>(0, steps - room()); t < steps; ++t)
       own.recent.col((before + t) % room()) = run.in().col(run.streams.first(b) + t);
+    own.tokens += steps;
   }
 };
 
