@@ -321,9 +321,11 @@ class Directory {
   // Whether our parts of every sequence, below each other, have the shape [B, rows, columns].
   template <class Shape>
   static bool is_stacked(const Shape& shape, const std::vector<Matrix<double>>& ours) {
-    if (shape.size() < 2 || shape.size() > 3 || ours.size() % shape[0] != 0) return false;
+    if (shape.size() < 2 || shape.size() > 3) return false;
+    const auto batch = std::size_t(shape[0]);
+    if (ours.size() % batch != 0) return false;
     const Index columns = shape.size() > 2 ? Index(shape[2]) : 1;
-    return ours[0].rows() * Index(ours.size() / shape[0]) == Index(shape[1]) &&
+    return ours[0].rows() * Index(ours.size() / batch) == Index(shape[1]) &&
            ours[0].cols() == columns;
   }
 

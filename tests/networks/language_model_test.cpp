@@ -115,13 +115,13 @@ TEST_CASE("a language model: a text in parts of different processes", "[networks
   const auto columns = [&](auto& of, std::size_t p) {
     return of.middleCols(first[p], first[p + 1] - first[p]);
   };
-  for (const std::size_t p : {0, 1}) {
+  for (const std::size_t p : {std::size_t(0), std::size_t(1)}) {
     relay.go_to(p);
     state = model.initial_state();
     model.forward(state, part_of(text, first[p], first[p + 1] - first[p]), columns(parts, p),
                   traces[p], fw::Pass::train.over(relay));
   }
-  for (const std::size_t p : {1, 0}) {
+  for (const std::size_t p : {std::size_t(1), std::size_t(0)}) {
     relay.go_to(p);
     model.backward(traces[p], columns(dlogits, p), gradient);
   }
