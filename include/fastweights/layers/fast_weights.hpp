@@ -118,7 +118,7 @@ Value<S> fast_weights_output(const Value<S>& x, Value<S> o, const FastWeightsOpt
   return linear(o, "output", x.rows(), options.bias);
 }
 
-/// What x becomes for a memory, and what it reads with.
+/// The values that a memory writes and reads with, made from x.
 template <class S> struct MemoryInputs { std::vector<Value<S>> written, queries; };
 template <class S, class Map>
 MemoryInputs<S> memory_inputs(const Value<S>& x, const AnyMemory<S>& rule,

@@ -5,7 +5,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// How joined_attention combines the short-term and the long-term output.
+/// Ways of joined_attention to combine the short-term and the long-term output.
 enum class Join {
   sum,   ///< y = short + long
   alpha  ///< y = (1 − α) short + α long, α = sigmoid of a learned scalar, initially ½

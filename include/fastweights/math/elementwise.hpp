@@ -34,24 +34,6 @@ template <class X> auto logistic(const X& x) {
   return ((-x).exp() + S(1)).inverse();
 }
 
-// σ(x)^(1/16), computed from its logarithm, so no x overflows.
-template <class X> auto logistic_root(const X& x) {
-  using S = typename X::Scalar;
-  if constexpr (Eigen::NumTraits<S>::IsComplex)
-    return x.unaryExpr([](const S& z) {
-      const S tail = std::log(S(1) + std::exp(real_part(z) < 0 ? z : -z));
-      return std::exp(((real_part(z) < 0 ? z : S(0)) - tail) / S(16));
-    });
-  else
-    return ((x.min(S(0)) - ((-x.abs()).exp() + S(1)).log()) / S(16)).exp();
-}
-
-// The derivative of y = σ(x)^(1/16) as a function of y: y (1 − y¹⁶) / 16.
-template <class Y> auto logistic_root_derivative(const Y& y) {
-  using S = typename Y::Scalar;
-  return y * (S(1) - y.square().square().square().square()) / S(16);
-}
-
 }  // namespace detail
 
 /// y = F(x), entry by entry, with an activation of math/activations.hpp (Tanh, Relu) or a user's

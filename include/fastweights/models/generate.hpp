@@ -48,7 +48,7 @@ enum class Ending {
   callback     ///< the callback of generate_ids said so
 };
 
-/// What generate wrote.
+/// The result of generate.
 struct Generated {
   std::string text;      ///< up to the stop text
   std::vector<int> ids;  ///< without the end token; of a stop text all that were drawn

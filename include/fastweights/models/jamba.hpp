@@ -23,7 +23,7 @@ struct JambaLayers {
     if (c.has(kind + "_offset")) offset = c.count(kind + "_offset");
     if (offset >= period) c.fail(kind + "_offset", "expected less than " + kind + "_period");
   }
-  /// Whether layer l is one.
+  /// True if layer l is one.
   bool contain(Index l) const { return l % period == offset; }
 };
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 /// \file
-/// How probable a model finds a text.
+/// The probability that a model gives to a text.
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 

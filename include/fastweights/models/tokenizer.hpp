@@ -48,7 +48,7 @@ class Tokenizer {
   std::optional<int> id_of(std::string_view token) const;
   /// One more than the largest id.
   std::size_t size() const;
-  /// Whether the id is that of a special token.
+  /// True if the id is that of a special token.
   bool is_special(int id) const;
   /// The bytes of a token, which need not be whole characters; empty if the id has none.
   const std::string& bytes_of_id(int id) const;

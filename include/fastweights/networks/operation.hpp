@@ -19,7 +19,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 struct OperationTrace {
   /// Traces are deleted through this base.
   virtual ~OperationTrace() = default;
-  /// What the operation adds to the loss of the last train pass: see Network::penalty.
+  /// A number that the operation adds to the loss of the last train pass: see Network::penalty.
   virtual double penalty() const { return 0; }
 };
 

@@ -13,7 +13,7 @@ template <class S> struct KeptInputs {
   static constexpr auto names = fw::names("inputs");
 };
 
-/// What a trace has to show an operation earlier tokens again.
+/// The part of a trace that shows an operation earlier tokens again.
 template <class S> struct Replay {
   std::vector<detail::TokenMoves> moves;  ///< of every sequence in this pass
   std::vector<Node<S>> nodes;             ///< with places in `values`; one for each state

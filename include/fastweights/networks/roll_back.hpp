@@ -32,7 +32,7 @@ struct KeptTokens {
   Eigen::Matrix<int, 1, Dynamic> ids;  ///< symbols of the kept tokens, if the network takes symbols
   static constexpr auto names = fw::names("kept", "at", "newer", "older", "left", "taken", "ids");
 
-  /// Whether the states are ahead of the sequence.
+  /// True if the states are ahead of the sequence.
   bool is_ahead() const { return at > kept; }
   /// The checkpoint from which the states go on, where they are ahead.
   Index last_checkpoint() const { return newer > 0 && newer <= kept ? 1 - older : older; }
@@ -73,7 +73,7 @@ struct TokenMoves {
   // Tokens are seen in two stretches, from begin(0) and begin(1) on.
   Index begin(int stretch) const { return stretch == 0 ? from : std::max(from, dropped); }
   Index end(int stretch) const { return stretch == 1 ? end() : cuts ? dropped : from; }
-  // Whether the operation sees the new tokens, all at once and no others.
+  // True if the operation sees the new tokens, all at once and no others.
   bool is_plain() const { return steps == 0 || (from == kept && end(0) == from); }
 };
 

@@ -27,7 +27,7 @@ struct StatePart {
   virtual void add(const StatePart& other) = 0;
   /// Takes sequence b of B out.
   virtual void remove(Index b, Index sequences) = 0;
-  /// Whether it has `assign`, which a state that rolls back needs.
+  /// True if it has `assign`, which a state that rolls back needs.
   virtual bool assigns() const { return false; }
   /// Sequence b of B becomes that of another state of the same operation. Does not allocate if the
   /// sizes are equal.
@@ -126,7 +126,7 @@ template <Record T> struct StateOfPart final : StatePart {
   };
 };
 
-/// What a state that rolls back keeps of one operation: see roll_back.hpp.
+/// The part of a state that rolls back for one operation: see roll_back.hpp.
 struct KeptPart {
   std::string path;                                       ///< names it in files
   std::array<std::unique_ptr<StatePart>, 2> checkpoints;  ///< earlier states

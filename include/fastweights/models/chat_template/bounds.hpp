@@ -6,7 +6,7 @@
 #include <utility>
 
 /// \file
-/// What a chat template may cost, and where an error is.
+/// Bounds of what a chat template may cost, and the place of an error.
 
 namespace fw::inline FASTWEIGHTS_ABI::models::chat {
 

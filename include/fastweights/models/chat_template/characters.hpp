@@ -75,7 +75,7 @@ inline std::string capitalised(std::string_view text) {
   const std::size_t n = first_bytes(text);
   return mapped(text.substr(0, n), utf8proc_totitle) + lower(text.substr(n));
 }
-/// Whether the character has a case.
+/// True if the character has a case.
 inline bool is_cased(utf8proc_int32_t point) {
   const auto category = utf8proc_category(point);
   return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||

@@ -4,7 +4,7 @@
 #include <fastweights/models/chat_template/tests.hpp>
 
 /// \file
-/// What filters share.
+/// The parts that filters share.
 
 namespace fw::inline FASTWEIGHTS_ABI::models::chat {
 

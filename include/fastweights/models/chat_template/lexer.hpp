@@ -13,12 +13,12 @@ namespace fw::inline FASTWEIGHTS_ABI::models::chat {
 
 /// A token. Text outside of {{ }} and {% %} is one.
 struct Token {
-  /// What the token is.
+  /// The kind of the token.
   enum Type { data, begin_output, begin_block, end, name, text, integer, real, sign, finish };
   Type type;
   std::string content;
   int line;
-  /// Whether it is this sign or name.
+  /// True if it is this sign or name.
   bool is(Type type_, std::string_view content_) const {
     return type == type_ && content == content_;
   }

@@ -107,7 +107,7 @@ class ListFilter : Filter {
     }
     return text(std::move(result));
   }
-  // What is sorted and compared: texts without case, unless it counts.
+  // The key to sort and compare by: texts without case, unless it counts.
   Value sort_key(const Value& value, const Value& attribute, bool with_case) const {
     const bool has_attribute = is_given(attribute) && !attribute.is(Kind::none);
     const Value key = has_attribute ? path_of(value, attribute, costs_) : value;

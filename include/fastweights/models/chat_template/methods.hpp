@@ -132,7 +132,7 @@ class TextMethods {
     costs.make(self.size());  // what most methods copy
   }
 
-  /// Whether there is a method of this name. Others of Python's are not supported.
+  /// True if there is a method of this name. Others of Python's are not supported.
   static bool has(std::string_view name) {
     for (const std::string_view each :
          {"strip",      "lstrip",    "rstrip",  "split",   "rsplit",       "splitlines",
@@ -283,7 +283,7 @@ class TextMethods {
   Value kept_;
 };
 
-/// Whether a value has a method of this name, which a template may call.
+/// True if a value has a method of this name, which a template may call.
 inline bool has_method(const Value& value, std::string_view name) {
   const auto is_any = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();

@@ -13,7 +13,7 @@ using Nodes = std::vector<NodePointer>;
 
 /// An expression or a statement.
 struct Node {
-  /// What it is, and what its parts are.
+  /// Its kind, which says what its parts are.
   enum Type {
     constant,  ///< value
     name,      ///< text

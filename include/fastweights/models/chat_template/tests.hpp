@@ -7,7 +7,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models::chat {
 
-/// Whether the value passes a test, or nothing for a test that is not supported.
+/// True if the value passes a test; nothing for a test that is not supported.
 class Test {
  public:
   Test(const std::string& name, const Value& value, const Arguments& given, Costs& costs)

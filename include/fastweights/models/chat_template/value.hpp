@@ -35,7 +35,8 @@ enum class Kind {
   object      ///< a namespace, a loop or a function
 };
 
-/// What a template changes or calls. The renderer owns it, since namespaces may hold each other.
+/// Objects that a template changes or calls. The renderer owns it, since namespaces may hold each
+/// other.
 struct Object {
   virtual ~Object() = default;  ///< deleted through this base
 };
@@ -109,7 +110,7 @@ class Value {
   const Values& items() const { return std::get<std::shared_ptr<const List>>(data_)->items; }
   const Entries& entries() const { return std::get<std::shared_ptr<const Dict>>(data_)->entries; }
   Object* object() const { return std::get<Object*>(data_); }
-  /// What a generator has left, once.
+  /// The rest of a generator, once.
   Values read() const {
     Generator& generator = *std::get<std::shared_ptr<Generator>>(data_);
     return std::exchange(generator.is_read, true) ? Values() : generator.items;
@@ -121,7 +122,7 @@ class Value {
     if (is(Kind::generator)) return std::get<std::shared_ptr<Generator>>(data_)->levels;
     return 0;
   }
-  /// Whether it is a text of the filter safe: others are escaped for HTML when they are added.
+  /// True for a text of the filter safe: others are escaped for HTML when they are added.
   bool is_safe() const { return is_safe_; }
   /// The text as a safe one.
   Value safe() const {
@@ -129,7 +130,7 @@ class Value {
     copy.is_safe_ = true;
     return copy;
   }
-  /// Whether it is the same object, not only an equal one.
+  /// True if it is the same object, not only an equal one.
   bool is_same(const Value& other) const { return kind_ == other.kind_ && data_ == other.data_; }
 
  private:
@@ -152,7 +153,7 @@ class Value {
   Data data_;
 };
 
-/// What Python calls the type of a value.
+/// Python's name of the type of a value.
 inline std::string type_name(const Value& value) {
   constexpr const char* names[] = {"an undefined value",
                                    "None",

@@ -1,4 +1,4 @@
-/// How a chat template is read and rendered: see chat_template.hpp.
+/// Reads and renders a chat template: see chat_template.hpp.
 #pragma once
 
 #include <fastweights/models/chat_template.hpp>

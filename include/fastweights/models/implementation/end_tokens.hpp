@@ -1,4 +1,4 @@
-/// How end_tokens reads a folder: see end_tokens.hpp.
+/// Reads the end tokens of a folder: see end_tokens.hpp.
 #pragma once
 
 #include <fastweights/models/config.hpp>

@@ -1,4 +1,4 @@
-/// How generate reads a prompt and draws tokens: see generate.hpp.
+/// Reads a prompt and draws tokens: see generate.hpp.
 #pragma once
 
 #include <algorithm>

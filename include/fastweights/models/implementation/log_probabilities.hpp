@@ -1,4 +1,4 @@
-/// How a text is read in pieces: see log_probabilities.hpp.
+/// Reads a text in pieces: see log_probabilities.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// What a Tokenizer does: see tokenizer.hpp.
+/// The functions of a Tokenizer: see tokenizer.hpp.
 #pragma once
 
 #include <fastweights/models/implementation/inline.hpp>

@@ -7,7 +7,7 @@
 #include <span>
 
 /// \file
-/// What a Tokenizer does. Needs nlohmann-json, PCRE2 (link pcre2-8) and utf8proc.
+/// The work of a Tokenizer. Needs nlohmann-json, PCRE2 (link pcre2-8) and utf8proc.
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
@@ -60,7 +60,7 @@ class ByteLevelTokenizer {
   }
   /// One more than the largest id.
   std::size_t size() const { return tokens_.size(); }
-  /// Whether the id is that of a special token.
+  /// True if the id is that of a special token.
   bool is_special(int id) const {
     return has(id) && tokens_[static_cast<std::size_t>(id)].is_special;
   }

@@ -5,8 +5,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Gives every dropout, and every memory that samples at random, of a state, at any depth, a seed of
-/// its own, which follows from `seed`. Call it for every batch.
+/// Gives every dropout, and every memory that samples at random, of a state, at any depth, a seed
+/// of its own, which follows from `seed`. Call it for every batch.
 template <Record State> void seed_draws(State& state, std::uint64_t seed) {
   std::uint64_t number = 0;
   const auto visit = [&](const detail::Leaf* leaf, const detail::LeafPath& path) {
@@ -27,7 +27,7 @@ template <Record State> void seed_dropout(State& state, std::uint64_t seed) {
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// The seed of a dropout's draws: see fw::seed_dropout.
+/// The seed of a dropout's draws: see fw::seed_draws.
 struct DropoutState {
   Index dropout_seed = 0;  ///< none if 0
   static constexpr auto names = fw::names("dropout_seed");
@@ -115,7 +115,7 @@ template <class S> struct Dropout final : Operation<S> {
 ///     y = m ⊙ x / (1 − rate)        m_i = 0 with probability `rate`, else 1
 ///
 /// The draws are those of the state's seed and of the positions of the tokens, the same for any
-/// split of a sequence. fw::seed_dropout(state, seed) sets the seeds of all dropouts of a network;
+/// split of a sequence. fw::seed_draws(state, seed) sets the seeds of all dropouts of a network;
 /// call it for every batch. The state has the path `state_name`. Cost: one random number for every
 /// entry, and again in a backward pass. Throws std::invalid_argument for a rate outside of [0, 1),
 /// and a train pass without a seed does. Srivastava et al. 2014, JMLR 15, section 4; the scaling as

@@ -44,7 +44,6 @@ template <ReadsAfterWrites M> struct ReadFully final : Operation<typename M::Sca
     std::vector<Checkpoints<M>> checkpoints;  // in the order of the states
     std::vector<StateOf<M>> final_states;     // which are read
     Matrix<S> zeros;                          // the gradient of the scan's outputs
-    Index tokens = 0;                         // of a sequence, in the last pass
   };
 
   ReadFully(M m, Index h) : memory(std::move(m)), heads(h) {}

@@ -28,7 +28,7 @@ template <class S> struct RunMemory final : Operation<S> {
     HeadViews<const S> written, queries;
     HeadViews<S> output;
   };
-  /// What the gradients of one head after the other need. Each thread has its own.
+  /// Buffers for the gradients of one head after the other. Each thread has its own.
   struct HeadGradients {
     explicit HeadGradients(AnyState<S> zero) : dstate(std::move(zero)) {}
     AnyState<S> dstate;                ///< of the state that the head has

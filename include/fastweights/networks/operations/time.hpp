@@ -183,7 +183,7 @@ template <class S> struct StartWith final : Operation<S> {
   }
 
  private:
-  // Whether the pass has the first token of sequence b.
+  // True if the pass has the first token of sequence b.
   static bool begins(const Forward<S>& run, Index b) {
     return run.streams.position(b) == 0 && run.streams.steps(b) > 0;
   }
