@@ -35,6 +35,12 @@ SafeTensors saved(const State& state) {
   return written(writer);
 }
 
+std::vector<std::byte> saved_bytes(const State& state) {
+  SafeTensorsWriter writer;
+  fw::io::add_state(writer, state);
+  return writer.bytes();
+}
+
 Matrix<double> tokens_of(Index steps, std::uint64_t seed) {
   fw::Random random(seed);
   return random_matrix(3, 2 * steps, random);
@@ -181,6 +187,49 @@ TEST_CASE("a state that does not fit is refused, and nothing changes", "[network
   negative.positions[0] = -1;
   CHECK_THROWS_WITH(fw::io::load_state(one, saved(negative), "stream"),
                     ContainsSubstring("position"));
+}
+
+TEST_CASE("a network refuses a state that its passes cannot reach before it is loaded",
+          "[networks]") {
+  const Net net = network();
+  State state = net.initial_state(2);
+  Net::Trace trace;
+  run(net, state, tokens_of(4, 1), trace);
+  State loaded = net.initial_state(2);
+  fw::io::load_state(net, loaded, saved(state), "stream");
+  CHECK(saved_bytes(loaded) == saved_bytes(state));
+  const auto refused = [&](const Net& owner, State own, const State& given, const char* message) {
+    const auto before = saved_bytes(own);
+    CHECK_THROWS_AS(fw::io::load_state(owner, own, saved(given), "stream"), SafeTensorsError);
+    CHECK_THROWS_WITH(fw::io::load_state(owner, own, saved(given), "stream"),
+                      ContainsSubstring(message));
+    CHECK(saved_bytes(own) == before);
+  };
+  State negative = state;
+  negative.positions[1] = -1;
+  refused(net, state, negative, "the state's position is -1");
+  // The cache of another network has as many rows.
+  const auto windowed = [](Index window) {
+    return network_of(3, [=](const X& x) { return attention(x, x, x, 1, window); });
+  };
+  const Net narrow = windowed(2), wide = windowed(3);
+  CHECK_NOTHROW(narrow.check_state(narrow.initial_state(2)));
+  refused(narrow, narrow.initial_state(2), wide.initial_state(2), "columns");
+  CHECK_THROWS_WITH(net.check_state(narrow.initial_state()), ContainsSubstring("members"));
+  CHECK_THROWS_WITH(Net().check_state(State()), ContainsSubstring("is empty"));
+}
+
+TEST_CASE("a network checks a state that rolls back, and leaves it as it was", "[networks]") {
+  const Net net = network();
+  State state = net.initial_state({.sequences = 2, .roll_back = 3});
+  Net::Trace trace;
+  run(net, state, tokens_of(9, 1), trace);
+  state.roll_back(2);
+  const auto before = saved_bytes(state);
+  CHECK_NOTHROW(net.check_state(state));
+  CHECK(saved_bytes(state) == before);
+  state.kept[1].left = 99;
+  CHECK_THROWS_AS(net.check_state(state), std::invalid_argument);
 }
 
 // forward_last reads a prompt in pieces.

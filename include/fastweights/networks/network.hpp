@@ -102,6 +102,20 @@ template <class S> struct Network {
     return state;
   }
 
+  /// Throws std::invalid_argument unless passes of this network can reach the state, as far as
+  /// paths, sizes and counters tell; names the operation, what it is and what is expected. Every
+  /// pass checks its state itself. fw::io::load_state with the network asks before it changes a
+  /// state. Takes the time of a copy of the state.
+  void check_state(const State& state) const {
+    State copy = state;
+    Trace trace;
+    fw::detail::check_size<Dynamic>(name, "sequences", state.sequences());
+    const std::vector<Index> no_tokens(std::size_t(state.sequences()), 0);
+    check_members(state);
+    trace.streams.set(name, state.positions, 0, no_tokens);
+    accept(copy, trace, Pass::infer);
+  }
+
   /// Draws every weight from the distribution that its operation gives it.
   template <class Generator> void initialise(Generator& random) {
     for (Weight<S>& weight : weights) {
@@ -432,29 +446,41 @@ template <class S> struct Network {
     const std::vector<Node<S>>& nodes = program->train.nodes;
     if (pass.trains() && pass.relay() != nullptr) check_parts_train(nodes, pass);
     trace.relay = pass.relay();
+    check_members(state);
+    pass_positions(state, trace.streams, pass);
+    trace.ids.assign(ids.begin(), ids.end());
+    resize(trace.values, plan(pass), columns, wanted);
+    accept(state, trace, pass);
+    if (state.roll_back_limit > 0) plan_moves(state, trace);
+  }
+
+  // Before any operation changes its state.
+  void accept(State& state, Trace& trace, Pass pass) const {
+    check_positions(state.positions);
+    if (state.roll_back_limit > 0) check_kept(state, pass);
+    if (trace.program != program) make_operations(trace);
+    check_paths(state);
+    if (state.roll_back_limit > 0) settle(state, trace);
+    for_each_member(state, [&](std::size_t i, const State::Member& member) {
+      plan(pass).nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
+    });
+  }
+  void make_operations(Trace& trace) const {
+    trace.operations.clear();
+    trace.replay.nodes.clear();
+    for (const Node<S>& node : program->train.nodes) {
+      trace.operations.push_back(node.operation->make_trace());
+      if (node.has_state) trace.replay.nodes.push_back(detail::node_apart(node));
+    }
+    trace.program = program;
+  }
+  void check_members(const State& state) const {
+    const std::vector<Node<S>>& nodes = built().train.nodes;
     const auto parts = std::count_if(nodes.begin(), nodes.end(),
                                      [](const Node<S>& node) { return node.has_state; });
     if (Index(state.members.size()) != parts)
       fw::detail::throw_mismatch(name, "the state", Index(state.members.size()), "members", parts,
                                  "the network");
-    pass_positions(state, trace.streams, pass);
-    check_positions(state.positions);
-    if (state.roll_back_limit > 0) check_kept(state, pass);
-    trace.ids.assign(ids.begin(), ids.end());
-    resize(trace.values, plan(pass), columns, wanted);
-    if (trace.program != program) {
-      trace.operations.clear();
-      trace.replay.nodes.clear();
-      for (const Node<S>& node : nodes) {
-        trace.operations.push_back(node.operation->make_trace());
-        if (node.has_state) trace.replay.nodes.push_back(detail::node_apart(node));
-      }
-      trace.program = program;
-    }
-    check_paths(state);
-    if (state.roll_back_limit > 0) settle(state, trace);
-    check_states(state, trace, pass);
-    if (state.roll_back_limit > 0) plan_moves(state, trace);
   }
 
   // Calls f(index of a node, its part of the state).
@@ -468,12 +494,6 @@ template <class S> struct Network {
       const std::string& path = program->train.nodes[i].path;
       if (member.path != path)
         fw::detail::throw_invalid({path, ": the state is that of ", member.path});
-    });
-  }
-  // Before any operation changes its state.
-  void check_states(State& state, Trace& trace, Pass pass) const {
-    for_each_member(state, [&](std::size_t i, const State::Member& member) {
-      plan(pass).nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
     });
   }
 
