@@ -6,6 +6,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "networks/operation_checks.hpp"
+#include "support/queue_relay.hpp"
 
 namespace {
 
@@ -67,6 +68,34 @@ TEST_CASE("summed heads of linear attention are Σ Q Kᵀ V W_o", "[networks]") 
           "mixer.write.key.weight\nmixer.write.value.weight\nmixer.read.query.weight\n"
           "mixer.output.weight\n");
   }
+}
+
+TEST_CASE("summed heads, full: no pass takes a part of a sequence", "[networks]") {
+  const Net network = network_of(5, summed<Delta>(full));
+  fw::Random random(8);
+  const Matrix<double> x = random_matrix(5, 6, random);
+  for (const fw::Pass pass : {fw::Pass::infer, fw::Pass::train}) {
+    QueueRelay relay(1);
+    relay.go_to(0);
+    State state = network.initial_state();
+    Net::Trace trace;
+    CHECK_THROWS_WITH(run(network, state, x, trace, pass.over(relay)),
+                      ContainsSubstring("mixer.memory: a part of a sequence"));
+  }
+}
+
+TEST_CASE("summed heads, full: a prompt is read as a whole", "[networks]") {
+  Builder<double> builder;
+  Net network = builder.build(summed<Delta>(full)(embedding(builder, "embed", 5, 3)));
+  fw::Random random(2);
+  fw::initialise(network, random);
+  const std::vector<int> ids{1, 4, 0, 2, 3};
+  Matrix<double> all(network.outputs(), 5), last(network.outputs(), 1);
+  State whole = network.initial_state(), prompt = network.initial_state();
+  Net::Trace trace;
+  network.forward(whole, ids, all, trace);
+  network.forward_last(prompt, ids, last, trace, 2);
+  check_equal(last, all.col(4), 1e-13);
 }
 
 TEST_CASE("summed heads refuse what they cannot do", "[networks]") {

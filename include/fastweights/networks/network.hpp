@@ -190,7 +190,8 @@ template <class S> struct Network {
 
   /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
   /// generating needs it of a prompt. Each sequence has at least one. `piece` tokens a sequence are
-  /// in memory at a time; a pass over a Relay takes one piece.
+  /// in memory at a time, or all if an operation needs whole sequences; a pass over a Relay takes
+  /// one piece.
   void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece,
                     const PassOptions& options) const {
     const Pass pass = options.pass;
@@ -204,6 +205,7 @@ template <class S> struct Network {
     trace.streams.set(name, state.positions, tokens, options.lengths);
     const Streams whole = trace.streams;
     check_parts(whole, pass.relay() != nullptr ? piece : tokens);
+    if (needs_whole_sequences()) piece = whole.most_steps();
     const std::vector<bool> needs_all_tokens = program->infer.before_tail();
     std::vector<int> some;
     std::vector<Index> lengths(static_cast<std::size_t>(b)), later(lengths);
@@ -404,10 +406,16 @@ template <class S> struct Network {
     }
   }
 
-  // A state whose gradient its operation does not take cannot be that of a part.
-  static void check_parts_train(const std::vector<Node<S>>& nodes, Pass pass) {
+  bool needs_whole_sequences() const {
+    return std::any_of(
+        program->train.nodes.begin(), program->train.nodes.end(),
+        [](const Node<S>& node) { return node.operation->needs_whole_sequences(); });
+  }
+  // In a train pass over parts, every state has a gradient, which goes back.
+  static void check_takes_parts(const std::vector<Node<S>>& nodes, Pass pass) {
     for (const Node<S>& node : nodes)
-      if (node.has_state && !node.operation->state_gradient(0))
+      if (node.operation->needs_whole_sequences() ||
+          (pass.trains() && node.has_state && !node.operation->state_gradient(0)))
         fw::detail::check_whole(node.path, pass);
   }
   static void set_zero(Trace& trace, const std::vector<std::size_t>& buffers) {
@@ -443,8 +451,7 @@ template <class S> struct Network {
     trace.trained = 0;
     trace.streams.set(name, state.positions, columns, options.lengths);
     trace.streams.set_later(later);
-    const std::vector<Node<S>>& nodes = program->train.nodes;
-    if (pass.trains() && pass.relay() != nullptr) check_parts_train(nodes, pass);
+    if (pass.relay() != nullptr) check_takes_parts(program->train.nodes, pass);
     trace.relay = pass.relay();
     check_members(state);
     pass_positions(state, trace.streams, pass);

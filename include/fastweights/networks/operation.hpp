@@ -141,6 +141,8 @@ template <class S> struct Operation {
   virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
   /// A zero gradient of such a state. Null if backward does not take one.
   virtual std::unique_ptr<StatePart> state_gradient(Index /*sequences*/) const { return nullptr; }
+  /// True if a pass must have the whole sequence, not a part of one behind a Relay.
+  virtual bool needs_whole_sequences() const { return false; }
   /// Throws unless run's state is one of these. Called for all operations before the first runs.
   virtual void check_state(const Forward<S>& /*run*/) const {}
   /// Tokens that take_back takes from a state, at any time after that many tokens. A state that is

@@ -52,6 +52,7 @@ template <ReadsAfterWrites M> struct ReadFully final : Operation<typename M::Sca
     return std::make_unique<StateOfPart<State>>(
         State{{std::size_t(heads * sequences), fw::initial_state(memory)}});
   }
+  bool needs_whole_sequences() const override { return true; }
   void check_state(const Forward<S>& run) const override {
     const auto& all = run.template own_state<State>().heads;
     if (Index(all.size()) != heads * run.sequences())
