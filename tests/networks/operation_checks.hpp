@@ -111,10 +111,7 @@ inline void check_equal(const Matrix<double>& given, const Matrix<double>& expec
 
 /// A weight of a network, or of its gradient.
 inline Matrix<double>& weight(Net& network, const std::string& name) {
-  for (auto& each : network.weights)
-    if (each.name == name) return each.value;
-  FAIL("no weight " << name);
-  return network.weights[0].value;
+  return network.weight(name).value;
 }
 
 /// The names of all weights, one a line.

@@ -82,6 +82,9 @@ TEST_CASE("summed heads, full: no pass takes a part of a sequence", "[networks]"
     CHECK_THROWS_WITH(run(network, state, x, trace, pass.over(relay)),
                       ContainsSubstring("mixer.memory: a part of a sequence"));
   }
+  CHECK_THROWS_WITH(network.initial_state({.roll_back = 2}),
+                    ContainsSubstring("mixer.memory: the state cannot roll back; the operation "
+                                      "needs whole sequences"));
 }
 
 TEST_CASE("summed heads, full: a prompt is read as a whole", "[networks]") {

@@ -64,6 +64,17 @@ TEST_CASE("values that several operations use, or none, or of which some rows ar
   });
 }
 
+TEST_CASE("a weight has its published name", "[networks]") {
+  Net network = network_of(3, [](const auto& x) {
+    return module("part", linear(x, "map", 2), [](const auto& y) { return linear(y, "map", 4); });
+  });
+  CHECK(network.weight("part.map.weight").rows() == 4);
+  network.weight("map.weight").value.setZero(2, 3);
+  CHECK(std::as_const(network).weight("map.weight").value == Matrix<double>::Zero(2, 3));
+  CHECK_THROWS_WITH(network.weight("part.map.bias"),
+                    "Network: has no weight part.map.bias among its 2");
+}
+
 // Rows 1 and 2 of every head of four rows.
 TEST_CASE("products of heads: gradients and streaming", "[networks]") {
   for (const Index columns : {1, 3, 17})

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/layers/layer.hpp>
-#include <fastweights/networks/replay.hpp>
+#include <fastweights/networks/roll_back_pass.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -98,7 +98,8 @@ template <class S> struct Network {
     for (const Node<S>& node : built().train.nodes)
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
-    if (options.roll_back > 0) keep_tokens(state, options);
+    if (options.roll_back > 0)
+      detail::keep_tokens(state, options, program->train, program->takes_symbols);
     return state;
   }
 
@@ -115,6 +116,11 @@ template <class S> struct Network {
     trace.streams.set(name, state.positions, 0, no_tokens);
     accept(copy, trace, Pass::infer);
   }
+
+  /// The weight under a published name, such as "layers.0.mlp.up_proj.weight". Throws
+  /// std::invalid_argument if there is none.
+  Weight<S>& weight(std::string_view wanted) { return weights[place_of(wanted)]; }
+  const Weight<S>& weight(std::string_view wanted) const { return weights[place_of(wanted)]; }
 
   /// Draws every weight from the distribution that its operation gives it.
   template <class Generator> void initialise(Generator& random) {
@@ -333,19 +339,6 @@ template <class S> struct Network {
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
   static constexpr Index max_roll_back = Index(1) << 16;
 
-  void keep_tokens(State& state, const StateOptions& options) const {
-    state.roll_back_limit = options.roll_back;
-    state.kept.resize(std::size_t(options.sequences));
-    if (program->takes_symbols)
-      for (KeptTokens& each : state.kept) each.ids.setZero(detail::most_kept(options.roll_back));
-    std::size_t part = 0;
-    for (const Node<S>& node : program->train.nodes)
-      if (node.has_state) {
-        State::Member& own = state.members[part++];
-        own.kept = detail::kept_part(node, *own.part, options, program->train.is_constant);
-      }
-  }
-
   // A network that was declared and never set has no program.
   const Program<S>& built() const {
     if (!program)
@@ -357,6 +350,12 @@ template <class S> struct Network {
       fw::detail::throw_invalid({name, ": given ", given, ", the network takes ", expected});
   }
 
+  std::size_t place_of(std::string_view wanted) const {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (weights[i].name == wanted) return i;
+    fw::detail::throw_invalid(
+        {name, ": has no weight ", wanted, " among its ", std::to_string(weights.size())});
+  }
   // The first node that uses each weight. A weight that no node uses belongs to the first one.
   std::vector<std::size_t> first_uses() const {
     std::vector<std::size_t> first(weights.size(), 0);
@@ -407,9 +406,8 @@ template <class S> struct Network {
   }
 
   bool needs_whole_sequences() const {
-    return std::any_of(
-        program->train.nodes.begin(), program->train.nodes.end(),
-        [](const Node<S>& node) { return node.operation->needs_whole_sequences(); });
+    return std::any_of(program->train.nodes.begin(), program->train.nodes.end(),
+                       [](const Node<S>& node) { return node.operation->needs_whole_sequences(); });
   }
   // In a train pass over parts, every state has a gradient, which goes back.
   static void check_takes_parts(const std::vector<Node<S>>& nodes, Pass pass) {
@@ -458,13 +456,16 @@ template <class S> struct Network {
     trace.ids.assign(ids.begin(), ids.end());
     resize(trace.values, plan(pass), columns, wanted);
     accept(state, trace, pass);
-    if (state.roll_back_limit > 0) plan_moves(state, trace);
+    if (state.roll_back_limit > 0) detail::plan_moves(state, trace.streams, trace.replay);
   }
 
   // Before any operation changes its state.
   void accept(State& state, Trace& trace, Pass pass) const {
     check_positions(state.positions);
-    if (state.roll_back_limit > 0) check_kept(state, pass);
+    if (state.roll_back_limit > 0) {
+      check_pass_rolls_back(pass);
+      detail::check_kept(state, name, program->takes_symbols);
+    }
     if (trace.program != program) make_operations(trace);
     check_paths(state);
     if (state.roll_back_limit > 0) settle(state, trace);
@@ -504,75 +505,30 @@ template <class S> struct Network {
     });
   }
 
-  // Of a state that rolls back.
-  void check_kept(const State& state, Pass pass) const {
+  static void check_pass_rolls_back(Pass pass) {
     check(!pass.trains(), "a state that rolls back", "one without in a train pass");
     check(pass.relay() == nullptr, "a state that rolls back", "one without in a pass over a Relay");
-    if (Index(state.kept.size()) != state.sequences())
-      fw::detail::throw_mismatch(name, "the state", Index(state.kept.size()),
-                                 "sequences of kept tokens", state.sequences(), "positions");
-    for (Index b = 0; b < state.sequences(); ++b)
-      detail::check_kept(state.kept[std::size_t(b)], state.positions[b], state.roll_back_limit,
-                         program->takes_symbols);
   }
-  void check_kept_inputs(const Node<S>& node, const State::Member& member,
-                         const State& state) const {
-    const bool keeps = node.operation->takes_back() < state.roll_back_limit;
-    if (keeps != (member.kept != nullptr))
-      fw::detail::throw_invalid({node.path, ": the state is that of another network"});
-    if (!keeps) return;
-    fw::detail::check_extent(node.path, "inputs in the state", detail::kept_inputs<S>(*member.kept),
-                             detail::KeptOperation<S>::rows(node, program->train.is_constant),
-                             state.sequences() * detail::most_kept(state.roll_back_limit));
-  }
-  // Operations leave the tokens that were taken back, or return to a checkpoint before them.
+  // Operations leave the tokens that were taken back.
   void settle(State& state, Trace& trace) const {
     for_each_member(state, [&](std::size_t i, const State::Member& member) {
-      check_kept_inputs(program->train.nodes[i], member, state);
+      detail::check_kept_inputs(program->train.nodes[i], member, state, program->train.is_constant);
     });
     for (Index b = 0; b < state.sequences(); ++b) {
       KeptTokens& own = state.kept[std::size_t(b)];
       if (own.taken > 0)
         for_each_member(state, [&](std::size_t i, State::Member& member) {
-          take_back(state, b, member, forward_of(i, member.part.get(), trace, Pass::infer));
+          detail::take_back(state, b, member, forward_of(i, member.part.get(), trace, Pass::infer));
         });
       own.taken = 0;
       own.return_to_checkpoint();
     }
   }
-  static void take_back(const State& state, Index b, State::Member& member, const Forward<S>& run) {
-    const KeptTokens& own = state.kept[std::size_t(b)];
-    if (!member.kept)
-      run.node.operation->take_back(run, b, own.taken);
-    else if (own.is_ahead())
-      member.part->assign(b, state.sequences(),
-                          *member.kept->checkpoints[std::size_t(own.last_checkpoint())]);
-  }
-  void plan_moves(const State& state, Trace& trace) const {
-    Replay<S>& replay = trace.replay;
-    replay.moves.clear();
-    replay.is_plain = true;
-    for (Index b = 0; b < state.sequences(); ++b) {
-      replay.moves.push_back(detail::moves_of(state.kept[std::size_t(b)], trace.streams.steps(b),
-                                              detail::checkpoint_distance(state.roll_back_limit)));
-      replay.is_plain = replay.is_plain && replay.moves.back().is_plain();
-    }
-  }
   // After the operations.
   static void advance(State& state, Trace& trace) {
     trace.streams.advance(state.positions);
-    if (state.roll_back_limit == 0) return;
-    const Eigen::Map<const Eigen::Matrix<int, 1, Dynamic>> ids(trace.ids.data(),
-                                                               Index(trace.ids.size()));
-    for (Index b = 0; b < state.sequences(); ++b) {
-      const detail::TokenMoves& m = trace.replay.moves[std::size_t(b)];
-      KeptTokens& own = state.kept[std::size_t(b)];
-      if (m.steps == 0) continue;
-      if (own.ids.size() > 0) detail::move_kept(m, own.ids, ids, trace.streams.first(b));
-      own.advance(m.dropped, m.steps, state.roll_back_limit);
-      own.newer = m.newer;
-      if (m.advances) own.older = 1 - own.older;
-    }
+    if (state.roll_back_limit > 0)
+      detail::advance_kept(state, trace.ids, trace.streams, trace.replay);
   }
 
   Forward<S> forward_of(std::size_t i, StatePart* state, Trace& trace, Pass pass) const {

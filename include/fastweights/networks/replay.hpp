@@ -168,12 +168,15 @@ template <class S> Node<S> node_apart(Node<S> node) {
 }
 
 // What an operation keeps, from its state before the first token. Throws std::invalid_argument if
-// the state cannot be copied sequence by sequence.
+// the state cannot be copied sequence by sequence, or the operation cannot read tokens again.
 template <class S>
 std::unique_ptr<KeptPart> kept_part(const Node<S>& node, const StatePart& initial,
                                     const StateOptions& options,
                                     const std::vector<bool>& is_constant) {
   if (node.operation->takes_back() >= options.roll_back) return nullptr;
+  if (node.operation->needs_whole_sequences())
+    fw::detail::throw_invalid(
+        {node.path, ": the state cannot roll back; the operation needs whole sequences"});
   if (!initial.assigns())
     fw::detail::throw_invalid({node.path,
                                ": the state cannot roll back; its record has remove(), "

@@ -10,33 +10,12 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 template <class M>
 concept ReadsAfterWrites = PureRead<M> && StepDifferentiable<M>;
 
-/// The states of all heads of the first sequence, then of the second, …
-template <class M> struct FullMemoryState {
-  std::vector<StateOf<M>> heads;
-  static constexpr auto names = fw::names("heads");
-
-  /// The heads of sequence b of B.
-  FullMemoryState stream(Index b, Index sequences) const {
-    const auto each = std::ptrdiff_t(heads.size()) / sequences;
-    return {{heads.begin() + b * each, heads.begin() + (b + 1) * each}};
-  }
-  /// Adds the heads of more sequences.
-  void add(const FullMemoryState& more) {
-    heads.insert(heads.end(), more.heads.begin(), more.heads.end());
-  }
-  /// Takes the heads of sequence b of B out.
-  void remove(Index b, Index sequences) {
-    const auto each = std::ptrdiff_t(heads.size()) / sequences;
-    heads.erase(heads.begin() + b * each, heads.begin() + (b + 1) * each);
-  }
-};
-
 /// Heads of a memory that are read after all writes of a pass: see full_memory(). The inputs are
 /// what is written and then the queries, heads stacked.
 template <ReadsAfterWrites M> struct ReadFully final : Operation<typename M::Scalar> {
   static constexpr bool sees_position = true;
   using S = typename M::Scalar;
-  using State = FullMemoryState<M>;
+  using State = HeadStates<StateOf<M>>;
   M memory;
   Index heads;
 

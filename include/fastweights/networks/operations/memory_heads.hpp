@@ -1,42 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fastweights/any_memory/any_memory.hpp>
+#include <fastweights/networks/operations/head_states.hpp>
 #include <span>
-#include <vector>
 
 /// \file
-/// What the operation of a memory keeps for its heads, and the arguments of one head's calls.
+/// The arguments of the calls of one head of a memory.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
-
-/// The states of the heads of one sequence, then of the next, …
-template <class S> struct MemoryHeads {
-  std::vector<AnyState<S>> heads;  ///< of one memory
-  static constexpr auto names = fw::names("heads");
-
-  /// The heads of sequence b of B.
-  MemoryHeads stream(Index b, Index sequences) const {
-    const auto each = std::ptrdiff_t(heads.size()) / sequences;
-    return {{heads.begin() + b * each, heads.begin() + (b + 1) * each}};
-  }
-  /// Adds the heads of more sequences.
-  void add(const MemoryHeads& more) {
-    heads.insert(heads.end(), more.heads.begin(), more.heads.end());
-  }
-  /// Takes the heads of sequence b of B out.
-  void remove(Index b, Index sequences) {
-    const auto each = std::ptrdiff_t(heads.size()) / sequences;
-    heads.erase(heads.begin() + b * each, heads.begin() + (b + 1) * each);
-  }
-  /// The heads of sequence b of B become those of another state.
-  void assign(Index b, Index sequences, const MemoryHeads& other) {
-    const auto each = std::ptrdiff_t(heads.size()) / sequences;
-    std::copy_n(other.heads.begin() + b * each, each, heads.begin() + b * each);
-  }
-};
 
 /// One member of what heads write, read with or give.
 struct HeadMember {

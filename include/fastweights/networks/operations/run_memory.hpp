@@ -57,15 +57,15 @@ template <class S> struct RunMemory final : Operation<S> {
   }
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
-    MemoryHeads<S> all;
+    HeadStates<AnyState<S>> all;
     if (sequences > 0) all.heads.assign(std::size_t(states * sequences), memory.initial_state());
-    return std::make_unique<StateOfPart<MemoryHeads<S>>>(std::move(all));
+    return std::make_unique<StateOfPart<HeadStates<AnyState<S>>>>(std::move(all));
   }
   std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
     if (!memory.can().differentiable || memory.can().grows) return nullptr;
-    MemoryHeads<S> all;
+    HeadStates<AnyState<S>> all;
     if (sequences > 0) all.heads.assign(std::size_t(states * sequences), memory.zero_gradient());
-    return std::make_unique<StateOfPart<MemoryHeads<S>>>(std::move(all));
+    return std::make_unique<StateOfPart<HeadStates<AnyState<S>>>>(std::move(all));
   }
   void check_state(const Forward<S>& run) const override {
     const auto& all = heads_of(run);
@@ -87,7 +87,7 @@ template <class S> struct RunMemory final : Operation<S> {
   }
 
   void forward(const Forward<S>& run) const override {
-    auto& state = run.template own_state<MemoryHeads<S>>();
+    auto& state = run.template own_state<HeadStates<AnyState<S>>>();
     auto& trace = run.template own_trace<OwnTrace>();
     if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences()));
     const Index count = states * run.sequences();
@@ -136,7 +136,7 @@ template <class S> struct RunMemory final : Operation<S> {
  private:
   std::size_t writes() const { return memory.written().size(); }
   std::vector<AnyState<S>>& heads_of(const Forward<S>& run) const {
-    auto& all = run.template own_state<MemoryHeads<S>>().heads;
+    auto& all = run.template own_state<HeadStates<AnyState<S>>>().heads;
     const Index expected = states * run.sequences();
     if (Index(all.size()) != expected)
       fw::detail::throw_mismatch(run.node.path, "the state", Index(all.size()), "heads", expected,
@@ -186,7 +186,7 @@ template <class S> struct RunMemory final : Operation<S> {
   // last one has scanned it, the others copies.
   AnyState<S>* start_state_gradient(const Backward<S>& run, Index h, Index b,
                                     HeadGradients& own) const {
-    auto* const all = run.template own_state_gradient<MemoryHeads<S>>();
+    auto* const all = run.template own_state_gradient<HeadStates<AnyState<S>>>();
     const Index shared = heads / states, place = h % shared;
     AnyState<S>* const asked = all ? &all->heads[std::size_t(b * states + h / shared)] : nullptr;
     if (asked != nullptr && place == 0) {
