@@ -85,19 +85,11 @@ class Reader {
     return fw::models::generate(network_, state_, logits_, *tokenizer, options, print, past);
   }
 
-  // Throws if the network cannot go on from the state.
-  void check_state() const {
-    State copy = state_;
-    Network::Trace trace;
-    Eigen::VectorXf logits = logits_;
-    const int id = 0;
-    network_.forward(copy, fw::Symbols(&id, 1), logits, trace);
-  }
-
   bool is_first() const { return processes_.is_first(); }
   const Eigen::VectorXf& logits() const { return logits_; }
   void set_logits(const Eigen::VectorXf& logits) { logits_ = logits; }
   State& state() { return state_; }
+  const Network& network() const { return network_; }
 
  private:
   const Network& network_;
@@ -227,11 +219,10 @@ void check_finite(const fw::io::SafeTensors& file) {
 void load(const std::string& path, Reader& reader) try {
   const auto file = fw::io::SafeTensors::read(path);
   check_finite(file);
-  fw::io::load_state(reader.state(), file, "state");
+  fw::io::load_state(reader.network(), reader.state(), file, "state");
   Eigen::VectorXf logits = reader.logits();
   file.copy_to("logits", logits);
   reader.set_logits(logits);
-  reader.check_state();
 } catch (const std::exception& error) {
   throw std::invalid_argument("--load-state " + path + ": " + error.what());
 }
@@ -340,11 +331,18 @@ int main(int argc, char** argv) try {
   app.add_option("--temperature", s.generate.temperature, "the lower, the surer")
       .not_negative()
       .show_default();
+  app.add_option("--top-k", s.generate.top_k, "draw from this many of the likeliest; 0: from all")
+      .not_negative()
+      .show_default();
   app.add_option("--top-p", s.generate.top_p, "draw from the likeliest tokens with this sum")
       .between(0.0, 1.0)
       .show_default();
   app.add_option("--min-p", s.generate.min_p, "draw from tokens this likely beside the likeliest")
       .between(0.0, 1.0)
+      .show_default();
+  app.add_option("--repetition-penalty", s.generate.repetition_penalty,
+                 "above 1: fewer tokens that the text has already")
+      .above_zero()
       .show_default();
   app.add_option("--stop", s.stop, "end before this text");
   app.add_flag("--chat", s.chat, "the prompt is a user's message to a chat model");
