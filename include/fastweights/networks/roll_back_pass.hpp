@@ -3,8 +3,7 @@
 #include <fastweights/networks/replay.hpp>
 
 /// \file
-/// What a pass does with a state that rolls back before and after its operations: see
-/// roll_back.hpp.
+/// Steps of a pass before and after its operations, for a state that rolls back: see roll_back.hpp.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks::detail {
 
@@ -59,7 +58,7 @@ void take_back(const State& state, Index b, State::Member& member, const Forward
                         *member.kept->checkpoints[std::size_t(own.last_checkpoint())]);
 }
 
-// What the pass does with the kept tokens.
+// Plans what the pass does with the kept tokens of every sequence.
 template <class S> void plan_moves(const State& state, const Streams& streams, Replay<S>& replay) {
   replay.moves.clear();
   replay.is_plain = true;
@@ -70,7 +69,7 @@ template <class S> void plan_moves(const State& state, const Streams& streams, R
   }
 }
 
-// Behind the operations: does it, with the ids of the pass.
+// After the operations: moves the kept tokens as planned, with the ids of the pass.
 template <class S>
 void advance_kept(State& state, const std::vector<int>& ids, const Streams& streams,
                   const Replay<S>& replay) {
