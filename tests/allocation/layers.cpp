@@ -18,7 +18,7 @@ void check_layer_from(Layer layer, const typename Layer::State& initial, Index s
   Eigen::MatrixXf y(layer.outputs(), sequence_length), dx(layer.inputs(), sequence_length);
   auto state = initial;
   typename Layer::Trace streamed, trained;
-  Layer grad = layer;
+  Layer grad = fw::zero_gradient(layer);
   const auto step = [&](Index t) {
     layer.forward(state, x.middleCols(t, sequences), y.middleCols(t, sequences), streamed);
   };

@@ -29,7 +29,7 @@ void layer_learns() {
   fw::Random random(1);
   fw::initialise(layer, random);
   fw::AdamW<Layer> optimiser(layer);
-  Layer gradient = layer;
+  Layer gradient = fw::zero_gradient(layer);
   Layer::Trace trace;
   Eigen::MatrixXf x(8, 30), y(8, 30), dy(8, 30), dx(8, 30);
   random.fill(x);

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <fastweights/algorithms/checked.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
@@ -119,19 +120,19 @@ TEST_CASE("the largest strengths with the largest values keep the state finite",
 
 // Four times one key: G has rank 1, and 1e-7 is less than 3 units of rounding of its entries. The
 // answer to a query outside of the key's span was then not finite.
-struct MesaRun {
-  using Memory = fw::MesaMemory<float>;
-  Memory memory{{.key_size = 3}};
+template <class Memory = fw::MesaMemory<float>> struct MesaRun {
+  Memory memory;
   fw::StateOf<Memory> state = fw::initial_state(memory);
   MatrixXf keys = MatrixXf::Constant(3, 4, 0.5f), values = MatrixXf::Ones(3, 4),
            queries = MatrixXf::Zero(3, 4), outputs = MatrixXf::Ones(3, 4);
   VectorXf ones = VectorXf::Ones(4);
 
-  explicit MesaRun(float ridge) {
+  MesaRun(float ridge, Memory m) : memory(std::move(m)) {
     state.slow.ridge.setConstant(ridge);
     queries.row(0).setOnes();
     queries(1, 3) = -1;
   }
+  explicit MesaRun(float ridge) : MesaRun(ridge, Memory({.key_size = 3})) {}
   void scan() { fw::checked_scan(memory, state, {keys, values, ones, ones}, {queries}, {outputs}); }
   void step(Index t) {
     fw::checked_step(memory, state, {keys.col(t), values.col(t), ones[t], ones[t]},
@@ -141,7 +142,7 @@ struct MesaRun {
 
 TEST_CASE("checked calls refuse a ridge that is too small for the rank of the keys", "[checked]") {
   const char* const text = "the smallest pivot of G + diag(ridge) is ";
-  MesaRun run(1e-7f);
+  MesaRun<> run(1e-7f);
   CHECK_THROWS_WITH(run.scan(), ContainsSubstring("MesaMemory: token 1: ") &&
                                     ContainsSubstring(text) &&
                                     ContainsSubstring("take a larger ridge"));
@@ -156,8 +157,25 @@ TEST_CASE("checked calls refuse a ridge that is too small for the rank of the ke
   CHECK(run.state.G == before);
 }
 
+// ELU + 1 of 1/2 is 3/2, so the features have rank 1 as well, and G is 2.25, then 4.5.
+TEST_CASE("checked calls refuse a small ridge behind a feature map", "[checked]") {
+  using Mapped = fw::FeatureMapped<fw::MesaMemory<float>, fw::EluPlusOne>;
+  static_assert(fw::StateCondition<Mapped>);
+  MesaRun run(1.1e-6f, Mapped(fw::MesaMemory<float>({.key_size = 3}), 3));
+  CHECK_THROWS_WITH(run.scan(), ContainsSubstring("token 1: ") &&
+                                    ContainsSubstring("the smallest pivot of G + diag(ridge) is "));
+  CHECK(run.state.G.isZero(0));
+  CHECK((run.outputs.array() == 1).all());
+  run.step(0);
+  CHECK_THROWS_WITH(run.step(1), ContainsSubstring("take a larger ridge"));
+
+  MesaRun large(1e-1f, Mapped(fw::MesaMemory<float>({.key_size = 3}), 3));
+  CHECK_NOTHROW(large.scan());
+  CHECK(large.outputs.allFinite());
+}
+
 TEST_CASE("checked calls accept a ridge that the rank of the keys allows", "[checked]") {
-  MesaRun large(1e-3f), spanned(1e-12f);
+  MesaRun<> large(1e-3f), spanned(1e-12f);
   large.scan();
   CHECK(std::abs(large.outputs(0, 3)) <= 1e-3f);  // q is orthogonal to the key
   spanned.state.G = MatrixXf::Identity(3, 3);     // as after a key in each direction

@@ -307,7 +307,7 @@ TEST_CASE("a network refuses backward without a train pass before", "[networks]"
   const Net network = layer_network();
   const Matrix<double> x = Matrix<double>::Zero(3, 2), dy = Matrix<double>::Zero(4, 2);
   Matrix<double> dx(3, 2), y(4, 2);
-  Net grad = network;
+  Net grad = fw::zero_gradient(network);
   Net::Trace trace;
   refused([&] { network.backward(x, trace, dy, dx, grad); }, "train pass");
   refused([&] { network.backward(trace, dy, grad); }, "train pass");
@@ -325,7 +325,7 @@ TEST_CASE("a network refuses gradients of other sizes, and changes none", "[netw
   const Net network = layer_network();
   const Matrix<double> x = Matrix<double>::Ones(3, 4), dy = Matrix<double>::Ones(4, 4);
   Matrix<double> dx = Matrix<double>::Ones(3, 4), y(4, 4);
-  Net grad = network;
+  Net grad = fw::zero_gradient(network);
   Net::Trace trace;
   State state = network.initial_state();
   network.forward(state, x, y, trace, fw::Pass::train);
@@ -339,8 +339,30 @@ TEST_CASE("a network refuses gradients of other sizes, and changes none", "[netw
   refused([&] { network.backward(x, trace, dy, dx, other); }, "the parameters of grad differ");
   CHECK(dx.isOnes(0));
   CHECK(tall.isOnes(0));
-  for (std::size_t i = 0; i < grad.weights.size(); ++i)
-    CHECK(grad.weights[i].value == network.weights[i].value);
+  for (const auto& weight : grad.weights) CHECK(weight.value.isZero(0));
+}
+
+TEST_CASE("a network refuses a copy of itself as a gradient, and changes nothing", "[networks]") {
+  const Net network = layer_network();
+  const Matrix<double> x = Matrix<double>::Ones(3, 4), dy = Matrix<double>::Ones(4, 4);
+  Matrix<double> dx = Matrix<double>::Ones(3, 4), y(4, 4);
+  Net::Trace trace;
+  State state = network.initial_state();
+  network.forward(state, x, y, trace, fw::Pass::train);
+  Net copy = network;
+  refused([&] { network.backward(x, trace, dy, dx, copy); },
+          "grad has the values of the model, expected what fw::zero_gradient makes");
+  refused([&] { network.backward(trace, dy, copy); }, "grad has the values of the model");
+  CHECK(dx.isOnes(0));
+  for (std::size_t i = 0; i < copy.weights.size(); ++i)
+    CHECK(copy.weights[i].value == network.weights[i].value);
+  copy.weights.back().value(0, 0) += 1;
+  CHECK_NOTHROW(network.backward(x, trace, dy, dx, copy));
+
+  const Net zeros = fw::zero_gradient(network);  // its own zero gradient
+  Net grad = zeros;
+  zeros.forward(state, x, y, trace, fw::Pass::train);
+  CHECK_NOTHROW(zeros.backward(x, trace, dy, dx, grad));
 }
 
 TEST_CASE("a network refuses results over arguments, and itself as its gradient", "[networks]") {
@@ -372,7 +394,7 @@ TEST_CASE("backward refuses gradients of other sizes", "[networks]") {
   const Matrix<double> x = Matrix<double>::Zero(3, 2), dy = Matrix<double>::Zero(4, 2);
   const Matrix<double> wide = Matrix<double>::Zero(4, 3), high = Matrix<double>::Zero(5, 2);
   Matrix<double> dx(3, 2), dx_high(4, 2);
-  Net grad = network, empty = network;
+  Net grad = fw::zero_gradient(network), empty = grad;
   empty.weights[0].value.resize(0, 0);
   State state = network.initial_state();
   Net::Trace trace;
@@ -382,8 +404,7 @@ TEST_CASE("backward refuses gradients of other sizes", "[networks]") {
   refused([&] { network.backward(x, trace, dy, dx_high, grad); }, "dx");
   refused([&] { network.backward(x, trace, dy, dx, empty); }, "grad");
   CHECK_NOTHROW(network.backward(x, trace, dy, dx, grad));
-  for (std::size_t i = 0; i < grad.weights.size(); ++i)
-    CHECK(grad.weights[i].value == network.weights[i].value);  // dy was 0
+  for (const auto& weight : grad.weights) CHECK(weight.value.isZero(0));  // dy was 0
 }
 
 // One trace may serve several networks, one after the other.
@@ -396,7 +417,7 @@ TEST_CASE("a trace of another network starts anew, and backward refuses it", "[n
   State state = network.initial_state(), again = network.initial_state();
   State other_state = other.initial_state();
   run(other, other_state, x, trace, fw::Pass::train);
-  Net grad = network, other_grad = other;
+  Net grad = fw::zero_gradient(network), other_grad = fw::zero_gradient(other);
   refused([&] { network.backward(trace, dy, grad); }, "train pass");
   CHECK(run(network, state, x, trace, fw::Pass::train) ==
         run(network, again, x, fresh, fw::Pass::train));

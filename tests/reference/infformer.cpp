@@ -144,7 +144,7 @@ template <class Density, class Gate, class Sampling> class Scenario {
           dk = file_.like(step + "grad_k"), dq = file_.like(step + "grad_q");
     PerQuery mean{file_.like(step + "mu")}, variance{file_.like(step + "sigma_sq")};
     Array weights = file_.like(step + "r");
-    Layer grad = layer_;
+    Layer grad = fw::zero_gradient(layer_);
     fw::set_zero_parameters(grad);
     double loss = 0;
     for (Index b = 0; b < k.axis(0); ++b) {

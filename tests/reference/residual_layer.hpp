@@ -50,7 +50,7 @@ template <class F> Net residual_network(Index width, const Residual& residual, c
 template <class F, class Parts>
 void run_layer(Case& file, const Residual& residual, const F& layer, const Parts& for_each_part) {
   Array x = file["x"], up = file["up_o"], o = file.like("o"), dx = file.like("x");
-  Net network = residual_network(x.axis(2), residual, layer), gradient = network;
+  Net network = residual_network(x.axis(2), residual, layer), gradient = fw::zero_gradient(network);
   Weights ours(network), dours(gradient);
   std::map<std::string, Array> gradients;
   for_each_part(ours, [&](const std::string& name, Index i, Index row, auto block) {

@@ -42,6 +42,13 @@ template <class L, class Z> void copy_parameters(const L& from, Z& to) {
       to, from);
 }
 
+/// A gradient of ones: a backward pass adds to it.
+template <class L> L ones_like(const L& layer) {
+  L ones = layer;
+  fw::for_each_parameter([](const std::string&, auto& p) { p.setOnes(); }, ones);
+  return ones;
+}
+
 template <class A, class B> double relative_difference(const A& a, const B& b) {
   const double largest = largest_entry(b), difference = largest_entry(a - b);
   return largest > 0 ? difference / largest : difference;

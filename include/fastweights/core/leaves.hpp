@@ -279,6 +279,9 @@ bool same_shapes(const Object& a, const Object& b, bool any_growth = false);
 /// True if two objects of the same type have the same shapes and equal numbers.
 bool equal(const Object& a, const Object& b);
 
+/// True if all entries of the arrays of an object are 0.
+bool is_zero(const Object& object);
+
 /// Copies the numbers of an object into one with the same members and shapes, whatever the scalars
 /// are. Arrays that grow get the columns of those in `from`. A complex number loses its imaginary
 /// part in a real one.

@@ -133,7 +133,7 @@ void check_backward(const L& layer, const Input<S>& x, Index trained, const Inpu
   check_extent(L::name, "dx", dx, layer.inputs(), trained);
   check_layer_apart(L::name, "dx", dx, "x", x);
   check_layer_apart(L::name, "dx", dx, "dy", dy);
-  check_same_shapes(L::name, layer, "grad", grad);
+  check_gradient(L::name, layer, grad);
 }
 
 }  // namespace detail

@@ -29,15 +29,6 @@ inline void check_same_shapes(std::string_view who, const Object& model, std::st
     throw_invalid(
         {who, ": the parameters of ", argument, " differ in shape or number from those expected"});
 }
-template <Record Model>
-void check_same_shapes(std::string_view who, const Model& model, std::string_view argument,
-                       const Model& other) {
-  if (std::addressof(model) == std::addressof(other))
-    throw_invalid({who, ": ", argument,
-                   " is the model itself, expected another one, that fw::zero_gradient makes"});
-  check_same_shapes(who, object(model), argument, object(other));
-}
-
 // The scalar of the first parameter of a record, or void.
 template <class T, std::size_t I = 0> constexpr auto parameter_scalar() {
   if constexpr (is_array<T>) {
@@ -59,6 +50,19 @@ template <class T, std::size_t I = 0> constexpr auto parameter_scalar() {
   }
 }
 template <Record Model> using ParameterScalar = typename decltype(parameter_scalar<Model>())::type;
+
+// Refuses the model itself, or a copy of it, in place of a zero gradient: `Model grad = model;`.
+template <Record Model>
+void check_gradient(std::string_view who, const Model& model, const Model& grad) {
+  const auto refuse = [&](std::string_view what) {
+    throw_invalid({who, ": grad ", what, ", expected what fw::zero_gradient makes"});
+  };
+  if (std::addressof(model) == std::addressof(grad)) refuse("is the model itself");
+  const Object weights = object(model), gradient = object(grad);
+  check_same_shapes(who, weights, "grad", gradient);
+  if constexpr (scalar_kind<ParameterScalar<Model>>() != ScalarKind::other)
+    if (equal(weights, gradient) && !is_zero(weights)) refuse("has the values of the model");
+}
 
 // Calls f(leaves) for every array of several records of one type, in lockstep. All arrays must have
 // scalar S. Does not allocate.

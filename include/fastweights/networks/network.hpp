@@ -277,7 +277,7 @@ template <class S> struct Network {
   void backward(Trace& trace, Input<S> dy, Network& grad, const BackwardOptions& options) const {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
-    fw::detail::check_same_shapes(name, *this, "grad", grad);
+    fw::detail::check_gradient(name, *this, grad);
     if (options.state != nullptr) check_state_gradient(*options.state, trace);
     const Plan<S>& plan = program->train;
     resize(trace.gradients, plan, trace.trained);

@@ -18,7 +18,8 @@ template <class L, class Z> void check_gradients(L layer, Z twin, Index length, 
   Run<L> run(layer, x, q, draws);
   Matrix<double> dx = Matrix<double>::Constant(x.rows(), x.cols(), NAN),
                  dq = Matrix<double>::Constant(q.rows(), q.cols(), NAN);
-  L grad = layer;  // accumulated
+  const L ones = layer_checks::ones_like(layer);
+  L grad = ones;  // accumulated
   auto dstate = fw::zero_gradient(layer.memory);
   layer.read_backward(q, run.reads, dy, dq, dstate, grad);
   for (std::size_t i = 2; i-- > 0;) {
@@ -59,7 +60,7 @@ template <class L, class Z> void check_gradients(L layer, Z twin, Index length, 
         INFO(path);
         CHECK(gradient_error(z, (g - start).eval(), loss) <= 1e-9);
       },
-      twin, grad, layer);
+      twin, grad, ones);
 }
 
 // Checks one layer in real and complex scalars.

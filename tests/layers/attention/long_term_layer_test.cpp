@@ -123,7 +123,7 @@ TEST_CASE("LongTermLayer: wrong sizes are refused by name and change nothing",
   CHECK(state.histogram == before.histogram);
   CHECK(state.tokens == before.tokens);
 
-  L grad = layer;
+  L grad = fw::zero_gradient(layer);
   auto dstate = fw::zero_gradient(m);
   CHECK_THROWS_WITH(layer.read_backward(x, trace, y, dx, dstate, grad),
                     "LongTermLayer: queries has 4 columns, the sequence expects 0");

@@ -48,7 +48,7 @@ TEST_CASE("reconstruction loss is the mean squared error of attention", "[compre
     expected += (attention(wk * x, wv * x, qh) - attention(wk * compressed, wv * compressed, qh))
                     .squaredNorm();
   }
-  Layer grad = layer;
+  Layer grad = fw::zero_gradient(layer);
   Trace trace;
   const double loss = fw::attention_reconstruction(layer, x, q, 0.7, trace, grad);
   CHECK(std::abs(loss - 0.7 * expected / 24) <= 1e-14);
@@ -59,8 +59,7 @@ TEST_CASE("reconstruction loss trains the compressor and nothing else", "[compre
     Layer layer = random_layer(3, 4);
     const Eigen::MatrixXd x = random_matrix(6, length, 5), q = random_matrix(6, 20, 6);
     Trace trace;
-    Layer grad = layer, unused = layer;
-    fw::set_zero_parameters(grad);
+    Layer grad = fw::zero_gradient(layer), unused = grad;
     fw::attention_reconstruction(layer, x, q, 1.0, trace, grad);
     const auto loss = [&] { return fw::attention_reconstruction(layer, x, q, 1.0, trace, unused); };
     const double h = 1e-6;
@@ -88,14 +87,14 @@ TEST_CASE("a compressor that copies its input has no reconstruction loss", "[com
   layer.gate.weight.setIdentity();
   layer.gate.bias.setZero();
   const Eigen::MatrixXd x = random_matrix(6, 9, 8), q = random_matrix(6, 5, 9);
-  Layer grad = layer;
+  Layer grad = fw::zero_gradient(layer);
   Trace trace;
   CHECK(fw::attention_reconstruction(layer, x, q, 1.0, trace, grad) == 0);
 }
 
 TEST_CASE("reconstruction loss refuses other sizes", "[compressive]") {
   const Layer layer = random_layer(3, 1);
-  Layer grad = layer;
+  Layer grad = fw::zero_gradient(layer);
   Trace trace;
   const Eigen::MatrixXd x = random_matrix(6, 4, 1), wrong = random_matrix(5, 4, 1), none(6, 0);
   CHECK_THROWS_AS(fw::attention_reconstruction(layer, wrong, x, 1.0, trace, grad),

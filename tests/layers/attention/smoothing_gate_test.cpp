@@ -25,7 +25,8 @@ Matrix<double> check_gate(const G& gate, Z twin, const Matrix<double>& x) {
   gate.forward(x, y, trace);
   gate.forward(x, again, trace);
   CHECK(y == again);
-  G grad = gate;
+  const G ones = layer_checks::ones_like(gate);
+  G grad = ones;
   gate.backward(x, trace, dy, dx, grad);
   Matrix<Complex> zx = x.cast<Complex>(), zy(x.rows(), out);
   const auto loss = [&]() -> Complex {
@@ -40,7 +41,7 @@ Matrix<double> check_gate(const G& gate, Z twin, const Matrix<double>& x) {
         INFO(path);
         CHECK(layer_checks::gradient_error(z, (g - start).eval(), loss) <= 1e-11);
       },
-      twin, grad, gate);
+      twin, grad, ones);
   return y;
 }
 
@@ -143,7 +144,7 @@ template <class Gate> void check_gate_refusals(const Gate& gate, Index columns) 
   Matrix<double> y = Matrix<double>::Ones(3, columns), wide = Matrix<double>::Ones(3, columns + 1),
                  low = Matrix<double>::Ones(2, columns), dx = x;
   typename Gate::Trace trace;
-  Gate grad = gate;
+  Gate grad = fw::zero_gradient(gate);
   CHECK_THROWS_WITH(
       gate.backward(x, trace, y, dx, grad),
       name + ": dy has " + std::to_string(columns) + " columns, the last pass expects 0");

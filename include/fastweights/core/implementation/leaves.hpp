@@ -147,6 +147,15 @@ FASTWEIGHTS_INLINE bool equal(const Object& a, const Object& b) {
   return all;
 }
 
+FASTWEIGHTS_INLINE bool is_zero(const Object& object) {
+  bool zero = true;
+  visit_leaves(&object, 1, [&](const Leaf* leaf, const LeafPath&) {
+    if (leaf->is_array)
+      for (Index i = 0; zero && i < leaf->size(); ++i) zero = load_number(*leaf, i) == 0.0;
+  });
+  return zero;
+}
+
 FASTWEIGHTS_INLINE void convert(const Object& from, const Object& to) {
   set_columns(to, from);
   const std::array<Object, 2> both{to, from};

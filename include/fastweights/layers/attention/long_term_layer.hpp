@@ -184,7 +184,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
                      Index total_queries = 0) const {
     check_chunk("queries", queries, trace.read);
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
-    detail::check_same_shapes(name, *this, "grad", grad);
+    detail::check_gradient(name, *this, grad);
     trace.dcontext.resize(inputs(), trace.read);
     detail::set_product(trace.dcontext, output.weight.transpose(), dout, detail::all_at_once);
     read_context_backward(queries, trace, trace.dcontext, dqueries, dstate, grad, total_queries);
@@ -198,7 +198,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_extent(name, "dcontext", dcontext, inputs(), trace.read);
     detail::check_extent(name, "dqueries", dqueries, inputs(), trace.read);
     detail::check_state(name, dstate, memory.state_extents());
-    detail::check_same_shapes(name, *this, "grad", grad);
+    detail::check_gradient(name, *this, grad);
     dqueries.setZero();
     trace.dkeys.setZero(inputs(), trace.keys.cols());
     trace.dvalues.setZero(inputs(), trace.keys.cols());
@@ -225,7 +225,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     check_chunk("x", x, trace.written);
     detail::check_extent(name, "dx", dx, inputs(), trace.written);
     detail::check_state(name, dstate, memory.state_extents());
-    detail::check_same_shapes(name, *this, "grad", grad);
+    detail::check_gradient(name, *this, grad);
     trace.dgated.setZero(x.rows(), trace.gated.cols());
     Matrix ddraws = Matrix::Zero(trace.draws.rows(), trace.draws.cols());
     memory.write_vjp(trace.before_write[0], write_token<WriteToken<M>>(trace.gated, trace.draws),

@@ -36,7 +36,7 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
   detail::check_extent(name, "queries", queries, d, queries.cols());
   detail::check_not_empty(name, "tokens", tokens.cols());
   detail::check_not_empty(name, "queries", queries.cols());
-  detail::check_same_shapes(name, layer, "grad", grad);
+  detail::check_gradient(name, layer, grad);
   const Index rows = d / layer.heads;
   SoftmaxDensity softmax, unused;
 

@@ -40,7 +40,7 @@ void check_gate_backward(const G& gate, const Input<S>& x, Index trained, const 
   if (dy.cols() != trained)
     throw_mismatch(G::name, "dy", dy.cols(), "columns", trained, "the last pass");
   check_extent(G::name, "dx", dx, x.rows(), x.cols());
-  check_same_shapes(G::name, gate, "grad", grad);
+  check_gradient(G::name, gate, grad);
 }
 
 // The common part of all gates: y = x ⊙ sigmoid(z) and its derivative.

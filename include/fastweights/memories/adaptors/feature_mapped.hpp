@@ -92,6 +92,19 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     return found;
   }
 
+  /// The memory's condition of its state, for the features of each token: see fw::StateCondition.
+  template <class F>
+  void with_trial(const OwnedState& s, const F& f) const requires StateCondition<M> {
+    memory_.with_trial(s, [&](auto&& trial) {
+      f([&](const WriteToken<FeatureMapped>& t) {
+        Violation found;
+        with_features(
+            t, [&](const auto& mapped) { found = trial(with_keys<WriteToken<M>>(t, mapped)); });
+        return found;
+      });
+    });
+  }
+
   void write(OwnedState& s, const WriteToken<FeatureMapped>& t) const {
     with_features(t, [&](const auto& mapped) {
       detail::run_write(memory_, s, with_keys<WriteToken<M>>(t, mapped));
