@@ -2,7 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/math/parallel_for.hpp>
 
 #include "compare.hpp"
 
@@ -64,7 +64,7 @@ int cores() {
 
 double fma_peak_scaling(int threads) {
   const auto run = [](Eigen::Index shares, bool parallel) {
-    fw::for_each_head(shares, parallel, [](Eigen::Index) {
+    fw::parallel_for(shares, parallel, [](Eigen::Index) {
       for (int i = 0; i < 20; ++i)  // so that starting threads does not matter
         [[maybe_unused]] volatile float sink = multiply_add<float>();
     });

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <stdexcept>
 
 #include "compare.hpp"
@@ -160,7 +160,7 @@ void backward(State& state, const Subject& s, const Shape& shape) {
 /// Heads in parallel, by wall-clock time.
 template <class F> void in_parallel(State& state, Heads& all, int threads, const F& operation) {
   const Index count = all.count();
-  const auto run = [&](bool parallel) { fw::for_each_head(count, parallel, operation); };
+  const auto run = [&](bool parallel) { fw::parallel_for(count, parallel, operation); };
   machine::use_threads(threads);
   run(true);
   for (auto _ : state) run(true);

@@ -175,7 +175,7 @@ Settings parse(int argc, char** argv) {
   app.add_positive("--steps", s.steps, "of one training, at most");
   app.add_option("--threads", s.threads, "trainings at the same time; 0: one a core");
   app.add_flag("--resume", s.resume,
-               "goes on with the table in the folder: what it has is not trained again");
+               "continues with the table in the folder: what it has is not trained again");
   app.add_flag("--quick", quick, "a few sizes and models, one seed, within three minutes")
       .excludes({"--settings", "--models", "--sizes", "--update-sizes", "--seeds"});
   app.add_flag("--smoke", s.smoke, "a few steps of everything, to see that it runs")

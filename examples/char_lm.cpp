@@ -107,7 +107,7 @@ void load_checkpoint(const Settings& s, const std::string& run, const std::strin
   fw::io::load_training(trainer.model(), trainer.optimiser(), path);
   result.curve = from_csv(noted(file, "curve"));
   result.seconds = std::stod(noted(file, "seconds"));
-  std::cout << path.string() << ": goes on from step " << trainer.optimiser().steps << "\n";
+  std::cout << path.string() << ": continues from step " << trainer.optimiser().steps << "\n";
 }
 
 std::string write_sample(const Settings& s, const Text& text, const LanguageModel<float>& model) {
@@ -225,10 +225,10 @@ Settings parse(int argc, char** argv) {
   app.add_positive("--heads", s.heads, "heads of 32; the width is their sum");
   app.add_positive("--rate", s.rate, "peak learning rate");
   app.add_option("--seed", s.seed, "of weights, windows and samples").show_default();
-  app.add_option("--prompt", s.prompt, "what the models go on from").show_default();
+  app.add_option("--prompt", s.prompt, "what the models continue from").show_default();
   app.add_option("--generate", s.generate, "characters they write").not_negative().show_default();
   app.add_positive("--temperature", s.temperature, "of their writing");
-  app.add_flag("--resume", s.resume, "go on from the checkpoints in the output folder");
+  app.add_flag("--resume", s.resume, "continue from the checkpoints in the output folder");
   app.add_flag("--quick", s.quick, "a demonstration of two minutes: 800 steps by default");
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs");
   app.parse(argc, argv);

@@ -81,7 +81,7 @@ int main(int argc, char** argv) try {
   Settings s;
   CommandLine app("Streams text from a checkpoint of char_lm");
   const Option file = app.add_option("checkpoint", s.checkpoint, "what char_lm wrote");
-  app.add_option("--prompt", s.prompt, "what to go on from").show_default();
+  app.add_option("--prompt", s.prompt, "what to continue from").show_default();
   app.add_positive("--length", s.length, "characters to write");
   app.add_positive("--temperature", s.temperature, "the lower, the surer");
   app.add_option("--seed", s.seed, "of the draws").show_default();

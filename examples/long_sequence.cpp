@@ -111,21 +111,21 @@ class Scanner {
   Eigen::RowVectorXf beta_;
 };
 
-/// A part of the tokens, whose states a relay brings and takes on.
+/// A part of the tokens, whose states `parallel` brings and takes on.
 Result run(const Settings& s, const std::vector<Stream>& streams, long first, long last,
-           fw::Relay& relay, Progress* progress) {
+           fw::SequenceParallel& parallel, Progress* progress) {
   const auto start = std::chrono::steady_clock::now();
   Scanner scanner(s);
   Result result;
   long done = 0;
   for (const Stream& stream : streams) {
     State& state = result.states.emplace_back(scanner.initial_state());
-    relay.receive_state(fw::detail::object(state));
+    parallel.receive_state(fw::detail::object(state));
     scanner.scan(stream, first, last, state, result.samples.emplace_back(), [&](Index count) {
       done += count;
       if (progress != nullptr) progress->show(done, "");
     });
-    relay.send_state(fw::detail::object(state));
+    parallel.send_state(fw::detail::object(state));
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
@@ -167,9 +167,9 @@ Result run_together(const Settings& s, const std::vector<Stream>& streams,
   std::optional<Progress> progress;
   if (processes.is_first()) progress.emplace("together", s.heads * start_of(1));
   Result result;
-  processes.share_parts(parts, [&](long part, fw::Relay& relay) {
-    result =
-        run(s, streams, start_of(part), start_of(part + 1), relay, progress ? &*progress : nullptr);
+  processes.run_round_robin(parts, [&](long part, fw::SequenceParallel& parallel) {
+    result = run(s, streams, start_of(part), start_of(part + 1), parallel,
+                 progress ? &*progress : nullptr);
   });
   result.seconds = processes.largest(result.seconds);
   for (auto& samples : result.samples) samples = processes.join(samples);

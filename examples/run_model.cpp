@@ -30,7 +30,7 @@ namespace {
 
 using fw::Index;
 using fw::models::Tokenizer;
-using fw::networks::Storage;
+using fw::networks::WeightType;
 using Network = fw::networks::Network<float>;
 using State = fw::networks::State;
 
@@ -45,8 +45,10 @@ struct Settings {
 
 constexpr long most_tokens = 1 << 24;
 
-Storage storage(const std::string& name) {
-  return name == "bfloat16" ? Storage::bfloat16 : name == "int8" ? Storage::int8 : Storage::same;
+WeightType storage(const std::string& name) {
+  return name == "bfloat16" ? WeightType::bfloat16
+         : name == "int8"   ? WeightType::int8
+                            : WeightType::same;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -66,11 +68,11 @@ class Reader {
     if (ids.empty()) return;
     constexpr long piece = 256;
     const auto count = static_cast<long>(ids.size()), parts = (count + piece - 1) / piece;
-    processes_.share_parts(parts, [&](long part, fw::Relay& relay) {
+    processes_.run_round_robin(parts, [&](long part, fw::SequenceParallel& parallel) {
       const auto first = static_cast<std::size_t>(part * piece),
                  size = static_cast<std::size_t>(std::min(piece, count - part * piece));
-      network_.forward_last(state_, fw::Symbols(ids).subspan(first, size), logits_, trace_, piece,
-                            fw::Pass::infer.over(relay));
+      network_.prefill(state_, fw::Symbols(ids).subspan(first, size), logits_, trace_, piece,
+                       fw::Pass::infer.over(parallel));
     });
     processes_.broadcast(fw::detail::object(state_), processes_.owner_of(parts - 1));
     processes_.broadcast(fw::detail::object(logits_), processes_.owner_of(parts - 1));
@@ -303,7 +305,7 @@ int run_random(const Settings& s, const Processes& processes) {
   Network network = fw::models::architectures<float>().build(config, {.window = s.context});
   fw::Random random(s.generate.seed);
   network.initialise(random);
-  network.compress(storage(s.weights));
+  network.quantise(storage(s.weights));
   Reader reader(network, first_state(network, s.context), processes);
   const std::vector<int> ids =
       random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random);
@@ -320,7 +322,7 @@ int main(int argc, char** argv) try {
   CommandLine app("Runs a published language model from its folder");
   const Option folder =
       app.add_option("folder", s.folder, "with config.json, weights and tokenizer.json");
-  app.add_option("--prompt", s.prompt, "what to go on from").show_default();
+  app.add_option("--prompt", s.prompt, "what to continue from").show_default();
   app.add_positive("--tokens", s.tokens, "to write").at_most(most_tokens);
   app.add_option("--weights", s.weights, "how they are kept in memory")
       .one_of({"float", "bfloat16", "int8"})
@@ -349,7 +351,7 @@ int main(int argc, char** argv) try {
   app.add_option("--seed", s.generate.seed, "of the draws").show_default();
   app.add_flag("--greedy", s.greedy, "always the likeliest token");
   app.add_option("--save-state", s.save_state, "write the state after the prompt to this file");
-  app.add_option("--load-state", s.load_state, "go on from such a file");
+  app.add_option("--load-state", s.load_state, "continue from such a file");
   app.add_option("--check", s.check, "compare logits with those of this file, and end");
   app.add_option("--random", s.random, "random weights of this size: qwen3.5-0.8b or tiny");
   app.add_positive("--random-prompt", s.random_prompt, "read this many random tokens, not --prompt")

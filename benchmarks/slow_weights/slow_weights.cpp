@@ -1,11 +1,11 @@
 // A step of a network multiplies every matrix with one token, which takes as long as reading them.
-// Prints the rate at which CompactMatrix::multiply goes through matrices of 256 MiB, in turns with
-// a loop that does nothing but read the same bytes.
+// Prints the rate at which QuantisedMatrix::multiply goes through matrices of 256 MiB, in turns
+// with a loop that does nothing but read the same bytes.
 //
 //     OMP_NUM_THREADS=2 build/release/benchmarks/slow_weights
 
 #include <cstdio>
-#include <fastweights/networks/compact_matrix.hpp>
+#include <fastweights/networks/quantised_matrix.hpp>
 
 #include "compare.hpp"
 #include "machine.hpp"
@@ -13,8 +13,8 @@
 namespace {
 
 using Eigen::Index;
-using fw::networks::CompactMatrix;
-using fw::networks::Storage;
+using fw::networks::QuantisedMatrix;
+using fw::networks::WeightType;
 
 constexpr Index matrix_bytes = Index(256) << 20;
 
@@ -37,14 +37,14 @@ float sum(const float* from, Index count) {
 
 void read(const Eigen::ArrayXf& all, Index threads) {
   const Index part = all.size() / threads;
-  fw::for_each_head(threads, threads > 1, [&](Index i) {
+  fw::parallel_for(threads, threads > 1, [&](Index i) {
     [[maybe_unused]] volatile float sink = sum(all.data() + i * part, part);
   });
 }
 
-void print(const char* name, Storage storage, Index entry_bytes, Index cols, Index columns) {
+void print(const char* name, WeightType storage, Index entry_bytes, Index cols, Index columns) {
   const Index rows = matrix_bytes / entry_bytes / cols;
-  const CompactMatrix<float> m(Eigen::MatrixXf::Random(rows, cols), storage);
+  const QuantisedMatrix<float> m(Eigen::MatrixXf::Random(rows, cols), storage);
   const Eigen::ArrayXf same_bytes = Eigen::ArrayXf::Ones(m.bytes() / Index(sizeof(float)));
   const Eigen::MatrixXf x = Eigen::MatrixXf::Random(cols, columns);
   Eigen::MatrixXf y(rows, columns);
@@ -67,8 +67,8 @@ int main() {
   std::printf("|---|---:|---:|---:|---:|\n");
   for (const Index cols : {1024, 3584})
     for (const Index columns : {1, 4}) {
-      print("float", Storage::same, 4, cols, columns);
-      print("bfloat16", Storage::bfloat16, 2, cols, columns);
-      print("int8", Storage::int8, 1, cols, columns);
+      print("float", WeightType::same, 4, cols, columns);
+      print("bfloat16", WeightType::bfloat16, 2, cols, columns);
+      print("int8", WeightType::int8, 1, cols, columns);
     }
 }

@@ -161,7 +161,7 @@ def relation(text):
 
 
 def rows(lines):
-    """One row per equation: columns are 3 spaces apart. A line that begins deeper goes on with the one before, and
+    """One row per equation: columns are 3 spaces apart. A line that begins deeper continues with the one before, and
     gets a row that begins with spaces."""
     found, margin = [], len(lines[0]) - len(lines[0].lstrip())
     for line in lines:

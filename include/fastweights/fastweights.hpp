@@ -10,10 +10,10 @@
 /// matrix unit).
 
 // Core: the sizes, inputs, outputs and state of a memory.
-#include <fastweights/core/carriers.hpp>
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/finite.hpp>
+#include <fastweights/core/member_storage.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/owned.hpp>
 #include <fastweights/core/record.hpp>
@@ -37,11 +37,11 @@
 // Algorithms for every memory: one token, a sequence, gradients.
 #include <fastweights/algorithms/backward.hpp>
 #include <fastweights/algorithms/checked.hpp>
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/parallel_scan.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/algorithms/streams.hpp>
+#include <fastweights/math/parallel_for.hpp>
 
 // Continuous signals: bases, densities, ridge regression, attention over coefficients.
 #include <fastweights/continuous/attend.hpp>

@@ -1,7 +1,7 @@
 #include "heads.hpp"
 
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/any_memory/table.hpp>
+#include <fastweights/math/parallel_for.hpp>
 
 namespace fw::python {
 
@@ -136,7 +136,7 @@ template <class F> void Heads::for_each_stream(const Call& call, const F& f) con
   const bool parallel = streams * call.time * state_entries_ >= Index(1) << 18;
   std::visit(
       [&]<class S>(const AnyMemory<S>& memory) {
-        for_each_head(streams, parallel, [&](Index i) {
+        parallel_for(streams, parallel, [&](Index i) {
           f(memory, static_cast<std::size_t>(i), Views<S>(*this, call, i));
         });
       },

@@ -32,7 +32,7 @@ Network<float> network() {
                   {l2(y, heads)});
   };
   const auto attend = [&](const X& x) {
-    return attention(rotate(linear(x, "q", width), heads, 8, 1e4), linear(x, "k", 2 * d),
+    return attention(rotary_embedding(linear(x, "q", width), heads, 8, 1e4), linear(x, "k", 2 * d),
                      linear(x, "v", 2 * d), 2, 64);
   };
   Builder<float> builder;
@@ -42,8 +42,8 @@ Network<float> network() {
   x = x + module("recurrent", x, [&](const X& v) {
         return linear(recurrent(linear(v, "in", d), d), "out", width);
       });
-  const X routing = choose_experts(softmax(linear(x, "gate", 5)), {.experts = 2});
-  return builder.build(linear(x + experts(x, sum_to_one(routing), hidden), "head", 63));
+  const X routing = top_k_experts(softmax(linear(x, "gate", 5)), {.experts = 2});
+  return builder.build(linear(x + experts(x, normalise_routing(routing), hidden), "head", 63));
 }
 
 // Layers of Mamba, LFM2, Griffin and RWKV-4.
@@ -58,11 +58,11 @@ Network<float> network_of_channels() {
 }
 
 // A network does not allocate after its first token, however its weights are kept.
-void check_network(const char* what, Network<float> model, std::optional<Storage> storage = {},
+void check_network(const char* what, Network<float> model, std::optional<WeightType> storage = {},
                    Index roll_back = 0) {
   fw::Random random(1);
   fw::initialise(model, random);
-  if (storage) model.compress(*storage);
+  if (storage) model.quantise(*storage);
   State state = model.initial_state({.roll_back = roll_back});
   Network<float>::Trace trace;
   Eigen::MatrixXf logits(63, 1);
@@ -82,9 +82,9 @@ void check_network(const char* what, Network<float> model, std::optional<Storage
 
 void check_networks() {
   check_network("weights as matrices", network());
-  check_network("weights compact", network(), Storage::same);
-  check_network("weights in bfloat16", network(), Storage::bfloat16);
-  check_network("weights in 8 bits", network(), Storage::int8);
+  check_network("weights quantised", network(), WeightType::same);
+  check_network("weights in bfloat16", network(), WeightType::bfloat16);
+  check_network("weights in 8 bits", network(), WeightType::int8);
   check_network("layers with channels", network_of_channels());
   check_network("weights as matrices, with roll back", network(), {}, 5);
 }

@@ -5,11 +5,11 @@
 int main(int count, char** arguments) {
   if (count < 2) return 0;
   const auto model =
-      fw::models::load<float>(arguments[1], {.weights = fw::networks::Storage::bfloat16});
+      fw::models::load<float>(arguments[1], {.weights = fw::networks::WeightType::bfloat16});
   auto state = model.initial_state();
   fw::networks::Network<float>::Trace trace;
   Eigen::VectorXf logits(model.outputs());
-  model.forward_last(state, std::vector<int>{1, 2, 3}, logits, trace);
+  model.prefill(state, std::vector<int>{1, 2, 3}, logits, trace);
   model.forward(state, std::vector<int>{4}, logits, trace);
   return logits.allFinite() ? 0 : 1;
 }

@@ -15,8 +15,8 @@ template <class S> void check_bits(Index rows, Index depth, Index cols) {
   const auto products = [&](int threads) {
     Eigen::setNbThreads(threads);
     Matrix both(rows, 2 * cols);
-    fw::detail::set_product(both.leftCols(cols), a, b, fw::detail::all_at_once);
-    fw::detail::set_product(both.rightCols(cols), a, bt.transpose(), fw::detail::all_at_once);
+    fw::detail::set_product(both.leftCols(cols), a, b, fw::detail::one_block);
+    fw::detail::set_product(both.rightCols(cols), a, bt.transpose(), fw::detail::one_block);
     return both;
   };
   const Matrix one = products(1);

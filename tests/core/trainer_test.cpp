@@ -188,7 +188,7 @@ TEST_CASE("AdamW: groups have rates and decays of their own", "[training]") {
                        (weight_of(before, "ffn.linear2.weight") * (1 - 0.2 * 0.25) - 0.2))
                           .matrix()) <= 1e-8);
   CHECK(std::abs(weight(optimiser.first, "ffn.linear1.weight")(0, 0) - 0.1) <=
-        1e-15);  // goes on all the same
+        1e-15);  // continues all the same
 
   optimiser.options.group = [](std::string_view path, bool) {
     return fw::ParameterGroup{.rate = path == "norm.bias" ? -1.0 : 1.0};

@@ -127,7 +127,7 @@ TEST_CASE("AdamW: clipping scales the whole gradient to the norm", "[training]")
   CHECK(clipped.bias(0) == Catch::Approx(scaled.bias(0)).epsilon(1e-15));
 }
 
-TEST_CASE("AdamW: a copy of moments and count goes on as the original", "[training]") {
+TEST_CASE("AdamW: a copy of moments and count continues as the original", "[training]") {
   Model model = filled(1, 2);
   fw::AdamW<Model> optimiser(model);
   optimiser.step(model, filled(1, -1), 0.1);

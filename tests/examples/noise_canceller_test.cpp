@@ -87,7 +87,7 @@ TEST_CASE("the noise canceller gives the same bits with blocks of any length", "
   CHECK(outputs(blocks, frames, 37) == outputs(whole, frames, length));
 }
 
-TEST_CASE("a restored state goes on as the saved one did", "[audio]") {
+TEST_CASE("a restored state continues as the saved one did", "[audio]") {
   const std::vector<float> before = random_frames(3), after = random_frames(4);
   const std::vector<float> silence(3 * length);  // after which the windows are those of a new one
   NoiseCanceller plugin(taps, 0.1f), other(taps, 0.1f);

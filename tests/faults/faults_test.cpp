@@ -94,7 +94,7 @@ TEST_CASE("faults: a save in which one call fails leaves the old file or the new
   CHECK(faults > 30);
 }
 
-TEST_CASE("faults: interrupted calls are repeated, and short ones go on", "[faults]") {
+TEST_CASE("faults: interrupted calls are repeated, and short ones continue", "[faults]") {
   const Folder folder;
   for (const auto& [call, number] :
        {std::pair("write", 1), {"fsync", 1}, {"fsync", 2}, {"open", 1}, {"short write", 2}}) {

@@ -1,5 +1,5 @@
 // Any bytes as the saved state of a memory: it is refused and the state is unchanged, or it is
-// loaded, and the memory goes on with it. The first byte selects the memory.
+// loaded, and the memory continues with it. The first byte selects the memory.
 
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/core/leaves.hpp>

@@ -121,7 +121,7 @@ template <class S> class EarlyRule : public MatrixRule<S, fw::KeyValueBetaDecay>
   template <class AnyState>
   void correction(AnyState&, const fw::WriteToken<EarlyRule>& t, const fw::ReadToken<EarlyRule>&,
                   Index j, S*, fw::Correction<S>& c) const {
-    c.key = c.lookup = c.own_key = t.key.data();
+    c.key = c.lookup = c.bonus_key = t.key.data();
     c.value = t.value.data();
     c.coefficients.beta = t.beta;
     if (j == 0) c.coefficients.decay = t.decay;

@@ -165,7 +165,7 @@ TEST_CASE("gradients of one chunk alone stop at each chunk", "[continuous]") {
   CHECK(!leaf(full_ds, "coefficients").isZero(1e-3));
 }
 
-// The outputs of random tokens, from a state that goes on.
+// The outputs of random tokens, from a state that continues.
 MatrixXd outputs(const Memory& m, State& state, Index tokens, std::uint64_t seed) {
   fw::Random random(seed);
   auto all = fw::testing::random_sequences(m, tokens, random);

@@ -1,6 +1,6 @@
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/layers/summed_heads.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <numeric>
 
 #include "support/catch.hpp"
@@ -30,25 +30,25 @@ struct Threads {
 #endif
 };
 
-TEST_CASE("for_each_head: calls every head once and rethrows", "[heads]") {
+TEST_CASE("parallel_for: calls every head once and rethrows", "[heads]") {
   std::vector<int> calls(20);
-  fw::for_each_head(20, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
+  fw::parallel_for(20, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
   CHECK(calls == std::vector<int>(20, 1));
-  fw::for_each_head(0, true, [&](Index) { FAIL("there are no heads"); });
-  CHECK_THROWS_WITH(fw::for_each_head(8, true,
-                                      [](Index h) {
-                                        if (h == 5) throw std::invalid_argument("head 5");
-                                      }),
+  fw::parallel_for(0, true, [&](Index) { FAIL("there are no heads"); });
+  CHECK_THROWS_WITH(fw::parallel_for(8, true,
+                                     [](Index h) {
+                                       if (h == 5) throw std::invalid_argument("head 5");
+                                     }),
                     "head 5");
 }
 
 #ifdef __unix__
 // The child has none of the parent's threads.
-TEST_CASE("for_each_head: a child of fork calls every head", "[heads]") {
+TEST_CASE("parallel_for: a child of fork calls every head", "[heads]") {
   const Threads used(4);
   const auto sum = [] {
     std::vector<int> calls(8);
-    fw::for_each_head(8, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
+    fw::parallel_for(8, true, [&](Index h) { ++calls[static_cast<std::size_t>(h)]; });
     return std::accumulate(calls.begin(), calls.end(), 0);
   };
   CHECK(sum() == 8);

@@ -196,7 +196,7 @@ class Directory {
     fw::networks::State state = network.initial_state(in_.sequences);
     Network<double>::Trace trace;
     Matrix<double> last = Matrix<double>::Constant(network.outputs(), in_.sequences, std::nan(""));
-    network.forward_last(state, in_.ids, last, trace, piece);
+    network.prefill(state, in_.ids, last, trace, piece);
     double worst = states_error(state);
     for (Index b = 0; b < in_.sequences; ++b)
       worst = larger(worst, (last.col(b) - whole.col((b + 1) * in_.steps - 1))

@@ -85,7 +85,7 @@ TEST_CASE("a limit of tokens is kept, and the state with it", "[models_io]") {
   Network::Trace trace;
   Logits last(7, 1);
   check_error<std::length_error>(  // before the first piece
-      [&] { limited.forward_last(state, fw::Symbols(ids(4)), last, trace, 1); }, {"4 more given"});
+      [&] { limited.prefill(state, fw::Symbols(ids(4)), last, trace, 1); }, {"4 more given"});
   CHECK(state.positions[0] == 3);
   CHECK(read(limited, state, 3, 2) == read(limited, before, 3, 2));
   check_error<std::length_error>([&] { read(limited, state, 5, 1); }, {"5 tokens held"});

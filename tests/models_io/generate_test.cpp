@@ -54,7 +54,7 @@ TEST_CASE("generate draws what a loop over whole sequences draws", "[models_io]"
                           .repetition_penalty = 1.3,
                           .seed = 7};
   for (const Index piece : {1, 3, 256}) {
-    options.piece = piece;
+    options.chunk = piece;
     std::string streamed;
     const Generated text = generate(model, words, "In the cab", options,
                                     [&](std::string_view more) { streamed += more; });
@@ -117,7 +117,7 @@ TEST_CASE("pieces of a text are whole characters", "[models_io]") {
   CHECK(joined == words.decode(text.ids));
 }
 
-TEST_CASE("a text goes on from a state", "[models_io]") {
+TEST_CASE("a text continues from a state", "[models_io]") {
   const Network model = network();
   const Tokenizer words = tokenizer();
   State state = model.initial_state();
@@ -134,7 +134,7 @@ TEST_CASE("a text goes on from a state", "[models_io]") {
   State other = model.initial_state();
   Network::Trace trace;
   Eigen::VectorXf logits(vocabulary);
-  model.forward_last(other, first, logits, trace);
+  model.prefill(other, first, logits, trace);
   Ids drawn;
   for (const Index count : {2, 3}) {
     const Ids more =
@@ -166,7 +166,7 @@ TEST_CASE("generate refuses what does not fit, and keeps the state", "[models_io
   refused({.stop = {""}}, "StopTexts: a stop text is empty");
   refused({.end_tokens = {258}}, "generate: an end token is 258, expected 0 to 257");
   refused({.end_tokens = {-1}}, "generate: an end token is -1");
-  refused({.piece = 0}, "generate: piece is 0, expected at least 1");
+  refused({.chunk = 0}, "generate: chunk is 0, expected at least 1");
   check_error<std::invalid_argument>([&] { generate(model, state, words, Ids{}); },
                                      {"generate: the prompt has no tokens"});
   check_error<std::invalid_argument>([&] { generate(model, state, words, Ids{1, 258}); }, {"258"});

@@ -57,7 +57,7 @@ void refused(const File& file, std::vector<std::string> parts,
   check_error<SafeTensorsError>([&] { load_weights(given, file, options); }, parts);
   for (std::size_t i = 0; i < given.weights.size(); ++i) {
     CHECK(given.weights[i].value == before.weights[i].value);
-    CHECK(given.weights[i].compact == nullptr);
+    CHECK(given.weights[i].quantised == nullptr);
   }
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("entries that are not finite are refused with file and tensor", "[mode
     SafeTensorsWriter writer = file_of(others);
     writer.add("conv.weight", {2, 1, 4}, entries);
     refused(parsed(writer), {"weights: ", "conv.weight"});
-    for (const Storage storage : {Storage::same, Storage::bfloat16, Storage::int8})
+    for (const WeightType storage : {WeightType::same, WeightType::bfloat16, WeightType::int8})
       refused(parsed(writer), {"conv.weight"}, {.storage = storage});
     const Folder folder;
     writer.write(folder / "model.safetensors");
@@ -181,17 +181,17 @@ TEST_CASE("a file that becomes shorter after it was opened", "[models_io]") {
   refused(checkpoint, {file.string(), "shrunk"});
 }
 
-TEST_CASE("weights may be compact as soon as they are loaded", "[models_io]") {
-  for (const Storage storage : {Storage::same, Storage::bfloat16, Storage::int8}) {
+TEST_CASE("weights may be quantised as soon as they are loaded", "[models_io]") {
+  for (const WeightType storage : {WeightType::same, WeightType::bfloat16, WeightType::int8}) {
     Network<float> given = network<float>();
     load_weights(given, parsed(file_of(right_shapes)), {.storage = storage});
     for (const Weight<float>& weight : given.weights) {
       const bool is_matrix = weight.name == "map.weight";
-      CHECK((weight.compact != nullptr) == is_matrix);
+      CHECK((weight.quantised != nullptr) == is_matrix);
       CHECK((weight.value.size() == 0) == is_matrix);
     }
     load_weights(given, parsed(file_of(right_shapes)));  // and back
-    CHECK(given.weights[0].compact == nullptr);
+    CHECK(given.weights[0].quantised == nullptr);
     CHECK(given.weights[0].value(1, 0) == 0.75f);
   }
 }

@@ -84,12 +84,12 @@ TEST_CASE("weights in other formats are not copied, other files are", "[models][
   CHECK_FALSE(fs::exists(parent / "copy" / "model.gguf"));
 }
 
-TEST_CASE("a folder is not written over itself, nor from compact weights", "[models][save]") {
+TEST_CASE("a folder is not written over itself, nor from quantised weights", "[models][save]") {
   const TemporaryFolder parent;
   const fs::path to = parent / "copy";
   const Checkpoint folder = Checkpoint::read(source);
   auto network = loaded(folder);
   CHECK_THROWS_AS(fw::models::save_folder(network, folder, source), CheckpointError);
-  network.compress(fw::networks::Storage::int8);
+  network.quantise(fw::networks::WeightType::int8);
   CHECK_THROWS_AS(fw::models::save_folder(network, folder, to), std::invalid_argument);
 }

@@ -1,5 +1,5 @@
-// Training over ranks in which a rank dies, and that goes on from the last checkpoint with another
-// number of ranks: against one process without interruption.
+// Training over ranks in which a rank dies, and that continues from the last checkpoint with
+// another number of ranks: against one process without interruption.
 
 #include <csignal>
 #include <fastweights/io/training.hpp>
@@ -51,7 +51,7 @@ void go_on_training(const std::string& path) {
   });
   if (ranks.is_first()) fw::io::load_training(model, trainer.optimiser(), path);
   fw::mpi::join(trainer, MPI_COMM_WORLD);
-  expect(trainer.optimiser().steps == saved_at, "all ranks go on from the checkpoint");
+  expect(trainer.optimiser().steps == saved_at, "all ranks continue from the checkpoint");
   train(trainer, steps, [&](long long step, Index, Model& gradient) {
     return run_share(ranks, model, step, gradient);
   });

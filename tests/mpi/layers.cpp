@@ -5,14 +5,14 @@
 #include <fastweights/layers/fast_weights.hpp>
 #include <fastweights/layers/language_model.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/mpi/relay.hpp>
+#include <fastweights/mpi/sequence_parallel.hpp>
 #include <fastweights/mpi/training.hpp>
 #include <fastweights/training/losses.hpp>
 #include <numeric>
 
 #include "mpi/memories.hpp"
 #include "mpi/parts.hpp"
-#include "support/queue_relay.hpp"
+#include "support/queue_parallel.hpp"
 
 namespace {
 
@@ -83,17 +83,17 @@ struct Run {
 // The gradients of the parts one after another, that of part p in element p.
 std::vector<Model> gradients_in_one_process(const Model& model, const Task& task, int parts) {
   const auto count = static_cast<std::size_t>(parts);
-  QueueRelay relay(count);
+  QueueParallel parallel(count);
   std::vector<Run> runs(count);
   std::vector<Model> gradients(count, fw::zero_gradient(model));
   for (int p = 0; p < parts; ++p) {
-    relay.go_to(static_cast<std::size_t>(p));
+    parallel.go_to(static_cast<std::size_t>(p));
     runs[static_cast<std::size_t>(p)].forward(model, task, task.parts(p, p + 1),
-                                              fw::Pass::train.over(relay));
+                                              fw::Pass::train.over(parallel));
   }
   for (int p = parts; p-- > 0;) {
     const auto i = static_cast<std::size_t>(p);
-    relay.go_to(i);
+    parallel.go_to(i);
     runs[i].backward(model, gradients[i]);
   }
   return gradients;
@@ -110,13 +110,13 @@ void check_round(const Model& model, const Task& task, const fw::mpi::Ranks& ran
     const auto start = [&](Index part) { return task.tokens() * part / parts; };
     auto state = model.initial_state();
     double worst = 0;
-    fw::mpi::share_parts(MPI_COMM_WORLD, parts, [&](long part, fw::Relay& relay) {
+    fw::mpi::run_round_robin(MPI_COMM_WORLD, parts, [&](long part, fw::SequenceParallel& parallel) {
       const Index first = start(part), count = start(part + 1) - first;
       Eigen::MatrixXd logits(symbols, count);
       model.forward(
           state,
           all.inputs.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-          logits, trace, fw::Pass::infer.over(relay));
+          logits, trace, fw::Pass::infer.over(parallel));
       const auto apart = (logits - whole.middleCols(first, count)).cwiseAbs();
       worst = std::max(worst, apart.maxCoeff<Eigen::PropagateNaN>());
     });
@@ -138,12 +138,12 @@ void mpi_test::check_layers() {
   const Model model = drawn();
   const Task task(ranks.size());
   const auto mine = task.parts(ranks.rank(), ranks.rank() + 1);
-  fw::mpi::Relay relay(MPI_COMM_WORLD);
+  fw::mpi::SequenceParallel parallel(MPI_COMM_WORLD);
 
   Run own, whole;
   Model gradient = fw::zero_gradient(model), of_whole = gradient;
   const long long before = bytes_sent();
-  own.forward(model, task, mine, fw::Pass::train.over(relay));
+  own.forward(model, task, mine, fw::Pass::train.over(parallel));
   const long long forward = bytes_sent();
   own.backward(model, gradient);
   const auto states = model.initial_state();
@@ -168,7 +168,7 @@ void mpi_test::check_layers() {
   fw::Trainer<Model> of_all(together, {.shards = 1}), one(alone, {.shards = 1});
   fw::mpi::join(of_all, MPI_COMM_WORLD);
   train(of_all, [&](long long, Index, Model& g) {
-    own.forward(together, task, mine, fw::Pass::train.over(relay));
+    own.forward(together, task, mine, fw::Pass::train.over(parallel));
     own.backward(together, g);
     return fw::mpi::sum(own.loss, MPI_COMM_WORLD);
   });

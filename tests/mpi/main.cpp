@@ -5,7 +5,7 @@
 // Every rank draws all tokens and computes all of it by itself, so that it can compare its part.
 // Prints a line a memory: the largest differences to the same parts, which are 0, and to a scan and
 // a backward pass without parts. Ranks have 0 to 8 tokens. With --die FILE a rank dies in training;
-// with --go-on FILE any number of ranks goes on from the checkpoint. With --die-in-scan METHOD a
+// with --go-on FILE any number of ranks continues from the checkpoint. With --die-in-scan METHOD a
 // rank dies in a scan.
 
 #include <fastweights/memories/attention/key_value_cache.hpp>
@@ -170,7 +170,7 @@ void check_shapes(const fw::mpi::Ranks& ranks) {
 void check_shapes_of_sums(const fw::mpi::Ranks& ranks) {
   if (ranks.size() == 1) return;
   const bool is_other = ranks.is_last();
-  const auto message = [&](fw::mpi::Order order, Index least, const auto& add) {
+  const auto message = [&](fw::mpi::SummationOrder order, Index least, const auto& add) {
     fw::mpi::GradientSum sum(MPI_COMM_WORLD, order, least);
     const std::string text = message_of([&] {
       add(sum);
@@ -183,7 +183,8 @@ void check_shapes_of_sums(const fw::mpi::Ranks& ranks) {
     return text;
   };
   const std::string others = "; another rank has others, expected the same on all";
-  for (const fw::mpi::Order order : {fw::mpi::Order::ranks, fw::mpi::Order::any})
+  for (const fw::mpi::SummationOrder order :
+       {fw::mpi::SummationOrder::ranks, fw::mpi::SummationOrder::any})
     for (const Index least : {Index(1), Index(16), Index(1) << 20}) {
       Eigen::MatrixXf same = Eigen::MatrixXf::Ones(7, 3),
                       other = Eigen::MatrixXf::Ones(is_other ? 3 : 5, 5),

@@ -33,8 +33,8 @@ Model trained_together(const fw::mpi::Ranks& ranks) {
   return model;
 }
 
-// The same with gradients that are summed while backward goes on, in messages of `least` bytes.
-Model trained_overlapping(const fw::mpi::Ranks& ranks, fw::mpi::Order order, Index least) {
+// The same with gradients that are summed while backward continues, in messages of `least` bytes.
+Model trained_overlapping(const fw::mpi::Ranks& ranks, fw::mpi::SummationOrder order, Index least) {
   Model model = drawn_model(static_cast<std::uint64_t>(1 + ranks.rank()));
   fw::Trainer<Model> trainer(model, {.optimiser = {.clip = 1}, .shards = 1});
   fw::mpi::GradientSum sum(ranks.comm(), order, least);
@@ -53,11 +53,11 @@ void check_training() {
   const double together = largest_difference(trained_together(ranks), alone);
   double overlapping = 0, any = 0;
   for (const Index least : {Index{1}, Index{1000}, fw::mpi::GradientSum::default_least}) {
-    const auto difference = [&](fw::mpi::Order order) {
+    const auto difference = [&](fw::mpi::SummationOrder order) {
       return largest_difference(trained_overlapping(ranks, order, least), alone);
     };
-    overlapping = std::max(overlapping, difference(fw::mpi::Order::ranks));
-    any = std::max(any, difference(fw::mpi::Order::any));
+    overlapping = std::max(overlapping, difference(fw::mpi::SummationOrder::ranks));
+    any = std::max(any, difference(fw::mpi::SummationOrder::any));
   }
   if (ranks.is_first())
     std::printf(

@@ -36,7 +36,7 @@ TEST_CASE("a builder refuses sizes that are 0, negative or absurd", "[networks]"
     refused([&] { embedding(net, "embed", 10, rows); }, "");
     refused([&] { constants(net, {}); }, "rows");
   }
-  const Draw draw = constant_draw(0);
+  const Initialiser draw = constant_initialiser(0);
   using Axes = std::vector<Index>;
   for (const Axes& axes : {Axes{0}, Axes{-3}, Axes{-2, -3}, Axes{2, 0}, Axes{huge}, Axes{huge, 4},
                            Axes{1 << 20, 1 << 20, 1 << 20, 1 << 20}})
@@ -57,7 +57,7 @@ TEST_CASE("a builder makes one network, and nothing after it", "[networks]") {
   refused([&] { module("part", x, [](const X& v) { return tanh(v); }); }, built);
   refused([&] { net.input(3); }, built);
   refused([&] { net.take_symbols(3); }, built);
-  refused([&] { net.weight("w", {3}, constant_draw(0)); }, built);
+  refused([&] { net.weight("w", {3}, constant_initialiser(0)); }, built);
   refused([&] { net.share_weights("map", "other"); }, built);
   refused([&] { net.buffer_rows(y); }, built);
   fw::Random random(1);
@@ -119,11 +119,11 @@ TEST_CASE("a network of no builder", "[networks]") {
   refused([&] { none.initial_state(); }, expected);
   refused([&] { none.inputs(); }, expected);
   refused([&] { none.outputs(); }, expected);
-  refused([&] { none.compressible(); }, expected);
-  refused([&] { none.compress(Storage::int8); }, expected);
+  refused([&] { none.quantisable(); }, expected);
+  refused([&] { none.quantise(WeightType::int8); }, expected);
   refused([&] { none.forward(state, x, y, trace); }, expected);
   refused([&] { none.forward(state, fw::Symbols(ids), y, trace); }, expected);
-  refused([&] { none.forward_last(state, fw::Symbols(ids), y, trace); }, expected);
+  refused([&] { none.prefill(state, fw::Symbols(ids), y, trace); }, expected);
   refused([&] { none.backward(trace, y, none); }, "needs a train pass");
 }
 
@@ -138,9 +138,9 @@ TEST_CASE("a norm refuses an ε that gives NaN or zeros", "[networks]") {
 TEST_CASE("a builder refuses two states of one name", "[networks]") {
   Builder<double> net;
   const X x = net.input(2);
-  const X y = previous(x, "before");
-  refused([&] { previous(y, "before"); }, "before");
-  CHECK_NOTHROW(module("other", y, [](const X& v) { return previous(v, "before"); }));
+  const X y = token_shift(x, "before");
+  refused([&] { token_shift(y, "before"); }, "before");
+  CHECK_NOTHROW(module("other", y, [](const X& v) { return token_shift(v, "before"); }));
 }
 
 TEST_CASE("a builder refuses values that do not go together", "[networks]") {
@@ -160,10 +160,10 @@ TEST_CASE("a builder refuses values that do not go together", "[networks]") {
         memory(fw::GatedLinearAttention<double>({2, 2}), {x, x, y}, {x});
       },
       "another builder");
-  refused([&] { choose_experts(x, {}, {y}); }, "another builder");
+  refused([&] { top_k_experts(x, {}, {y}); }, "another builder");
   refused([&] { module("m", x, [&](const X&) { return y; }); }, "another builder");
-  refused([&] { previous(p, "before"); }, "a constant has no tokens before it");
-  refused([&] { rotate(p, 1, 4, 1e4); }, "a constant has no tokens before it");
+  refused([&] { token_shift(p, "before"); }, "a constant has no tokens before it");
+  refused([&] { rotary_embedding(p, 1, 4, 1e4); }, "a constant has no tokens before it");
   CHECK(net.path("w") == "w");  // not inside of the module that failed
   CHECK_NOTHROW(net.build(x + sigmoid(p)));
 }
@@ -192,9 +192,9 @@ TEST_CASE("a module inside of another may have its weights", "[networks]") {
 TEST_CASE("experts are chosen from groups that have as many", "[networks]") {
   Builder<double> net;
   const X scores = net.input(8);
-  refused([&] { choose_experts(scores, {.experts = 5, .groups = 4, .best_groups = 2}); },
+  refused([&] { top_k_experts(scores, {.experts = 5, .groups = 4, .best_groups = 2}); },
           "cannot choose 5 of 8 experts in 4 groups");
-  CHECK_NOTHROW(choose_experts(scores, {.experts = 4, .groups = 4, .best_groups = 2}));
+  CHECK_NOTHROW(top_k_experts(scores, {.experts = 4, .groups = 4, .best_groups = 2}));
 }
 
 // A network with a state in the middle, that takes vectors or symbols.
@@ -288,9 +288,9 @@ TEST_CASE("a network without weights refuses to run", "[networks]") {
       "map.weight is not set");
 }
 
-TEST_CASE("a compact network refuses to be trained or saved", "[networks]") {
+TEST_CASE("a quantised network refuses to be trained or saved", "[networks]") {
   Net network = layer_network();
-  network.compress(Storage::int8);
+  network.quantise(WeightType::int8);
   const Matrix<double> x = Matrix<double>::Zero(3, 2);
   Matrix<double> y(4, 2);
   State state = network.initial_state();
@@ -298,9 +298,9 @@ TEST_CASE("a compact network refuses to be trained or saved", "[networks]") {
   CHECK_NOTHROW(network.forward(state, x, y, trace));
   refused_pass(
       state, [&](State& s, Net::Trace& t) { network.forward(s, x, y, t, fw::Pass::train); },
-      "map.weight is compact");
+      "map.weight is quantised");
   fw::io::SafeTensorsWriter writer;
-  refused([&] { fw::io::add_parameters(writer, network); }, "map.weight is compact");
+  refused([&] { fw::io::add_parameters(writer, network); }, "map.weight is quantised");
 }
 
 TEST_CASE("a network refuses backward without a train pass before", "[networks]") {
@@ -410,7 +410,7 @@ TEST_CASE("backward refuses gradients of other sizes", "[networks]") {
 // One trace may serve several networks, one after the other.
 TEST_CASE("a trace of another network starts anew, and backward refuses it", "[networks]") {
   const Net network = layer_network();
-  const Net other = network_of(3, [](const X& x) { return previous(linear(x, "map", 4)); });
+  const Net other = network_of(3, [](const X& x) { return token_shift(linear(x, "map", 4)); });
   fw::Random random(1);
   const Matrix<double> x = random_matrix(3, 2, random), dy = random_matrix(4, 2, random);
   Net::Trace trace, fresh;
@@ -440,7 +440,7 @@ TEST_CASE("a network refuses the state of another network, and does not change i
   refused_state_of([](const X& x) { return x; });
   refused_state_of([](const X& x) { return convolution(x, "conv", 3); });
   refused_state_of([](const X& x) {  // the second member is of another kind
-    return previous(convolution(linear(x, "map", 4), "conv", 3), "memory");
+    return token_shift(convolution(linear(x, "map", 4), "conv", 3), "memory");
   });
   refused_state_of([](const X& x) {  // has another name
     const X y = convolution(linear(x, "map", 4), "conv", 3);

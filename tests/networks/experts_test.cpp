@@ -9,7 +9,7 @@ using X = Value<double>;
 TEST_CASE("softmax and weights that add up to one: gradients and streaming", "[networks]") {
   check_operation([](const auto& x) { return softmax(x); });
   check_operation(12, [](const auto& x) { return softmax(x, 4) + softmax(x, 12); });
-  check_operation([](const auto& x) { return sum_to_one(exp(x), 0.1); });
+  check_operation([](const auto& x) { return normalise_routing(exp(x), 0.1); });
   const Matrix<double> sums = value_of([](const auto& x) { return sum_heads(softmax(x, 2), 2); },
                                        Eigen::Vector4d(1e300, 0, -1e300, 1));
   check_equal(sums, Eigen::Vector2d(1, 1), 1e-15);
@@ -19,16 +19,16 @@ TEST_CASE("chosen experts: gradients and streaming", "[networks]") {
   for (const Index experts : {1, 3, 17})
     for (const Index chosen : {Index(1), (experts + 1) / 2, experts})
       check_operation(experts, [&](const auto& x) {
-        return sum_to_one(choose_experts(sigmoid(x), {.experts = chosen}));
+        return normalise_routing(top_k_experts(sigmoid(x), {.experts = chosen}));
       });
   check_operation(12, [](const auto& x) {
-    return choose_experts(x, {.experts = 3, .groups = 4, .best_groups = 2});
+    return top_k_experts(x, {.experts = 3, .groups = 4, .best_groups = 2});
   });
 }
 
 TEST_CASE("the largest scores are kept, of equal ones the first", "[networks]") {
   const auto kept = [](const Matrix<double>& scores, const Choice& choice) {
-    return value_of([&](const auto& x) { return choose_experts(x, choice); }, scores);
+    return value_of([&](const auto& x) { return top_k_experts(x, choice); }, scores);
   };
   CHECK(kept(Eigen::Vector4d(1, 4, -2, 3), {.experts = 2}) == Eigen::Vector4d(0, 4, 0, 3));
   CHECK(kept(Eigen::Vector4d(2, 5, 5, 5), {.experts = 2}) == Eigen::Vector4d(0, 5, 5, 0));
@@ -42,7 +42,7 @@ TEST_CASE("the largest scores are kept, of equal ones the first", "[networks]") 
 
 TEST_CASE("a bias chooses, but is not in the result", "[networks]") {
   const Function f = [](const auto& x) {
-    return choose_experts(x, {.experts = 1}, {parameter(*x.builder, "bias", 3)});
+    return top_k_experts(x, {.experts = 1}, {parameter(*x.builder, "bias", 3)});
   };
   Net network = network_of(3, f);
   network.weights[0].value = Eigen::Vector3d(0, 0, 10);
@@ -53,7 +53,7 @@ TEST_CASE("a bias chooses, but is not in the result", "[networks]") {
 }
 
 template <class X> X routed(const X& x, Index n, Index chosen) {
-  return choose_experts(softmax(linear(x, "gate", n)), {.experts = chosen});
+  return top_k_experts(softmax(linear(x, "gate", n)), {.experts = chosen});
 }
 
 TEST_CASE("experts: gradients and streaming", "[networks]") {
@@ -91,15 +91,15 @@ TEST_CASE("choices that are not possible are refused", "[networks]") {
   const auto refused = [](const Function& f) {
     CHECK_THROWS_AS(network_of(6, f), std::invalid_argument);
   };
-  refused([](const auto& x) { return choose_experts(x, {.experts = 0}); });
-  refused([](const auto& x) { return choose_experts(x, {.experts = 7}); });
-  refused([](const auto& x) { return choose_experts(x, {.groups = 4}); });
-  refused([](const auto& x) { return choose_experts(x, {.groups = 0}); });
-  refused([](const auto& x) { return choose_experts(x, {.groups = 2, .best_groups = 0}); });
+  refused([](const auto& x) { return top_k_experts(x, {.experts = 0}); });
+  refused([](const auto& x) { return top_k_experts(x, {.experts = 7}); });
+  refused([](const auto& x) { return top_k_experts(x, {.groups = 4}); });
+  refused([](const auto& x) { return top_k_experts(x, {.groups = 0}); });
+  refused([](const auto& x) { return top_k_experts(x, {.groups = 2, .best_groups = 0}); });
   refused([](const auto& x) {
-    return choose_experts(x, {.experts = 1}, {parameter(*x.builder, "bias", 5)});
+    return top_k_experts(x, {.experts = 1}, {parameter(*x.builder, "bias", 5)});
   });
-  refused([](const auto& x) { return choose_experts(x, {.experts = 1}, {x}); });
+  refused([](const auto& x) { return top_k_experts(x, {.experts = 1}, {x}); });
   refused([](const auto& x) { return softmax(x, 4); });
   refused([](const auto& x) { return softmax(x, 0); });
   refused([](const auto& x) { return experts(x, routed(x, 2, 1), 0); });

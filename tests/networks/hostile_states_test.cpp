@@ -106,7 +106,7 @@ TEST_CASE("long-term attention refuses counters that do not go together", "[netw
   hostile::expect_refused(all, {{"long_term.streams.1.memory.tokens", written}});
   hostile::expect_refused(
       all, {{"long_term.streams.0.memory.tokens", 2}, {"long_term.streams.1.memory.tokens", 2}});
-  // A stream of many tokens goes on.
+  // A stream of many tokens continues.
   state.positions.setConstant(many);
   auto& streams = static_cast<StateOfPart<LongTermState<fw::CompressiveMemory<double>>>&>(
                       *state.members.back().part)

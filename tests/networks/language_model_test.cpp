@@ -111,21 +111,21 @@ TEST_CASE("a language model: a text in parts of different processes", "[networks
 
   const std::array<Index, 3> first{0, 3, steps};
   std::array<Net::Trace, 2> traces;
-  QueueRelay relay(2);
+  QueueParallel parallel(2);
   const auto columns = [&](auto& of, std::size_t p) {
     return of.middleCols(first[p], first[p + 1] - first[p]);
   };
   for (const std::size_t p : {std::size_t(0), std::size_t(1)}) {
-    relay.go_to(p);
+    parallel.go_to(p);
     state = model.initial_state();
     model.forward(state, part_of(text, first[p], first[p + 1] - first[p]), columns(parts, p),
-                  traces[p], fw::Pass::train.over(relay));
+                  traces[p], fw::Pass::train.over(parallel));
   }
   for (const std::size_t p : {std::size_t(1), std::size_t(0)}) {
-    relay.go_to(p);
+    parallel.go_to(p);
     model.backward(traces[p], columns(dlogits, p), gradient);
   }
-  CHECK(relay.is_empty());
+  CHECK(parallel.is_empty());
   check_equal(parts, whole, 1e-12);
   check_same_gradients(gradient, expected);
 }

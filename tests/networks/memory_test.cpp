@@ -207,7 +207,7 @@ TEST_CASE("attention whose cache grows: gradients and streaming", "[networks]") 
 TEST_CASE("attention with a limit refuses more tokens, and no state changes", "[networks]") {
   const auto layers = [](const auto& x) {
     const auto y = attention(x, x, x, 1, {.capacity = 6, .when_full = fw::WhenFull::refuse});
-    return x + previous(y);
+    return x + token_shift(y);
   };
   const Net network = network_of(3, layers);
   fw::Random random(5);

@@ -11,7 +11,7 @@
 
 #include "support/catch.hpp"
 #include "support/largest_entry.hpp"
-#include "support/queue_relay.hpp"
+#include "support/queue_parallel.hpp"
 
 /// \file
 /// The checks that every operation passes, alone in a small network: gradients that are those of
@@ -201,26 +201,26 @@ inline Matrix<double> tokens(const Matrix<double>& x, Index sequences, Index fir
 }
 
 /// Every piece in a process of its own.
-inline void check_relayed(const Net& network, Index sequences, const Matrix<double>& x,
+inline void check_over_processes(const Net& network, Index sequences, const Matrix<double>& x,
                           const Matrix<double>& whole, Index piece) {
   const Index steps = x.cols() / sequences;
-  QueueRelay relay(static_cast<std::size_t>((steps + piece - 1) / piece));
+  QueueParallel parallel(static_cast<std::size_t>((steps + piece - 1) / piece));
   for (Index t = 0; t < steps; t += piece) {
     const Index count = std::min(piece, steps - t);
-    relay.go_to(static_cast<std::size_t>(t / piece));
+    parallel.go_to(static_cast<std::size_t>(t / piece));
     Net::Trace trace;
     State state = network.initial_state(sequences);  // is received, but for the first piece
     check_equal(
-        run(network, state, tokens(x, sequences, t, count), trace, fw::Pass::infer.over(relay)),
+        run(network, state, tokens(x, sequences, t, count), trace, fw::Pass::infer.over(parallel)),
         tokens(whole, sequences, t, count), 1e-13);
     CHECK(state.positions == Positions::Constant(sequences, t + count));
   }
-  CHECK(relay.is_empty());
+  CHECK(parallel.is_empty());
 }
 
 /// True if the network can be trained on a part of a sequence.
 inline bool trains_in_parts(const Net& network) {
-  for (const auto& node : network.program->train.nodes)
+  for (const auto& node : network.graph->train.nodes)
     if (node.has_state && !node.operation->state_gradient(0)) return false;
   return true;
 }
@@ -243,26 +243,26 @@ struct InPieces {
   InPieces(const Net& network, Index count, const Matrix<double>& x, const Matrix<double>& dy,
            const std::vector<Index>& lengths)
       : sequences(count), y(network.outputs(), x.cols()), dx(x), grad(fw::zero_gradient(network)) {
-    QueueRelay relay(lengths.size());
+    QueueParallel parallel(lengths.size());
     std::vector<Net::Trace> traces(lengths.size());
     Index first = 0;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      relay.go_to(i);
+      parallel.go_to(i);
       last = network.initial_state(sequences);  // is received, but for the first piece
       put(y, first,
           run(network, last, tokens(x, sequences, first, lengths[i]), traces[i],
-              fw::Pass::train.over(relay)));
+              fw::Pass::train.over(parallel)));
       first += lengths[i];
     }
     for (std::size_t i = lengths.size(); i-- > 0;) {
       first -= lengths[i];
-      relay.go_to(i);
+      parallel.go_to(i);
       const Matrix<double> in = tokens(x, sequences, first, lengths[i]);
       Matrix<double> din = Matrix<double>::Constant(in.rows(), in.cols(), not_a_number);
       network.backward(in, traces[i], tokens(dy, sequences, first, lengths[i]), din, grad);
       put(dx, first, din);
     }
-    CHECK(relay.is_empty());
+    CHECK(parallel.is_empty());
   }
 
   /// Outputs and gradients are those of other pieces.
@@ -320,7 +320,7 @@ inline void check_streaming(const Net& network) {
                   tokens(whole, sequences, t, count), 1e-13);
     }
     CHECK(in_pieces.positions == Positions::Constant(sequences, steps));
-    check_relayed(network, sequences, x, whole, piece);
+    check_over_processes(network, sequences, x, whole, piece);
   }
   for (Index b = 0; b < sequences; ++b) {
     State alone = network.initial_state();
@@ -579,7 +579,7 @@ class RolledBack {
   std::vector<Matrix<double>> texts_;
 };
 
-/// Tokens that were taken back have never been: every sequence goes on as its text does that was
+/// Tokens that were taken back have never been: every sequence continues as its text does that was
 /// read at once, after passes of any length.
 inline void check_roll_back(const Net& network, fw::Random& random) {
   RolledBack streams(network, random);

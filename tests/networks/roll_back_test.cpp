@@ -41,7 +41,7 @@ struct AddSymbols final : Operation<double> {
 // Every kind of state: windows, cells, memories, caches, and one that reads symbols.
 template <class Rule> X block(const X& x) {
   const X y = silu(convolution(linear(x, "in_proj", 6), "conv", 3));
-  const X b = sigmoid(linear(previous(x), "b_proj", 3));
+  const X b = sigmoid(linear(token_shift(x), "b_proj", 3));
   const X a = memory(Rule(Delta({2, 2})), {l2(y, 3), y, b}, {y});
   const X r = relative_attention(y, y, y, 2, 5);
   const X w = module("window", y, [](const X& v) { return attention(v, v, v, 3, 4, 1.0); });
@@ -53,7 +53,7 @@ Net network() {
   Builder<double> builder;
   const X in = embedding(builder, "embed", 7, 3);
   const X x = builder.add(AddSymbols(), 3, {in}, {}, "symbols");
-  const X y = module("layers.0", rotate(x, 1, 2, 10), block<Delta>);
+  const X y = module("layers.0", rotary_embedding(x, 1, 2, 10), block<Delta>);
   Net net = builder.build(linear(module("layers.1", x + y, block<DeferredDelta<5>>), "head", 7));
   fw::Random random(2);
   fw::initialise(net, random);
@@ -111,7 +111,7 @@ TEST_CASE("a prompt that is read in pieces can be taken back", "[networks]") {
   for (const Index piece : {1, 3, 16, 100}) {
     Reader a{net, net.initial_state({.sequences = 2, .roll_back = 4})};
     Matrix<double> last(7, 2);
-    net.forward_last(a.state, fw::Symbols(prompt), last, a.trace, piece);
+    net.prefill(a.state, fw::Symbols(prompt), last, a.trace, piece);
     a.state.roll_back(4, 1);
     for (const Index b : {0, 1}) {
       Reader alone{net, net.initial_state()};
@@ -239,14 +239,15 @@ TEST_CASE("a roll back that cannot be is refused, and nothing changes", "[networ
 }
 
 TEST_CASE("passes of training do not take a state that rolls back", "[networks]") {
-  const Net net = network_of(3, [](const X& x) { return previous(x); });
+  const Net net = network_of(3, [](const X& x) { return token_shift(x); });
   State state = net.initial_state({.roll_back = 3});
   Net::Trace trace;
   const Matrix<double> x = Matrix<double>::Ones(3, 2);
   refused([&] { run(net, state, x, trace, fw::Pass::train); }, "takes one without in a train pass");
-  QueueRelay relay(1);
-  relay.go_to(0);
-  refused([&] { run(net, state, x, trace, fw::Pass::infer.over(relay)); }, "over a Relay");
+  QueueParallel parallel(1);
+  parallel.go_to(0);
+  refused([&] { run(net, state, x, trace, fw::Pass::infer.over(parallel)); },
+          "over a SequenceParallel");
   CHECK(state.positions[0] == 0);
 }
 

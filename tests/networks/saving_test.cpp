@@ -17,12 +17,12 @@ using fw::io::SafeTensorsWriter;
 // Every kind of state: recent tokens, memories and a cache, whose context is short.
 X block(const X& x) {
   const X y = silu(convolution(linear(x, "in_proj", 6), "conv", 3));
-  const X b = sigmoid(linear(previous(x), "b_proj", 3));
+  const X b = sigmoid(linear(token_shift(x), "b_proj", 3));
   const X a = memory(fw::DeltaRule<double>({2, 2}), {l2(y, 3), y, b}, {y});
   return linear(concatenate<double>({a, attention(y, y, y, 3, 4)}), "out_proj", x.rows());
 }
 X two_blocks(const X& x) {
-  const X y = module("layers.0", rotate(x, 1, 2, 10), block);
+  const X y = module("layers.0", rotary_embedding(x, 1, 2, 10), block);
   return module("layers.1", x + y, block);
 }
 Net network() { return network_of(3, two_blocks); }
@@ -226,7 +226,7 @@ TEST_CASE("a network checks a state that rolls back, and leaves it as it was", "
   CHECK_THROWS_AS(net.check_state(state), std::invalid_argument);
 }
 
-// forward_last reads a prompt in pieces.
+// prefill reads a prompt in pieces.
 TEST_CASE("reading a prompt gives its last output and its state", "[networks]") {
   Builder<double> builder;
   Net net = builder.build(two_blocks(embedding(builder, "embed", 5, 3)));
@@ -239,7 +239,7 @@ TEST_CASE("reading a prompt gives its last output and its state", "[networks]") 
     Net::Trace trace_a, trace_b;
     Matrix<double> all(3, 14), last(3, 2), next_a(3, 2), next_b(3, 2);
     net.forward(a, fw::Symbols(ids), all, trace_a);
-    net.forward_last(b, fw::Symbols(ids), last, trace_b, piece);
+    net.prefill(b, fw::Symbols(ids), last, trace_b, piece);
     check_equal(last.col(0), all.col(6), 1e-13);
     check_equal(last.col(1), all.col(13), 1e-13);
     CHECK(b.positions[0] == 7);

@@ -87,11 +87,11 @@ TEST_CASE("a gradient of a state that does not fit is refused, and nothing chang
   refused(fewer, "state_gradient(2) made");
   std::swap(other.members[0], other.members[1]);
   refused(other, "state_gradient(2) made");
-  QueueRelay relay(1);
-  relay.go_to(0);
+  QueueParallel parallel(1);
+  parallel.go_to(0);
   state = net.initial_state(2);
-  run(net, state, x, trace, fw::Pass::train.over(relay));
-  refused(net.state_gradient(2), "none after a pass over a Relay");
+  run(net, state, x, trace, fw::Pass::train.over(parallel));
+  refused(net.state_gradient(2), "none after a pass over a SequenceParallel");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "networks/operation_checks.hpp"
-#include "support/queue_relay.hpp"
+#include "support/queue_parallel.hpp"
 
 namespace {
 
@@ -75,11 +75,11 @@ TEST_CASE("summed heads, full: no pass takes a part of a sequence", "[networks]"
   fw::Random random(8);
   const Matrix<double> x = random_matrix(5, 6, random);
   for (const fw::Pass pass : {fw::Pass::infer, fw::Pass::train}) {
-    QueueRelay relay(1);
-    relay.go_to(0);
+    QueueParallel parallel(1);
+    parallel.go_to(0);
     State state = network.initial_state();
     Net::Trace trace;
-    CHECK_THROWS_WITH(run(network, state, x, trace, pass.over(relay)),
+    CHECK_THROWS_WITH(run(network, state, x, trace, pass.over(parallel)),
                       ContainsSubstring("mixer.memory: a part of a sequence"));
   }
   CHECK_THROWS_WITH(network.initial_state({.roll_back = 2}),
@@ -97,7 +97,7 @@ TEST_CASE("summed heads, full: a prompt is read as a whole", "[networks]") {
   State whole = network.initial_state(), prompt = network.initial_state();
   Net::Trace trace;
   network.forward(whole, ids, all, trace);
-  network.forward_last(prompt, ids, last, trace, 2);
+  network.prefill(prompt, ids, last, trace, 2);
   check_equal(last, all.col(4), 1e-13);
 }
 

@@ -23,16 +23,16 @@ TEST_CASE("a convolution is a sum over the last tokens", "[networks]") {
 }
 
 TEST_CASE("the token before: gradients and streaming", "[networks]") {
-  check_operation([](const auto& x) { return previous(x); });
-  check_operation([](const auto& x) { return previous(x, "a") * previous(exp(x), "b") - x; });
+  check_operation([](const auto& x) { return token_shift(x); });
+  check_operation([](const auto& x) { return token_shift(x, "a") * token_shift(exp(x), "b") - x; });
   const Matrix<double> x = Eigen::RowVector3d(1, 2, 3);
-  CHECK(value_of([](const auto& v) { return previous(v); }, x) == Eigen::RowVector3d(0, 1, 2));
+  CHECK(value_of([](const auto& v) { return token_shift(v); }, x) == Eigen::RowVector3d(0, 1, 2));
 }
 
 // The first token of a sequence, and not that of a piece.
 TEST_CASE("a sequence that starts with a number: gradients and streaming", "[networks]") {
   check_operation([](const auto& x) { return start_with(1.5, x); });
-  check_operation([](const auto& x) { return start_with(1, exp(x)) * previous(x) + x; });
+  check_operation([](const auto& x) { return start_with(1, exp(x)) * token_shift(x) + x; });
   const Net network = network_of(1, [](const auto& v) { return start_with(7, v); });
   State state = network.initial_state(2);
   Net::Trace trace;
@@ -47,8 +47,9 @@ TEST_CASE("rotary positions: gradients and streaming", "[networks]") {
     for (const Index heads : {1, 3})
       for (const Index d : {2, 5, 18})
         for (const Index rotated : {Index(0), Index(2), d / 2 * 2})
-          check_operation(heads * d,
-                          [&](const auto& x) { return rotate(x, heads, rotated, 100, adjacent); });
+          check_operation(heads * d, [&](const auto& x) {
+            return rotary_embedding(x, heads, rotated, 100, adjacent);
+          });
 }
 
 // Entries (i, i + 2) or (2i, 2i + 1) of a head turn by t and by t/10; the fifth entry stays.
@@ -66,8 +67,9 @@ TEST_CASE("rotary positions are those of their definition", "[networks]") {
         expected(i + 2, t) = s * pair[0] + c * pair[1];
         expected(4, t) = x(4, t);
       }
-    check_equal(value_of([&](const auto& v) { return rotate(v, 1, 4, 100, adjacent); }, x),
-                expected, 1e-15);
+    check_equal(
+        value_of([&](const auto& v) { return rotary_embedding(v, 1, 4, 100, adjacent); }, x),
+        expected, 1e-15);
   }
 }
 
@@ -77,11 +79,11 @@ TEST_CASE("kernels and rotations that do not fit are refused", "[networks]") {
   };
   for (const Index kernel : {Index(0), Index(-1), Index(1) << 60})
     refused([&](const auto& x) { return convolution(x, "conv", kernel); });
-  refused([](const auto& x) { return rotate(x, 2, 4, 100); });
-  refused([](const auto& x) { return rotate(x, 2, 1, 100); });
-  refused([](const auto& x) { return rotate(x, 2, -2, 100); });
-  refused([](const auto& x) { return rotate(x, 4, 2, 100); });
-  refused([](const auto& x) { return rotate(x, 0, 2, 100); });
+  refused([](const auto& x) { return rotary_embedding(x, 2, 4, 100); });
+  refused([](const auto& x) { return rotary_embedding(x, 2, 1, 100); });
+  refused([](const auto& x) { return rotary_embedding(x, 2, -2, 100); });
+  refused([](const auto& x) { return rotary_embedding(x, 4, 2, 100); });
+  refused([](const auto& x) { return rotary_embedding(x, 0, 2, 100); });
 }
 
 // A file with hostile sizes is refused when its weights are compared, before memory is taken.

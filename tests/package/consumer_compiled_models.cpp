@@ -11,6 +11,6 @@ int main(int, char** arguments) {
   auto state = model.initial_state();
   fw::networks::Network<float>::Trace trace;
   Eigen::MatrixXf logits(model.outputs(), 1);
-  model.forward_last(state, std::vector<int>{1, 2, 3}, logits, trace);
+  model.prefill(state, std::vector<int>{1, 2, 3}, logits, trace);
   return logits.allFinite() && logits.norm() > 0 ? 0 : 1;
 }

@@ -52,7 +52,7 @@ Bytes file_of(const Subject& s, const Counters& counters) {
   return file;
 }
 
-// Every call goes on from the state of a load or of a hand.
+// Every call continues from the state of a load or of a hand.
 template <class Set> void expect_accepted(const Subject& s, const Set& set_state) {
   for (const auto& use : s.uses) {
     set_state();

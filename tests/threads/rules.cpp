@@ -101,7 +101,7 @@ template <class S> std::vector<fw::AnyView<S>> head(Record& record, int h) {
   return views;
 }
 
-// The heads of one sequence: disjoint rows of shared matrices, as for_each_head runs them.
+// The heads of one sequence: disjoint rows of shared matrices, as parallel_for runs them.
 MatrixXf heads_in_threads(const Memory& m, const State& initial, bool positive, bool parallel) {
   fw::Random random(5);
   Record in = stacked(m.written(), random, positive),

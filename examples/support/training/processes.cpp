@@ -16,7 +16,7 @@ int Processes::run(const char* program, const std::function<int()>& work) const 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fastweights/mpi/relay.hpp>
+#include <fastweights/mpi/sequence_parallel.hpp>
 #include <fastweights/mpi/training.hpp>
 #include <numeric>
 #include <thread>
@@ -89,8 +89,9 @@ void Processes::broadcast(const fw::detail::Object& record, int root) const {
   if (count_ > 1) fw::mpi::broadcast(record, MPI_COMM_WORLD, root);
 }
 
-void Processes::share_parts(long parts, const std::function<void(long, fw::Relay&)>& run) const {
-  if (count_ > 1) return fw::mpi::share_parts(MPI_COMM_WORLD, parts, run);
+void Processes::run_round_robin(long parts,
+                                const std::function<void(long, fw::SequenceParallel&)>& run) const {
+  if (count_ > 1) return fw::mpi::run_round_robin(MPI_COMM_WORLD, parts, run);
   Whole whole;
   for (long part = 0; part < parts; ++part) run(part, whole);
 }
@@ -115,7 +116,8 @@ double Processes::sum(double mine) const { return mine; }
 double Processes::largest(double mine) const { return mine; }
 std::vector<float> Processes::join(const std::vector<float>& mine) const { return mine; }
 void Processes::broadcast(const fw::detail::Object&, int) const {}
-void Processes::share_parts(long parts, const std::function<void(long, fw::Relay&)>& run) const {
+void Processes::run_round_robin(long parts,
+                                const std::function<void(long, fw::SequenceParallel&)>& run) const {
   Whole whole;
   for (long part = 0; part < parts; ++part) run(part, whole);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/layers/relay.hpp>
+#include <fastweights/layers/sequence_parallel.hpp>
 #include <fastweights/networks/network.hpp>
 #include <fastweights/training/trainer.hpp>
 #include <functional>
@@ -10,8 +10,8 @@
 #include "training/any_model.hpp"
 #include "training/score.hpp"
 
-/// The relay of a sequence that is not cut.
-class Whole final : public fw::Relay {
+/// For a sequence that is not cut.
+class Whole final : public fw::SequenceParallel {
  public:
   void receive_state(const fw::detail::Object&) override {}
   void send_state(const fw::detail::Object&) override {}
@@ -39,8 +39,8 @@ class Processes {
 
   /// All take the model and optimiser of the first, and from now on sum their gradients.
   void join(fw::Trainer<AnyModel<float>>& trainer) const;
-  /// The same for a trainer of one shard; the sums go on during the backward pass, which calls the
-  /// result. They end with this object.
+  /// The same for a trainer of one shard; the sums continue during the backward pass, which calls
+  /// the result. They end with this object.
   fw::GradientReady join(fw::Trainer<fw::networks::Network<float>>& trainer);
 
   /// The sum over all.
@@ -53,9 +53,10 @@ class Processes {
   /// All take a record of process `root`.
   void broadcast(const fw::detail::Object& record, int root) const;
 
-  /// Calls run(i, relay) for the parts of a sequence that are this process's: part i is that of
-  /// process i mod count(). A layer's state comes and goes by the relay.
-  void share_parts(long parts, const std::function<void(long, fw::Relay&)>& run) const;
+  /// Calls run(i, parallel) for the parts of a sequence that are this process's: part i is that of
+  /// process i mod count(). A layer's state comes and goes by `parallel`.
+  void run_round_robin(long parts,
+                       const std::function<void(long, fw::SequenceParallel&)>& run) const;
   /// The process of part i.
   int owner_of(long part) const { return static_cast<int>(part % count_); }
 

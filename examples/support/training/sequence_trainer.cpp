@@ -1,6 +1,6 @@
 #include "training/sequence_trainer.hpp"
 
-#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/math/parallel_for.hpp>
 
 namespace {
 
@@ -43,8 +43,8 @@ Score SequenceTrainer::compute_gradient(long batch, const Draw& draw) {
 }
 
 Score SequenceTrainer::evaluate(long count, const Draw& draw) {
-  fw::for_each_head(trainer_.shards(), true,
-                    [&](fw::Index shard) { run(shard, count, draw, nullptr); });
+  fw::parallel_for(trainer_.shards(), true,
+                   [&](fw::Index shard) { run(shard, count, draw, nullptr); });
   return total();
 }
 

@@ -33,7 +33,9 @@ namespace detail {
 template <class M> struct TraceOf {
   struct type {};
 };
-template <TracedBackward M> struct TraceOf<M> { using type = typename BackwardFormsOf<M>::Trace; };
+template <TracedBackward M> struct TraceOf<M> {
+  using type = typename BackwardImplementationOf<M>::Trace;
+};
 
 }  // namespace detail
 
@@ -178,7 +180,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
   if constexpr (TracedBackward<M>) {
     detail::store_state<M>(checkpoints.states, 0, state);
-    detail::backward_forms(m).scan(state, inputs, queries, outputs, checkpoints.trace);
+    detail::backward_implementation(m).scan(state, inputs, queries, outputs, checkpoints.trace);
   } else {
     detail::scan_segments(m, state, inputs, queries, outputs, total, checkpoints);
   }
@@ -206,7 +208,7 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
   detail::check_gradients_apart<M>(inputs, queries, dy, {&ds, 1}, dinputs, dqueries);
-  [[maybe_unused]] const auto& forms = detail::backward_forms(m);
+  [[maybe_unused]] const auto& forms = detail::backward_implementation(m);
   if constexpr (TracedBackward<M>) {
     forms.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,
                    dqueries);

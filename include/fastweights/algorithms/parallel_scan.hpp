@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -72,7 +72,7 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
   // of all segments but the first and the last
   std::vector<typename M::Segment> writes(
       static_cast<std::size_t>(std::max<Index>(segments - 2, 0)), m.empty_segment());
-  for_each_head(std::max<Index>(segments - 1, 1), true, [&](Index i) {
+  parallel_for(std::max<Index>(segments - 1, 1), true, [&](Index i) {
     if (i == 0) return scan_segment(0);
     const Index first = begin(i), count = begin(i + 1) - first;
     detail::extend(m, writes[static_cast<std::size_t>(i - 1)],
@@ -83,7 +83,7 @@ void parallel_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadS
     states.push_back(states.back());
     if (i > 1) m.apply(writes[static_cast<std::size_t>(i - 2)], states.back());
   }
-  for_each_head(segments - 1, true, [&](Index i) { scan_segment(i + 1); });
+  parallel_for(segments - 1, true, [&](Index i) { scan_segment(i + 1); });
   state = states.back();
 }
 

@@ -79,7 +79,7 @@ template <Memory M>
 void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
               const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
   if constexpr (CustomScan<M>)
-    if (steps > 1) return scan_forms(m).scan(state, inputs, queries, outputs);
+    if (steps > 1) return scan_implementation(m).scan(state, inputs, queries, outputs);
   run_steps(m, state, inputs, queries, outputs, steps);
 }
 

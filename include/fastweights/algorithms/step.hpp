@@ -68,7 +68,7 @@ template <Memory M>
 EIGEN_ALWAYS_INLINE void run_step(const M& m, StateOf<M>& state, WriteToken<M> input,
                                   ReadToken<M> query, OutToken<M> output) {
   if constexpr (FusedStep<M>) {
-    scan_forms(m).step(state, input, query, output);
+    scan_implementation(m).step(state, input, query, output);
   } else if constexpr (reads_first<M>()) {
     m.read(state, query, output);
     m.write(state, input);
@@ -107,7 +107,7 @@ EIGEN_ALWAYS_INLINE void write(const M& m, StateOf<M>& state, WriteToken<M> inpu
   detail::check_token(M::name, error,
                       detail::ErrorRecord<MemberExtent>{m.signature().write().value});
   detail::check_apart(M::name, error, input);
-  detail::scan_forms(m).write(state, input, error.error);
+  detail::scan_implementation(m).write(state, input, error.error);
 }
 
 /// Reads the state with one query; overwrites `output`.

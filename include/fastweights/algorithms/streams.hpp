@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <span>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -23,7 +23,7 @@ void step_streams(const M& m, Index streams, const StateAt& state_of, WriteSeque
   for (Index b = 0; b < streams; ++b) check_outside(M::name, state_of(b), outputs, queries, inputs);
   if constexpr (requires { m.check_capacity(state_of(0), Index(1)); })
     for (Index b = 0; b < streams; ++b) m.check_capacity(state_of(b), 1);
-  for_each_head(streams, parallel, [&](Index b) {
+  parallel_for(streams, parallel, [&](Index b) {
     run_step(m, state_of(b), token_at<WriteToken<M>>(inputs, signature.write(), b),
              token_at<ReadToken<M>>(queries, signature.read(), b),
              token_at<OutToken<M>>(outputs, signature.out(), b));

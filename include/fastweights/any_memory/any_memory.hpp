@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/any_memory/rule.hpp>
+#include <fastweights/math/parallel_for.hpp>
 
 /// \file
 /// A memory that is chosen at run time. Any memory converts to it:

@@ -100,7 +100,7 @@ void AnyMemory<S>::scan(std::span<State> heads, Inputs written, Inputs queries, 
   const Index steps = detail::steps_in(written[0].cols, rule_->written[0].extent());
   for (const State& state : heads) rule_->check_capacity(state, steps);
   detail::check_heads_outside<S>(name(), heads, outs, ins);
-  for_each_head(count, parallel, [&](Index h) {
+  parallel_for(count, parallel, [&](Index h) {
     const auto head = [h](const auto& view, const SignatureMember& m) {
       return view.rows_of(h * m.rows, m.rows);
     };

@@ -3,7 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <fastweights/core/carriers.hpp>
+#include <fastweights/core/member_storage.hpp>
 
 /// \file
 /// The contraction of a continuous memory's past, and the sizes that follow from it: how many

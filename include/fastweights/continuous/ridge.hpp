@@ -96,11 +96,11 @@ Eigen::MatrixXd basis_at(const Basis& basis, const std::vector<double>& position
 inline void refine_ridge(const Eigen::LLT<Eigen::MatrixXd>& factor, const Eigen::MatrixXd& psi,
                          double ridge, Eigen::MatrixXd& solution) {
   Eigen::MatrixXd misfit(psi.cols(), solution.cols());
-  set_product(misfit, psi.transpose(), solution, all_at_once);
+  set_product(misfit, psi.transpose(), solution, one_block);
   misfit = -misfit;
   misfit.diagonal().array() += 1;
   Eigen::MatrixXd residual = -ridge * solution;
-  add_product(residual, psi, misfit, all_at_once);
+  add_product(residual, psi, misfit, one_block);
   factor.solveInPlace(residual);
   solution += residual;
 }

@@ -18,25 +18,25 @@ template <class S>
 concept KernelScalar = std::is_same_v<S, float> || std::is_same_v<S, double>;
 
 /// `step` and `scan`.
-template <class M> struct ScanForms { using type = M; };
-template <class M> using ScanFormsOf = typename ScanForms<M>::type;
+template <class M> struct ScanImplementation { using type = M; };
+template <class M> using ScanImplementationOf = typename ScanImplementation<M>::type;
 
 /// `Trace`, the `scan` that fills it, and `backward`.
-template <class M> struct BackwardForms { using type = M; };
-template <class M> using BackwardFormsOf = typename BackwardForms<M>::type;
+template <class M> struct BackwardImplementation { using type = M; };
+template <class M> using BackwardImplementationOf = typename BackwardImplementation<M>::type;
 
-template <class Forms, class M> EIGEN_ALWAYS_INLINE decltype(auto) forms_of(const M& m) {
+template <class Forms, class M> EIGEN_ALWAYS_INLINE decltype(auto) implementation_of(const M& m) {
   if constexpr (std::is_same_v<Forms, M>)
     return (m);
   else
     return Forms{m};
 }
 /// The object with the members: m itself, or one that refers to m.
-template <class M> EIGEN_ALWAYS_INLINE decltype(auto) scan_forms(const M& m) {
-  return forms_of<ScanFormsOf<M>>(m);
+template <class M> EIGEN_ALWAYS_INLINE decltype(auto) scan_implementation(const M& m) {
+  return implementation_of<ScanImplementationOf<M>>(m);
 }
-template <class M> EIGEN_ALWAYS_INLINE decltype(auto) backward_forms(const M& m) {
-  return forms_of<BackwardFormsOf<M>>(m);
+template <class M> EIGEN_ALWAYS_INLINE decltype(auto) backward_implementation(const M& m) {
+  return implementation_of<BackwardImplementationOf<M>>(m);
 }
 
 }  // namespace fw::detail

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <concepts>
-#include <fastweights/core/carriers.hpp>
 #include <fastweights/core/forms.hpp>
+#include <fastweights/core/member_storage.hpp>
 #include <string_view>
 
 /// \file
@@ -100,7 +100,7 @@ concept PureRead = Memory<M> &&
 
 /// Has its own step, equal to write then read up to rounding. The kernels give it to their rules.
 template <class M>
-concept FusedStep = Memory<M> && requires(const detail::ScanFormsOf<M>& m, StateOf<M>& s,
+concept FusedStep = Memory<M> && requires(const detail::ScanImplementationOf<M>& m, StateOf<M>& s,
                                           WriteToken<M> input, ReadToken<M> query, OutToken<M> y) {
   m.step(s, input, query, y);
 };
@@ -108,8 +108,8 @@ concept FusedStep = Memory<M> && requires(const detail::ScanFormsOf<M>& m, State
 /// Its writes subtract what W answers to the key, and can give the difference. The kernels do this
 /// for their rules.
 template <class M>
-concept GivesErrors = Memory<M> && requires(const detail::ScanFormsOf<M>& forms, StateOf<M>& s,
-                                            WriteToken<M> input, ErrorToken<M> y) {
+concept GivesErrors = Memory<M> && requires(const detail::ScanImplementationOf<M>& forms,
+                                            StateOf<M>& s, WriteToken<M> input, ErrorToken<M> y) {
   forms.write(s, input, y.error);
 };
 
@@ -119,8 +119,8 @@ namespace detail {
 /// up to rounding.
 template <Memory M>
 EIGEN_ALWAYS_INLINE void run_write(const M& m, StateOf<M>& s, const WriteToken<M>& input) {
-  if constexpr (requires(const ScanFormsOf<M>& forms) { forms.write(s, input); })
-    scan_forms(m).write(s, input);
+  if constexpr (requires(const ScanImplementationOf<M>& forms) { forms.write(s, input); })
+    scan_implementation(m).write(s, input);
   else
     m.write(s, input);
 }
@@ -131,7 +131,7 @@ EIGEN_ALWAYS_INLINE void run_write(const M& m, StateOf<M>& s, const WriteToken<M
 /// it to their rules.
 template <class M>
 concept CustomScan = Memory<M> &&
-    requires(const detail::ScanFormsOf<M>& m, StateOf<M>& s, WriteSequence<M> inputs,
+    requires(const detail::ScanImplementationOf<M>& m, StateOf<M>& s, WriteSequence<M> inputs,
              ReadSequence<M> queries, OutSequence<M> y) {
   m.scan(s, inputs, queries, y);
 };
@@ -166,17 +166,17 @@ concept StepDifferentiable = Memory<M> &&
 /// Has its own backward pass over a whole sequence.
 template <class M>
 concept CustomBackward = Memory<M> &&
-    requires(const detail::BackwardFormsOf<M>& m, const StateOf<M>& s, WriteSequence<M> inputs,
-             ReadSequence<M> queries, OutGradSequence<M> dy, StateOf<M>& ds,
-             WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
+    requires(const detail::BackwardImplementationOf<M>& m, const StateOf<M>& s,
+             WriteSequence<M> inputs, ReadSequence<M> queries, OutGradSequence<M> dy,
+             StateOf<M>& ds, WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
   m.backward(s, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
 /// Has a scan that stores intermediate results in a Trace.
 template <class M>
 concept TracedScan = Memory<M> &&
-    requires(const detail::BackwardFormsOf<M>& m, StateOf<M>& s,
-             typename detail::BackwardFormsOf<M>::Trace& trace, WriteSequence<M> inputs,
+    requires(const detail::BackwardImplementationOf<M>& m, StateOf<M>& s,
+             typename detail::BackwardImplementationOf<M>::Trace& trace, WriteSequence<M> inputs,
              ReadSequence<M> queries, OutSequence<M> y) {
   m.scan(s, inputs, queries, y, trace);
 };
@@ -184,10 +184,10 @@ concept TracedScan = Memory<M> &&
 /// Has its own backward pass, which uses the Trace of the forward pass.
 template <class M>
 concept TracedBackward = CustomScan<M> && TracedScan<M> &&
-    requires(const detail::BackwardFormsOf<M>& m, const StateOf<M>& initial, StateOf<M>& ds,
-             typename detail::BackwardFormsOf<M>::Trace& trace, WriteSequence<M> inputs,
-             ReadSequence<M> queries, OutGradSequence<M> dy, WriteGradSequence<M> dinputs,
-             ReadGradSequence<M> dqueries) {
+    requires(const detail::BackwardImplementationOf<M>& m, const StateOf<M>& initial,
+             StateOf<M>& ds, typename detail::BackwardImplementationOf<M>::Trace& trace,
+             WriteSequence<M> inputs, ReadSequence<M> queries, OutGradSequence<M> dy,
+             WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
   m.backward(initial, trace, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
@@ -261,7 +261,7 @@ template <class M> inline constexpr bool has_kernel_members = requires {
   &M::template coefficients<StateOf<M>>;
 }
 || requires { &M::template correction<StateOf<M>>; };
-template <class M> inline constexpr bool says_kernel_backward = requires {
+template <class M> inline constexpr bool wants_kernel_backward = requires {
   requires M::kernel_backward;
 };
 
@@ -376,7 +376,7 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
       "ReadGradSequence<M>)");
-  static_assert(!detail::says_kernel_backward<M> || !detail::KernelScalar<typename M::Scalar> ||
+  static_assert(!detail::wants_kernel_backward<M> || !detail::KernelScalar<typename M::Scalar> ||
                     CustomBackward<M> || TracedBackward<M>,
                 "memory rule: `kernel_backward` is true, but the kernels do not run the rule, or "
                 "`#include <fastweights/kernels/backward/forms.hpp>` is missing");

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/core/carriers.hpp>
 #include <fastweights/core/errors.hpp>
+#include <fastweights/core/member_storage.hpp>
 #include <stdexcept>
 #include <string>
 

@@ -89,7 +89,7 @@ template <class S> class FavorPlus {
   void projection_vjp(const X& x, const Y& y, const Dy& dy, DOmega& domega) const {
     with_score_gradient(y, dy, [&](const auto& dscores) {
       if constexpr (is_sequence_in_memory<X> && detail::has_contiguous_columns<DOmega>)
-        detail::add_product(domega, x, dscores.transpose(), detail::all_at_once);
+        detail::add_product(domega, x, dscores.transpose(), detail::one_block);
       else
         domega.noalias() += x * dscores.transpose();
     });
@@ -106,7 +106,7 @@ template <class S> class FavorPlus {
     const Index m = omega_.cols();
     auto scores = y.topRows(m);
     if constexpr (is_sequence_in_memory<X> && is_sequence_in_memory<Y>)
-      detail::set_product(scores, omega_.transpose(), x, detail::all_at_once);
+      detail::set_product(scores, omega_.transpose(), x, detail::one_block);
     else
       scores.noalias() = omega_.transpose() * x;
     const S log_scale = static_cast<S>(-0.5 * std::log(2.0 * static_cast<double>(m)));
@@ -118,7 +118,7 @@ template <class S> class FavorPlus {
   void vjp_view(const X& x, const Y& y, const Dy& dy, Dx& dx) const {
     with_score_gradient(y, dy, [&](const auto& dscores) {
       if constexpr (is_sequence_in_memory<Dx>)
-        detail::add_product(dx, omega_, dscores, detail::all_at_once);
+        detail::add_product(dx, omega_, dscores, detail::one_block);
       else
         dx.noalias() += omega_ * dscores;
     });

@@ -29,9 +29,9 @@
 /// `c` has the token's key as all keys, its value, its decay per row if j = 0, and otherwise no
 /// decay and β = 1. Change what differs: a β, or one decay per token, is in c.coefficients.
 ///
-/// With `reads_first` the read sees W before the token, and own_key·q times the token's update. The
-/// kernels call these functions for every correction in order. They must not use W, but may update
-/// the other members of the state, and must accept any state type that has these members.
+/// With `reads_first` the read sees W before the token, and bonus_key·q times the token's update.
+/// The kernels call these functions for every correction in order. They must not use W, but may
+/// update the other members of the state, and must accept any state type that has these members.
 ///
 /// A rule that does more in a step or a scan has its own members `step` and `scan`, which may call
 /// step_by_kernel and scan_by_kernel.
@@ -63,8 +63,8 @@ template <class M> constexpr Index corrections_per_token() {
   if constexpr (requires { M::corrections; }) return M::corrections;
   return 1;
 }
-template <class M> constexpr Order order_of() {
-  Order order{false, reads_first<M>()};
+template <class M> constexpr UpdateOrder order_of() {
+  UpdateOrder order{false, reads_first<M>()};
   if constexpr (requires { M::lookup_before_decay; })
     order.lookup_before_decay = M::lookup_before_decay;
   return order;
@@ -148,7 +148,7 @@ template <class M, class State> class RuleCorrections {
       buffer_ = thread_buffer<S, RuleCorrections>(2 * batch * buffer_size_);
     }
   }
-  static constexpr Order order() { return order_of<M>(); }
+  static constexpr UpdateOrder order() { return order_of<M>(); }
   Index size() const { return queries_.query.cols() * per_token; }
   EIGEN_ALWAYS_INLINE Correction<S> get(Index i, Index slot) const {
     const auto signature = m_.signature();
@@ -352,7 +352,7 @@ template <class M> struct KernelScan {
   }
 };
 template <KernelRule M>
-requires(!HasOwnScan<M>) struct ScanForms<M> {
+requires(!HasOwnScan<M>) struct ScanImplementation<M> {
   using type = KernelScan<M>;
 };
 

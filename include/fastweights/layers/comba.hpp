@@ -35,9 +35,10 @@ Value<S> comba(const Value<S>& in, const std::string& name, const CombaOptions& 
     const Value<S> k = activated(x, "k", h.keys(), o.convolution);
     const Value<S> v = activated(x, "v", h.values(), o.convolution);
     Value<S> p = k;
-    if (o.inner_decay) p = k * sigmoid(parameter(net, "decay", h.key_heads, constant_draw(1)));
+    if (o.inner_decay)
+      p = k * sigmoid(parameter(net, "decay", h.key_heads, constant_initialiser(1)));
     if (o.output_correction)
-      q = q - p * parameter(net, "D", h.key_heads, constant_draw(o.initial_correction));
+      q = q - p * parameter(net, "D", h.key_heads, constant_initialiser(o.initial_correction));
     const Value<S> beta = sigmoid(project(x, "b", h.heads));
     const Value<S> decay = softplus_decay(project(x, "a", h.heads), h.heads);
     const Value<S> y = memory(fw::Comba<S>({h.d_k, h.d_v}),

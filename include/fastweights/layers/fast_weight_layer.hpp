@@ -57,7 +57,7 @@ struct FastWeightLayer : networks::Network<typename M::Scalar> {
                                                  std::move(rule), options, std::move(map)));
     for (auto& weight : made.weights) {  // with the middle of what is drawn
       weight.name.erase(0, name.size() + 1);
-      weight.value.setConstant(weight.rows(), weight.cols(), Scalar(weight.draw(0.5, 0)));
+      weight.value.setConstant(weight.rows(), weight.cols(), Scalar(weight.initialiser(0.5, 0)));
     }
     return made;
   }

@@ -44,7 +44,7 @@ inline Index key_rows(std::span<const SignatureMember> members) {
   return 0;
 }
 
-/// What x becomes for one member of a signature, for all heads. `map` makes features of keys.
+/// One member of a signature made of x, for all heads. `map` makes features of keys.
 template <class S, class Map>
 Value<S> head_input(const Value<S>& x, const std::string& record, const SignatureMember& member,
                     const FastWeightsOptions& o, Index key_size, const Map& map) {
@@ -95,9 +95,9 @@ template <class S>
 LearnedState<S> slow_weights(Builder<S>& net, const AnyMemory<S>& memory, Index heads) {
   if (!memory.can().keeps_slow_weights) return {};
   const double deviation = 1 / std::sqrt(double(memory.given()[0].rows));
-  const auto draw = [deviation](const fw::detail::Leaf& array) -> Draw {
+  const auto draw = [deviation](const fw::detail::Leaf& array) -> Initialiser {
     const double first = double(Eigen::numext::real(array.entries<S>()(0)));
-    if (first != 0) return constant_draw(first);
+    if (first != 0) return constant_initialiser(first);
     return [deviation](double, double normal) { return deviation * normal; };
   };
   return learned_state(net, "slow", memory, heads, Learned::slow_weights, draw);

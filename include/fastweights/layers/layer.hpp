@@ -4,7 +4,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/layers/parameters.hpp>
-#include <fastweights/layers/relay.hpp>
+#include <fastweights/layers/sequence_parallel.hpp>
 
 /// \file
 /// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). networks::Network is
@@ -45,7 +45,7 @@ template <class S> using Input = SequenceView<const S, Dynamic>;
 template <class S> using Output = SequenceView<S, Dynamic>;
 
 /// The state or trace of a layer without one.
-struct Nothing {
+struct NoState {
   static constexpr auto names = fw::names();
 };
 
@@ -81,7 +81,7 @@ inline void check_not_empty(std::string_view layer, std::string_view argument, I
 
 // Throws if other processes hold parts of the sequence, for layers that take none.
 inline void check_whole(std::string_view layer, Pass pass) {
-  if (pass.relay() != nullptr)
+  if (pass.parallel() != nullptr)
     throw_invalid({layer, ": a part of a sequence, this layer takes whole sequences"});
 }
 

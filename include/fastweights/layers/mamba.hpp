@@ -60,7 +60,7 @@ Value<S> mamba_scan(const Value<S>& v, const Value<S>& step, const Value<S>& k, 
   };
   const Value<S> A = -exp(state_parameter(net, "A_log", o.channels, o.d_k, draw_rates, parts));
   return memory(SelectiveScan<S>({o.d_k, o.channels / parts}), {k, v, step}, {q, v, z}, "memory",
-                {A, parameter(net, "D", o.channels, constant_draw(1)),
+                {A, parameter(net, "D", o.channels, constant_initialiser(1)),
                  parameter(net, "dt_proj.bias", o.channels, draw_bias)});
 }
 

@@ -61,7 +61,7 @@ template <class S> Value<S> mamba2_of(const Value<S>& x, const Mamba2Options& o)
   const Value<S> read =
       memory(GatedLinearAttention<S, Dynamic, Dynamic, KeyValueDecay>({o.d_k, o.d_v}),
              {k, v * step, exp(-(step * rate))}, {q});
-  const Value<S> y = read + v * parameter(net, "D", o.heads, constant_draw(1));
+  const Value<S> y = read + v * parameter(net, "D", o.heads, constant_initialiser(1));
   const NormOptions norm{.epsilon = o.epsilon, .groups = o.groups};
   Value<S> gated;
   if (o.norm == GatedNorm::before_gate)

@@ -35,7 +35,7 @@ Value<S> mesa_net(const Value<S>& in, const std::string& name, const MesaNetOpti
     const Value<S> beta = sigmoid(project(x, "b", o.heads, true));
     const Value<S> decay = sigmoid(project(x, "a", o.heads, true));
     const auto draw =
-        constant_draw(std::log(std::expm1(std::max(1 - o.least_ridge, 1e-3))));  // λ = 1
+        constant_initialiser(std::log(std::expm1(std::max(1 - o.least_ridge, 1e-3))));  // λ = 1
     const Value<S> ridge =
         o.least_ridge + softplus(parameter(*x.builder, "lambda_params", rows, draw));
     const Value<S> y =

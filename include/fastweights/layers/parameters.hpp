@@ -110,8 +110,8 @@ void for_each_parameter(F&& f, First& first, Rest&... rest) {
       std::string(), first, rest...);
 }
 
-/// What a backward pass calls for every part of a gradient that it has completed, for example to
-/// sum it over processes while it goes on.
+/// The function that a backward pass calls for every part of a gradient it has completed, say to
+/// sum it over processes while it continues.
 using GradientReady = std::function<void(const detail::Object& part)>;
 
 /// The number of scalars that a model learns.

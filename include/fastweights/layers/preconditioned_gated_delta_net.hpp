@@ -41,8 +41,8 @@ Value<S> preconditioned_gated_delta_net(const Value<S>& in, const std::string& n
     const Value<S> moment_beta = sigmoid(project(x, "b_atk", h.key_heads));
     const Value<S> moment_decay =
         softplus_decay(project(x, "a_atk", h.key_heads), h.key_heads, "A_log_atk", "dt_bias_atk");
-    const Value<S> scale =
-        parameter(*x.builder, "log_atk_scale", h.key_heads, constant_draw(o.initial_log_scale));
+    const Value<S> scale = parameter(*x.builder, "log_atk_scale", h.key_heads,
+                                     constant_initialiser(o.initial_log_scale));
     const Value<S> y = memory(PreconditionedDeltaRule<S>({h.d_k, h.d_v}),
                               {l2(k, h.key_heads), v, beta, decay, moment_beta, moment_decay},
                               {unit_queries(q, h.key_heads)}, "memory", {scale});

@@ -34,7 +34,7 @@ Value<S> retention(const Value<S>& in, const std::string& name, const RetentionO
     const QueryHeads& h = o.heads;
     const auto rotated = [&](const std::string& map, Index heads) {
       const Value<S> y = maybe_activated(x, map, heads * h.d_k, o.convolution);
-      return rotate(activation(y, o.feature_map), heads, h.d_k, o.theta);
+      return rotary_embedding(activation(y, o.feature_map), heads, h.d_k, o.theta);
     };
     const Value<S> q = rotated("q", h.heads), k = rotated("k", h.kv_heads);
     const Value<S> v = maybe_activated(x, "v", h.values(), o.convolution);

@@ -27,7 +27,7 @@ template <class S> Value<S> rg_lru_gate(const Value<S>& u, const std::string& na
   Builder<S>& net = *u.builder;
   const Index d = u.rows_of_part(heads);
   const std::size_t weight =
-      net.weight(name + "_weight", {heads, d, d}, uniform_draw(1 / std::sqrt(double(d))));
+      net.weight(name + "_weight", {heads, d, d}, uniform_initialiser(1 / std::sqrt(double(d))));
   const Value<S> product =
       net.add(HeadProducts<S>({.heads = heads, .count = d}, true), u.rows(), {u}, {weight});
   return sigmoid(product + parameter_matrix(net, name + "_bias", heads, d));

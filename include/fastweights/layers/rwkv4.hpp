@@ -17,7 +17,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 /// z of the equations, with μ under time_mix_NAME. `before` is x_{t−1}.
 template <class S>
 Value<S> rwkv4_mix(const Value<S>& x, const Value<S>& before, const std::string& name) {
-  const Draw draw = [](double uniform, double) { return uniform; };
+  const Initialiser draw = [](double uniform, double) { return uniform; };
   return before + (x - before) * parameter(*x.builder, "time_mix_" + name, x.rows(), draw);
 }
 
@@ -27,13 +27,14 @@ template <class S>
 Value<S> rwkv4_time_mix(const Value<S>& in, const std::string& name, Index channels) {
   return module(name, in, [&](const Value<S>& x) {
     Builder<S>& net = *x.builder;
-    const Value<S> before = previous(x);
+    const Value<S> before = token_shift(x);
     const Value<S> k = linear(rwkv4_mix(x, before, "key"), "key", channels);
     const Value<S> v = linear(rwkv4_mix(x, before, "value"), "value", channels);
     const Value<S> r = sigmoid(linear(rwkv4_mix(x, before, "receptance"), "receptance", channels));
     const auto draw_decay = [](double uniform, double) { return 8 * uniform - 5; };
     const Value<S> rate = exp(parameter(net, "time_decay", channels, draw_decay));
-    const Value<S> bonus = parameter(net, "time_first", channels, constant_draw(std::log(0.3)));
+    const Value<S> bonus =
+        parameter(net, "time_first", channels, constant_initialiser(std::log(0.3)));
     const Rwkv4<S> part(channels / parts_of_channels(channels));
     const Value<S> wkv = memory(part, {k, v}, {k, v}, "memory", {rate, bonus});
     return linear(r * wkv, "output", x.rows());
@@ -45,7 +46,7 @@ Value<S> rwkv4_time_mix(const Value<S>& in, const std::string& name, Index chann
 template <class S>
 Value<S> rwkv4_channel_mix(const Value<S>& in, const std::string& name, Index hidden) {
   return module(name, in, [&](const Value<S>& x) {
-    const Value<S> before = previous(x);
+    const Value<S> before = token_shift(x);
     const Value<S> k = linear(rwkv4_mix(x, before, "key"), "key", hidden);
     const Value<S> r = sigmoid(linear(rwkv4_mix(x, before, "receptance"), "receptance", x.rows()));
     return r * linear(square(relu(k)), "value", x.rows());

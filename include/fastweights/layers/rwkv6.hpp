@@ -23,7 +23,7 @@ struct Rwkv6Options {
   OutputNorm norm = {};
 };
 
-/// How much of the token before is in z_i, i = r, w, k, v, g: A_i m_i + b_i for every token. The
+/// The share of the token before in z_i, i = r, w, k, v, g: A_i m_i + b_i for every token. The
 /// A_i are columns of one matrix.
 template <class S>
 std::array<Value<S>, 5> rwkv6_mixes(const Value<S>& x, const Value<S>& d, Index rank) {
@@ -53,7 +53,7 @@ template <class S>
 Value<S> rwkv6(const Value<S>& in, const std::string& name, const Rwkv6Options& o) {
   return module(name, in, [&](const Value<S>& x) {
     const Index keys = o.heads * o.d_k, values = o.heads * o.d_v;
-    const Value<S> d = previous(x) - x;
+    const Value<S> d = token_shift(x) - x;
     const auto [m_r, m_w, m_k, m_v, m_g] = rwkv6_mixes(x, d, o.mix_rank);
     const auto projected = [&](const Value<S>& mix, const std::string& map, Index rows) {
       return linear(x + d * mix, map + "_proj.linear", rows);
@@ -62,7 +62,8 @@ Value<S> rwkv6(const Value<S>& in, const std::string& name, const Rwkv6Options& 
     const Value<S> v = projected(m_v, "v", values);
     const Value<S> low = tanh(linear(x + d * m_w, "w_proj.linear.lora.0", o.decay_rank));
     const Value<S> decay = exp(-exp(linear(low, "w_proj.linear.lora.2", keys, true)));
-    const Value<S> bonus = parameter_matrix(*x.builder, "bonus", o.heads, o.d_k, uniform_draw(0.1));
+    const Value<S> bonus =
+        parameter_matrix(*x.builder, "bonus", o.heads, o.d_k, uniform_initialiser(0.1));
     const Value<S> y =
         memory(Rwkv6<S>({o.d_k, o.d_v}), {k, v, decay}, {r, k, v}, "memory", {bonus});
     const Value<S> gate = activation(projected(m_g, "g", values), o.gate);

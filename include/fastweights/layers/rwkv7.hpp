@@ -40,7 +40,8 @@ template <class S> Value<S> rwkv7_down(const Value<S>& z, const std::string& nam
 
 /// W_2 z + b; b is drawn as `bias` says, and absent without.
 template <class S>
-Value<S> rwkv7_up(const Value<S>& z, const std::string& name, Index rows, const Draw& bias = {}) {
+Value<S> rwkv7_up(const Value<S>& z, const std::string& name, Index rows,
+                  const Initialiser& bias = {}) {
   const Value<S> y = linear(z, name + ".lora.2", rows);
   return bias ? y + parameter(*z.builder, name + ".lora.2.bias", rows, bias) : y;
 }
@@ -61,14 +62,16 @@ Value<S> rwkv7_value(const Value<S>& z, const Rwkv7Options& o, std::optional<Val
     return v;
   }
   const Value<S> low = rwkv7_down(z, "v_lora", o.v_rank);
-  return v + (*v_first - v) * sigmoid(rwkv7_up(low, "v_lora", o.values(), constant_draw(0.73)));
+  return v +
+         (*v_first - v) * sigmoid(rwkv7_up(low, "v_lora", o.values(), constant_initialiser(0.73)));
 }
 
 /// w ⊙ standardise(o) + b for every head, and the bonus of the token itself.
 template <class S>
 Value<S> rwkv7_output(const Value<S>& y, const Value<S>& r, const Value<S>& k, const Value<S>& v,
                       const Rwkv7Options& o) {
-  const Value<S> r_k = parameter_matrix(*y.builder, "r_k", o.heads, o.d_k, constant_draw(-0.04));
+  const Value<S> r_k =
+      parameter_matrix(*y.builder, "r_k", o.heads, o.d_k, constant_initialiser(-0.04));
   const Value<S> bonus = v * sum_heads(r * k * r_k, o.heads);
   if (!o.affine) return standardise(y, o.heads, o.epsilon) + bonus;
   return layer_norm(y, "g_norm", {.epsilon = o.epsilon, .groups = o.heads, .bias = true}) + bonus;
@@ -78,21 +81,22 @@ Value<S> rwkv7_output(const Value<S>& y, const Value<S>& r, const Value<S>& k, c
 template <class S>
 Value<S> rwkv7_of(const Value<S>& x, const Rwkv7Options& o, std::optional<Value<S>>& v_first) {
   Builder<S>& net = *x.builder;
-  const Value<S> d = previous(x) - x;
+  const Value<S> d = token_shift(x) - x;
   const auto mixed = [&](const std::string& name) {
-    const Draw draw = [](double uniform, double) { return 1 - std::pow(uniform, 0.7); };
+    const Initialiser draw = [](double uniform, double) { return 1 - std::pow(uniform, 0.7); };
     return x + d * parameter(net, name, x.rows(), draw);
   };
   const Value<S> r = linear(mixed("x_r"), "r_proj", o.keys());
   const Value<S> k = linear(mixed("x_k"), "k_proj", o.keys());
   const Value<S> v = rwkv7_value(mixed("x_v"), o, v_first), decay = rwkv7_decay(mixed("x_w"), o);
   const Value<S> a = sigmoid(rwkv7_up(rwkv7_down(mixed("x_a"), "a_lora", o.a_rank), "a_lora",
-                                      o.keys(), constant_draw(-0.19)));
+                                      o.keys(), constant_initialiser(-0.19)));
   const Value<S> g =
       rwkv7_up(sigmoid(rwkv7_down(mixed("x_g"), "g_lora", o.gate_rank)), "g_lora", o.values());
-  const Value<S> removed = k * parameter(net, "k_k", k.rows(), constant_draw(0.71));
+  const Value<S> removed = k * parameter(net, "k_k", k.rows(), constant_initialiser(0.71));
   const Value<S> kappa = o.smooth_unit ? l2(removed, o.heads) : unit(removed, o.heads);
-  const Value<S> key = k + k * (-1.0 + a) * parameter(net, "k_a", k.rows(), constant_draw(1.02));
+  const Value<S> key =
+      k + k * (-1.0 + a) * parameter(net, "k_a", k.rows(), constant_initialiser(1.02));
   const Value<S> y =
       memory(LowRankRule<S>({o.d_k, o.d_v}), {key, v, -kappa, kappa * a, decay}, {r});
   return linear(g * rwkv7_output(y, r, key, v, o), "o_proj", x.rows());

@@ -23,7 +23,7 @@ Value<S> self_referential(const Value<S>& in, const std::string& name, Index hea
     const AnyMemory<S> rule = SelfReferentialMatrix<S>({.key_size = d});
     const Value<S> input = feature_map(x, SoftmaxMap(), heads);
     const double deviation = 1 / std::sqrt(double(d));
-    const auto draw = [=](const fw::detail::Leaf& W) -> Draw {
+    const auto draw = [=](const fw::detail::Leaf& W) -> Initialiser {
       // Entries are drawn column by column; the last four rows make the strengths.
       return [=, rows = W.rows, i = Index(0)](double, double normal) mutable {
         return deviation * normal - (i++ % rows < rows - 4 ? 0 : 1);

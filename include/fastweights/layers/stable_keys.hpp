@@ -6,7 +6,7 @@
 #include <fastweights/core/stability.hpp>
 
 /// \file
-/// Whether a memory is stable for the keys that a layer makes for it. A delta rule needs keys of
+/// True if a memory is stable for the keys that a layer makes for it. A delta rule needs keys of
 /// bounded length, which a projection alone does not give.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {

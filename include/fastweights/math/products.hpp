@@ -3,10 +3,10 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <complex>
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/abi.hpp>
 #include <fastweights/core/threads.hpp>
 #include <fastweights/kernels/simd/packed_product.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <limits>
 #include <type_traits>
 
@@ -55,12 +55,12 @@ struct ProductBlocks {
 
 /// Eigen packs copies of both factors. For blocks of 128 and scalars of up to 8 bytes these copies
 /// are on the stack.
-inline constexpr ProductBlocks without_heap{128, 128, 128};
+inline constexpr ProductBlocks small_blocks{128, 128, 128};
 /// With OpenMP, Eigen::nbThreads() threads share a large product of several columns. Eigen may use
 /// the heap. It cuts a long sum at a depth that depends
 /// on the number of threads, of at least 100 entries; sums of 96 have the same bits for any number.
-inline constexpr ProductBlocks all_at_once{std::numeric_limits<Eigen::Index>::max(), 96,
-                                           std::numeric_limits<Eigen::Index>::max()};
+inline constexpr ProductBlocks one_block{std::numeric_limits<Eigen::Index>::max(), 96,
+                                         std::numeric_limits<Eigen::Index>::max()};
 
 // True if products use the library's kernel.
 #ifdef EIGEN_USE_BLAS
@@ -76,7 +76,7 @@ template <class F> void for_row_parts(Eigen::Index rows, Eigen::Index work, cons
   const Eigen::Index panels = (rows + height - 1) / height;
   const Eigen::Index threads = std::min<Eigen::Index>({Eigen::nbThreads(), work / least, panels});
   if (threads <= 1) return f(Eigen::Index(0), rows);
-  for_each_head(threads, true, [&](Eigen::Index i) {
+  parallel_for(threads, true, [&](Eigen::Index i) {
     const Eigen::Index first = panels * i / threads * height;
     f(first, std::min(rows, panels * (i + 1) / threads * height) - first);
   });
@@ -128,7 +128,7 @@ EIGEN_DONT_INLINE void multiply_in_memory(To to, A a, B b, const ProductSizes& n
   if constexpr (has_packed_product<typename B::Scalar>)
     // Eigen multiplies a transposed matrix by one column without a copy.
     if (n.depth > 0 && (n.cols > 1 || factor_of(a).row == 1))
-      return multiply_by_panels(to, a, b, n, block.cols > without_heap.cols);
+      return multiply_by_panels(to, a, b, n, block.cols > small_blocks.cols);
   if (!n.adds) to.block(0, 0, n.rows, n.cols).setZero();
   add_product_by_blocks(to, a, b, n, block);
 }
@@ -136,7 +136,7 @@ EIGEN_DONT_INLINE void multiply_in_memory(To to, A a, B b, const ProductSizes& n
 /// to += a·b for matrices, maps and blocks with contiguous columns, or transposes of these. Does
 /// not allocate with the default `block`.
 template <class To, class A, class B>
-void add_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
+void add_product(To&& to, const A& a, const B& b, const ProductBlocks& block = small_blocks) {
   using S = typename A::Scalar;
   multiply_in_memory(in_memory<S>(to), in_memory<const S>(a), in_memory<const S>(b),
                      {a.rows(), a.cols(), b.cols(), true}, block);
@@ -144,7 +144,7 @@ void add_product(To&& to, const A& a, const B& b, const ProductBlocks& block = w
 
 /// to = a·b, as add_product.
 template <class To, class A, class B>
-void set_product(To&& to, const A& a, const B& b, const ProductBlocks& block = without_heap) {
+void set_product(To&& to, const A& a, const B& b, const ProductBlocks& block = small_blocks) {
   using S = typename A::Scalar;
   multiply_in_memory(in_memory<S>(to), in_memory<const S>(a), in_memory<const S>(b),
                      {a.rows(), a.cols(), b.cols(), false}, block);

@@ -18,8 +18,8 @@ class CheckpointError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// How the names in a folder become those of a model: the first of `replaced` that a name begins
-/// with is replaced, and names that begin with one of `ignored` are left out.
+/// A rule by which names in a folder become those of a model: the first of `replaced` that a name
+/// begins with is replaced, and names that begin with one of `ignored` are left out.
 struct NameTable {
   /// Prefixes of names, and what takes their place.
   std::vector<std::pair<std::string, std::string>> replaced = {{"model.language_model.", "model."}};
@@ -46,7 +46,7 @@ class Checkpoint {
   /// Where it is.
   const std::filesystem::path& folder() const { return folder_; }
 
-  /// Whether there is a tensor of this name.
+  /// True if there is a tensor of this name.
   bool contains(const std::string& name) const { return tensors_.contains(name); }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
@@ -55,22 +55,22 @@ class Checkpoint {
   }
   /// The shape of a tensor.
   io::Shape shape(const std::string& name) const {
-    const Place& place = find(name);
+    const TensorLocation& place = find(name);
     return shards_[place.shard].shape(place.name);
   }
   /// The type of a tensor's elements.
   io::DType dtype(const std::string& name) const {
-    const Place& place = find(name);
+    const TensorLocation& place = find(name);
     return shards_[place.shard].dtype(place.name);
   }
   /// A tensor's bytes.
   io::TensorBytes data(const std::string& name) const {
-    const Place& place = find(name);
+    const TensorLocation& place = find(name);
     return shards_[place.shard].data(place.name);
   }
   /// Reads a tensor, row by row, in the type S.
   template <class S> std::vector<S> values(const std::string& name) const {
-    const Place& place = find(name);
+    const TensorLocation& place = find(name);
     return shards_[place.shard].template values<S>(place.name);
   }
 
@@ -104,18 +104,18 @@ class Checkpoint {
     return names;
   }
 
-  /// What errors begin with.
+  /// The text that errors begin with.
   std::string origin() const { return folder_.string(); }
   /// Throws SafeTensorsError with the file, the tensor and `what`.
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {
-    const Place& place = find(name);
+    const TensorLocation& place = find(name);
     shards_[place.shard].fail(place.name, what);
   }
 
  private:
   static constexpr const char* index = "model.safetensors.index.json";
 
-  struct Place {
+  struct TensorLocation {
     std::size_t shard;
     std::string name;  // in the file
   };
@@ -134,7 +134,7 @@ class Checkpoint {
       add_shard("model.safetensors", nullptr);
   }
 
-  const Place& find(const std::string& name) const {
+  const TensorLocation& find(const std::string& name) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end())
       raise(origin() + ": tensor " + name.substr(0, 60) + " is not in the folder");
@@ -173,7 +173,7 @@ class Checkpoint {
       const auto begins = [&name](const std::string& prefix) { return name.starts_with(prefix); };
       if (std::any_of(table_.ignored.begin(), table_.ignored.end(), begins)) continue;
       const std::string own = name_of(name);
-      if (!tensors_.emplace(own, Place{shards_.size() - 1, name}).second)
+      if (!tensors_.emplace(own, TensorLocation{shards_.size() - 1, name}).second)
         fail_file(file, "tensor " + own.substr(0, 60) + " is there twice");
     }
   }
@@ -245,7 +245,7 @@ class Checkpoint {
   bool is_sharded_;
   std::vector<std::string> files_;
   std::vector<io::SafeTensors> shards_;
-  std::map<std::string, Place> tensors_;
+  std::map<std::string, TensorLocation> tensors_;
 };
 
 }  // namespace fw::models

@@ -14,7 +14,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// What a model is made of, by the names of its publisher. All functions throw
+/// The sizes and options of a model, by the names of its publisher. All functions throw
 /// std::invalid_argument, which names the entry, what was expected and what is there.
 class Config {
  public:
@@ -28,16 +28,16 @@ class Config {
     return Config(parse_strictly(text, where), where);
   }
 
-  /// Whether the entry is there and not null.
+  /// True if the entry is there and not null.
   bool has(const std::string& name) const {
     const auto found = json_.find(name);
     return found != json_.end() && !found->is_null();
   }
-  /// Whether the entry is null, which some sources take as another value than their default.
+  /// True if the entry is null, which some sources take as another value than their default.
   bool is_null(const std::string& name) const {
     return json_.contains(name) && json_.at(name).is_null();
   }
-  /// Whether the entry is there, null or not.
+  /// True if the entry is there, null or not.
   bool contains(const std::string& name) const { return json_.contains(name); }
   /// The names of all entries.
   std::vector<std::string> names() const {
@@ -45,11 +45,11 @@ class Config {
     for (const auto& [name, entry] : json_.items()) all.push_back(name);
     return all;
   }
-  /// Whether the entries are the same.
+  /// True if the entries are the same.
   bool operator==(const Config& other) const { return json_ == other.json_; }
-  /// Whether the entry is a nested object.
+  /// True if the entry is a nested object.
   bool is_object(const std::string& name) const { return has(name) && json_.at(name).is_object(); }
-  /// Whether the entry is a list.
+  /// True if the entry is a list.
   bool is_list(const std::string& name) const { return has(name) && json_.at(name).is_array(); }
   /// A size: 1 to 2^31.
   Index size(const std::string& name) const {
@@ -105,7 +105,7 @@ class Config {
     if (!json_[name].is_string()) fail(name, "expected a text");
     return json_[name].get<std::string>();
   }
-  /// Whether the entry is this text; it may be of another type, such as a size or "auto".
+  /// True if the entry is this text; it may be of another type, such as a size or "auto".
   bool is_text(const std::string& name, const char* value) const {
     return has(name) && json_.at(name) == value;
   }
@@ -195,7 +195,7 @@ class Config {
   std::string where_;
 };
 
-/// Of a model for text and images, what describes the part for text. Its embeddings are tied if
+/// The part for text of the config.json of a model for text and images. Its embeddings are tied if
 /// either part says so; see tied_head.hpp.
 inline Config text_config(const Config& c) {
   if (!c.has("text_config")) return c;

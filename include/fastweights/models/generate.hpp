@@ -37,7 +37,7 @@ struct GenerateOptions {
   std::vector<int> end_tokens{};    ///< tokens before which the text ends: see end_tokens
   bool adds_special = true;         ///< to the prompt. False for a text of a ChatTemplate
   bool skips_special = true;        ///< in the text that is written
-  Index piece = 256;                ///< tokens of the prompt that are in memory at a time
+  Index chunk = 256;                ///< tokens of the prompt that are in memory at a time
 };
 
 /// Why a text ended.
@@ -58,9 +58,9 @@ struct Generated {
 /// Is given text as it comes: whole characters, and nothing of a stop text.
 using TextCallback = std::function<void(std::string_view)>;
 
-/// Draws tokens from a state and the logits of its last token, D_vocabulary. State and logits go on
-/// with every token but the end token. `goes_on`: called for every token that was drawn; false ends
-/// the text behind it. `past`: tokens before, for the repetition penalty. Throws
+/// Draws tokens from a state and the logits of its last token, D_vocabulary. State and logits
+/// continue with every token but the end token. `goes_on`: called for every token that was drawn;
+/// false ends the text behind it. `past`: tokens before, for the repetition penalty. Throws
 /// std::invalid_argument for an option or sizes that do not fit, before anything changes.
 template <class S>
 Generated generate_ids(const networks::Network<S>& network, networks::State& state,
@@ -76,7 +76,7 @@ Generated generate(const networks::Network<S>& network, networks::State& state,
                    std::span<const int> past = {});
 
 /// Reads a prompt from a state and writes what comes next. The state has read the prompt and
-/// Generated::ids then, so that another call goes on from it. A prompt of ids is read as it is.
+/// Generated::ids then, so that another call continues from it. A prompt of ids is read as it is.
 /// Throws std::invalid_argument for a prompt without tokens, a state of several sequences, or an
 /// option that does not fit, before anything changes, and std::length_error when a cache is full.
 template <class S>

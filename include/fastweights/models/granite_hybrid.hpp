@@ -27,9 +27,9 @@ inline GroupedAttention granite_attention_options(const Config& c, const ModelOp
 
 /// The softmax is over the scores of the chosen experts: that over all, with sum 1 again.
 template <class S> Value<S> granite_experts(const Value<S>& x, const Config& c) {
-  const Value<S> routing =
-      sum_to_one(choose_experts(softmax(linear(x, "router.layer", c.size("num_local_experts"))),
-                                {.experts = c.size("num_experts_per_tok")}));
+  const Value<S> routing = normalise_routing(
+      top_k_experts(softmax(linear(x, "router.layer", c.size("num_local_experts"))),
+                    {.experts = c.size("num_experts_per_tok")}));
   return stacked_experts(x, routing, c.size("intermediate_size"), "input_linear.weight",
                          "output_linear.weight");
 }

@@ -33,7 +33,8 @@ inline GroupedAttention grouped_attention_options(const Config& c, const ModelOp
 template <class S> Value<S> rotate_part(const Value<S>& x, Index heads, double part, double theta) {
   const Index r = Index(part * double(x.rows() / heads)), even = r + r % 2;
   if (r < 1) return x;
-  return rotate(x, heads, even, r == even ? theta : std::pow(theta, double(even) / double(r)));
+  return rotary_embedding(x, heads, even,
+                          r == even ? theta : std::pow(theta, double(even) / double(r)));
 }
 
 /// Causal softmax attention over heads. Ainslie et al. 2023, arXiv 2305.13245.

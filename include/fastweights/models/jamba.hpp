@@ -17,7 +17,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 struct JambaLayers {
   Index period, offset;  ///< as published
 
-  /// Those of attention or experts, as `kind` says: attn_layer or expert_layer.
+  /// The layers of attention or experts, as `kind` says: attn_layer or expert_layer.
   JambaLayers(const Config& c, const std::string& kind, Index usual_period, Index usual_offset)
       : period(c.size(kind + "_period", usual_period)), offset(usual_offset) {
     if (c.has(kind + "_offset")) offset = c.count(kind + "_offset");
@@ -50,8 +50,8 @@ template <class S> Value<S> jamba_feed_forward(const Value<S>& x, const Config& 
   const Index hidden = c.size("intermediate_size");
   if (!sparse) return swiglu(x, hidden);
   return experts(x,
-                 choose_experts(softmax(linear(x, "router", jamba_experts(c))),
-                                {.experts = c.size("num_experts_per_tok", 2)}),
+                 top_k_experts(softmax(linear(x, "router", jamba_experts(c))),
+                               {.experts = c.size("num_experts_per_tok", 2)}),
                  hidden);
 }
 

@@ -47,7 +47,7 @@ template <class S> Value<S> latent_attention(const Value<S>& x, const LatentAtte
   const NormOptions norm{.epsilon = 1e-6};  // whatever the model's ε is
   const Index d = o.d_q + o.d_r, rows = o.heads * (o.d_q + o.d_v);
   const auto positions = [&](const Value<S>& v, Index heads) {
-    return o.theta > 0 ? rotate(v, heads, o.d_r, o.theta, true) : v;
+    return o.theta > 0 ? rotary_embedding(v, heads, o.d_r, o.theta, true) : v;
   };
   Value<S> queries = x;
   if (o.query_rank > 0)

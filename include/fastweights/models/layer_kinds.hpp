@@ -54,8 +54,8 @@ inline std::vector<std::string> layer_kinds(const Config& c, const std::string& 
   return kinds;
 }
 
-/// Whether the feed-forward layers are "dense" or "sparse": the first ones are dense, `usual_dense`
-/// of them unless first_k_dense_replace says how many.
+/// The kind of each feed-forward layer, "dense" or "sparse": the first ones are dense,
+/// `usual_dense` of them unless first_k_dense_replace says how many.
 inline std::vector<std::string> feed_forward_kinds(const Config& c, Index usual_dense) {
   const char* name = "first_k_dense_replace";
   const Index dense = c.has(name) ? c.count(name) : usual_dense;

@@ -51,7 +51,7 @@ std::string differences(const networks::Network<S>& network, const File& file,
 
 template <class S, class File>
 void load(networks::Weight<S>& weight, const File& file, const std::string& name,
-          std::optional<networks::Storage> storage) {
+          std::optional<networks::WeightType> storage) {
   const std::vector<S> entries = file.template values<S>(name);
   const Index n = Index(entries.size());
   if (fw::detail::first_outside({entries.data(), n, 1, n, fw::detail::scalar_kind<S>()}, {}) >= 0)
@@ -62,14 +62,14 @@ void load(networks::Weight<S>& weight, const File& file, const std::string& name
 
 }  // namespace detail
 
-/// What load accepts besides the tensors of the network.
+/// The tensors that load accepts besides those of the network.
 struct LoadOptions {
   /// Tensors that may be there or not.
   std::function<bool(const std::string&)> is_ignored = {};
   /// Called before the i-th of n tensors.
   std::function<void(std::size_t i, std::size_t n)> progress = {};
-  /// Makes the matrices of linear maps and embeddings compact, each as soon as it is loaded.
-  std::optional<networks::Storage> storage = {};
+  /// Makes the matrices of linear maps and embeddings quantised, each as soon as it is loaded.
+  std::optional<networks::WeightType> storage = {};
 };
 
 /// Sets the weights of a network from a file or folder (SafeTensors or Checkpoint) with the
@@ -85,15 +85,15 @@ void load_weights(networks::Network<S>& network, const File& file,
   if (!problems.empty())
     fw::detail::raise<io::SafeTensorsError>(std::string(file.origin()) +
                                             ": does not fit the model:" + problems);
-  const std::vector<bool> compressible = network.compressible();
+  const std::vector<bool> quantisable = network.quantisable();
   const networks::Weight<S>* tied = detail::tied_table(network);
   std::vector<networks::Weight<S>> loaded;
   for (const auto& weight : network.weights)
-    loaded.push_back({{}, weight.name, weight.axes, weight.draw, nullptr, weight.centre});
+    loaded.push_back({{}, weight.name, weight.axes, weight.initialiser, nullptr, weight.centre});
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     if (options.progress) options.progress(i, loaded.size());
     const std::string name = detail::name_in_file(network.weights[i], tied, file);
-    detail::load(loaded[i], file, name, compressible[i] ? options.storage : std::nullopt);
+    detail::load(loaded[i], file, name, quantisable[i] ? options.storage : std::nullopt);
   }
   network.weights = std::move(loaded);
 }

@@ -19,7 +19,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// Whether a tensor is a table that the published code computes from config.json: not needed.
+/// True if a tensor is a table that the published code computes from config.json: not needed.
 inline bool is_minimax_table(const std::string& name) {
   for (const char* table : {".slope_rate", ".query_decay", ".key_decay", ".diagonal_decay"})
     if (name.ends_with(table)) return true;
@@ -57,17 +57,18 @@ Value<S> minimax_attention(const Value<S>& x, const Config& c, const ModelOption
   const double theta = RopeOptions(c).theta_of_whole_heads(1e6);
   const CacheOptions cache =
       cache_of(options, c.has("sliding_window") ? c.size("sliding_window") : 0);
-  const Value<S> y = attention(rotate(linear(x, "q_proj", heads * d), heads, d, theta),
-                               rotate(linear(x, "k_proj", key_heads * d), key_heads, d, theta),
-                               linear(x, "v_proj", key_heads * d), key_heads, cache);
+  const Value<S> y =
+      attention(rotary_embedding(linear(x, "q_proj", heads * d), heads, d, theta),
+                rotary_embedding(linear(x, "k_proj", key_heads * d), key_heads, d, theta),
+                linear(x, "v_proj", key_heads * d), key_heads, cache);
   return linear(y, "o_proj", x.rows());
 }
 
 /// Experts, with weights of sum 1.
 template <class S> Value<S> minimax_experts(const Value<S>& x, const Config& c) {
   const Value<S> routing =
-      sum_to_one(choose_experts(softmax(linear(x, "gate", c.size("num_local_experts"))),
-                                {.experts = c.size("num_experts_per_tok")}));
+      normalise_routing(top_k_experts(softmax(linear(x, "gate", c.size("num_local_experts"))),
+                                      {.experts = c.size("num_experts_per_tok")}));
   return experts(x, routing, c.size("intermediate_size"), {.gate = "w1", .up = "w3", .down = "w2"});
 }
 

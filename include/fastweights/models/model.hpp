@@ -9,7 +9,7 @@
 /// A published model in one call:
 ///
 ///     auto model = fw::models::load<float>("Qwen3.5-0.8B", {.weights =
-///     fw::networks::Storage::bfloat16});
+///     fw::networks::WeightType::bfloat16});
 ///
 /// A program that links fastweights::compiled_models has all architectures compiled once, in float
 /// and double. Any other program that includes this header compiles all of them, for minutes; it
@@ -25,7 +25,7 @@ struct LoadModelOptions {
   /// Tokens that attention looks back, if config.json says no fewer. 0: all.
   Index window = 0;
   /// Form of the matrices of linear maps and embeddings; absent: as the scalar.
-  std::optional<networks::Storage> weights = {};
+  std::optional<networks::WeightType> weights = {};
   /// Called before the i-th of n tensors.
   std::function<void(std::size_t i, std::size_t n)> progress = {};
 };

@@ -27,7 +27,7 @@ struct OlmoDelta {
   Index key_heads = 1, heads = 1, d_k = 1, d_v = 1;
 };
 
-/// Those of config.json.
+/// The sizes of config.json.
 inline OlmoDelta olmo_delta_sizes(const Config& c) {
   const Index n = c.size("num_attention_heads");
   OlmoDelta d{c.size("linear_num_key_heads", n), c.size("linear_num_value_heads", n)};
@@ -100,7 +100,7 @@ Value<S> olmo_attention(const Value<S>& x, const Config& c, const ModelOptions& 
   const auto normed = [&](const std::string& name, Index heads) {
     const Value<S> y = rms_norm(linear(x, name + "_proj", heads * o.d, o.bias), name + "_norm",
                                 {.epsilon = c.number("rms_norm_eps", 1e-6)});
-    return theta > 0 ? rotate(y, heads, o.d, theta) : y;
+    return theta > 0 ? rotary_embedding(y, heads, o.d, theta) : y;
   };
   const Value<S> q = normed("q", o.heads), k = normed("k", o.key_heads);
   const Value<S> v = linear(x, "v_proj", o.key_heads * o.d, o.bias);

@@ -11,7 +11,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 
 using namespace fw::networks;
 
-/// What a model's builder needs besides its config.json.
+/// The options of a model's builder besides its config.json.
 struct ModelOptions {
   /// Tokens that a state has room for from the start: one more is a std::length_error, and no token
   /// allocates. 0: caches grow with the text, without a limit but memory.
@@ -30,7 +30,7 @@ struct ModelOptions {
 
 namespace detail {
 
-// Whether the first convolution of q in a linear layer has other rows than q itself.
+// True if the first convolution of q in a linear layer has other rows than q itself.
 template <class File>
 bool has_equal_convolutions(const File& file, const std::vector<std::string>& names) {
   const std::string of_q = ".linear_attn.q_conv1d.weight";
@@ -65,7 +65,7 @@ ModelOptions model_options(const File& file, Index context = 0, Index window = 0
           .equal_convolutions = detail::has_equal_convolutions(file, names)};
 }
 
-/// Whether the logits of a model use the table of its embedding.
+/// True if the logits of a model use the table of its embedding.
 inline bool is_tied(const Config& c, const ModelOptions& options, bool otherwise = false) {
   return c.flag("tie_word_embeddings", otherwise) && !options.own_head;
 }

@@ -76,9 +76,9 @@ Value<S> qwen_attention(const Value<S>& x, const Config& c, const ModelOptions& 
 /// Experts by softmax routing, and one that all tokens share behind a gate.
 template <class S>
 Value<S> qwen_experts(const Value<S>& x, const Config& c, const ModelOptions& options) {
-  Value<S> routing = choose_experts(softmax(linear(x, "gate", c.size("num_experts"))),
-                                    {.experts = c.size("num_experts_per_tok")});
-  if (c.flag("norm_topk_prob", true)) routing = sum_to_one(routing);
+  Value<S> routing = top_k_experts(softmax(linear(x, "gate", c.size("num_experts"))),
+                                   {.experts = c.size("num_experts_per_tok")});
+  if (c.flag("norm_topk_prob", true)) routing = normalise_routing(routing);
   const Value<S> shared = module("shared_expert", x, [&](const Value<S>& in) {
     return swiglu(in, c.size("shared_expert_intermediate_size"));
   });
@@ -90,7 +90,7 @@ Value<S> qwen_experts(const Value<S>& x, const Config& c, const ModelOptions& op
   return chosen + shared * sigmoid(linear(x, "shared_expert_gate", 1));
 }
 
-/// Whether each feed-forward layer is sparse, as decoder_sparse_step and mlp_only_layers say.
+/// True if each feed-forward layer is sparse, as decoder_sparse_step and mlp_only_layers say.
 inline std::vector<bool> qwen_sparse_layers(const Config& c, Index layers) {
   const std::set<Index> dense = layer_numbers(c, "mlp_only_layers", layers);
   std::vector<bool> sparse;

@@ -26,7 +26,7 @@ class RopeOptions {
     if (!(theta >= 1)) fail("rope_theta", "expected at least 1");
     return theta;
   }
-  /// Whether θ is null.
+  /// True if θ is null.
   bool has_no_theta() const { return has_null("rope_theta"); }
 
   /// The part of a head that rotates.

@@ -13,8 +13,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// How often x is halved before layer l: at inference published code halves it behind every
-/// rescale_every layers, against overflow in 16 bits, and divides the maps that add to it.
+/// The number of times x is halved before layer l: at inference published code halves it behind
+/// every rescale_every layers, against overflow in 16 bits, and divides the maps that add to it.
 inline Index rwkv4_halvings(const Config& c, Index l) {
   const char* name = "rescale_every";
   if (c.has(name) && c.number(name) <= 0) return 0;

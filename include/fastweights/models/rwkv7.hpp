@@ -49,8 +49,8 @@ inline Index rwkv7_intermediate_size(const Config& c) {
 
 /// The feed-forward layer, which mixes x with the token before.
 template <class S> Value<S> rwkv7_channel_mix(const Value<S>& x, const Config& c) {
-  const Draw draw = [](double uniform, double) { return 1 - uniform; };
-  const Value<S> mixed = x + (previous(x) - x) * parameter(*x.builder, "x_k", x.rows(), draw);
+  const Initialiser draw = [](double uniform, double) { return 1 - uniform; };
+  const Value<S> mixed = x + (token_shift(x) - x) * parameter(*x.builder, "x_k", x.rows(), draw);
   const Value<S> hidden = linear(mixed, "key", rwkv7_intermediate_size(c));
   return linear(activation(hidden, fla::activation_named(c, "hidden_act", "sqrelu")), "value",
                 x.rows());

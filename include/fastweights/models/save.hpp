@@ -63,7 +63,7 @@ void add_weight(io::SafeTensorsWriter& to, const io::SafeTensors& file, const st
   });
 }
 
-// Whether a name is that of an index or of weights, as published models have them.
+// True if a name is that of an index or of weights, as published models have them.
 inline bool is_of_model(const std::string& name) {
   constexpr std::string_view shard = "model-00000-of-00000.safetensors";
   if (name == "model.safetensors" || name == "model.safetensors.index.json") return true;
@@ -124,7 +124,8 @@ inline void check_output(const Checkpoint& source, const std::filesystem::path& 
 ///
 /// Throws CheckpointError as `check_output` does, SafeTensorsError if a file cannot be written or a
 /// tensor of the network has no floating-point type there, and std::invalid_argument if a weight is
-/// not set, compact, not in the source, or has an entry that is not finite in the type of the file.
+/// not set, quantised, not in the source, or has an entry that is not finite in the type of the
+/// file.
 template <class S>
 void save_folder(const networks::Network<S>& network, const Checkpoint& source,
                  const std::filesystem::path& folder) {
@@ -132,7 +133,7 @@ void save_folder(const networks::Network<S>& network, const Checkpoint& source,
   const networks::Weight<S>* tied = detail::tied_table(network);
   for (const networks::Weight<S>& weight : network.weights) {
     if (weight.value.size() == 0)
-      fw::detail::throw_invalid({"save_folder: ", weight.name, " is not set, or compact"});
+      fw::detail::throw_invalid({"save_folder: ", weight.name, " is not set, or quantised"});
     const std::string name = detail::name_in_file(weight, tied, source);
     if (!source.contains(name))
       fw::detail::throw_invalid({"save_folder: the source has no ", weight.name});

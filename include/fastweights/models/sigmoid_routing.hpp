@@ -21,8 +21,8 @@ struct SigmoidRouting {
 /// The routing weights, from the maps gate.weight and gate.`bias`.
 template <class S> Value<S> sigmoid_routing(const Value<S>& x, const SigmoidRouting& o) {
   const Value<S> bias = parameter(*x.builder, "gate." + o.bias, o.experts);
-  Value<S> routing = choose_experts(sigmoid(linear(x, "gate", o.experts)), o.choice, {bias});
-  if (o.renormalise) routing = sum_to_one(routing, 1e-20);
+  Value<S> routing = top_k_experts(sigmoid(linear(x, "gate", o.experts)), o.choice, {bias});
+  if (o.renormalise) routing = normalise_routing(routing, 1e-20);
   return o.factor * routing;
 }
 

@@ -25,7 +25,7 @@ class StopTexts {
         fw::detail::throw_invalid({"StopTexts: a stop text is empty, expected a character"});
   }
 
-  /// What is known to come before a stop text. Nothing after one was found.
+  /// The text that is known to come before a stop text; none after one was found.
   std::string add(std::string_view piece) {
     if (found_) return {};
     held_ += piece;
@@ -33,7 +33,7 @@ class StopTexts {
     held_.erase(0, found_ ? held_.size() : known.size());
     return known;
   }
-  /// What was held back, at the end of the text. A new text begins afterwards.
+  /// The text that was held back, at the end. A new text begins afterwards.
   std::string finish() {
     found_ = false;
     return std::exchange(held_, {});

@@ -29,7 +29,7 @@ template <class File> bool are_equal(const File& file, const std::string& a, con
   return std::equal(x.begin(), x.end(), y.begin(), y.end());
 }
 
-// Whether a file has a head that is not its table, though its config.json, if there is one, may
+// True if a file has a head that is not its table, though its config.json, if there is one, may
 // say so.
 template <class File> bool has_own_head(const File& file) {
   if (!file.contains(head_name)) return false;
@@ -47,7 +47,7 @@ template <class S> const networks::Weight<S>* tied_table(const networks::Network
     const auto uses = [&](const auto& node) {
       return std::count(node.weights.begin(), node.weights.end(), w) > 0;
     };
-    const auto& nodes = network.program->train.nodes;
+    const auto& nodes = network.graph->train.nodes;
     if (std::count_if(nodes.begin(), nodes.end(), uses) > 1) return &network.weights[w];
   }
   return nullptr;
@@ -61,7 +61,7 @@ std::string name_in_file(const networks::Weight<S>& weight, const networks::Weig
   return is_head ? head_name : weight.name;
 }
 
-// Whether a tensor of a file is the table under its other name.
+// True if a tensor of a file is the table under its other name.
 template <class S, class File>
 bool is_tied_head(const std::string& name, const networks::Weight<S>* tied, const File& file) {
   return name == head_name && tied != nullptr &&

@@ -44,7 +44,9 @@ template <class S>
 Value<S> zamba2_adapter(const Value<S>& x, const std::string& name, Index rows, const Config& c,
                         const Zamba2Use& use) {
   const Index rank = c.size("adapter_rank"), blocks = c.size("num_mem_blocks", 1);
-  const auto draw = [](Index columns) { return uniform_draw(1 / std::sqrt(double(columns))); };
+  const auto draw = [](Index columns) {
+    return uniform_initialiser(1 / std::sqrt(double(columns)));
+  };
   const auto of = [&](Index i) { return name + '.' + std::to_string(i); };
   for (Index i = use.index % blocks; !use.shares && i < use.uses; i += blocks) {
     x.builder->weight(of(i) + ".0.weight", {rank, x.rows()}, draw(x.rows()));
@@ -67,7 +69,9 @@ Value<S> zamba2_attention(const Value<S>& x, const Config& c, const ModelOptions
     return y + zamba2_adapter(x, "linear_" + name + "_adapter_list", n * d, c, use);
   };
   const auto positions = [&](const Value<S>& v, Index n) {
-    return c.flag("use_mem_rope") ? rotate(v, n, d, RopeOptions(c).theta_of_whole_heads(10000)) : v;
+    return c.flag("use_mem_rope")
+               ? rotary_embedding(v, n, d, RopeOptions(c).theta_of_whole_heads(10000))
+               : v;
   };
   CacheOptions cache = cache_of(options);
   cache.scale = 1 / std::sqrt(double(d) / 2);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/algorithms/heads.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <fastweights/mpi/states.hpp>
 #include <span>
 
@@ -22,7 +22,7 @@ void chain(const Ranks& ranks, std::span<State> states, int from, int to, const 
   for (std::size_t first = 0; first < states.size(); first += group) {
     const auto heads = states.subspan(first, std::min(group, states.size() - first));
     receive_states(ranks, heads, from, buffer);
-    for_each_head(std::ssize(heads), true, [&](Index h) { work(static_cast<Index>(first) + h); });
+    parallel_for(std::ssize(heads), true, [&](Index h) { work(static_cast<Index>(first) + h); });
     send_states<State>(ranks, heads, to, buffer);
   }
 }

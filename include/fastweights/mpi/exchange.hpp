@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <fastweights/mpi/messages.hpp>
 #include <optional>
 
@@ -51,8 +51,8 @@ template <Memory M> class HeadExchange {
       std::vector<Head*> some;
       for (; first != heads_.end() && std::ssize(some) < group; ++first) some.push_back(&*first);
       for (Head* head : some) head->messages.wait();
-      for_each_head(std::ssize(some), true,
-                    [&](Index i) { some[at(i)]->error.emplace([&] { scan_head(*some[at(i)]); }); });
+      parallel_for(std::ssize(some), true,
+                   [&](Index i) { some[at(i)]->error.emplace([&] { scan_head(*some[at(i)]); }); });
       for (Head* head : some) send_back(*head);
     }
     got_.wait();
@@ -80,7 +80,7 @@ template <Memory M> class HeadExchange {
     std::vector<Part> parts;     // of the ranks in order
     std::vector<Array> numbers;  // of other ranks' tokens
     Messages messages;
-    std::optional<KeptError> error;
+    std::optional<FirstError> error;
 
     Head(const Ranks& ranks, Index h, const StateOf<M>& initial)
         : index(h), state(initial), messages(ranks) {}

@@ -12,12 +12,13 @@
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
 /// The order in which a sum over ranks adds them.
-enum class Order {
+enum class SummationOrder {
   ranks,  ///< the first rank first: the bits depend neither on the MPI library nor on the network
   any     ///< the library's, by MPI_Iallreduce: the bits may depend on both
 };
+using Order [[deprecated("its name is SummationOrder")]] = SummationOrder;
 
-/// Sums arrays over the ranks while the program goes on, such as the gradients of layers whose
+/// Sums arrays over the ranks while the program continues, such as the gradients of layers whose
 /// backward pass has ended:
 ///
 ///     fw::mpi::GradientSum sum(comm);
@@ -37,7 +38,8 @@ class GradientSum {
   static constexpr Index default_least = Index(1) << 20;  ///< 2^20 bytes
 
   /// Sums over the ranks of `comm`, in messages of `least` bytes or more.
-  explicit GradientSum(MPI_Comm comm, Order order = Order::ranks, Index least = default_least)
+  explicit GradientSum(MPI_Comm comm, SummationOrder order = SummationOrder::ranks,
+                       Index least = default_least)
       : ranks_(comm), order_(order), least_(least) {}
   /// Abandons sums that finish() did not wait for.
   ~GradientSum() {
@@ -78,7 +80,7 @@ class GradientSum {
     agree();
     begin_to_agree("no more", 0);
     agree();
-    if (order_ == Order::ranks)
+    if (order_ == SummationOrder::ranks)
       for (std::size_t i = 0; i < begun_; ++i) gather(buckets_[i]);
     for (std::size_t i = 0; i < begun_; ++i) store(buckets_[i]);
     reset();
@@ -186,7 +188,7 @@ class GradientSum {
                       size = static_cast<std::size_t>(ranks_.size());
     const std::size_t slice = (count + size - 1) / size;
     // MPI counts in int.
-    if ((order_ == Order::any ? slice * size : slice) >
+    if ((order_ == SummationOrder::any ? slice * size : slice) >
         static_cast<std::size_t>(std::numeric_limits<int>::max()))
       fw::detail::throw_invalid(
           {"mpi::GradientSum: ", std::to_string(count), " numbers are too many for one message"});
@@ -195,7 +197,7 @@ class GradientSum {
     bucket.slices.resize(bucket.numbers.size());
     bucket.requests.assign(1, MPI_REQUEST_NULL);
     const MPI_Datatype type = type_of(bucket);
-    if (order_ == Order::any)
+    if (order_ == SummationOrder::any)
       detail::check(
           MPI_Iallreduce(bucket.numbers.data(), bucket.slices.data(), bucket.slice * ranks_.size(),
                          type, MPI_SUM, ranks_.comm(), bucket.requests.data()),
@@ -228,7 +230,7 @@ class GradientSum {
 
   void store(Bucket& bucket) {
     detail::ended(bucket.requests, true);
-    const std::byte* next = (order_ == Order::any ? bucket.slices : bucket.numbers).data();
+    const std::byte* next = (order_ == SummationOrder::any ? bucket.slices : bucket.numbers).data();
     for (const fw::detail::Leaf& leaf : bucket.leaves) {
       const std::size_t bytes = static_cast<std::size_t>(leaf.size()) * leaf.width;
       std::memcpy(leaf.data, next, bytes);
@@ -237,7 +239,7 @@ class GradientSum {
   }
 
   Ranks ranks_;
-  Order order_;
+  SummationOrder order_;
   Index least_;
   std::vector<Bucket> buckets_;
   std::unique_ptr<Agreement> agreement_ = std::make_unique<Agreement>();

@@ -8,7 +8,7 @@
 #include <utility>
 
 /// \file
-/// Messages that are sent and received while the program goes on.
+/// Messages that are sent and received while the program continues.
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi::detail {
 

@@ -74,10 +74,10 @@ inline long long digest(std::string_view text) {
 }
 
 // Runs a check and keeps its error. Without exceptions an error ends the program.
-class KeptError {
+class FirstError {
  public:
 #if FASTWEIGHTS_EXCEPTIONS
-  template <class Check> explicit KeptError(const Check& check) {
+  template <class Check> explicit FirstError(const Check& check) {
     try {
       check();
     } catch (...) {
@@ -92,7 +92,7 @@ class KeptError {
  private:
   std::exception_ptr error_;
 #else
-  template <class Check> explicit KeptError(const Check& check) { check(); }
+  template <class Check> explicit FirstError(const Check& check) { check(); }
   explicit operator bool() const { return false; }
   void rethrow() const {}
 #endif
@@ -180,7 +180,7 @@ class Ranks {
   /// numbers is not the same on all of them. All ranks call this together.
   template <std::size_t N, class Check>
   void agree(std::string_view who, const Common (&numbers)[N], const Check& check) const {
-    const detail::KeptError error(check);
+    const detail::FirstError error(check);
     std::array<long long, 1 + 2 * N> least{error ? 0 : 1};
     for (std::size_t i = 0; i < N; ++i) {
       least[1 + 2 * i] = numbers[i].value;

@@ -111,11 +111,11 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
   std::vector<std::byte> buffer;
   const auto heads = static_cast<Index>(states.size());
   if (ranks.is_first()) {
-    for_each_head(heads, true, scan_head);
+    parallel_for(heads, true, scan_head);
     return send_states<StateOf<M>>(ranks, states, ranks.after(), buffer);
   }
   std::vector<typename M::Segment> writes(ranks.is_last() ? 0 : states.size(), m.empty_segment());
-  for_each_head(std::ssize(writes), true, [&](Index h) {
+  parallel_for(std::ssize(writes), true, [&](Index h) {
     fw::detail::extend(m, writes[static_cast<std::size_t>(h)],
                        part_of(inputs, m.signature().write(), h, steps), steps);
   });
@@ -126,7 +126,7 @@ void scan_by_segments(const Ranks& ranks, const M& m, std::span<StateOf<M>> stat
     m.apply(writes[h], after);
     send(ranks, fw::detail::object(after), ranks.after(), buffer);
   }
-  for_each_head(heads, true, scan_head);
+  parallel_for(heads, true, scan_head);
 }
 
 template <Memory M>

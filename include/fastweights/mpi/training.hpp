@@ -14,9 +14,9 @@
 ///                                                    // share, over the divisor of the whole batch
 ///
 /// Checkpoints are those of one process: the first rank writes and reads them, and join() gives the
-/// others what it read. Any number of ranks goes on from them. The options of the optimiser must be
-/// the same on all ranks. A rank whose job throws has to end the program, by MPI_Abort: the others
-/// wait for its gradient.
+/// others what it read. Any number of ranks continues from them. The options of the optimiser must
+/// be the same on all ranks. A rank whose job throws has to end the program, by MPI_Abort: the
+/// others wait for its gradient.
 
 namespace fw::inline FASTWEIGHTS_ABI::mpi {
 
@@ -75,7 +75,7 @@ template <Record Model> void join(Trainer<Model>& trainer, MPI_Comm comm) {
 template <Record Model> void join(Trainer<Model>& trainer, GradientSum& sum) {
   if (trainer.shards() != 1)
     fw::detail::throw_mismatch("mpi::join", "the trainer", trainer.shards(), "shards", 1,
-                               "a sum that goes on during backward");
+                               "a sum that continues during backward");
   join(trainer, sum.comm());
   trainer.before_step = [&sum](Model& gradient) { sum.finish(parameter_count(gradient)); };
 }

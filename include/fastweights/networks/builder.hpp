@@ -35,7 +35,7 @@ template <class S> class Builder {
   /// The input of a layer: vectors of `rows` entries. Other networks have embeddings.
   Value<S> input(Index rows) {
     check_open();
-    if (plan_.in.rows > 0 || program_.takes_symbols)
+    if (plan_.in.rows > 0 || graph_.takes_symbols)
       fw::detail::throw_invalid({path(), ": the network has an input already"});
     plan_.in = new_buffer(rows, false);
     return {this, plan_.in};
@@ -43,7 +43,7 @@ template <class S> class Builder {
 
   /// A parameter under `name`, with its initial distribution, to which `centre` is added unless it
   /// is empty; its index. A name that exists already is shared, as tied embeddings are.
-  std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Draw draw,
+  std::size_t weight(const std::string& weight_name, std::vector<Index> axes, Initialiser draw,
                      Matrix<double> centre = {}) {
     check_open();
     const std::string full = path(weight_name);
@@ -87,7 +87,7 @@ template <class S> class Builder {
     return plan_.buffer_rows[value.slice.buffer];
   }
 
-  /// Whether a value is the same for all tokens: a parameter, or computed from parameters alone.
+  /// True if a value is the same for all tokens: a parameter, or computed from parameters alone.
   bool is_constant(const Value<S>& value) const {
     check_own(value);
     return plan_.is_constant[value.slice.buffer];
@@ -114,27 +114,27 @@ template <class S> class Builder {
   void note_module(std::string module_path, const Value<S>& in, const Value<S>& out) {
     check_own(in);
     check_own(out);
-    program_.modules.push_back({std::move(module_path), in.slice, out.slice});
+    graph_.modules.push_back({std::move(module_path), in.slice, out.slice});
   }
 
   /// The input are symbols, fewer than `symbols`, for one embedding or several.
   void take_symbols(Index symbols) {
     check_open();
-    if (plan_.in.rows > 0 || (program_.takes_symbols && program_.symbols != symbols))
+    if (plan_.in.rows > 0 || (graph_.takes_symbols && graph_.symbols != symbols))
       fw::detail::throw_invalid({path(), ": the network has another input already"});
-    program_.takes_symbols = true;
-    program_.symbols = symbols;
+    graph_.takes_symbols = true;
+    graph_.symbols = symbols;
   }
 
   /// Ends the building: a builder makes one network.
   Network<S> build(const Value<S>& out) {
     if (is_constant(out)) fw::detail::throw_invalid({"the output is the same for all tokens"});
     plan_.out = out.slice;
-    program_.infer = reuse_buffers(plan_);
-    program_.train = std::move(plan_);
-    plan_gradients(program_.train);
+    graph_.infer = reuse_buffers(plan_);
+    graph_.train = std::move(plan_);
+    plan_gradients(graph_.train);
     is_built_ = true;
-    return {std::move(weights_), std::make_shared<const Program<S>>(std::move(program_))};
+    return {std::move(weights_), std::make_shared<const Graph<S>>(std::move(graph_))};
   }
 
  private:
@@ -146,7 +146,7 @@ template <class S> class Builder {
   static constexpr std::size_t max_operations = std::size_t(1) << 19;
   static constexpr std::size_t max_weights = std::size_t(1) << 18;
 
-  // What an operation's type says of it.
+  // The facts that an operation's type states.
   struct Facts {
     bool is_constant, sees_position, takes_constants;
   };
@@ -227,7 +227,7 @@ template <class S> class Builder {
   std::size_t shares_ = 0;
   std::map<std::string, Shared> shared_;  // by the module that takes them
   std::set<std::string> state_paths_;
-  Program<S> program_;
+  Graph<S> graph_;
   Plan<S> plan_;
   bool is_built_ = false;
 };

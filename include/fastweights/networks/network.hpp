@@ -11,8 +11,9 @@ struct Module {
   Slice in, out;     ///< its input and output, as rows of a buffer
 };
 
-/// What a builder made: what a train pass runs, whose values stay, and what an infer pass runs.
-template <class S> struct Program {
+/// The operations that a builder made: the plan of a train pass, whose values stay, and that of an
+/// infer pass.
+template <class S> struct Graph {
   Plan<S> train, infer;         ///< the operations of a train pass and of an infer pass
   std::vector<Module> modules;  ///< in the order in which they ended
   bool takes_symbols = false;   ///< whether the input are symbols, not vectors
@@ -46,30 +47,30 @@ struct BackwardOptions {
 /// Every sequence has a position of its own. Together they give what each gives alone. Sequences
 /// join, leave and are copied by State::add, remove and stream.
 ///
-/// A pass can be one over a part of a sequence, with a Relay: the state of every operation is then
-/// received before the operation and sent on behind it, and its gradient goes the other way. Throws
-/// std::invalid_argument when a size does not fit or an id is out of range, and std::length_error
-/// when a cache with a limit has no room. A pass of one token with a reused trace allocates
-/// nothing, unless a cache grows.
+/// A pass can be one over a part of a sequence, with a SequenceParallel: the state of every
+/// operation is then received before the operation and sent on behind it, and its gradient goes the
+/// other way. Throws std::invalid_argument when a size does not fit or an id is out of range, and
+/// std::length_error when a cache with a limit has no room. A pass of one token with a reused trace
+/// allocates nothing, unless a cache grows.
 template <class S> struct Network {
   using Scalar = S;
   using State = networks::State;
   static constexpr std::string_view name = "Network";
 
-  std::vector<Weight<S>> weights;             ///< under their published names
-  std::shared_ptr<const Program<S>> program;  ///< shared by all copies
+  std::vector<Weight<S>> weights;         ///< under their published names
+  std::shared_ptr<const Graph<S>> graph;  ///< shared by all copies
   static constexpr auto names = fw::names("weights", "program");
 
   struct Trace {
     std::vector<Matrix<S>> values, gradients;
-    std::vector<Matrix<S>> last;  ///< values of the last token: see forward_last
+    std::vector<Matrix<S>> last;  ///< values of the last token: see prefill
     std::vector<std::unique_ptr<OperationTrace>> operations;
-    std::shared_ptr<const Program<S>> program;  ///< that they belong to
+    std::shared_ptr<const Graph<S>> graph;  ///< that they belong to
     std::vector<int> ids;
     Streams streams, last_streams;  ///< places of the tokens, and of those of `last`
     Index trained = 0;              ///< tokens of the last pass if it was a train pass, else 0
-    Relay* relay = nullptr;         ///< that of the last pass
-    Replay<S> replay;               ///< of a state that rolls back
+    SequenceParallel* parallel = nullptr;  ///< that of the last pass
+    Replay<S> replay;                      ///< of a state that rolls back
   };
 
   /// Rows of x.
@@ -82,8 +83,8 @@ template <class S> struct Network {
     return initial_state(StateOptions{.sequences = sequences});
   }
   /// The same with options: a state whose last tokens State::roll_back can take back. Such a state
-  /// is for infer passes without a Relay. Throws std::invalid_argument if a size is out of range or
-  /// the state of an operation cannot roll back.
+  /// is for infer passes without a SequenceParallel. Throws std::invalid_argument if a size is out
+  /// of range or the state of an operation cannot roll back.
   State initial_state(const StateOptions& options) const {
     const Index sequences = options.sequences;
     fw::detail::check_size<Dynamic>(name, "sequences", sequences);
@@ -99,7 +100,7 @@ template <class S> struct Network {
       if (auto part = node.operation->initial_state(sequences))
         state.members.push_back({node.path, std::move(part)});
     if (options.roll_back > 0)
-      detail::keep_tokens(state, options, program->train, program->takes_symbols);
+      detail::keep_tokens(state, options, graph->train, graph->takes_symbols);
     return state;
   }
 
@@ -125,7 +126,7 @@ template <class S> struct Network {
   /// Draws every weight from the distribution that its operation gives it.
   template <class Generator> void initialise(Generator& random) {
     for (Weight<S>& weight : weights) {
-      weight.compact = nullptr;
+      weight.quantised = nullptr;
       weight.value.resize(weight.rows(), weight.cols());
       for (Index i = 0; i < weight.value.size(); ++i)
         weight.value.data()[i] = drawn(weight, random);
@@ -133,21 +134,21 @@ template <class S> struct Network {
     }
   }
 
-  /// Which weights may be compact: the matrices of linear maps and embeddings.
-  std::vector<bool> compressible() const {
+  /// Which weights may be quantised: the matrices of linear maps and embeddings.
+  std::vector<bool> quantisable() const {
     std::vector<bool> fits(weights.size(), true);
     for (const Node<S>& node : built().train.nodes)
       for (std::size_t i = 0; i < node.weights.size(); ++i)
-        if (!node.operation->takes_compact_weight(i)) fits[node.weights[i]] = false;
+        if (!node.operation->takes_quantised_weight(i)) fits[node.weights[i]] = false;
     return fits;
   }
 
-  /// Replaces these matrices by compact ones, which take less memory and whose product with one
+  /// Replaces these matrices by quantised ones, which take less memory and whose product with one
   /// token takes the time of reading them. The network cannot be trained or saved then.
-  void compress(Storage storage) {
-    const std::vector<bool> fits = compressible();
+  void quantise(WeightType storage) {
+    const std::vector<bool> fits = quantisable();
     for (std::size_t i = 0; i < weights.size(); ++i)
-      if (fits[i]) weights[i].compress(storage);
+      if (fits[i]) weights[i].quantise(storage);
   }
 
   /// Overwrites y with the outputs for all columns of x, and advances the state.
@@ -168,7 +169,7 @@ template <class S> struct Network {
     check(built().takes_symbols, "the symbols", "vectors");
     const Index steps = static_cast<Index>(ids.size());
     fw::detail::check_not_empty(name, "ids", steps);
-    fw::detail::check_symbols(name, ids, program->symbols);
+    fw::detail::check_symbols(name, ids, graph->symbols);
     fw::detail::check_extent(name, "y", y, outputs(), steps);
     prepare(state, trace, steps, ids, options);
     run(state, y, trace, options.pass);
@@ -195,44 +196,44 @@ template <class S> struct Network {
   }
 
   /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
-  /// generating needs it of a prompt. Each sequence has at least one. `piece` tokens a sequence are
-  /// in memory at a time, or all if an operation needs whole sequences; a pass over a Relay takes
-  /// one piece.
-  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece,
-                    const PassOptions& options) const {
+  /// generating needs it of a prompt. Each sequence has at least one. `chunk` tokens a sequence are
+  /// in memory at a time, or all if an operation needs whole sequences; a pass over a
+  /// SequenceParallel takes one chunk.
+  void prefill(State& state, Symbols ids, Output<S> y, Trace& trace, Index chunk,
+               const PassOptions& options) const {
     const Pass pass = options.pass;
     check(!pass.trains(), "a train pass", "an infer pass here");
     check(built().takes_symbols, "the symbols", "vectors");
     const Index tokens = static_cast<Index>(ids.size()), b = state.sequences();
     fw::detail::check_not_empty(name, "ids", tokens);
-    fw::detail::check_symbols(name, ids, program->symbols);
-    fw::detail::check_size<Dynamic>(name, "piece", piece);
+    fw::detail::check_symbols(name, ids, graph->symbols);
+    fw::detail::check_size<Dynamic>(name, "chunk", chunk);
     fw::detail::check_extent(name, "y", y, outputs(), b);
     trace.streams.set(name, state.positions, tokens, options.lengths);
     const Streams whole = trace.streams;
-    check_parts(whole, pass.relay() != nullptr ? piece : tokens);
-    if (needs_whole_sequences()) piece = whole.most_steps();
-    const std::vector<bool> needs_all_tokens = program->infer.before_tail();
+    check_parts(whole, pass.parallel() != nullptr ? chunk : tokens);
+    if (needs_whole_sequences()) chunk = whole.most_steps();
+    const std::vector<bool> needs_all_tokens = graph->infer.before_tail();
     std::vector<int> some;
     std::vector<Index> lengths(static_cast<std::size_t>(b)), later(lengths);
-    for (Index t = 0; t < whole.most_steps(); t += piece) {
+    for (Index t = 0; t < whole.most_steps(); t += chunk) {
       some.clear();
       for (Index i = 0; i < b; ++i) {
-        const Index left = std::max<Index>(0, whole.steps(i) - t), count = std::min(piece, left);
+        const Index left = std::max<Index>(0, whole.steps(i) - t), count = std::min(chunk, left);
         const auto first = ids.begin() + whole.first(i) + t;
         if (count > 0) some.insert(some.end(), first, first + count);
         lengths[std::size_t(i)] = count;
         later[std::size_t(i)] = left - count;
       }
       prepare(state, trace, Index(some.size()), some, {pass, lengths}, needs_all_tokens, later);
-      run(state, trace, 0, program->infer.tail(), pass);
+      run(state, trace, 0, graph->infer.tail(), pass);
       advance(state, trace);
       run_tail(state, y, trace);
     }
   }
-  void forward_last(State& state, Symbols ids, Output<S> y, Trace& trace, Index piece = 256,
-                    Pass pass = Pass::infer) const {
-    forward_last(state, ids, y, trace, piece, PassOptions{pass});
+  void prefill(State& state, Symbols ids, Output<S> y, Trace& trace, Index chunk = 256,
+               Pass pass = Pass::infer) const {
+    prefill(state, ids, y, trace, chunk, PassOptions{pass});
   }
 
   /// A zero gradient of a state. Throws std::invalid_argument, and names the operation, if one does
@@ -240,7 +241,7 @@ template <class S> struct Network {
   State state_gradient(Index sequences = 1) const {
     State gradient = initial_state(sequences);
     for_each_member(gradient, [&](std::size_t i, State::Member& member) {
-      member.part = program->train.nodes[i].operation->state_gradient(sequences);
+      member.part = graph->train.nodes[i].operation->state_gradient(sequences);
       if (!member.part)
         fw::detail::throw_invalid({member.path, ": takes no gradient of its state"});
     });
@@ -263,15 +264,15 @@ template <class S> struct Network {
   ///     State dstate = network.state_gradient();
   ///     network.backward(x, trace, dy, dx, grad, {.state = &dstate});
   ///
-  /// What a pass learns of a memory's first state or of its slow weights has its gradient in grad.
-  /// Throws std::invalid_argument for a gradient of another network or number of sequences, and
-  /// after a pass over a Relay, which carries these gradients itself.
+  /// All that a pass learns of a memory's first state or of its slow weights has its gradient in
+  /// grad. Throws std::invalid_argument for a gradient of another network or number of sequences,
+  /// and after a pass over a SequenceParallel, which carries these gradients itself.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, Network& grad,
                 const BackwardOptions& options) const {
     check_trained(trace);
     fw::detail::check_backward(*this, x, trace.trained, dy, dx, grad);
     backward(trace, dy, grad, options);
-    dx = Forward<S>::template view<const S>(trace.gradients, program->train.in);
+    dx = Forward<S>::template view<const S>(trace.gradients, graph->train.in);
   }
   /// The same without the gradient of x, for symbols.
   void backward(Trace& trace, Input<S> dy, Network& grad, const BackwardOptions& options) const {
@@ -279,7 +280,7 @@ template <class S> struct Network {
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
     fw::detail::check_gradient(name, *this, grad);
     if (options.state != nullptr) check_state_gradient(*options.state, trace);
-    const Plan<S>& plan = program->train;
+    const Plan<S>& plan = graph->train;
     resize(trace.gradients, plan, trace.trained);
     set_zero(trace, plan.zeroed);
     Forward<S>::template view<S>(trace.gradients, plan.out) = dy;
@@ -298,14 +299,14 @@ template <class S> struct Network {
                       trace.gradients,
                       grad.weights,
                       dstate});
-      if (received) fw::detail::send_gradient(*trace.relay, received->object());
+      if (received) fw::detail::send_gradient(*trace.parallel, received->object());
       for (std::size_t w = 0; w < first.size(); ++w)
         if (first[w] == i) options.ready(grad.part(w));
     }
   }
 
-  /// What operations have added to the loss of the trace's last pass, which must be a train pass: a
-  /// penalty, whose gradient is in those of backward.
+  /// The penalties that operations have added to the loss of the trace's last pass, which must be a
+  /// train pass. Their gradient is in those of backward.
   double penalty(const Trace& trace) const {
     check_trained(trace);
     double sum = 0;
@@ -318,7 +319,7 @@ template <class S> struct Network {
   /// must be a train pass.
   template <class F> void for_each_module(Trace& trace, const F& f) const {
     check_trained(trace);
-    for (const Module& module : program->modules)
+    for (const Module& module : graph->modules)
       f(module.path, Forward<S>::template view<const S>(trace.values, module.in),
         Forward<S>::template view<const S>(trace.values, module.out));
   }
@@ -326,24 +327,24 @@ template <class S> struct Network {
   /// As a record whose members are known at run time: see core/leaves.hpp.
   std::size_t part_count() const { return weights.size(); }
   fw::detail::Object part(std::size_t i) {
-    if (weights[i].compact)
-      fw::detail::throw_invalid({name, ": ", weights[i].name, " is compact, not a parameter"});
+    if (weights[i].quantised)
+      fw::detail::throw_invalid({name, ": ", weights[i].name, " is quantised, not a parameter"});
     return weights[i].object();
   }
 
  private:
   template <class Generator> static S drawn(const Weight<S>& weight, Generator& random) {
     const double uniform = random.uniform();  // first, with every compiler
-    return S(weight.draw(uniform, random.normal()));
+    return S(weight.initialiser(uniform, random.normal()));
   }
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
   static constexpr Index max_roll_back = Index(1) << 16;
 
   // A network that was declared and never set has no program.
-  const Program<S>& built() const {
-    if (!program)
+  const Graph<S>& built() const {
+    if (!graph)
       fw::detail::throw_invalid({name, ": is empty, expected one that Builder::build made"});
-    return *program;
+    return *graph;
   }
   static void check(bool fits, std::string_view given, std::string_view expected) {
     if (!fits)
@@ -359,23 +360,23 @@ template <class S> struct Network {
   // The first node that uses each weight. A weight that no node uses belongs to the first one.
   std::vector<std::size_t> first_uses() const {
     std::vector<std::size_t> first(weights.size(), 0);
-    const auto& nodes = program->train.nodes;
+    const auto& nodes = graph->train.nodes;
     for (std::size_t i = nodes.size(); i-- > 0;)
       for (const std::size_t w : nodes[i].weights) first[w] = i;
     return first;
   }
 
   void check_trained(const Trace& trace) const {
-    if (trace.trained == 0 || trace.program != program)
+    if (trace.trained == 0 || trace.graph != graph)
       fw::detail::throw_invalid({name, ": the trace needs a train pass of the network before"});
   }
 
   void check_weights(bool for_training) const {
     for (const Weight<S>& weight : weights)
-      if (weight.value.size() == 0 && (for_training || !weight.compact))
+      if (weight.value.size() == 0 && (for_training || !weight.quantised))
         fw::detail::throw_invalid({name, ": ", weight.name,
-                                   weight.compact
-                                       ? " is compact, training needs it as it was"
+                                   weight.quantised
+                                       ? " is quantised, training needs it as it was"
                                        : " is not set; load the weights or call fw::initialise"});
   }
 
@@ -386,12 +387,12 @@ template <class S> struct Network {
   }
   // In a pass over parts: the tokens before this part, and those before the next one.
   static void pass_positions(State& state, Streams& streams, Pass pass) {
-    if (pass.relay() == nullptr) return;
-    pass.relay()->receive_state(fw::detail::object(state.positions));
+    if (pass.parallel() == nullptr) return;
+    pass.parallel()->receive_state(fw::detail::object(state.positions));
     streams.move_to(state.positions);
     Positions after = state.positions;
     streams.advance(after);
-    pass.relay()->send_state(fw::detail::object(after));
+    pass.parallel()->send_state(fw::detail::object(after));
   }
 
   static void check_parts(const Streams& streams, Index most) {
@@ -401,12 +402,12 @@ template <class S> struct Network {
             {name, ": sequence ", std::to_string(b), " has no tokens, expected a last one"});
       if (streams.steps(b) > most)
         fw::detail::throw_mismatch(name, "the part", streams.steps(b), "tokens", most,
-                                   "at most, a piece");
+                                   "at most, a chunk");
     }
   }
 
   bool needs_whole_sequences() const {
-    return std::any_of(program->train.nodes.begin(), program->train.nodes.end(),
+    return std::any_of(graph->train.nodes.begin(), graph->train.nodes.end(),
                        [](const Node<S>& node) { return node.operation->needs_whole_sequences(); });
   }
   // In a train pass over parts, every state has a gradient, which goes back.
@@ -421,7 +422,8 @@ template <class S> struct Network {
   }
   void check_state_gradient(State& gradient, const Trace& trace) const {
     State zero = state_gradient(trace.streams.count());
-    check(trace.relay == nullptr, "a gradient of the state", "none after a pass over a Relay");
+    check(trace.parallel == nullptr, "a gradient of the state",
+          "none after a pass over a SequenceParallel");
     bool same = gradient.members.size() == zero.members.size();
     for (std::size_t i = 0; same && i < zero.members.size(); ++i)
       same =
@@ -435,9 +437,9 @@ template <class S> struct Network {
   }
   // The gradient of the state behind a part; null for whole sequences.
   static std::unique_ptr<StatePart> received_gradient(const Node<S>& node, const Trace& trace) {
-    if (trace.relay == nullptr || !node.has_state) return nullptr;
+    if (trace.parallel == nullptr || !node.has_state) return nullptr;
     auto gradient = node.operation->state_gradient(trace.streams.count());
-    fw::detail::receive_gradient(*trace.relay, gradient->object());
+    fw::detail::receive_gradient(*trace.parallel, gradient->object());
     return gradient;
   }
 
@@ -449,8 +451,8 @@ template <class S> struct Network {
     trace.trained = 0;
     trace.streams.set(name, state.positions, columns, options.lengths);
     trace.streams.set_later(later);
-    if (pass.relay() != nullptr) check_takes_parts(program->train.nodes, pass);
-    trace.relay = pass.relay();
+    if (pass.parallel() != nullptr) check_takes_parts(graph->train.nodes, pass);
+    trace.parallel = pass.parallel();
     check_members(state);
     pass_positions(state, trace.streams, pass);
     trace.ids.assign(ids.begin(), ids.end());
@@ -464,9 +466,9 @@ template <class S> struct Network {
     check_positions(state.positions);
     if (state.roll_back_limit > 0) {
       check_pass_rolls_back(pass);
-      detail::check_kept(state, name, program->takes_symbols);
+      detail::check_kept(state, name, graph->takes_symbols);
     }
-    if (trace.program != program) make_operations(trace);
+    if (trace.graph != graph) make_operations(trace);
     check_paths(state);
     if (state.roll_back_limit > 0) settle(state, trace);
     for_each_member(state, [&](std::size_t i, const State::Member& member) {
@@ -476,11 +478,11 @@ template <class S> struct Network {
   void make_operations(Trace& trace) const {
     trace.operations.clear();
     trace.replay.nodes.clear();
-    for (const Node<S>& node : program->train.nodes) {
+    for (const Node<S>& node : graph->train.nodes) {
       trace.operations.push_back(node.operation->make_trace());
       if (node.has_state) trace.replay.nodes.push_back(detail::node_apart(node));
     }
-    trace.program = program;
+    trace.graph = graph;
   }
   void check_members(const State& state) const {
     const std::vector<Node<S>>& nodes = built().train.nodes;
@@ -494,12 +496,12 @@ template <class S> struct Network {
   // Calls f(index of a node, its part of the state).
   template <class F> void for_each_member(State& state, const F& f) const {
     std::size_t part = 0;
-    for (std::size_t i = 0; i < program->train.nodes.size(); ++i)
-      if (program->train.nodes[i].has_state) f(i, state.members[part++]);
+    for (std::size_t i = 0; i < graph->train.nodes.size(); ++i)
+      if (graph->train.nodes[i].has_state) f(i, state.members[part++]);
   }
   void check_paths(State& state) const {
     for_each_member(state, [&](std::size_t i, const State::Member& member) {
-      const std::string& path = program->train.nodes[i].path;
+      const std::string& path = graph->train.nodes[i].path;
       if (member.path != path)
         fw::detail::throw_invalid({path, ": the state is that of ", member.path});
     });
@@ -507,12 +509,13 @@ template <class S> struct Network {
 
   static void check_pass_rolls_back(Pass pass) {
     check(!pass.trains(), "a state that rolls back", "one without in a train pass");
-    check(pass.relay() == nullptr, "a state that rolls back", "one without in a pass over a Relay");
+    check(pass.parallel() == nullptr, "a state that rolls back",
+          "one without in a pass over a SequenceParallel");
   }
   // Operations leave the tokens that were taken back.
   void settle(State& state, Trace& trace) const {
     for_each_member(state, [&](std::size_t i, const State::Member& member) {
-      detail::check_kept_inputs(program->train.nodes[i], member, state, program->train.is_constant);
+      detail::check_kept_inputs(graph->train.nodes[i], member, state, graph->train.is_constant);
     });
     for (Index b = 0; b < state.sequences(); ++b) {
       KeptTokens& own = state.kept[std::size_t(b)];
@@ -536,7 +539,7 @@ template <class S> struct Network {
             trace.operations[i].get(), trace.ids, trace.streams, pass.trains()};
   }
 
-  const Plan<S>& plan(Pass pass) const { return pass.trains() ? program->train : program->infer; }
+  const Plan<S>& plan(Pass pass) const { return pass.trains() ? graph->train : graph->infer; }
   static void resize(std::vector<Matrix<S>>& buffers, const Plan<S>& plan, Index columns,
                      const std::vector<bool>& wanted = {}) {
     buffers.resize(plan.buffer_rows.size());
@@ -563,19 +566,19 @@ template <class S> struct Network {
         detail::KeptOperation<S>(run, state, part - 1, plan(pass), trace.replay).forward();
         continue;
       }
-      Relay* const relay = own == nullptr ? nullptr : pass.relay();
-      if (relay != nullptr) {
-        fw::detail::receive_state(*relay, own->object());
+      SequenceParallel* const parallel = own == nullptr ? nullptr : pass.parallel();
+      if (parallel != nullptr) {
+        fw::detail::receive_state(*parallel, own->object());
         node.operation->check_state(forward_of(i, own, trace, pass));
       }
       node.operation->forward(forward_of(i, own, trace, pass));
-      if (relay != nullptr) fw::detail::send_state(*relay, own->object());
+      if (parallel != nullptr) fw::detail::send_state(*parallel, own->object());
     }
   }
 
   // The last operations, for the last token of every sequence that ends in this pass.
   void run_tail(State& state, Output<S>& y, Trace& trace) const {
-    const Plan<S>& plan = program->infer;
+    const Plan<S>& plan = graph->infer;
     const Streams& all = trace.streams;
     const auto ends = [&](Index b) { return all.steps(b) > 0 && all.later(b) == 0; };
     trace.last_streams.clear();

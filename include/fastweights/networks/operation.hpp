@@ -15,7 +15,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// What the trace of an operation is derived from.
+/// The base class of the traces of operations.
 struct OperationTrace {
   /// Traces are deleted through this base.
   virtual ~OperationTrace() = default;
@@ -33,7 +33,7 @@ template <class S> struct Node {
   std::vector<std::size_t> weights;               ///< the indices of its parameters
   std::string path;                               ///< names its state, and the place in errors
   bool has_state = false;                         ///< whether it keeps something between passes
-  // Of a train plan: see plan_gradients.
+  // For a train plan: see plan_gradients.
   std::vector<std::size_t> zeroed;  ///< buffers whose gradient is 0 before its backward pass
   unsigned first = 0;               ///< bit i: the gradient of input i is written here first
 };
@@ -55,9 +55,9 @@ template <class S> struct Forward {
   Output<S> out() const { return view<S>(values, node.out); }
   /// The i-th weight.
   const Matrix<S>& weight(std::size_t i = 0) const { return weights[node.weights[i]].value; }
-  /// The i-th weight in compact form, or null.
-  const CompactMatrix<S>* compact_weight(std::size_t i = 0) const {
-    return weights[node.weights[i]].compact.get();
+  /// The i-th weight in quantised form, or null.
+  const QuantisedMatrix<S>* quantised_weight(std::size_t i = 0) const {
+    return weights[node.weights[i]].quantised.get();
   }
   /// B, the number of concatenated sequences.
   Index sequences() const { return streams.count(); }
@@ -70,7 +70,7 @@ template <class S> struct Forward {
       fw::detail::throw_invalid({node.path, ": the state is that of another network"});
     return *static_cast<T*>(own.address);
   }
-  /// What make_trace gave.
+  /// The object that make_trace gave.
   template <class T> T& own_trace() const { return static_cast<T&>(*trace); }
 
   /// The rows of a buffer that a slice names.
@@ -101,7 +101,7 @@ template <class S> struct Backward : Forward<S> {
   Output<S> din(std::size_t i = 0) const {
     return this->template view<S>(gradients, this->node.in[i]);
   }
-  /// Whether the gradient of the i-th input holds nothing yet, and is to be overwritten.
+  /// True if the gradient of the i-th input holds nothing yet, and is to be overwritten.
   bool is_first(std::size_t i = 0) const {
     return i < most_first && (this->node.first >> i & 1u) != 0;
   }
@@ -121,7 +121,7 @@ template <class S> struct Backward : Forward<S> {
   }
 };
 
-/// What computes one value of a network. Derive your own from it.
+/// The base class of operations, each of which computes one value. Derive your own from it.
 template <class S> struct Operation {
   static constexpr bool is_constant = false;      ///< whether its value is the same for all tokens
   static constexpr bool sees_position = false;    ///< so that it needs tokens, not a constant
@@ -133,15 +133,16 @@ template <class S> struct Operation {
   virtual void forward(const Forward<S>& run) const = 0;
   /// Adds to the gradients of the inputs and weights.
   virtual void backward(const Backward<S>& run) const = 0;
-  /// Whether backward looks at Backward::is_first of its inputs, and so overwrites their gradients.
+  /// True if backward looks at Backward::is_first of its inputs, and so overwrites their gradients.
   virtual bool overwrites() const { return false; }
-  /// Whether forward also takes its i-th weight in compact form.
-  virtual bool takes_compact_weight(std::size_t /*i*/) const { return false; }
-  /// What streaming keeps between passes; null for nothing. For 0 sequences it takes no memory.
+  /// True if forward also takes its i-th weight in quantised form.
+  virtual bool takes_quantised_weight(std::size_t /*i*/) const { return false; }
+  /// The state that streaming keeps between passes; null for nothing. For 0 sequences it takes no
+  /// memory.
   virtual std::unique_ptr<StatePart> initial_state(Index /*sequences*/) const { return nullptr; }
   /// A zero gradient of such a state. Null if backward does not take one.
   virtual std::unique_ptr<StatePart> state_gradient(Index /*sequences*/) const { return nullptr; }
-  /// True if a pass must have the whole sequence, not a part of one behind a Relay.
+  /// True if a pass must have the whole sequence, not a part of one behind a SequenceParallel.
   virtual bool needs_whole_sequences() const { return false; }
   /// Throws unless run's state is one of these. Called for all operations before the first runs.
   virtual void check_state(const Forward<S>& /*run*/) const {}
@@ -150,7 +151,7 @@ template <class S> struct Operation {
   virtual Index takes_back() const { return 0; }
   /// Takes the last tokens of sequence b out of run's state.
   virtual void take_back(const Forward<S>& /*run*/, Index /*b*/, Index /*tokens*/) const {}
-  /// What backward needs of the forward pass besides the values; null for nothing.
+  /// The numbers that backward needs of the forward pass besides the values; null for nothing.
   virtual std::unique_ptr<OperationTrace> make_trace() const { return nullptr; }
 };
 

@@ -50,12 +50,12 @@
   prefix template struct Lookup<S>;                           \
   prefix template struct Product<S>;                          \
   prefix template struct Convolve<S>;                         \
-  prefix template struct Previous<S>;                         \
+  prefix template struct TokenShift<S>;                       \
   prefix template struct Dropout<S>;                          \
-  prefix template struct Rotate<S>;                           \
+  prefix template struct RotaryEmbedding<S>;                  \
   prefix template struct Softmax<S>;                          \
   prefix template struct ChooseExperts<S>;                    \
-  prefix template struct SumToOne<S>
+  prefix template struct NormaliseRouting<S>
 
 // Operations that few networks have, in a source of their own.
 #define FASTWEIGHTS_RECURRENT_OPERATIONS(prefix, S) \

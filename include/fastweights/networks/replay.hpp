@@ -167,8 +167,9 @@ template <class S> Node<S> node_apart(Node<S> node) {
   return node;
 }
 
-// What an operation keeps, from its state before the first token. Throws std::invalid_argument if
-// the state cannot be copied sequence by sequence, or the operation cannot read tokens again.
+// The kept part of an operation, from its state before the first token. Throws
+// std::invalid_argument if the state cannot be copied sequence by sequence, or the operation cannot
+// read tokens again.
 template <class S>
 std::unique_ptr<KeptPart> kept_part(const Node<S>& node, const StatePart& initial,
                                     const StateOptions& options,

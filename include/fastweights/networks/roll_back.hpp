@@ -7,11 +7,11 @@
 #include <string>
 
 /// \file
-/// What a state knows of the last tokens of its sequences, so that they can be taken back. Every
-/// operation keeps two checkpoints of its state and its inputs since the older one. A roll back
-/// moves the number of kept tokens alone. The next pass returns to the last checkpoint that is not
-/// too new, and shows the operation its inputs from there on again, together with the new tokens.
-/// No operation has to know how its state looked after every token of a pass.
+/// The knowledge of a state of the last tokens of its sequences, so that they can be taken back.
+/// Every operation keeps two checkpoints of its state and its inputs since the older one. A roll
+/// back moves the number of kept tokens alone. The next pass returns to the last checkpoint that is
+/// not too new, and shows the operation its inputs from there on again, together with the new
+/// tokens. No operation has to know how its state looked after every token of a pass.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -34,7 +34,7 @@ struct KeptTokens {
 
   /// True if the states are ahead of the sequence.
   bool is_ahead() const { return at > kept; }
-  /// The checkpoint from which the states go on, where they are ahead.
+  /// The checkpoint from which the states continue, where they are ahead.
   Index last_checkpoint() const { return newer > 0 && newer <= kept ? 1 - older : older; }
   /// The states are at that checkpoint now, unless they were not ahead.
   void return_to_checkpoint() {
@@ -57,7 +57,7 @@ inline Index checkpoint_distance(Index roll_back) { return std::max<Index>(roll_
 // Tokens that are kept at most.
 inline Index most_kept(Index roll_back) { return 2 * checkpoint_distance(roll_back); }
 
-// What a pass does with the kept tokens of one sequence, the same for every operation.
+// The work of a pass on the kept tokens of one sequence, the same for every operation.
 struct TokenMoves {
   Index steps = 0;        // new tokens
   Index from = 0;         // tokens that the states have seen

@@ -170,7 +170,7 @@ struct KeptPart {
   }
 };
 
-/// What streaming keeps between the passes of a network: a value, whose members have the paths of
+/// The state of a network between its passes: a value, whose members have the paths of
 /// the operations that own them.
 ///
 /// Network::initial_state({.roll_back = R}) makes a state whose last R tokens can be taken back:
@@ -179,7 +179,7 @@ struct KeptPart {
 ///     network.forward(state, drafts, logits, trace);
 ///     state.roll_back(3);  // the last three drafts have never been
 ///
-/// Of every operation it keeps two earlier states and the inputs of the last tokens, up to
+/// For every operation it keeps two earlier states and the inputs of the last tokens, up to
 /// 2 max(R, 8); a cache that does not slide and a Deferred memory of at least R tokens take tokens
 /// back themselves and keep nothing. A pass of one token takes one copy of the states in max(R, 8)
 /// passes longer. A roll back itself copies nothing; the next pass shows operations with a state up

@@ -35,7 +35,7 @@ template <class S> class BuilderPointer {
     return *builder_;
   }
   Builder<S>* operator->() const { return &**this; }
-  /// Whether it is this builder.
+  /// True if it is this builder.
   bool operator==(const Builder<S>* builder) const { return builder_ == builder; }
 
  private:

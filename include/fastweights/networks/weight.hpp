@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/core/leaves.hpp>
-#include <fastweights/networks/compact_matrix.hpp>
+#include <fastweights/networks/quantised_matrix.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,14 +12,14 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 template <class S> using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
 
-/// How the entries of a weight are drawn by Network::initialise.
-using Draw = std::function<double(double uniform, double normal)>;
+/// The function by which the entries of a weight are drawn by Network::initialise.
+using Initialiser = std::function<double(double uniform, double normal)>;
 /// Always this value.
-inline Draw constant_draw(double value) {
+inline Initialiser constant_initialiser(double value) {
   return [value](double, double) { return value; };
 }
 /// Uniform in ±bound.
-inline Draw uniform_draw(double bound) {
+inline Initialiser uniform_initialiser(double bound) {
   return [bound](double uniform, double) { return bound * (2 * uniform - 1); };
 }
 
@@ -38,15 +38,16 @@ inline constexpr fw::detail::ObjectType vector_type{nullptr, nullptr, &vector_le
 
 /// A parameter under its published name. `axes` is its shape in a file, where axes of length 1 do
 /// not count; the matrix has the last axis as columns and the others as rows. It is empty until the
-/// weights are drawn or loaded, and again if `compact` takes its place.
+/// weights are drawn or loaded, and again if `quantised` takes its place.
 template <class S> struct Weight {
-  Matrix<S> value;  ///< the entries; empty if there are none yet, or they are compact
+  Matrix<S> value;  ///< the entries; empty if there are none yet, or they are quantised
   std::string name;
-  std::vector<Index> axes;                          ///< the lengths of the axes in a file
-  Draw draw;                                        ///< how `initialise` draws it
-  std::shared_ptr<const CompactMatrix<S>> compact;  ///< the entries in compact form, or null
+  std::vector<Index> axes;                              ///< the lengths of the axes in a file
+  Initialiser initialiser;                              ///< how `initialise` draws it
+  std::shared_ptr<const QuantisedMatrix<S>> quantised;  ///< the entries in quantised form, or null
   Matrix<double> centre = {};  ///< added to what is drawn, entry by entry; empty: nothing
-  static constexpr auto names = fw::names("value", "name", "axes", "draw", "compact", "centre");
+  static constexpr auto names =
+      fw::names("value", "name", "axes", "initialiser", "quantised", "centre");
 
   /// The columns of the matrix.
   Index cols() const { return axes.size() == 1 ? 1 : axes.back(); }
@@ -63,9 +64,9 @@ template <class S> struct Weight {
     if (axes.size() == 1) entries.type = &detail::vector_type<S>;
     return entries;
   }
-  /// Takes the entries of a matrix, as a compact one if `storage` is given.
-  template <class M> void set(const M& m, std::optional<Storage> storage = {}) {
-    compact = storage ? std::make_shared<const CompactMatrix<S>>(m, *storage) : nullptr;
+  /// Takes the entries of a matrix, as a quantised one if `storage` is given.
+  template <class M> void set(const M& m, std::optional<WeightType> storage = {}) {
+    quantised = storage ? std::make_shared<const QuantisedMatrix<S>>(m, *storage) : nullptr;
     if (storage) return value.resize(0, 0);
     value.resize(m.rows(), m.cols());
     constexpr Index some = 32;  // rows that stay in the cache, should m be row-major
@@ -74,8 +75,8 @@ template <class S> struct Weight {
       value.middleRows(i, count) = m.middleRows(i, count);
     }
   }
-  /// Replaces the matrix by a compact one, if there is a matrix.
-  void compress(Storage storage) {
+  /// Replaces the matrix by a quantised one, if there is a matrix.
+  void quantise(WeightType storage) {
     if (value.size() > 0) set(value, storage);
   }
 };

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/algorithms/scan.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_linear_attention.hpp>
@@ -79,8 +79,8 @@ template <class S> class LinearAttentionOperator {
   void run(bool parallel) const {
     // Without tokens and states no tensor has entries, so nothing bounds the number of heads.
     if (steps_ == 0 && x_.present_state.data == nullptr) return;
-    for_each_head(batch_ * op_.kv_num_heads, parallel,
-                  [&](Index i) { run_head(i / op_.kv_num_heads, i % op_.kv_num_heads); });
+    parallel_for(batch_ * op_.kv_num_heads, parallel,
+                 [&](Index i) { run_head(i / op_.kv_num_heads, i % op_.kv_num_heads); });
   }
 
  private:

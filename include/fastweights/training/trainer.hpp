@@ -1,8 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <fastweights/training/adamw.hpp>
 #include <fastweights/training/schedule.hpp>
 #include <functional>
@@ -14,7 +14,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 struct TrainerOptions {
   AdamWOptions optimiser = {};  ///< of AdamW
   Index shards = 4;             ///< parts of a batch, each with a gradient of its own
-  bool parallel = true;         ///< shards in parallel, see for_each_head
+  bool parallel = true;         ///< shards in parallel, see parallel_for
 };
 
 /// Result of a step of training.
@@ -40,10 +40,10 @@ struct TrainingStep {
 ///
 /// The parts of a loss and their gradients are those of the mean over the whole batch: see
 /// `divisor` of LossOptions. For a batch that does not fit into memory, call add_gradient several
-/// times before step. To resume, load model and optimiser (io/training.hpp); `train` then goes on
+/// times before step. To resume, load model and optimiser (io/training.hpp); `train` then continues
 /// from the optimiser's step. The gradients take `shards` times the memory of the model, the
 /// optimiser twice. After an exception of a job or of AdamW the gradient is what it was then: call
-/// clear_gradient to go on.
+/// clear_gradient to continue.
 template <Record Model> class Trainer {
  public:
   /// The model must outlive the trainer. Throws std::invalid_argument for an option out of range.
@@ -64,7 +64,7 @@ template <Record Model> class Trainer {
   /// Calls job(shard, its gradient) for every shard, perhaps at the same time. The job adds to the
   /// gradient. Gives the sum of what the jobs return.
   template <class Job> double add_gradient(const Job& job) {
-    for_each_head(shards(), parallel_, [&](Index s) {
+    parallel_for(shards(), parallel_, [&](Index s) {
       const auto i = static_cast<std::size_t>(s);
       losses_[i] = job(s, gradients_[i]);
     });

@@ -47,7 +47,7 @@ EQUIVALENT = [
     (r"decode/step", r"^ *panels\(", r"dropped", "lower panels take the rows"),
     (r"scan/segment", r"buffer_size_ > 0", r"> to", "a buffer without entries"),
     (r"algorithms/scan", r"std::min\(chunk, total - t\)", r"- to \+", "a view ends at the last token"),
-    (r"algorithms/parallel_scan", r"for_each_head", r"true to false", "one thread, the same results"),
+    (r"algorithms/parallel_scan", r"parallel_for", r"true to false", "one thread, the same results"),
     (r"algorithms/checked", r"throw_violation\(M::name, v, -1\)", r"1 to 2", "any negative number"),
     (r"algorithms/backward", r"bool fits = true", r"true to", "the buffer is made anew"),
     (r"", r"two_columns|columns_per_pass|budget|NUMBER_OF_REGISTERS", r"", "a choice of speed"),

@@ -64,7 +64,7 @@ TEST_CASE("Tasks: shards add up, and evaluation scores what training does", "[ex
                     "the width is 8, expected a multiple of the 3 heads");
 }
 
-TEST_CASE("Tasks: training goes on from a checkpoint to the same bits", "[examples]") {
+TEST_CASE("Tasks: training continues from a checkpoint to the same bits", "[examples]") {
   const auto file = std::filesystem::temp_directory_path() / "fastweights_task.safetensors";
   const auto train = [](SequenceTrainer& trainer, long steps) {
     trainer.train(

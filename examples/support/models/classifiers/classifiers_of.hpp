@@ -70,7 +70,7 @@ template <class S> fw::networks::Network<S> encoder(const Tokens& tokens) {
   Network<S> network = net.build(relu(linear(x, "linear", tokens.encoded, true)));
   for (auto& weight : network.weights)
     if (weight.name == "embedding.weight")
-      weight.draw = [](double, double normal) { return normal; };
+      weight.initialiser = [](double, double normal) { return normal; };
   return network;
 }
 

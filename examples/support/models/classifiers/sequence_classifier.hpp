@@ -66,15 +66,15 @@ class SequenceClassifier final
     to.forward(state, x, y, trace, pass);
   }
 
-  bool takes_symbols() const { return network.encoder.program->takes_symbols; }
+  bool takes_symbols() const { return network.encoder.graph->takes_symbols; }
 
   void encode(const SequenceBatch& batch, Buffers& b) const {
     const Network& encoder = network.encoder;
     if (!takes_symbols())
       return apply(encoder, batch.vectors.template cast<S>(), b.x, b.encoder, b.pass);
-    b.symbols.resize(static_cast<std::size_t>(encoder.program->symbols));
+    b.symbols.resize(static_cast<std::size_t>(encoder.graph->symbols));
     std::iota(b.symbols.begin(), b.symbols.end(), 0);
-    b.table.resize(encoder.outputs(), encoder.program->symbols);
+    b.table.resize(encoder.outputs(), encoder.graph->symbols);
     auto state = encoder.initial_state();
     encoder.forward(state, b.symbols, b.table, b.encoder, b.pass);
     b.x.resize(encoder.outputs(), std::ssize(batch.symbols));

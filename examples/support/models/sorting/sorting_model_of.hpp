@@ -82,7 +82,7 @@ template <class S> Mixer<S> sorting_mixer(const std::string& kind, const Sorting
 template <class S> fw::networks::Network<S> normal_table(fw::Index symbols, fw::Index width) {
   fw::networks::Builder<S> net;
   fw::networks::Network<S> network = net.build(embedding(net, "table", symbols, width));
-  network.weights[0].draw = [](double, double normal) { return normal; };
+  network.weights[0].initialiser = [](double, double normal) { return normal; };
   return network;
 }
 

@@ -82,7 +82,7 @@ template <DecayKind decay_kind> constexpr bool worth_chunks(Index dv, Index dk) 
 /// entry, and that of `W` on return. Neither has what the first token looks up or reads before it
 /// decays.
 template <DecayKind decay_kind, class Rule, class Matrix>
-void backward_stretch(Rule& rule, const Matrix& W, Matrix& G, Index first, Index tokens) {
+void backward_segment(Rule& rule, const Matrix& W, Matrix& G, Index first, Index tokens) {
   constexpr bool has_lookups = Rule::layout.lookup_step > 0;
   const auto run = [&](auto&& passes) {
     passes.run_backward(G);

@@ -249,7 +249,8 @@ template <class S> struct Chunk {
 };
 
 /// to[t] = factors[t] products[t]; 0 where the factor is 0, even if a product is infinite.
-template <class S> EIGEN_ALWAYS_INLINE void weigh(const S* products, const S* factors, S* to) {
+template <class S>
+EIGEN_ALWAYS_INLINE void multiply_columns(const S* products, const S* factors, S* to) {
   auto weighed = InLanes<S>::load(products);
   weighed.scale_where_nonzero(InLanes<S>::load(factors));
   weighed.store(to);

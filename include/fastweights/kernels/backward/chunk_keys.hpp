@@ -70,7 +70,8 @@ template <CorrectionLayout layout, DecayKind decay_kind, class S> class ChunkKey
   void set_products(Chunk<S>& c, const ChunkView<S>& x, Index count, const ChunkSquare<S>& factors,
                     ChunkSquare<S>& to) const {
     set_lane_products(c.buffers.key_lanes, x, count, to);
-    for (Index i = 0; i < count; ++i) weigh(to.column(i), factors.column(i), to.column(i));
+    for (Index i = 0; i < count; ++i)
+      multiply_columns(to.column(i), factors.column(i), to.column(i));
     std::fill(to.column(count), to.column(chunk_size), S(0));
   }
 };
@@ -88,7 +89,7 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
       S products[chunk_size];
       rows.set(i, x);
       set_key_products(b.keys, rows[i], products);
-      weigh(products, factors, to);
+      multiply_columns(products, factors, to);
       if (until == S(0))
         decayed.clear(i);
       else

@@ -13,7 +13,7 @@ template <class S, int R> class ChunkPanel {
  protected:
   using Column = Rows<S, R>;
   static constexpr Index size = Column::size;
-  using Sums = Group<Column, 4>;  // of four vectors
+  using Sums = RegisterTuple<Column, 4>;  // of four vectors
 
   ChunkPanel(const Panel<S>& panel, Index columns, Chunk<S>& c)
       : first_(panel.first),
@@ -33,7 +33,7 @@ template <class S, int R> class ChunkPanel {
   /// Calls update(columns, j) for some columns of M from j on.
   template <class F> EIGEN_ALWAYS_INLINE void update_matrix(const F& update) {
     for_columns<4>(columns_, [&](Index j, auto N) {
-      Group<Column, N()> part;
+      RegisterTuple<Column, N()> part;
       load(part, matrix_ + j * size, size);
       update(part, j);
       store(part, matrix_ + j * size, size);
@@ -42,8 +42,8 @@ template <class S, int R> class ChunkPanel {
   }
   /// sums += Σ_t x_t y_t for t < count, with the entries of y from j on.
   template <int N>
-  EIGEN_ALWAYS_INLINE void add_updates(Group<Column, N>& sums, const ChunkView<S>& x, const S* y,
-                                       Index j, Index count) {
+  EIGEN_ALWAYS_INLINE void add_updates(RegisterTuple<Column, N>& sums, const ChunkView<S>& x,
+                                       const S* y, Index j, Index count) {
     add_product(sums, LeftFactor<S>{x[0] + first_, x.stride},
                 RightFactor<S>{y + j * chunk_size, 1, chunk_size}, count);
   }
@@ -77,7 +77,8 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
         this->add_updates(columns, b_.removals, c_.lookup_lanes, j, c_.lookups);
     });
   }
-  template <int N> EIGEN_ALWAYS_INLINE void decay(Group<Column, N>& columns, Index j) const {
+  template <int N>
+  EIGEN_ALWAYS_INLINE void decay(RegisterTuple<Column, N>& columns, Index j) const {
     if (c_.decays != nullptr)
       for_parts(columns, [&](Column& column, Index i) { column.scale(c_.decays[j + i]); });
     else if (c_.factors->decay != S(1))
@@ -131,7 +132,7 @@ template <class S, int R, bool HasLookups> class ChunkGradients : ChunkPanel<S, 
   // Has the updates in SIMD lanes, so that it needs no transposed matrix.
   EIGEN_ALWAYS_INLINE void add_key_gradients() {
     for_columns<8>(this->columns_, [&](Index j, auto N) {
-      Group<InLanes<S>, N()> sums;
+      RegisterTuple<InLanes<S>, N()> sums;
       S* const to = b_.dkey_lanes + j * chunk_size;
       load(sums, to, chunk_size);
       add_product(sums, LeftFactor<S>{c_.update_lanes + first_ * chunk_size, chunk_size},

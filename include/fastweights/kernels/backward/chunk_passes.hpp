@@ -175,11 +175,11 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     ChunkSquare<S> all;
     set_lane_products<S>(b_.update_lanes, c.dy, c.reads, all);
     for (Index r = 0; r < c.reads; ++r)
-      weigh(all.column(r), c.factors->reads.column(r), products.with_dy(r));
+      multiply_columns(all.column(r), c.factors->reads.column(r), products.with_dy(r));
     if constexpr (HasLookups) {
       set_lane_products<S>(b_.update_lanes, b_.removals, c.lookups, all);
       for (Index l = 0; l < c.lookups; ++l) {
-        weigh(all.column(l), c.factors->lookups.column(l), products.with_removal(l));
+        multiply_columns(all.column(l), c.factors->lookups.column(l), products.with_removal(l));
         std::copy_n(b_.removals[l], dv_, rule_.removal(first + layout.lookup(l)));
       }
     }

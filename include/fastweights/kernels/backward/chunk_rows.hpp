@@ -113,7 +113,7 @@ template <class S> class ChunkRows {
     using Column = Rows<S, 2>;  // the stride has room for the second packet
     for (Index i = 0; i < padded_; i += Column::size)
       for (Index t = 0; t < chunk_size; t += 4) {
-        Group<Column, 4> sums;
+        RegisterTuple<Column, 4> sums;
         load(sums, (*this)[t] + i, stride_);
         const Index s = first(t);
         add_product(sums, LeftFactor<S>{y[s] + i, y.stride},
@@ -232,7 +232,7 @@ template <class S> void transpose_from_lanes(const S* from, const ChunkRows<S>& 
 template <class S>
 void set_lane_products(const S* x, const ChunkView<S>& y, Index count, ChunkSquare<S>& to) {
   const auto set = [&](Index s, auto N) FASTWEIGHTS_INLINE_LAMBDA {
-    Group<InLanes<S>, N()> sums;
+    RegisterTuple<InLanes<S>, N()> sums;
     set_zero<S>(sums);
     add_product(sums, LeftFactor<S>{x, chunk_size}, RightFactor<S>{y[s], 1, y.stride}, y.entries);
     store(sums, to.column(s), chunk_size);

@@ -138,7 +138,7 @@ template <class M> class DecayBackward {
     decayed_ = before;
     apply_decay(decayed_.W, token(begin).decay);
     rule_.terms_first = begin;
-    backward_stretch<M::decay_kind>(rule_, decayed_.W, G, begin, count);
+    backward_segment<M::decay_kind>(rule_, decayed_.W, G, begin, count);
     const auto gradient = [&](Index t) {
       return token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
     };

@@ -75,12 +75,12 @@ template <class M> struct KernelBackward {
   void run(const State& initial, RuleGradients<M>& rule, Index tokens, State& ds) const {
     if (tokens == 0) return;
     if constexpr (M::decay_kind == DecayKind::none) {
-      backward_stretch<M::decay_kind>(rule, initial.W, ds.W, 0, tokens);
+      backward_segment<M::decay_kind>(rule, initial.W, ds.W, 0, tokens);
     } else {
       const S decay = rule.get(0, 0).coefficients.decay;
       State decayed = initial;
       decayed.W *= decay;
-      backward_stretch<M::decay_kind>(rule, decayed.W, ds.W, 0, tokens);
+      backward_segment<M::decay_kind>(rule, decayed.W, ds.W, 0, tokens);
       ds.W *= decay;
       static_assert(!layout_of<M>().reads_first && !layout_of<M>().lookup_before_decay,
                     "fastweights: a constant decay comes before look-ups and reads");
@@ -89,7 +89,7 @@ template <class M> struct KernelBackward {
 };
 
 template <KernelRule M>
-requires(M::kernel_backward && !requires { &M::backward; }) struct BackwardForms<M> {
+requires(M::kernel_backward && !requires { &M::backward; }) struct BackwardImplementation<M> {
   using type = KernelBackward<M>;
 };
 

@@ -41,12 +41,12 @@ EIGEN_ALWAYS_INLINE void add_decay_terms(const BackwardPair<S>& p, const Column&
 
 /// Applies the decay of the stored matrix to its products.
 template <class Decays, class Column>
-EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, Group<Column, 2>& sums) {
+EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, RegisterTuple<Column, 2>& sums) {
   decays.scale_products(sums.first.only);
   decays.scale_products(sums.second.only);
 }
 template <class Decays, class Column>
-EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, Group<Column, 4>& sums) {
+EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, RegisterTuple<Column, 4>& sums) {
   scale_products(decays, sums.first);
   scale_products(decays, sums.second);
 }
@@ -70,7 +70,8 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelUp
     return p.previous_key_products;
   }
 
-  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, products>& du,
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p,
+                                         RegisterTuple<Column, products>& du,
                                          Pending<S, R, updates>& pending, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
     const Index first = panel.first, rows = panel.rows;
@@ -131,7 +132,8 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKe
     return p.previous_error_products;
   }
 
-  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, products>& dk,
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p,
+                                         RegisterTuple<Column, products>& dk,
                                          Pending<S, R, updates>& pending, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
     const Index first = panel.first, rows = panel.rows;
@@ -189,7 +191,8 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
     return p.previous_error_products;
   }
 
-  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p, Group<Column, products>& sums,
+  static EIGEN_ALWAYS_INLINE void finish(const BackwardPair<S>& p,
+                                         RegisterTuple<Column, products>& sums,
                                          Pending<S, R, updates>& pending, const Panel<S>& panel) {
     const auto &one = p.one, &two = p.two;
     const Index first = panel.first, rows = panel.rows;
@@ -221,8 +224,9 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
   }
 
  private:
-  static EIGEN_ALWAYS_INLINE void add_query_gradients(const BackwardPair<S>& p, Group<Column, 2> dq,
-                                                      const Column& k1, const Column& k2,
+  static EIGEN_ALWAYS_INLINE void add_query_gradients(const BackwardPair<S>& p,
+                                                      RegisterTuple<Column, 2> dq, const Column& k1,
+                                                      const Column& k2,
                                                       const RowDecays<Column, decay_kind>& decays,
                                                       Index first, Index rows) {
     Column &dq1 = dq.first.only, &dq2 = dq.second.only;

@@ -56,7 +56,7 @@ template <class S> struct ErrorTrace {
 template <class M> constexpr CorrectionLayout layout_of() {
   constexpr Index per_token = corrections_per_token<M>();
   const bool removes = products_of<M>() == Products::removal;
-  constexpr Order order = order_of<M>();
+  constexpr UpdateOrder order = order_of<M>();
   const Index lookup_step = !M::has_delta_term ? 0 : removes ? per_token : 1;
   return {per_token, lookup_step, order.lookup_before_decay, order.reads_first,
           !has_corrections<M>};

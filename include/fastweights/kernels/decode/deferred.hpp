@@ -44,11 +44,11 @@ EIGEN_DONT_INLINE void products_of_keys(const Columns<S>& keys, Index count, con
 
 /// Calls f(w, j) for each of N columns.
 template <class Column, class F>
-EIGEN_ALWAYS_INLINE void for_each_column(Group<Column, 1>& w, Index j, const F& f) {
+EIGEN_ALWAYS_INLINE void for_each_column(RegisterTuple<Column, 1>& w, Index j, const F& f) {
   f(w.only, j);
 }
 template <class Column, int N, class F>
-EIGEN_ALWAYS_INLINE void for_each_column(Group<Column, N>& w, Index j, const F& f) {
+EIGEN_ALWAYS_INLINE void for_each_column(RegisterTuple<Column, N>& w, Index j, const F& f) {
   for_each_column(w.first, j, f);
   for_each_column(w.second, j + N / 2, f);
 }
@@ -87,7 +87,7 @@ template <class Column, class S> class DeferredFlush {
   static EIGEN_ALWAYS_INLINE void flush_columns(T* W, Index stride, Index from,
                                                 const PendingWrites<S>& w, Index count, Index first,
                                                 Index skipped) {
-    Group<Column, N> group;
+    RegisterTuple<Column, N> group;
     for_each_column(group, 0, [&](Column& c, Index j) {
       if constexpr (Compensated) {
         c = Column::load(w.errors + first + (from + j) * stride);

@@ -18,7 +18,7 @@ template <class S> struct StepToken : Correction<S> {
     this->key = c.key;
     this->value = c.value;
     this->query = c.query;
-    this->own_key = c.own_key;
+    this->bonus_key = c.bonus_key;
     this->betas = c.betas;
     this->decays = c.decays;
     this->output = c.output;

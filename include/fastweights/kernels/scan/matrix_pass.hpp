@@ -11,52 +11,55 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Vectors with an entry for every column.
-template <class S, int N> using Vectors = Group<const S*, N>;
+template <class S, int N> using Vectors = RegisterTuple<const S*, N>;
 
 template <class S, int R>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, 1>& u,
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const RegisterTuple<Rows<S, R>, 1>& u,
                                 const Vectors<S, 1>& vectors, Index j) {
   w.add(u.only, vectors.only[j]);
 }
 template <class S, int R, int N>
-EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const Group<Rows<S, R>, N>& u,
+EIGEN_ALWAYS_INLINE void update(Rows<S, R>& w, const RegisterTuple<Rows<S, R>, N>& u,
                                 const Vectors<S, N>& vectors, Index j) {
   update<S, R>(w, u.first, vectors.first, j);
   update<S, R>(w, u.second, vectors.second, j);
 }
 
 template <class S, int R>
-EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Group<Rows<S, R>, 1>& sums,
+EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, RegisterTuple<Rows<S, R>, 1>& sums,
                                   const Vectors<S, 1>& vectors, Index j) {
   sums.only.add(w, vectors.only[j]);
 }
 template <class S, int R, int N>
-EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, Group<Rows<S, R>, N>& sums,
+EIGEN_ALWAYS_INLINE void multiply(const Rows<S, R>& w, RegisterTuple<Rows<S, R>, N>& sums,
                                   const Vectors<S, N>& vectors, Index j) {
   multiply<S, R>(w, sums.first, vectors.first, j);
   multiply<S, R>(w, sums.second, vectors.second, j);
 }
 
-template <class S, int R> EIGEN_ALWAYS_INLINE void clear(Group<Rows<S, R>, 1>& sums) {
+template <class S, int R> EIGEN_ALWAYS_INLINE void clear(RegisterTuple<Rows<S, R>, 1>& sums) {
   sums.only = Rows<S, R>::all(S(0));
 }
-template <class S, int R, int N> EIGEN_ALWAYS_INLINE void clear(Group<Rows<S, R>, N>& sums) {
+template <class S, int R, int N>
+EIGEN_ALWAYS_INLINE void clear(RegisterTuple<Rows<S, R>, N>& sums) {
   clear<S, R>(sums.first);
   clear<S, R>(sums.second);
 }
 template <class S, int R>
-EIGEN_ALWAYS_INLINE void add(Group<Rows<S, R>, 1>& sums, const Group<Rows<S, R>, 1>& others) {
+EIGEN_ALWAYS_INLINE void add(RegisterTuple<Rows<S, R>, 1>& sums,
+                             const RegisterTuple<Rows<S, R>, 1>& others) {
   sums.only.add(others.only);
 }
 template <class S, int R, int N>
-EIGEN_ALWAYS_INLINE void add(Group<Rows<S, R>, N>& sums, const Group<Rows<S, R>, N>& others) {
+EIGEN_ALWAYS_INLINE void add(RegisterTuple<Rows<S, R>, N>& sums,
+                             const RegisterTuple<Rows<S, R>, N>& others) {
   add<S, R>(sums.first, others.first);
   add<S, R>(sums.second, others.second);
 }
 
 /// Updates that are computed but not yet applied to W, and the decay of W before them.
 template <class S, int R, int U> struct Pending {
-  Group<Rows<S, R>, U> updates;
+  RegisterTuple<Rows<S, R>, U> updates;
   Vectors<S, U> vectors;
   const S* decays = nullptr;
   S decay = S(1);
@@ -92,7 +95,8 @@ EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
 template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const Pending<S, R, U>& pending,
-                                      const Vectors<S, P>& vectors, Group<Rows<S, R>, P>& sums) {
+                                      const Vectors<S, P>& vectors,
+                                      RegisterTuple<Rows<S, R>, P>& sums) {
     auto others = sums;
     Index j = 0;
     if constexpr (two_columns) {
@@ -140,7 +144,8 @@ template <PassWrites writes, class S, int R, int U, int P> class MatrixPass {
 
   static EIGEN_ALWAYS_INLINE void visit(S* W, Index columns, Index j,
                                         const Pending<S, R, U>& pending,
-                                        const Vectors<S, P>& vectors, Group<Column, P>& sums) {
+                                        const Vectors<S, P>& vectors,
+                                        RegisterTuple<Column, P>& sums) {
     const Column w = updated(W, columns, j, pending);
     if constexpr (writes != PassWrites::nothing) w.store(W);
     multiply<S, R>(w, sums, vectors, j);

@@ -19,16 +19,16 @@ template <class S> struct TokenCoefficients {
 /// first one has decays.
 template <class S> struct Correction {
   const S *lookup, *key, *value, *query;  // a, b, v, q
-  const S* own_key;                       // y has own_key·q times u; b, unless the read is first
+  const S* bonus_key;                     // y has bonus_key·q times u; b, unless the read is first
   const S *betas, *decays;                // per row, and per row or column; null for one number
   S *output, *error;                      // null if not needed
   TokenCoefficients<S> coefficients;
 };
 
 /// The order of a rule's actions.
-struct Order {
+struct UpdateOrder {
   bool lookup_before_decay = false;  // e = value_scale v − retrieved_scale W a
-  bool reads_first = false;          // y = read_scale W q + (own_key·q) u, with W before the token
+  bool reads_first = false;  // y = read_scale W q + (bonus_key·q) u, with W before the token
 };
 
 /// The columns of a sequence, one per token.

@@ -20,7 +20,8 @@ inline constexpr bool two_pairs_per_pass =
 ///     static void prefetch(prefetches, panel);    // for later tokens
 ///     static Vectors<S, products> factors(pair);  // the vectors x of the products W x
 ///     // Computes outputs and pending updates from the products.
-///     static void finish(pair, Group<Column, products>& sums, Pending<S, R, updates>& pending,
+///     static void finish(pair, RegisterTuple<Column, products>& sums, Pending<S, R, updates>&
+///     pending,
 ///                        panel);
 ///
 /// For two pairs per pass it also has the products of the factors with the vectors of the previous
@@ -75,7 +76,7 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
                                         const PendingUpdates<U>& before,
                                         PendingUpdates<updates>& pending) {
     PanelPass::prefetch(p.prefetches, panel);
-    Group<Column, products> sums;
+    RegisterTuple<Column, products> sums;
     clear<S, R>(sums);
     MatrixPass<writes, S, R, U, products>::run(panel.data, columns, before, PanelPass::factors(p),
                                                sums);
@@ -97,7 +98,7 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
                                             PendingUpdates<2 * updates>& pending) {
     const Pair &p = pairs[0], &r = pairs[1];
     PanelPass::prefetch(p.prefetches, panel);
-    Group<Column, 2 * products> sums;
+    RegisterTuple<Column, 2 * products> sums;
     clear<S, R>(sums);
     MatrixPass<writes, S, R, 2 * updates, 2 * products>::run(
         panel.data, columns, pending, {PanelPass::factors(p), PanelPass::factors(r)}, sums);
@@ -118,7 +119,7 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
   // Adds the effect of the first pair's updates to the products of the second pair.
   static EIGEN_ALWAYS_INLINE void add_previous_updates(const PendingUpdates<2>& pending,
                                                        const S* previous_products,
-                                                       Group<Column, 2>& sums) {
+                                                       RegisterTuple<Column, 2>& sums) {
     if constexpr (decay_kind == DecayKind::scalar) scale(sums, pending.decay);
     const auto &u1 = pending.updates.first.only, &u2 = pending.updates.second.only;
     sums.first.only.add(u1, previous_products[0]);
@@ -126,7 +127,7 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
     sums.second.only.add(u1, previous_products[2]);
     sums.second.only.add(u2, previous_products[3]);
   }
-  static EIGEN_ALWAYS_INLINE void scale(Group<Column, 2>& x, S factor) {
+  static EIGEN_ALWAYS_INLINE void scale(RegisterTuple<Column, 2>& x, S factor) {
     x.first.only.scale(factor);
     x.second.only.scale(factor);
   }

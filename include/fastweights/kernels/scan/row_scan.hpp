@@ -14,14 +14,14 @@
 ///     void prepare(Index first, Index count);    // is called before these tokens
 ///     template <class Column> struct Write {     // of token t to some rows of W
 ///       Write(const Rule&, Index t, const Column& retrieved, const Panel<S>& rows);
-///       // To the column of W that meets the key's entry k. With two matrices also the other's.
+///       // To the column of W of key entry k. With two matrices also the other's.
 ///       void operator()(Column& w, S k) const;
 ///       void operator()(Column& w, Column& other, S k) const;
 ///     };
 ///
-/// Rows of W never meet in most rules: a panel takes many tokens before the next panel. If a write
-/// depends on all of W k, or on ‖W‖, the rule says `couples_rows`: all panels take a token before
-/// the next one, and in place of `prepare` it has
+/// No row of W depends on another row in most rules: a panel takes many tokens before the next. If
+/// a write depends on all of W k, or on ‖W‖, the rule says `couples_rows`: all panels take a token
+/// before the next one, and in place of `prepare` it has
 ///
 ///     void begin(Index t, const S* retrieved);   // with W k_t
 ///     void end(Index t, S squares);              // with ‖W‖² after the write, if needs_norm

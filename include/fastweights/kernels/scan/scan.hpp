@@ -8,7 +8,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// `divisor()`. Corrections are a sequence:
 ///
 ///     static constexpr Index batch;          // the largest number of pairs at a time
-///     Order order() const;
+///     UpdateOrder order() const;
 ///     Index size() const;
 ///     Correction<S> get(Index i, Index slot) const;  // once for each, in order; vectors that it
 ///                                                    // computes live until the slot's next use
@@ -60,12 +60,12 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
 
   // A correction that neither writes nor reads.
   static Correction<S> nothing_after(const Correction<S>& c) {
-    return {c.lookup, c.key,   c.value, c.query, c.own_key,
+    return {c.lookup, c.key,   c.value, c.query, c.bonus_key,
             nullptr,  nullptr, nullptr, nullptr, {S(0), S(0), S(1), S(0), S(1)}};
   }
 
   EIGEN_ALWAYS_INLINE void set_pair(Pair<S>& p, const Correction<S>& one, const Correction<S>& two,
-                                    Order order, [[maybe_unused]] Index i) {
+                                    UpdateOrder order, [[maybe_unused]] Index i) {
     const auto pointers = [](const Correction<S>& c) {
       return typename Pair<S>::One{c.lookup, c.query, c.key, c.value, c.betas, c.output, c.error};
     };
@@ -85,11 +85,11 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     if constexpr (products == Products::lookups)
       dot_products({looked_up}, {two.lookup}, columns_, key_products);
     else if constexpr (has_lookups)
-      dot_products({looked_up, one.own_key, read, two.own_key},
+      dot_products({looked_up, one.bonus_key, read, two.bonus_key},
                    {two.lookup, one.query, two.query, two.query}, columns_, key_products);
     else
-      dot_products({one.own_key, read, two.own_key}, {one.query, two.query, two.query}, columns_,
-                   key_products + 1);
+      dot_products({one.bonus_key, read, two.bonus_key}, {one.query, two.query, two.query},
+                   columns_, key_products + 1);
     const auto &a = one.coefficients, &b = two.coefficients;
     // The factors from the stored matrix to W̄ of the first and of the second token.
     const S before = divisor(), first = before * a.decay, second = first * b.decay;
@@ -119,7 +119,7 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
   }
 
   // Multiplies keys and queries by the decays of the columns, which are null for no decay.
-  void decay_vectors(Pair<S>& p, const S* first, const S* second, Order order, Index i) {
+  void decay_vectors(Pair<S>& p, const S* first, const S* second, UpdateOrder order, Index i) {
     Index next = i * vectors;
     const auto product = [&](const S* by, const S* x) -> const S* {
       if (by == nullptr || x == nullptr) return by == nullptr ? x : by;
@@ -155,7 +155,7 @@ template <class S> struct SequenceCorrections {
   Columns<S> errors = {};
 
   static constexpr Index batch = 32;
-  static constexpr Order order() { return {}; }
+  static constexpr UpdateOrder order() { return {}; }
   Index size() const { return steps; }
   Correction<S> get(Index t, Index) const {
     TokenCoefficients<S> c;

@@ -35,7 +35,8 @@ template <class S, int R, Products needed, DecayKind decay_kind> class PanelScan
     return p.previous_products;
   }
 
-  static EIGEN_ALWAYS_INLINE void finish(const Pair<S>& p, const Group<Column, products>& sums,
+  static EIGEN_ALWAYS_INLINE void finish(const Pair<S>& p,
+                                         const RegisterTuple<Column, products>& sums,
                                          Pending<S, R, 2>& pending, const Panel<S>& panel) {
     if constexpr (needed == Products::lookups_and_queries)
       finish(p, sums.first, sums.second, pending, panel.first, panel.rows);
@@ -52,8 +53,9 @@ template <class S, int R, Products needed, DecayKind decay_kind> class PanelScan
   static constexpr bool reads = needed != Products::lookups;
   static constexpr bool reads_twice = reads && needed != Products::removal;
 
-  static EIGEN_ALWAYS_INLINE void finish(const Pair<S>& p, const Group<Column, 2>& query_sums,
-                                         const Group<Column, 2>& retrieved,
+  static EIGEN_ALWAYS_INLINE void finish(const Pair<S>& p,
+                                         const RegisterTuple<Column, 2>& query_sums,
+                                         const RegisterTuple<Column, 2>& retrieved,
                                          Pending<S, R, 2>& pending, Index first, Index rows) {
     Column u1 = error_of<looks_up>(p.one, retrieved.first.only, first, rows);
     apply_write_strength(u1, p.one, first, rows);

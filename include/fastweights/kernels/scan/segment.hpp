@@ -19,7 +19,7 @@ template <class M> class WriteCorrections {
     buffer_size_ = buffer_size<M>(W.width, W.rows);
     if (buffer_size_ > 0) buffer_ = thread_buffer<S, WriteCorrections>(2 * batch * buffer_size_);
   }
-  static constexpr Order order() { return order_of<M>(); }
+  static constexpr UpdateOrder order() { return order_of<M>(); }
   Index size() const { return steps_ * per_token; }
   Correction<S> get(Index i, Index slot) const {
     const auto token = token_at<WriteToken<M>>(inputs_, m_.signature().write(), i / per_token);

@@ -57,7 +57,7 @@ template <class S, int R, int N>
 EIGEN_DONT_INLINE void multiply_tile(const LeftFactor<S>& a, const RightFactor<S>& b, Index depth,
                                      const Target<S>& c) {
   using Column = Rows<S, R>;
-  Group<Column, N> sums;
+  RegisterTuple<Column, N> sums;
   set_zero<S>(sums);
   add_product(sums, a, b, depth);
   static constexpr S zeros[Column::size] = {};

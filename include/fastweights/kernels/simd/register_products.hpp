@@ -5,21 +5,21 @@
 #include <type_traits>
 
 /// \file
-/// Products of small matrices. N columns of the result are in registers at a time, Group<Column,
-/// N>; a Column is some rows of one column.
+/// Products of small matrices. N columns of the result are in registers at a time,
+/// RegisterTuple<Column, N>; a Column is some rows of one column.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// N objects as a binary tree. Compilers keep it in registers more reliably than an array.
-template <class T, int N> struct Group {
-  Group<T, N / 2> first;
-  Group<T, N - N / 2> second;
+template <class T, int N> struct RegisterTuple {
+  RegisterTuple<T, N / 2> first;
+  RegisterTuple<T, N - N / 2> second;
 };
-template <class T> struct Group<T, 1> { T only; };
+template <class T> struct RegisterTuple<T, 1> { T only; };
 
 /// Calls f(part, i) for the N parts of a group.
 template <class Column, int N, class F>
-EIGEN_ALWAYS_INLINE void for_parts(Group<Column, N>& x, const F& f, Index i = 0) {
+EIGEN_ALWAYS_INLINE void for_parts(RegisterTuple<Column, N>& x, const F& f, Index i = 0) {
   if constexpr (N == 1) {
     f(x.only, i);
   } else {
@@ -29,16 +29,17 @@ EIGEN_ALWAYS_INLINE void for_parts(Group<Column, N>& x, const F& f, Index i = 0)
 }
 
 template <class Column, class S, int N>
-EIGEN_ALWAYS_INLINE void load(Group<Column, N>& x, const S* from, Index stride) {
+EIGEN_ALWAYS_INLINE void load(RegisterTuple<Column, N>& x, const S* from, Index stride) {
   for_parts(x, [=](Column& part, Index i)
                    FASTWEIGHTS_INLINE_LAMBDA { part = Column::load(from + i * stride); });
 }
 template <class Column, class S, int N>
-EIGEN_ALWAYS_INLINE void store(Group<Column, N>& x, S* to, Index stride) {
+EIGEN_ALWAYS_INLINE void store(RegisterTuple<Column, N>& x, S* to, Index stride) {
   for_parts(x, [=](const Column& part, Index i)
                    FASTWEIGHTS_INLINE_LAMBDA { part.store(to + i * stride); });
 }
-template <class S, class Column, int N> EIGEN_ALWAYS_INLINE void set_zero(Group<Column, N>& x) {
+template <class S, class Column, int N>
+EIGEN_ALWAYS_INLINE void set_zero(RegisterTuple<Column, N>& x) {
   for_parts(x, [](Column& part, Index) FASTWEIGHTS_INLINE_LAMBDA { part = Column::all(S(0)); });
 }
 
@@ -72,8 +73,8 @@ template <class S> struct RightFactor {
 
 /// sums += A B, where A has `depth` columns.
 template <class Column, class S, int N>
-EIGEN_ALWAYS_INLINE void add_product(Group<Column, N>& sums, LeftFactor<S> a, RightFactor<S> b,
-                                     Index depth) {
+EIGEN_ALWAYS_INLINE void add_product(RegisterTuple<Column, N>& sums, LeftFactor<S> a,
+                                     RightFactor<S> b, Index depth) {
   for (Index i = 0; i < depth; ++i, a.data += a.stride, b.data += b.row) {
     Column column = Column::load(a.data);
     keep_in_registers(column);

@@ -148,7 +148,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_extent(name, "out", out, outputs(), queries.cols());
     trace.context.resize(inputs(), queries.cols());
     read_context(state, queries, trace.context, trace, pass);
-    detail::set_product(out, output.weight, trace.context, detail::all_at_once);
+    detail::set_product(out, output.weight, trace.context, detail::one_block);
   }
   /// The same without W_out: the heads' outputs, d×T.
   void read_context(State& state, Input<Scalar> queries, Output<Scalar> context, Trace& trace,
@@ -186,9 +186,9 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     detail::check_extent(name, "dout", dout, outputs(), trace.read);
     detail::check_gradient(name, *this, grad);
     trace.dcontext.resize(inputs(), trace.read);
-    detail::set_product(trace.dcontext, output.weight.transpose(), dout, detail::all_at_once);
+    detail::set_product(trace.dcontext, output.weight.transpose(), dout, detail::one_block);
     read_context_backward(queries, trace, trace.dcontext, dqueries, dstate, grad, total_queries);
-    detail::add_product(grad.output.weight, dout, trace.context.transpose(), detail::all_at_once);
+    detail::add_product(grad.output.weight, dout, trace.context.transpose(), detail::one_block);
   }
   /// The same for read_context.
   void read_context_backward(Input<Scalar> queries, Trace& trace, Input<Scalar> dcontext,
@@ -248,8 +248,8 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
 
   static void add_gradient(const detail::LinearMap<Scalar>& p, const Matrix& x, const Matrix& dy,
                            Output<Scalar>& dx, detail::LinearMap<Scalar>& grad) {
-    detail::add_product(grad.weight, dy, x.transpose(), detail::all_at_once);
-    detail::add_product(dx, p.weight.transpose(), dy, detail::all_at_once);
+    detail::add_product(grad.weight, dy, x.transpose(), detail::one_block);
+    detail::add_product(dx, p.weight.transpose(), dy, detail::one_block);
   }
 
   // Skips the projection if signal and weights are those of the trace: a stream reads many times

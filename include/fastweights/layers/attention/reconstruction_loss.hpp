@@ -43,9 +43,9 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
   // Attention to x. Leaves the keys and values of x in the trace.
   const auto attend = [&](const auto& x, auto& out) {
     trace.keys.resize(d, x.cols());
-    detail::set_product(trace.keys, layer.key.weight, x, detail::all_at_once);
+    detail::set_product(trace.keys, layer.key.weight, x, detail::one_block);
     trace.values.resize(d, x.cols());
-    detail::set_product(trace.values, layer.value.weight, x, detail::all_at_once);
+    detail::set_product(trace.values, layer.value.weight, x, detail::one_block);
     out.resize(d, queries.cols());
     for (Index h = 0; h < d; h += rows)
       detail::attend(softmax, Slots(), trace.keys.middleRows(h, rows),
@@ -72,9 +72,9 @@ double attention_reconstruction(const LongTermLayer<M, Gate>& layer,
         trace.dqueries.middleRows(h, rows), unused);
   trace.dcompressed.resize(d, trace.dkeys.cols());
   detail::set_product(trace.dcompressed, layer.key.weight.transpose(), trace.dkeys,
-                      detail::all_at_once);
+                      detail::one_block);
   detail::add_product(trace.dcompressed, layer.value.weight.transpose(), trace.dvalues,
-                      detail::all_at_once);
+                      detail::one_block);
   trace.dx.resize(d, tokens.cols());
   layer.gate.backward(tokens, trace.gate, trace.dcompressed, trace.dx, grad.gate);
   return loss;

@@ -62,11 +62,11 @@ struct RelativeBand {
     auto weights = weight_part(trace);
     auto position_scores = position_score_part(trace);
     set_product(weights, token_part(trace.keys).transpose(), query_part(trace.content_queries),
-                all_at_once);
+                one_block);
     set_product(position_scores, distance_part(trace.position_keys).transpose(),
-                query_part(trace.position_queries), all_at_once);
+                query_part(trace.position_queries), one_block);
     add_positions_and_softmax(weights, position_scores);
-    set_product(query_part(trace.head_outputs), token_part(trace.values), weights, all_at_once);
+    set_product(query_part(trace.head_outputs), token_part(trace.values), weights, one_block);
   }
 
   template <class S> void attend_backward(RelativeTrace<S>& trace) const {
@@ -74,16 +74,16 @@ struct RelativeBand {
     const auto dout = query_part(trace.dhead_outputs);
     auto dscores = trace.dweights.topLeftCorner(length(), count);
     auto dposition_scores = position_score_part(trace);
-    add_product(token_part(trace.dvalues), dout, weights.transpose(), all_at_once);
-    set_product(dscores, token_part(trace.values).transpose(), dout, all_at_once);
+    add_product(token_part(trace.dvalues), dout, weights.transpose(), one_block);
+    set_product(dscores, token_part(trace.values).transpose(), dout, one_block);
     add_positions_and_softmax_vjp(weights, dscores, dposition_scores);
     add_product(token_part(trace.dkeys), query_part(trace.content_queries), dscores.transpose(),
-                all_at_once);
-    set_product(query_part(trace.dcontent_queries), token_part(trace.keys), dscores, all_at_once);
+                one_block);
+    set_product(query_part(trace.dcontent_queries), token_part(trace.keys), dscores, one_block);
     add_product(distance_part(trace.dposition_keys), query_part(trace.position_queries),
-                dposition_scores.transpose(), all_at_once);
+                dposition_scores.transpose(), one_block);
     set_product(query_part(trace.dposition_queries), distance_part(trace.position_keys),
-                dposition_scores, all_at_once);
+                dposition_scores, one_block);
   }
 
  private:

@@ -110,7 +110,7 @@ template <class S> struct ConvGate {
       for (Index i = 0; i < x.rows(); ++i) trace.patches(3 * i + tap, to) = x(i, from);
     });
     trace.gate = bias.replicate(1, x.cols());
-    detail::add_product(trace.gate, weight, trace.patches, detail::all_at_once);
+    detail::add_product(trace.gate, weight, trace.patches, detail::one_block);
     detail::gate<S>(x, trace.gate, y);
   }
 
@@ -120,10 +120,10 @@ template <class S> struct ConvGate {
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);
-    detail::add_product(grad.weight, trace.dgate, trace.patches.transpose(), detail::all_at_once);
+    detail::add_product(grad.weight, trace.dgate, trace.patches.transpose(), detail::one_block);
     grad.bias += trace.dgate.rowwise().sum();
     trace.dpatches.resize(weight.cols(), x.cols());
-    detail::set_product(trace.dpatches, weight.transpose(), trace.dgate, detail::all_at_once);
+    detail::set_product(trace.dpatches, weight.transpose(), trace.dgate, detail::one_block);
     for_each_tap(x.cols(), [&](Index from, Index to, Index tap) {
       for (Index i = 0; i < x.rows(); ++i) dx(i, from) += trace.dpatches(3 * i + tap, to);
     });
@@ -181,7 +181,7 @@ template <class S> struct AffineGate {
   void forward(Input<S> x, Output<S> y, Trace& trace) const {
     detail::check_gate(*this, x, "y", y.rows(), y.cols());
     trace.gate = bias.transpose().replicate(x.rows(), 1);
-    detail::add_product(trace.gate, x, weight.transpose(), detail::all_at_once);
+    detail::add_product(trace.gate, x, weight.transpose(), detail::one_block);
     detail::gate<S>(x, trace.gate, y);
   }
 
@@ -191,8 +191,8 @@ template <class S> struct AffineGate {
     trace.dgate.resize(x.rows(), x.cols());
     detail::gate_vjp<S>(x, trace.gate, dy, trace.dgate);
     dx = dy.cwiseProduct(trace.gate);
-    detail::add_product(dx, trace.dgate, weight, detail::all_at_once);
-    detail::add_product(grad.weight, trace.dgate.transpose(), x, detail::all_at_once);
+    detail::add_product(dx, trace.dgate, weight, detail::one_block);
+    detail::add_product(grad.weight, trace.dgate.transpose(), x, detail::one_block);
     grad.bias += trace.dgate.colwise().sum().transpose();
   }
 };

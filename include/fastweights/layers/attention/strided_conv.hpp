@@ -55,17 +55,17 @@ template <class S> struct StridedConv {
     trace.patches.setZero(weight.cols(), length(x.cols()));
     for (Index l = 0; l < x.cols(); ++l)
       for (Index i = 0; i < x.rows(); ++i) trace.patches(row(i, l), l / rate()) = x(i, l);
-    detail::set_product(y, weight, trace.patches, detail::all_at_once);
+    detail::set_product(y, weight, trace.patches, detail::one_block);
     y.colwise() += bias;
   }
 
   /// dx overwritten, grad accumulated.
   void backward(Input<S> x, Trace& trace, Input<S> dy, Output<S> dx, StridedConv& grad) const {
     detail::check_gate_backward(*this, x, trace.patches.cols(), dy, dx, grad);
-    detail::add_product(grad.weight, dy, trace.patches.transpose(), detail::all_at_once);
+    detail::add_product(grad.weight, dy, trace.patches.transpose(), detail::one_block);
     grad.bias += dy.rowwise().sum();
     trace.dpatches.resize(weight.cols(), dy.cols());
-    detail::set_product(trace.dpatches, weight.transpose(), dy, detail::all_at_once);
+    detail::set_product(trace.dpatches, weight.transpose(), dy, detail::one_block);
     for (Index l = 0; l < x.cols(); ++l)
       for (Index i = 0; i < x.rows(); ++i) dx(i, l) = trace.dpatches(row(i, l), l / rate());
   }

@@ -5,7 +5,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/decode/eight_bits.hpp>
-#include <fastweights/kernels/decode/kept_decays.hpp>
+#include <fastweights/kernels/decode/pending_decays.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
@@ -13,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-// The carrier with another scalar.
+// The member storage with another scalar.
 template <class C, class T> struct CarrierOf { using type = C; };
 template <class S, class T> struct CarrierOf<Owned<S>, T> { using type = Owned<T>; };
 
@@ -100,8 +100,8 @@ concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_sta
 /// for rules with a CompensatedSum, whose rounding errors alone are a matrix in float. For
 /// inference only: it has no backward, train M instead.
 ///
-/// With R > 0 the last R tokens can be taken back at any time: see fw::roll_back. When N + R tokens
-/// are pending, the next token first writes the oldest N to W.
+/// With R > 0 the last R tokens can be rolled back at any time: see fw::roll_back. When N + R
+/// tokens are pending, the next token first writes the oldest N to W.
 ///
 /// Shapes: those of M; pending writes take n (N + R) (d_v + d_k) numbers for n writes per token,
 /// with R > 0 and one decay per key row d_k more each, and with R > 0 and a normaliser 2 (N + R)
@@ -120,7 +120,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
   static constexpr std::string_view name{detail::deferred_name<M>.data(),
                                          detail::deferred_name<M>.size()};
   static_assert(N >= 1, "Deferred: W is written every N tokens, N at least 1");
-  static_assert(R >= 0, "Deferred: R tokens can be taken back, R at least 0");
+  static_assert(R >= 0, "Deferred: R tokens can be rolled back, R at least 0");
   static_assert(
       std::is_same_v<Stored, float> || std::is_same_v<Stored, double> ||
           std::is_same_v<Stored, Eigen::bfloat16> || std::is_same_v<Stored, Eigen::half> ||
@@ -156,7 +156,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
 
  public:
   template <class C> struct State {
-    /// Tokens that can be taken back, and updates per token.
+    /// Tokens that can be rolled back, and updates per token.
     static constexpr Index undoable = R, writes_per_token = per_token;
     mat<typename detail::CarrierOf<C, Stored>::type, Dv, Dk> W;
     mat<C, Dk, most> keys;     ///< the keys of the pending updates
@@ -254,7 +254,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
     }
     step_range(s, inputs, queries, out, t, steps);
   }
-  /// Applies all pending writes to W, as happens every N tokens; none can be taken back then.
+  /// Applies all pending writes to W, as happens every N tokens; none can be rolled back then.
   /// Throws std::invalid_argument for a state of another memory.
   void flush(OwnedState& s) const {
     check_state(*this, s);

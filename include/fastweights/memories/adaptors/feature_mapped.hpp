@@ -116,7 +116,8 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
              Errors& errors) const requires GivesErrors<M> {
     with_features(t, [&](const auto& mapped) {
       const ErrorToken<M> inner{errors};
-      detail::scan_forms(memory_).write(s, with_keys<WriteToken<M>>(t, mapped), inner.error);
+      detail::scan_implementation(memory_).write(s, with_keys<WriteToken<M>>(t, mapped),
+                                                 inner.error);
     });
   }
 
@@ -134,9 +135,9 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     if constexpr (FusedStep<M>)
       with_features(t, [&](const auto& keys) {
         with_features(query, [&](const auto& queries) {
-          detail::scan_forms(memory_).step(s, with_keys<WriteToken<M>>(t, keys),
-                                           with_keys<ReadToken<M>>(query, queries),
-                                           view<OutToken<M>>(out));
+          detail::scan_implementation(memory_).step(s, with_keys<WriteToken<M>>(t, keys),
+                                                    with_keys<ReadToken<M>>(query, queries),
+                                                    view<OutToken<M>>(out));
         });
       });
   }
@@ -250,7 +251,7 @@ template <PureRead M, FeatureMap Map, int D = Dynamic> class FeatureMapped {
     const auto read = detail::steps(queries, sizes.read(), first, count);
     const auto keys = features_of_sequence<WriteKeys>(write);
     const auto read_keys = features_of_sequence<ReadKeys>(read);
-    detail::scan_forms(memory_).scan(
+    detail::scan_implementation(memory_).scan(
         s, with_keys<WriteSequence<M>>(write, keys), with_keys<ReadSequence<M>>(read, read_keys),
         view<OutSequence<M>>(detail::steps(out, sizes.out(), first, count)));
   }

@@ -57,7 +57,7 @@ template <class S> struct Attention {
     length = window.held + t + count - first;
     weights.resize(length, count);
     set_product(weights, window.keys.middleCols(first, length).transpose(),
-                queries.middleCols(t, count), all_at_once);
+                queries.middleCols(t, count), one_block);
     for (Index i = 0; i < count; ++i) {
       const Index end = window.held + t + i + 1 - first;
       const Index begin = std::max<Index>(0, end - window.capacity);
@@ -76,18 +76,18 @@ template <class S> struct Attention {
   void vjp(const Window& window, const Q& queries, const Dy& dy, Index t, const S& scale,
            Window& dwindow, Dq& dqueries) {
     const auto dout = dy.middleCols(t, count);
-    add_product(dwindow.values.middleCols(first, length), dout, weights.transpose(), all_at_once);
+    add_product(dwindow.values.middleCols(first, length), dout, weights.transpose(), one_block);
     dweights.resize(length, count);
-    set_product(dweights, window.values.middleCols(first, length).transpose(), dout, all_at_once);
+    set_product(dweights, window.values.middleCols(first, length).transpose(), dout, one_block);
     for (Index i = 0; i < count; ++i) {
       auto dcolumn = dweights.col(i);
       softmax_vjp_in_place(weights.col(i), dcolumn);
       dcolumn *= scale;
     }
     add_product(dwindow.keys.middleCols(first, length), queries.middleCols(t, count),
-                dweights.transpose(), all_at_once);
+                dweights.transpose(), one_block);
     add_product(dqueries.middleCols(t, count), window.keys.middleCols(first, length), dweights,
-                all_at_once);
+                one_block);
   }
 };
 

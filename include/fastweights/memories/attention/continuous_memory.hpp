@@ -38,14 +38,14 @@ struct StickySampling {
 /// write attended to. Even samples have constant positions, so the operator includes their Ψ: a
 /// larger M makes a new operator more expensive, but not a write.
 ///
-/// What is left of a chunk after K writes follows from N, M, λ, τ and L; continuous/contraction.hpp
-/// derives it. Without `samples`, M = 4N. Without a ridge, λ = M G²/(10 τ N K), at most 1, where
-/// G = Σ_n ψ_n(t) is 1 for slots and K is the number of writes to the horizon, or those that N
-/// functions keep apart. Without a basis, N is the number of slots that keeps the horizon. If
-/// `samples` is chosen and the contraction has a horizon, the constructor throws where N functions
-/// do not keep that many tokens in writes of `chunk` tokens. Settings of one's own are never
-/// refused: kept_tokens says what they keep. One sample, or slots with λ = 1 and M = N, forget
-/// within two writes.
+/// The part of a chunk that is left after K writes follows from N, M, λ, τ and L;
+/// continuous/contraction.hpp derives it. Without `samples`, M = 4N. Without a ridge, λ = M G²/(10
+/// τ N K), at most 1, where G = Σ_n ψ_n(t) is 1 for slots and K is the number of writes to the
+/// horizon, or those that N functions keep apart. Without a basis, N is the number of slots that
+/// keeps the horizon. If `samples` is chosen and the contraction has a horizon, the constructor
+/// throws where N functions do not keep that many tokens in writes of `chunk` tokens. Settings of
+/// one's own are never refused: kept_tokens says what they keep. One sample, or slots with λ = 1
+/// and M = N, forget within two writes.
 ///
 /// Shapes: signal, query and output d×any; state d×N coefficients and a histogram. `heads` split
 /// the rows of queries and signal. Cost of a write: 2 d N (L + N) flops; with StickySampling 2 d N
@@ -268,7 +268,7 @@ class ContinuousMemory {
     if (sticky || past == 0)
       return {exact.past.template cast<S>(), exact.new_tokens.template cast<S>()};
     Eigen::MatrixXd product(basis_.size(), basis_.size());
-    detail::set_product(product, even_samples_, exact.past, detail::all_at_once);
+    detail::set_product(product, even_samples_, exact.past, detail::one_block);
     return {product.cast<S>(), exact.new_tokens.template cast<S>()};
   }
 

@@ -47,7 +47,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class ForgettingAttention {
   }
 
   void write(OwnedState& s, const WriteToken<ForgettingAttention>& t) const {
-    detail::fade(s.history, s.bias, t.decay);
+    detail::add_log_decay(s.history, s.bias, t.decay);
     detail::append(s.history, t.key, t.value);
   }
   void read(const OwnedState& s, const ReadToken<ForgettingAttention>& t,

@@ -158,7 +158,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
         attention.compute_weights(window, queries[h].query, t, scale_);
         detail::set_product(outs[h].output.middleCols(t, attention.count),
                             window.values.middleCols(attention.first, attention.length),
-                            attention.weights, detail::all_at_once);
+                            attention.weights, detail::one_block);
       }
     append(s, inputs);
   }

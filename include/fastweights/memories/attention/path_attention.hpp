@@ -77,7 +77,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class PathAttention {
       along *= -t.beta;
       keys.noalias() += t.reflection * along.transpose();
     });
-    detail::fade(s.history, s.bias, t.decay);
+    detail::add_log_decay(s.history, s.bias, t.decay);
     detail::append(s.history, t.key, t.value);
   }
   Violation violation(const WriteToken<PathAttention>& t) const {

@@ -107,7 +107,7 @@ void look_up_vjp(const H& history, const Q& query, const S& scale, const DY& dy,
 }
 
 /// Adds log α to the biases of the tokens held. That of the token that comes next is 0.
-template <class H, class B, class S> void fade(const H& history, B& bias, const S& decay) {
+template <class H, class B, class S> void add_log_decay(const H& history, B& bias, const S& decay) {
   using std::log;
   bias.head(held(history)).array() += S(log(decay));
   bias[slot_of(history)] = S(0);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <fastweights/core/carriers.hpp>
+#include <fastweights/core/member_storage.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <fastweights/core/carriers.hpp>
 #include <fastweights/core/errors.hpp>
+#include <fastweights/core/member_storage.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/math/standardise.hpp>

@@ -125,7 +125,7 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
                   Index j, S*, detail::Correction<S>& c) const {
     if (j == 0) {  // W a bᵀ
       c.lookup = t.removal.data();
-      c.key = c.own_key = t.replacement.data();
+      c.key = c.bonus_key = t.replacement.data();
       c.coefficients.value_scale = S(0);
       c.coefficients.retrieved_scale = S(-1);
     } else {  // v kᵀ

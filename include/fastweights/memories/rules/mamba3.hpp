@@ -212,7 +212,7 @@ class Mamba3 {
       c.coefficients.beta = weights(t).token;
     }
     key = s.key;
-    c.key = c.own_key = key.data();
+    c.key = c.bonus_key = key.data();
   }
 
  private:

@@ -136,7 +136,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
     Eigen::Map<Eigen::Matrix<S, Dk, 1>> key(buffer, signature_.dk);
     s.A = t.moment_decay * s.A + t.moment_beta * t.key.cwiseProduct(t.key);
     precondition(s.A, s.slow.log_scale, t.key, key);
-    c.key = c.own_key = key.data();
+    c.key = c.bonus_key = key.data();
     c.coefficients.beta = t.beta;
     if constexpr (Decays == 1) c.coefficients.decay = t.decay;
   }

@@ -87,9 +87,9 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   template <class AnyState>
   void correction(AnyState& s, const WriteToken<Rwkv6>& t, const ReadToken<Rwkv6>&, Index,
                   S* buffer, detail::Correction<S>& c) const {
-    Eigen::Map<Eigen::Matrix<S, Dk, 1>> own_key(buffer, signature_.dk);
-    own_key = s.slow.bonus.cwiseProduct(t.key);
-    c.own_key = own_key.data();
+    Eigen::Map<Eigen::Matrix<S, Dk, 1>> bonus_key(buffer, signature_.dk);
+    bonus_key = s.slow.bonus.cwiseProduct(t.key);
+    c.bonus_key = bonus_key.data();
   }
   void correction_vjp(const OwnedState&, const WriteToken<Rwkv6>&, Index,
                       const detail::CorrectionGradient<S>& g, OwnedState&,

@@ -3,7 +3,7 @@
 #include <fastweights/models/fla/parts.hpp>
 
 /// \file
-/// What the layers of gated linear attention, retention and gated slot attention have in common:
+/// The common part of gated linear attention, retention and gated slot attention:
 /// num_heads query heads, of which num_heads / num_kv_heads consecutive ones share keys and values.
 
 namespace fw::inline FASTWEIGHTS_ABI::models::fla {
@@ -21,7 +21,7 @@ inline Index head_size(const Config& c, const std::string& ratio, double otherwi
   return rows / heads;
 }
 
-/// Those of config.json, with these defaults.
+/// The sizes of config.json, with these defaults.
 inline QueryHeads grouped_queries(const Config& c, Index usual_heads, double expand_k,
                                   double expand_v) {
   const Index heads = c.size("num_heads", usual_heads), kv_heads = c.size("num_kv_heads", heads);

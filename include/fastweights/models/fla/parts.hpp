@@ -3,7 +3,7 @@
 #include <fastweights/models/parts.hpp>
 
 /// \file
-/// What the single layers of flash-linear-attention (`fla`) have in common: how their arguments in
+/// The common part of the single layers of flash-linear-attention (`fla`): how their arguments in
 /// config.json become options of layers/. Arguments that are absent have the defaults of the
 /// source.
 

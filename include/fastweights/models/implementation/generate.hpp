@@ -23,7 +23,7 @@ inline void check_generate(const GenerateOptions& options, Index vocabulary, Ind
         {"generate: ", name, " is ", std::to_string(given), ", expected ", expected});
   };
   if (options.max_tokens < 0) fail("max_tokens", options.max_tokens, "at least 0");
-  if (options.piece < 1) fail("piece", options.piece, "at least 1");
+  if (options.chunk < 1) fail("chunk", options.chunk, "at least 1");
   if (sequences != 1) fail("the number of the state's sequences", sequences, "1");
   for (const int id : options.end_tokens)
     if (id < 0 || id >= vocabulary)
@@ -98,7 +98,7 @@ Generated generate(const networks::Network<S>& network, networks::State& state,
   Eigen::Matrix<S, Dynamic, 1> logits(network.outputs());
   {
     typename networks::Network<S>::Trace trace;  // of a piece, which is large
-    network.forward_last(state, Symbols(prompt), logits, trace, options.piece);
+    network.prefill(state, Symbols(prompt), logits, trace, options.chunk);
   }
   return generate<S>(network, state, logits, tokenizer, options, callback, prompt);
 }

@@ -23,10 +23,10 @@ std::vector<double> log_probabilities(const networks::Network<S>& network, Symbo
   const Index count = Index(ids.size()), rows = network.outputs();
   if (count < 2)
     fw::detail::throw_mismatch("log_probabilities", "the text", count, "tokens", 2, "at least");
-  if (!network.program->takes_symbols || network.program->symbols > rows)
+  if (!network.graph->takes_symbols || network.graph->symbols > rows)
     fw::detail::throw_invalid({"log_probabilities: the network has ", std::to_string(rows),
                                " outputs, expected a logit for each of its symbols"});
-  fw::detail::check_symbols("log_probabilities", ids, network.program->symbols);
+  fw::detail::check_symbols("log_probabilities", ids, network.graph->symbols);
   const Index piece = std::clamp<Index>((Index(1) << 24) / rows, 1, 256);
   networks::State state = network.initial_state();
   typename networks::Network<S>::Trace trace;

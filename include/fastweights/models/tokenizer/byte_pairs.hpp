@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/models/config.hpp>
-#include <fastweights/models/tokenizer/byte_letters.hpp>
+#include <fastweights/models/tokenizer/byte_to_unicode.hpp>
 #include <optional>
 #include <unordered_map>
 

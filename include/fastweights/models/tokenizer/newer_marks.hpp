@@ -39,7 +39,7 @@ inline constexpr CodePoints newer_marks[] = {
     // clang-format on
 };
 
-/// Whether the code point is one of them.
+/// True if the code point is one of them.
 inline bool is_newer_mark(int point) {
   if (point < newer_marks[0].first) return false;
   const CodePoints* next = std::upper_bound(std::begin(newer_marks), std::end(newer_marks), point,

@@ -21,7 +21,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// sets of sets, such as [\p{L}&&[^\p{Han}]]. Throws std::invalid_argument for what it does not
 /// know. PCRE2 checks the rest.
 ///
-/// What still differs: (?i:ss) matches no ß, and the like for characters that fold to several;
+/// The differences left: (?i:ss) matches no ß, and the like for characters that fold to several;
 /// which characters are in a class follows PCRE2's version of Unicode (script/check
 /// tokenizer-classes).
 class OnigurumaPattern {
@@ -180,7 +180,7 @@ class OnigurumaPattern {
     return all;
   }
 
-  // Whether \s, \p{L} or the like is next, which no range ends in.
+  // True if \s, \p{L} or the like is next, which no range ends in.
   bool is_class() const {
     return rest_.size() > 1 && rest_[0] == '\\' &&
            std::string_view("sSwWhHdDpP").find(rest_[1]) != std::string_view::npos;

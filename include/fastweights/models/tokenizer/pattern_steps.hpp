@@ -25,22 +25,22 @@ class PatternSteps {
  public:
   /// For a text of so many bytes.
   explicit PatternSteps(std::size_t bytes) : most_((std::uint64_t{1} << 25) + 256 * bytes) {}
-  /// Whether that many more may be taken. Then they are.
+  /// Takes that many more steps, and returns true, if they may be taken.
   bool take(std::uint64_t steps) {
     if (steps > most_ - taken_) return false;
     taken_ += steps;
     return true;
   }
-  /// How many were taken.
+  /// The steps that were taken.
   std::uint64_t taken() const { return taken_; }
-  /// How many may be taken.
+  /// The steps that may be taken.
   std::uint64_t most() const { return most_; }
 
  private:
   std::uint64_t most_, taken_ = 0;
 };
 
-/// What the items of a pattern cost, which was compiled with PCRE2_AUTO_CALLOUT.
+/// The costs of the items of a pattern, which was compiled with PCRE2_AUTO_CALLOUT.
 class ItemWeights {
  public:
   /// The steps of an item.
@@ -49,9 +49,9 @@ class ItemWeights {
     std::uint32_t character = 1;  ///< for each character that it reads
   };
 
-  /// Of no pattern.
+  /// The costs of no pattern.
   ItemWeights() = default;
-  /// Of a pattern and its text.
+  /// The costs of a pattern and its text.
   ItemWeights(const pcre2_code& code, std::string_view pattern) : weights_(pattern.size() + 1) {
     std::uint32_t look_behind = 0;
     pcre2_pattern_info(&code, PCRE2_INFO_MAXLOOKBEHIND, &look_behind);
@@ -67,7 +67,7 @@ class ItemWeights {
         },
         const_cast<void*>(static_cast<const void*>(&weigh)));
   }
-  /// Of the item that begins at this byte of the pattern.
+  /// The cost of the item that begins at this byte of the pattern.
   const Weight& operator[](std::size_t place) const { return weights_[place]; }
 
  private:

@@ -13,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// A step that cuts every word at the matches of an expression, such as {"type": "Split"}.
 class SplitStep {
  public:
-  /// What becomes of a match.
+  /// The use of a match.
   enum class Behaviour {
     removed,               ///< it is dropped
     isolated,              ///< it is a word

@@ -14,10 +14,10 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// What a text begins with: a character, bytes that are none, or the first bytes of a character
+/// The beginning of a text: a character, bytes that are none, or the first bytes of a character
 /// whose others are not there yet.
 struct Utf8Start {
-  /// What the bytes are.
+  /// The kind of the bytes.
   enum Kind {
     character,  ///< a whole one
     invalid,    ///< no character

@@ -9,7 +9,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// What Combine computes of two values.
+/// The functions of two values that Combine computes.
 enum class Combination {
   sum,         ///< a + b
   difference,  ///< a − b

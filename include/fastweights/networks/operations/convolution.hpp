@@ -116,7 +116,7 @@ template <class S> struct GroupedConvolution final : Operation<S> {
     for_each_group([&](Index from, Index in, Index to, Index out) {
       auto part = y.middleRows(to, out);
       fw::detail::add_product(part, taps.middleCols(to, out).transpose(), x.middleRows(from, in),
-                              fw::detail::all_at_once);
+                              fw::detail::one_block);
     });
   }
   template <class X, class Dy, class Dx>
@@ -132,9 +132,9 @@ template <class S> struct GroupedConvolution final : Operation<S> {
       auto dpart = dtaps.middleCols(to, out);
       auto dinputs = dx.middleRows(from, in);
       fw::detail::add_product(dpart, x.middleRows(from, in), dy.middleRows(to, out).transpose(),
-                              fw::detail::all_at_once);
+                              fw::detail::one_block);
       fw::detail::add_product(dinputs, taps.middleCols(to, out), dy.middleRows(to, out),
-                              fw::detail::all_at_once);
+                              fw::detail::one_block);
     });
   }
 };
@@ -167,7 +167,7 @@ Value<S> convolution(const Value<S>& x, const std::string& name, ConvolutionOpti
   if (double(o.kernel) * double(o.dilation) > longest)
     fw::detail::throw_invalid({path, ": the kernel reaches back too far"});
   const Index inputs = x.rows() / o.groups;
-  const Draw draw = uniform_draw(1 / std::sqrt(double(inputs) * double(o.kernel)));
+  const Initialiser draw = uniform_initialiser(1 / std::sqrt(double(inputs) * double(o.kernel)));
   const std::size_t weight = builder.weight(name + ".weight", {o.outputs, inputs, o.kernel}, draw);
   const Value<S> y =
       builder.add(GroupedConvolution<S>(x.rows(), o), o.outputs, {x}, {weight}, name);

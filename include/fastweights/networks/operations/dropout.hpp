@@ -58,7 +58,7 @@ template <class S> struct Dropout final : Operation<S> {
     return std::make_unique<StateOfPart<DropoutState>>(DropoutState{});
   }
   std::unique_ptr<StatePart> state_gradient(Index) const override {
-    return std::make_unique<StateOfPart<Nothing>>(Nothing{});  // draws have none
+    return std::make_unique<StateOfPart<NoState>>(NoState{});  // draws have none
   }
   void check_state(const Forward<S>& run) const override {
     const Index seed = run.template own_state<DropoutState>().dropout_seed;

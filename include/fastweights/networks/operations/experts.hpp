@@ -25,15 +25,17 @@ template <class S, class F> struct RunExperts final : Operation<S> {
   };
   std::vector<Expert> experts;  ///< their rows; empty if they are in two stacks
   bool gated;                   ///< whether there is a W_gate
-  /// Of stacks: W_gate, then W_up of every expert in the first weight, and W_down in the second.
+  /// The maps of stacks: W_gate, then W_up of every expert in the first weight, and W_down in the
+  /// second.
   Index stacked = 0, hidden_rows = 0, out_rows = 0;
 
   RunExperts(std::vector<Expert> e, bool g) : experts(std::move(e)), gated(g) {}
-  /// Of `n` stacked experts. Computes their rows, since a file may have any number of them.
+  /// The maps of `n` stacked experts. Computes their rows, since a file may have any number of
+  /// them.
   RunExperts(Index n, Index hidden, Index out)
       : gated(true), stacked(n), hidden_rows(hidden), out_rows(out) {}
 
-  /// How many there are.
+  /// The number of experts.
   Index count() const { return stacked > 0 ? stacked : Index(experts.size()); }
   /// The rows of one.
   Expert expert(Index e) const {
@@ -42,7 +44,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
     return {{0, 2 * e * h, h}, {0, (2 * e + 1) * h, h}, {1, e * out_rows, out_rows}};
   }
 
-  bool takes_compact_weight(std::size_t) const override { return true; }
+  bool takes_quantised_weight(std::size_t) const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     y.setZero();
@@ -86,10 +88,10 @@ template <class S, class F> struct RunExperts final : Operation<S> {
   static void multiply(const Forward<S>& run, const ExpertRows& part, const Matrix<S>& x,
                        Matrix<S>& y) {
     y.resize(part.rows, x.cols());
-    if (const auto* compact = run.compact_weight(part.weight))
-      compact->multiply_rows(part.first, x, y);
+    if (const auto* quantised = run.quantised_weight(part.weight))
+      quantised->multiply_rows(part.first, x, y);
     else
-      fw::detail::set_product(y, rows(run, part), x, fw::detail::all_at_once);
+      fw::detail::set_product(y, rows(run, part), x, fw::detail::one_block);
   }
 
   // False if no token chose the expert.
@@ -114,7 +116,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
     return true;
   }
 
-  // Of one expert: adds to the gradients of its weights; the gradient of its tokens.
+  // For one expert: adds to the gradients of its weights; the gradient of its tokens.
   Matrix<S> backward(const Backward<S>& run, const Expert& of, const Matrix<S>& dout,
                      const Hidden& hidden) const {
     drows(run, of.down).noalias() += dout * hidden.product.transpose();
@@ -135,7 +137,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
 
 /// Names of the three maps of an expert, after the expert's number: experts.3.gate_proj.weight.
 struct ExpertNames {
-  /// Of the list, and of the maps of an expert.
+  /// The sizes of the list, and of the maps of an expert.
   std::string experts = "experts", gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
 
@@ -155,7 +157,7 @@ Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
   const auto add = [&](Index e, const std::string& name, Index rows, Index cols) {
     weights.push_back(
         builder.weight(names.experts + '.' + std::to_string(e) + '.' + name + ".weight",
-                       {rows, cols}, uniform_draw(1 / std::sqrt(double(cols)))));
+                       {rows, cols}, uniform_initialiser(1 / std::sqrt(double(cols)))));
     return ExpertRows{weights.size() - 1, 0, rows};
   };
   for (Index e = 0; e < routing.rows(); ++e) {
@@ -180,9 +182,9 @@ Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidde
   if (hidden < 1 || hidden > Index(1) << 31)  // no overflow in the products below
     fw::detail::throw_invalid({builder.path(first), ": has ", std::to_string(hidden), " rows"});
   const std::size_t in =
-      builder.weight(first, {n, 2 * hidden, d}, uniform_draw(1 / std::sqrt(double(d))));
+      builder.weight(first, {n, 2 * hidden, d}, uniform_initialiser(1 / std::sqrt(double(d))));
   const std::size_t out =
-      builder.weight(second, {n, d, hidden}, uniform_draw(1 / std::sqrt(double(hidden))));
+      builder.weight(second, {n, d, hidden}, uniform_initialiser(1 / std::sqrt(double(hidden))));
   return builder.add(Op(n, hidden, d), d, {x, routing}, {in, out});
 }
 

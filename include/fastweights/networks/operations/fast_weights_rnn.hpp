@@ -18,7 +18,7 @@ struct FastWeightsRnnOptions {
   FastWeightsForm form = FastWeightsForm::cheaper;  ///< how A is computed
 };
 
-/// What a net with fast weights keeps of earlier tokens.
+/// The state of a net with fast weights.
 template <class S> struct FastWeightsState {
   Matrix<S> h;  ///< one column for every sequence
   Matrix<S> A;  ///< R columns for every sequence
@@ -262,17 +262,18 @@ Value<S> fast_weights_rnn(const Value<S>& x, const std::string& name,
   fw::detail::check_size<Dynamic>(path, "inner", o.inner);
   fw::detail::check_finite(path, "decay", o.decay);
   fw::detail::check_finite(path, "rate", o.rate);
-  const Draw draw = uniform_draw(1 / std::sqrt(double(o.hidden)));
-  const auto weight = [&](const std::string& of, const std::vector<Index>& axes, const Draw& by) {
+  const Initialiser draw = uniform_initialiser(1 / std::sqrt(double(o.hidden)));
+  const auto weight = [&](const std::string& of, const std::vector<Index>& axes,
+                          const Initialiser& by) {
     return builder.weight(name + "." + of, axes, by);
   };
   std::vector<std::size_t> input{weight("input.weight", {o.hidden, x.rows()}, draw)};
   if (o.bias) input.push_back(weight("input.bias", {o.hidden}, draw));
   std::vector<std::size_t> weights{weight("recurrent.weight", {o.hidden, o.hidden}, draw),
-                                   weight("norm.weight", {o.hidden}, constant_draw(1)),
-                                   weight("norm.bias", {o.hidden}, constant_draw(0))};
-  if (o.learn_decay) weights.push_back(weight("decay", {1}, constant_draw(o.decay)));
-  if (o.learn_rate) weights.push_back(weight("rate", {1}, constant_draw(o.rate)));
+                                   weight("norm.weight", {o.hidden}, constant_initialiser(1)),
+                                   weight("norm.bias", {o.hidden}, constant_initialiser(0))};
+  if (o.learn_decay) weights.push_back(weight("decay", {1}, constant_initialiser(o.decay)));
+  if (o.learn_rate) weights.push_back(weight("rate", {1}, constant_initialiser(o.rate)));
   const Value<S> u = builder.add(Product<S>{}, o.hidden, {x}, std::move(input));
   return builder.add(RecurFastWeights<S, F>(o), o.hidden, {u}, std::move(weights), name);
 }

@@ -27,9 +27,9 @@ template <class S> struct HeadProducts final : Operation<S> {
       const auto w = of_head(run.weight(), h);
       auto yh = part(y, h);
       if (transposed)
-        fw::detail::add_product(yh, w.transpose(), part(x, h), fw::detail::all_at_once);
+        fw::detail::add_product(yh, w.transpose(), part(x, h), fw::detail::one_block);
       else
-        fw::detail::add_product(yh, w, part(x, h), fw::detail::all_at_once);
+        fw::detail::add_product(yh, w, part(x, h), fw::detail::one_block);
     }
   }
 
@@ -42,11 +42,11 @@ template <class S> struct HeadProducts final : Operation<S> {
       const auto xh = part(x, h), dyh = part(dy, h);
       auto dxh = part(dx, h);
       if (transposed) {
-        fw::detail::add_product(dxh, w, dyh, fw::detail::all_at_once);
-        fw::detail::add_product(dw, xh, dyh.transpose(), fw::detail::all_at_once);
+        fw::detail::add_product(dxh, w, dyh, fw::detail::one_block);
+        fw::detail::add_product(dw, xh, dyh.transpose(), fw::detail::one_block);
       } else {
-        fw::detail::add_product(dxh, w.transpose(), dyh, fw::detail::all_at_once);
-        fw::detail::add_product(dw, dyh, xh.transpose(), fw::detail::all_at_once);
+        fw::detail::add_product(dxh, w.transpose(), dyh, fw::detail::one_block);
+        fw::detail::add_product(dw, dyh, xh.transpose(), fw::detail::one_block);
       }
     }
   }
@@ -77,7 +77,7 @@ Value<S> head_products(const Value<S>& x, const std::string& name, Index count, 
     fw::detail::throw_invalid({net.path(name), ": has too few rows for its heads"});
   return net.add(HeadProducts<S>(rows, transposed), rows.heads * out, {x},
                  {net.weight(name + ".weight", {count, columns},
-                             uniform_draw(1 / std::sqrt(double(columns))))});
+                             uniform_initialiser(1 / std::sqrt(double(columns))))});
 }
 
 }  // namespace fw::networks

@@ -29,7 +29,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// How fast_weights_rnn() represents its fast weights during a sequence.
+/// The way in which fast_weights_rnn() represents its fast weights during a sequence.
 enum class FastWeightsForm {
   cheaper,   ///< the faster of the two for the given sequence
   matrix,    ///< the matrix A, updated at every token
@@ -54,10 +54,10 @@ template <class S> struct HebbianGradients {
 /// The fast weights of one sequence in a state.
 template <class S> using FastWeights = Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>>;
 
-/// Whether A is zero. False if A contains a NaN.
+/// True if A is zero. False if A contains a NaN.
 template <class Matrix> bool is_zero(const Matrix& A) { return A.cwiseAbs().sum() == 0; }
 
-/// Whether the attention form takes less time for `steps` tokens of each sequence with
+/// True if the attention form takes less time for `steps` tokens of each sequence with
 /// `inner_steps` reads a token, from the matrices A of all sequences, side by side.
 // Compares costs in units of R² multiplications per token. Forward, the matrix form takes 1 per
 // write and 1 per read; the attention form takes 2 t/R per read of token t (T/R on average) and 1

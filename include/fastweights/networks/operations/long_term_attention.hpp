@@ -247,7 +247,7 @@ std::vector<std::size_t> weights_of(Builder<S>& builder, const std::string& name
         const auto bound = fw::detail::real_part(S(e(0, 0) - m(0, 0)));
         Matrix<double> centre = m.matrix().real().template cast<double>();
         weights.push_back(builder.weight(name + '.' + of, std::move(axes),
-                                         uniform_draw(double(bound)), std::move(centre)));
+                                         uniform_initialiser(double(bound)), std::move(centre)));
       },
       std::as_const(middle), std::as_const(end));
   return weights;

@@ -6,7 +6,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 
 namespace detail {
 
-// How many heads `value` has, an input of the memory at `path`.
+// The number of heads that `value` has, an input of the memory at `path`.
 template <class S>
 HeadMember head_member(const std::string& path, const SignatureMember& member,
                        const Value<S>& value, const Builder<S>& builder) {
@@ -57,7 +57,7 @@ void check_learned(const std::string& path, const RunMemory<S>& operation,
 
 }  // namespace detail
 
-/// What a network learns of a memory besides what it writes: constants, for every state or for
+/// The parameters of a memory besides what it writes: constants, for every state or for
 /// several, one an array of the state, column by column. Without values it learns nothing.
 template <class S> struct LearnedState {
   std::vector<Value<S>> values = {};        ///< in the order of the state's arrays

@@ -163,9 +163,9 @@ Value<S> weighted_norm(const Value<S>& x, const std::string& name, const NormOpt
   x.rows_of_part(o.groups);
   Builder<S>& builder = *x.builder;
   std::vector<std::size_t> weights{
-      builder.weight(name + ".weight", {n}, constant_draw(o.plus_one ? 0 : 1))};
+      builder.weight(name + ".weight", {n}, constant_initialiser(o.plus_one ? 0 : 1))};
   if (kind == NormKind::standardise && o.bias)
-    weights.push_back(builder.weight(name + ".bias", {n}, constant_draw(0)));
+    weights.push_back(builder.weight(name + ".bias", {n}, constant_initialiser(0)));
   return builder.add(Norm<S, kind>(o), x.rows(), {x}, std::move(weights));
 }
 /// w ⊙ rms(x), with the weights `name`.weight.

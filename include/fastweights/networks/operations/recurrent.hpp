@@ -46,7 +46,7 @@ void add_recurrent_gradient(const Backward<S>& run, const Matrix<S>& dr, const I
 
 }  // namespace detail
 
-/// What a recurrent net keeps of the last token.
+/// The state of a recurrent net.
 template <class S> struct RecurrentState {
   Matrix<S> hidden;  ///< one column for every sequence: h, and below it the c of an LSTM
   static constexpr auto names = fw::names("hidden");
@@ -160,7 +160,7 @@ Value<S> recur(const Value<S>& x, const std::string& name, Index units, bool bia
     fw::detail::throw_invalid({builder.path(name), ": ", std::to_string(units),
                                " hidden units, expected 1 to ", std::to_string(most)});
   const std::string number = "_l" + std::to_string(layer);
-  const Draw draw = uniform_draw(1 / std::sqrt(double(units)));
+  const Initialiser draw = uniform_initialiser(1 / std::sqrt(double(units)));
   const Index rows = Cell::gates * units;
   const auto weight = [&](const std::string& of, const std::vector<Index>& axes) {
     return builder.weight((name.empty() ? of : name + "." + of) + number, axes, draw);
@@ -185,7 +185,7 @@ void start_at_identity(Network<S>& network, const std::string& weight, double sc
   fw::detail::check_finite("start_at_identity", "scale", scale);
   for (Weight<S>& each : network.weights)
     if (each.name == weight && each.rows() == each.cols()) {
-      each.compact = nullptr;
+      each.quantised = nullptr;
       each.value = S(scale) * Matrix<S>::Identity(each.rows(), each.cols());
       return;
     }

@@ -80,7 +80,7 @@ template <class S> struct AttendRelatively final : Operation<S> {
       run.din(1).middleCols(from, count) += own.dkeys.rightCols(count);
       run.din(2).middleCols(from, count) += own.dvalues.rightCols(count);
       fw::detail::add_product(run.dweight(), own.dposition_keys, trace.distances.transpose(),
-                              fw::detail::all_at_once);
+                              fw::detail::one_block);
     }
   }
 
@@ -100,7 +100,7 @@ template <class S> struct AttendRelatively final : Operation<S> {
     if (trace.position_weight.size() == 0 || trace.position_weight != run.weight()) {
       trace.position_weight = run.weight();
       keys.resize(rows, window);
-      fw::detail::set_product(keys, run.weight(), trace.distances, fw::detail::all_at_once);
+      fw::detail::set_product(keys, run.weight(), trace.distances, fw::detail::one_block);
     }
     for (std::size_t b = 1; b < trace.sequences.size(); ++b)
       trace.sequences[b].position_keys = keys;
@@ -162,10 +162,11 @@ Value<S> relative_attention(const Value<S>& queries, const Value<S>& keys, const
   for (const Value<S>& each : {keys, values})
     if (each.rows() != rows)
       fw::detail::throw_mismatch(path, "an input", each.rows(), "rows", rows, "the queries");
-  const Draw draw = uniform_draw(1 / std::sqrt(double(rows)));
-  std::vector<std::size_t> weights{builder.weight("position.weight", {rows, rows}, draw),
-                                   builder.weight("content_bias", {rows}, constant_draw(0)),
-                                   builder.weight("position_bias", {rows}, constant_draw(0))};
+  const Initialiser draw = uniform_initialiser(1 / std::sqrt(double(rows)));
+  std::vector<std::size_t> weights{
+      builder.weight("position.weight", {rows, rows}, draw),
+      builder.weight("content_bias", {rows}, constant_initialiser(0)),
+      builder.weight("position_bias", {rows}, constant_initialiser(0))};
   return builder.add(AttendRelatively<S>(rows, heads, window), rows, {queries, keys, values},
                      std::move(weights), state_name);
 }

@@ -37,7 +37,7 @@ template <class S> Value<S> softmax(const Value<S>& x, Index groups = 1) {
   return x.builder->add(Softmax<S>(groups), x.rows(), {x});
 }
 
-/// How tokens choose experts.
+/// The way in which tokens choose experts.
 struct Choice {
   Index experts = 1;      ///< k that a token chooses
   Index groups = 1;       ///< equal groups of experts …
@@ -120,8 +120,8 @@ template <class S> struct ChooseExperts final : Operation<S> {
 };
 /// The k largest of a token's scores, the others 0. `bias` is empty or one value.
 template <class S>
-Value<S> choose_experts(const Value<S>& scores, const Choice& choice,
-                        const std::vector<Value<S>>& bias = {}) {
+Value<S> top_k_experts(const Value<S>& scores, const Choice& choice,
+                       const std::vector<Value<S>>& bias = {}) {
   if (choice.experts < 1 || choice.experts > scores.rows() || choice.groups < 1 ||
       scores.rows() % choice.groups != 0 || choice.best_groups < 1 ||
       (choice.groups > 1 && choice.experts > choice.best_groups * (scores.rows() / choice.groups)))
@@ -141,10 +141,10 @@ Value<S> choose_experts(const Value<S>& scores, const Choice& choice,
 }
 
 /// x / (Σ x + ε), for the weights of the chosen experts.
-template <class S> struct SumToOne final : Operation<S> {
+template <class S> struct NormaliseRouting final : Operation<S> {
   S epsilon;
 
-  explicit SumToOne(double e) : epsilon(S(e)) {}
+  explicit NormaliseRouting(double e) : epsilon(S(e)) {}
   void forward(const Forward<S>& run) const override {
     for (Index t = 0; t < run.in().cols(); ++t)
       run.out().col(t) = run.in().col(t) / (run.in().col(t).sum() + epsilon);
@@ -158,8 +158,8 @@ template <class S> struct SumToOne final : Operation<S> {
   }
 };
 /// x / (Σ x + ε).
-template <class S> Value<S> sum_to_one(const Value<S>& x, double epsilon = 0) {
-  return x.builder->add(SumToOne<S>(epsilon), x.rows(), {x});
+template <class S> Value<S> normalise_routing(const Value<S>& x, double epsilon = 0) {
+  return x.builder->add(NormaliseRouting<S>(epsilon), x.rows(), {x});
 }
 
 }  // namespace fw::networks

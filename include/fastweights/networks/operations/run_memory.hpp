@@ -96,7 +96,7 @@ template <class S> struct RunMemory final : Operation<S> {
     const Index threads = most > 1 ? std::min<Index>(Eigen::nbThreads(), count) : 1;
     trace.copies.resize(needs_copies(run, most) ? std::size_t(threads) : 0);
     trace.calls.resize(std::size_t(threads));
-    for_each_head(threads, threads > 1, [&](Index thread) {
+    parallel_for(threads, threads > 1, [&](Index thread) {
       const Index end = count * (thread + 1) / threads;
       Index at = count * thread / threads, b = at / states, i = at % states;
       start(trace.calls[std::size_t(thread)], run);
@@ -119,7 +119,7 @@ template <class S> struct RunMemory final : Operation<S> {
     const Index threads = shares_learned ? 1 : std::min<Index>(Eigen::nbThreads(), count);
     while (Index(trace.gradients.size()) < threads)
       trace.gradients.emplace_back(memory.zero_gradient());
-    for_each_head(threads, threads > 1, [&](Index thread) {
+    parallel_for(threads, threads > 1, [&](Index thread) {
       HeadGradients& own = trace.gradients[std::size_t(thread)];
       start(own.call, run);
       add_inputs(own.dwritten, own.dqueries, run, run.gradients, &repeated);

@@ -107,7 +107,7 @@ template <class S> struct Convolve final : Operation<S> {
 template <class S>
 Value<S> convolution(const Value<S>& x, const std::string& name, Index kernel, bool bias = false) {
   Builder<S>& builder = *x.builder;
-  const Draw draw = uniform_draw(1 / std::sqrt(double(kernel)));
+  const Initialiser draw = uniform_initialiser(1 / std::sqrt(double(kernel)));
   const Value<S> y =
       builder.add(Convolve<S>(kernel, x.rows()), x.rows(), {x},
                   {builder.weight(name + ".weight", {x.rows(), kernel}, draw)}, name);
@@ -115,10 +115,10 @@ Value<S> convolution(const Value<S>& x, const std::string& name, Index kernel, b
 }
 
 /// The token before: x_{t−1}, and 0 before the first token.
-template <class S> struct Previous final : Operation<S> {
+template <class S> struct TokenShift final : Operation<S> {
   Index rows;  ///< rows of x
 
-  explicit Previous(Index n) : rows(n) {}
+  explicit TokenShift(Index n) : rows(n) {}
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
     return std::make_unique<StateOfPart<RecentTokens<S>>>(
@@ -158,8 +158,8 @@ template <class S> struct Previous final : Operation<S> {
 };
 /// x_{t−1}. The state keeps the last token under `state_name`.
 template <class S>
-Value<S> previous(const Value<S>& x, const std::string& state_name = "previous") {
-  return x.builder->add(Previous<S>(x.rows()), x.rows(), {x}, {}, state_name);
+Value<S> token_shift(const Value<S>& x, const std::string& state_name = "previous") {
+  return x.builder->add(TokenShift<S>(x.rows()), x.rows(), {x}, {}, state_name);
 }
 
 /// The tokens as they are, but the first of every sequence, all of whose entries are `first`.
@@ -196,13 +196,13 @@ template <class S> Value<S> start_with(double first, const Value<S>& x) {
 /// Rotary positions: the first `rotated` entries of every head turn in pairs by position·θ^{−2i/r}.
 /// Su et al. 2021, arXiv 2104.09864, eq. 34, with the pairs (i, i + r/2), or (2i, 2i + 1) if
 /// `adjacent`, whose result is in the order of halves.
-template <class S> struct Rotate final : Operation<S> {
+template <class S> struct RotaryEmbedding final : Operation<S> {
   static constexpr bool sees_position = true;
   Index heads, rotated;  ///< heads of x, and the entries of each that turn
   double theta;          ///< θ
   bool adjacent;         ///< whether neighbours are a pair
 
-  Rotate(Index h, Index r, double base, bool pairs)
+  RotaryEmbedding(Index h, Index r, double base, bool pairs)
       : heads(h), rotated(r), theta(base), adjacent(pairs) {}
 
   void forward(const Forward<S>& run) const override {
@@ -254,8 +254,8 @@ template <class S> struct Rotate final : Operation<S> {
 };
 /// Rotary positions: the first `rotated` entries of every head turn. See Rotate.
 template <class S>
-Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta,
-                bool adjacent = false) {
+Value<S> rotary_embedding(const Value<S>& x, Index heads, Index rotated, double theta,
+                          bool adjacent = false) {
   const Index d = x.rows_of_part(heads);
   if (rotated % 2 != 0 || rotated < 0 || rotated > d)
     fw::detail::throw_invalid({x.builder->path(), ": ", std::to_string(rotated),
@@ -263,7 +263,7 @@ Value<S> rotate(const Value<S>& x, Index heads, Index rotated, double theta,
                                "most ",
                                std::to_string(d)});
   if (rotated == 0) return x;
-  return x.builder->add(Rotate<S>(heads, rotated, theta, adjacent), x.rows(), {x});
+  return x.builder->add(RotaryEmbedding<S>(heads, rotated, theta, adjacent), x.rows(), {x});
 }
 
 }  // namespace fw::networks

@@ -5,7 +5,7 @@
 #include <fastweights/networks/operations/rows.hpp>
 
 /// \file
-/// What a network learns: parameters as values, embeddings and linear maps.
+/// The parameters of a network: parameters as values, embeddings and linear maps.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -23,13 +23,13 @@ template <class S> struct Parameter final : Operation<S> {
 /// A vector of n learned numbers with the path `name`, the same for every token.
 template <class S>
 Value<S> parameter(Builder<S>& builder, const std::string& name, Index n,
-                   Draw draw = constant_draw(0)) {
+                   Initialiser draw = constant_initialiser(0)) {
   return builder.add(Parameter<S>{}, n, {}, {builder.weight(name, {n}, std::move(draw))});
 }
 /// A matrix with rows×cols entries, such as one row for every head.
 template <class S>
 Value<S> parameter_matrix(Builder<S>& builder, const std::string& name, Index rows, Index cols,
-                          Draw draw = constant_draw(0)) {
+                          Initialiser draw = constant_initialiser(0)) {
   return builder.add(Parameter<S>{}, rows * cols, {},
                      {builder.weight(name, {rows, cols}, std::move(draw))});
 }
@@ -58,7 +58,7 @@ template <class S> struct StateParameter final : Operation<S> {
 /// A matrix of learned numbers for an array of a memory's state: see StateParameter.
 template <class S>
 Value<S> state_parameter(Builder<S>& builder, const std::string& name, Index rows, Index cols,
-                         Draw draw = constant_draw(0), Index parts = 1) {
+                         Initialiser draw = constant_initialiser(0), Index parts = 1) {
   if (parts < 1 || rows % parts != 0)
     fw::detail::throw_invalid({builder.path(name), ": ", std::to_string(rows),
                                " rows do not divide into ", std::to_string(parts), " parts"});
@@ -72,11 +72,11 @@ template <class S> struct Lookup final : Operation<S> {
   Index padding;  ///< negative: none
 
   explicit Lookup(Index symbol) : padding(symbol) {}
-  bool takes_compact_weight(std::size_t) const override { return true; }
+  bool takes_quantised_weight(std::size_t) const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
-    if (const auto* compact = run.compact_weight()) {
-      for (Index t = 0; t < y.cols(); ++t) compact->copy_row(run.ids[std::size_t(t)], y.col(t));
+    if (const auto* quantised = run.quantised_weight()) {
+      for (Index t = 0; t < y.cols(); ++t) quantised->copy_row(run.ids[std::size_t(t)], y.col(t));
       return;
     }
     for (Index t = 0; t < y.cols(); ++t)
@@ -102,37 +102,36 @@ Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, 
 
 /// y = W x, plus b if the node has it.
 template <class S> struct Product final : Operation<S> {
-  bool takes_compact_weight(std::size_t i) const override { return i == 0; }
+  bool takes_quantised_weight(std::size_t i) const override { return i == 0; }
   bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
     const bool biased = run.node.weights.size() > 1;
-    if (const auto* compact = run.compact_weight()) {
-      compact->multiply(run.in(), y);
+    if (const auto* quantised = run.quantised_weight()) {
+      quantised->multiply(run.in(), y);
       if (biased) y.colwise() += run.weight(1).col(0);
     } else if (biased) {
       y.colwise() = run.weight(1).col(0);
-      fw::detail::add_product(y, run.weight(), run.in(), fw::detail::all_at_once);
+      fw::detail::add_product(y, run.weight(), run.in(), fw::detail::one_block);
     } else {
-      fw::detail::set_product(y, run.weight(), run.in(), fw::detail::all_at_once);
+      fw::detail::set_product(y, run.weight(), run.in(), fw::detail::one_block);
     }
   }
   void backward(const Backward<S>& run) const override {
     auto dx = run.din();
     if (run.node.weights.size() > 1) run.dweight(1) += run.dout().rowwise().sum();
-    fw::detail::add_product(run.dweight(), run.dout(), run.in().transpose(),
-                            fw::detail::all_at_once);
+    fw::detail::add_product(run.dweight(), run.dout(), run.in().transpose(), fw::detail::one_block);
     if (run.is_first())
-      fw::detail::set_product(dx, run.weight().transpose(), run.dout(), fw::detail::all_at_once);
+      fw::detail::set_product(dx, run.weight().transpose(), run.dout(), fw::detail::one_block);
     else
-      fw::detail::add_product(dx, run.weight().transpose(), run.dout(), fw::detail::all_at_once);
+      fw::detail::add_product(dx, run.weight().transpose(), run.dout(), fw::detail::one_block);
   }
 };
 
 /// y = W x (+ b), with PyTorch's names `name`.weight and `name`.bias.
 template <class S>
 Value<S> linear(const Value<S>& x, const std::string& name, Index rows, bool bias = false) {
-  const Draw draw = uniform_draw(1 / std::sqrt(double(x.rows())));
+  const Initialiser draw = uniform_initialiser(1 / std::sqrt(double(x.rows())));
   Builder<S>& builder = *x.builder;
   std::vector<std::size_t> weights{builder.weight(name + ".weight", {rows, x.rows()}, draw)};
   if (bias) weights.push_back(builder.weight(name + ".bias", {rows}, draw));

@@ -4,7 +4,7 @@
 #include <fastweights/kernels/scan/pair.hpp>
 
 /// \file
-/// Pending writes that keep the decay λ_i of each, so that the last ones can be taken back. The
+/// Pending writes that keep the decay λ_i of each, so that the last ones can be rolled back. The
 /// factor of write i is c_i = λ_{i+1} λ_{i+2} …, and that of the matrix P = λ_1 λ_2 ….
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {

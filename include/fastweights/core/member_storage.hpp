@@ -5,8 +5,8 @@
 #include <limits>
 
 /// \file
-/// A carrier decides the types of a record's members, so that a rule declares its inputs, outputs
-/// and state once:
+/// A member storage decides the types of a record's members, so that a rule declares its inputs,
+/// outputs and state once:
 ///
 ///     template <class C> struct Write {
 ///       fw::vec<C, Dk> key;  fw::vec<C, Dv> value;  fw::num<C> beta;
@@ -14,7 +14,7 @@
 ///       static constexpr auto roles = fw::roles(Role::key, Role::value, Role::strength);
 ///     };
 ///
-/// | carrier (S or const S) | a vec<C, D> is | a num<C> is |
+/// | storage (S or const S) | a vec<C, D> is | a num<C> is |
 /// |---|---|---|
 /// | `Extents` | its size | its size |
 /// | `Owned<S>` | `Matrix<S, D, 1>` | `S` |
@@ -27,14 +27,14 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// The size of a counter: nothing to say.
 struct CounterExtent {};
 
-/// The carrier of sizes: every member is the number of its rows and columns.
+/// The storage of sizes: every member is the number of its rows and columns.
 struct Extents {
   template <int Rows, int Width> using array = MemberExtent;  ///< of a matrix or vector
   using scalar = MemberExtent;                                ///< of a number
   using count = CounterExtent;                                ///< of a counter
 };
 
-/// The carrier of values: every member owns its numbers, for one token or for a state.
+/// The storage of values: every member owns its numbers, for one token or for a state.
 template <class S> struct Owned {
   /// A matrix or vector.
   template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Width>;
@@ -42,21 +42,21 @@ template <class S> struct Owned {
   using count = Index;  ///< a counter
 };
 
-/// The carrier of sequences that own their numbers, one token per column.
+/// The storage of sequences that own their numbers, one token per column.
 template <class S> struct OwnedSequence {
   /// An array of vectors, or of matrices side by side.
   template <int Rows, int Width> using array = detail::PlainArray<S, Rows, Dynamic>;
   using scalar = detail::PlainArray<S, 1, Dynamic>;  ///< of numbers, in one row
 };
 
-/// The carrier of one token that refers to the caller's numbers. `S` may be const.
+/// The storage of one token that refers to the caller's numbers. `S` may be const.
 template <class S> struct Token {
   /// A view of a matrix or vector.
   template <int Rows, int Width> using array = TokenView<S, Rows, Width>;
   using scalar = S&;  ///< a reference to a number
 };
 
-/// The carrier of a sequence that refers to the caller's numbers. `S` may be const.
+/// The storage of a sequence that refers to the caller's numbers. `S` may be const.
 template <class S> struct Sequence {
   /// A view of one token per column.
   template <int Rows, int Width> using array = SequenceView<S, Rows, Width>;

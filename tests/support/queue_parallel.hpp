@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <fastweights/layers/relay.hpp>
+#include <fastweights/layers/sequence_parallel.hpp>
 #include <stdexcept>
 #include <vector>
 
 /// Takes states between the parts of a sequence that one process runs one after another, and their
 /// gradients back.
-class QueueRelay final : public fw::Relay {
+class QueueParallel final : public fw::SequenceParallel {
  public:
-  explicit QueueRelay(std::size_t parts) : parts_(parts) {}
+  explicit QueueParallel(std::size_t parts) : parts_(parts) {}
 
   /// The part that runs next.
   void go_to(std::size_t part) { part_ = part; }

@@ -19,14 +19,14 @@ namespace fw::inline FASTWEIGHTS_ABI {
 namespace detail {
 
 // Runs calls of a parallel loop, which no exception may leave, and keeps one exception.
-class ExceptionKeeper {
+class FirstException {
  public:
 #if FASTWEIGHTS_EXCEPTIONS
   template <class F> void run(F&& f) {
     try {
       f();
     } catch (...) {
-#pragma omp critical(fastweights_for_each_head)
+#pragma omp critical(fastweights_parallel_for)
       if (!kept_) kept_ = std::current_exception();
     }
   }
@@ -67,9 +67,9 @@ inline bool has_lost_threads() {
 #endif
 
 /// Calls f(0) … f(count − 1), in parallel if the program is compiled with OpenMP and `parallel` is
-/// true. For heads or streams, each with its own state and outputs.
+/// true. For example for heads or streams, each with its own state and outputs.
 ///
-///     fw::for_each_head(states.size(), true, [&](fw::Index h) {
+///     fw::parallel_for(states.size(), true, [&](fw::Index h) {
 ///       fw::scan(memory, states[h], {K[h], V[h], beta[h]}, {Q[h]}, {Y[h]});
 ///     });
 ///
@@ -78,10 +78,10 @@ inline bool has_lost_threads() {
 /// exception of f; in parallel, after all calls have ended. Each thread keeps the buffers of the
 /// kernels. In a child of fork whose parent has run a parallel loop here, all calls run in the
 /// current thread.
-template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
+template <class F> void parallel_for(Eigen::Index count, [[maybe_unused]] bool parallel, F&& f) {
 #ifdef _OPENMP
   if (parallel && count > 1 && !detail::has_lost_threads()) {
-    detail::ExceptionKeeper exception;
+    detail::FirstException exception;
 #pragma omp parallel for schedule(static)
     for (Eigen::Index h = 0; h < count; ++h) exception.run([&] { f(h); });
     exception.rethrow();
@@ -91,9 +91,15 @@ template <class F> void for_each_head(Eigen::Index count, [[maybe_unused]] bool 
   for (Eigen::Index h = 0; h < count; ++h) f(h);
 }
 
+template <class F>
+[[deprecated("its name is parallel_for")]] void for_each_head(Eigen::Index count, bool parallel,
+                                                              F&& f) {
+  parallel_for(count, parallel, std::forward<F>(f));
+}
+
 namespace detail {
 
-/// Number of calls of for_each_head that can run at the same time.
+/// Number of calls of parallel_for that can run at the same time.
 inline Eigen::Index heads_at_once([[maybe_unused]] bool parallel) {
 #ifdef _OPENMP
   if (parallel && !omp_in_parallel() && !has_lost_threads()) return omp_get_max_threads();

@@ -11,12 +11,12 @@
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// The letter that stands for each byte, and the byte of each letter.
-struct ByteLetters {
+struct ByteToUnicode {
   std::array<utf8proc_int32_t, 256> letter{};  ///< by byte
   std::array<int, 0x144> byte{};               ///< −1 where a letter stands for none
 
   /// Computes both tables.
-  constexpr ByteLetters() {
+  constexpr ByteToUnicode() {
     byte.fill(-1);
     utf8proc_int32_t next = 0x100;
     for (int b = 0; b < 256; ++b) {
@@ -30,7 +30,7 @@ struct ByteLetters {
 };
 
 /// The tables.
-inline constexpr ByteLetters byte_letters;
+inline constexpr ByteToUnicode byte_to_unicode;
 
 /// The letters of bytes, as UTF-8.
 inline std::string letters_of(std::string_view bytes) {
@@ -38,7 +38,7 @@ inline std::string letters_of(std::string_view bytes) {
   for (const char c : bytes) {
     utf8proc_uint8_t letter[4];
     const auto length = static_cast<std::size_t>(
-        utf8proc_encode_char(byte_letters.letter[static_cast<unsigned char>(c)], letter));
+        utf8proc_encode_char(byte_to_unicode.letter[static_cast<unsigned char>(c)], letter));
     letters.append(reinterpret_cast<const char*>(letter), length);
   }
   return letters;
@@ -49,8 +49,8 @@ inline std::string bytes_of(const std::string& token) {
   std::string bytes;
   for (std::string_view rest = token; !rest.empty();) {
     const auto point = static_cast<std::size_t>(first_point(rest));
-    if (point >= byte_letters.byte.size() || byte_letters.byte[point] < 0) return token;
-    bytes += static_cast<char>(byte_letters.byte[point]);
+    if (point >= byte_to_unicode.byte.size() || byte_to_unicode.byte[point] < 0) return token;
+    bytes += static_cast<char>(byte_to_unicode.byte[point]);
     rest.remove_prefix(utf8_start(rest).bytes);
   }
   return bytes;

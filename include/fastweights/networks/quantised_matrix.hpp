@@ -2,18 +2,18 @@
 
 #include <Eigen/Core>
 #include <cstdint>
-#include <fastweights/algorithms/heads.hpp>
 #include <fastweights/core/views.hpp>
 #include <fastweights/kernels/simd/stored.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <fastweights/math/products.hpp>
 #include <variant>
 #include <vector>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// How a compact matrix keeps its entries: as they are, as bfloat16, or as 8-bit integers with one
-/// scale per row (the largest entry of a row is ±127).
-enum class Storage {
+/// The form of the entries of a quantised matrix: as they are, as bfloat16, or as 8-bit integers
+/// with one scale per row (the largest entry of a row is ±127).
+enum class WeightType {
   same,      ///< as they are
   bfloat16,  ///< rounded to 8 significant bits
   int8       ///< −127 to 127, times a scale per row
@@ -22,17 +22,18 @@ enum class Storage {
 /// A matrix for products with few columns, whose time is that of reading the matrix. Rows are kept
 /// in panels, column by column, so a product reads memory in order and sums in registers. The
 /// arithmetic is that of S. With OpenMP, Eigen::nbThreads() threads share the panels.
-template <class S> class CompactMatrix {
+template <class S> class QuantisedMatrix {
  public:
   /// The entries of a matrix or map with columns or rows in memory. Throws std::invalid_argument
   /// for complex numbers, which train a network and never serve.
-  template <class M> CompactMatrix(const M& m, Storage storage) : rows_(m.rows()), cols_(m.cols()) {
+  template <class M>
+  QuantisedMatrix(const M& m, WeightType storage) : rows_(m.rows()), cols_(m.cols()) {
     if constexpr (Eigen::NumTraits<S>::IsComplex) {
-      fw::detail::throw_invalid({"CompactMatrix: complex numbers, expected real ones"});
+      fw::detail::throw_invalid({"QuantisedMatrix: complex numbers, expected real ones"});
     } else {
-      if (storage == Storage::same) fill<S>(m);
-      if (storage == Storage::bfloat16) fill<Eigen::bfloat16>(m);
-      if (storage == Storage::int8) fill<std::int8_t>(m);
+      if (storage == WeightType::same) fill<S>(m);
+      if (storage == WeightType::bfloat16) fill<Eigen::bfloat16>(m);
+      if (storage == WeightType::int8) fill<std::int8_t>(m);
     }
   }
 
@@ -57,7 +58,7 @@ template <class S> class CompactMatrix {
           const Index panels = end - begin;
           const Index threads = std::min<Index>(
               x.cols() * y.rows() * cols_ < 1 << 16 ? 1 : Index(Eigen::nbThreads()), panels);
-          for_each_head(threads, threads > 1, [&](Index i) {
+          parallel_for(threads, threads > 1, [&](Index i) {
             for (Index p = begin + panels * i / threads; p < begin + panels * (i + 1) / threads;
                  ++p)
               multiply_panel(Panel<T>::of(entries, p, cols_, first, y.rows()), x, y);
@@ -161,7 +162,7 @@ template <class S> class CompactMatrix {
   template <class T, class X, class Y>
   void multiply_converted(const Panel<T>& panel, const X& x, Y& y) const {
     const Index count = panel.end - panel.begin, row = panel.row + panel.begin;
-    S* buffer = fw::detail::thread_buffer<S, CompactMatrix>(height * cols_);
+    S* buffer = fw::detail::thread_buffer<S, QuantisedMatrix>(height * cols_);
     for (Index j = 0; j < cols_; ++j)
       for (Index i = 0; i < height; ++i)
         buffer[j * height + i] = fw::detail::converted<S>(panel.entries[j * height + i]);
@@ -169,7 +170,7 @@ template <class S> class CompactMatrix {
     const auto converted = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
         buffer + panel.begin, count, cols_, Eigen::OuterStride<>(height));
     auto rows = y.middleRows(row - panel.shift, count);
-    fw::detail::set_product(rows, converted, x, fw::detail::all_at_once);
+    fw::detail::set_product(rows, converted, x, fw::detail::one_block);
     if (!scales_.empty())
       for (Index i = 0; i < count; ++i) rows.row(i) *= scale(row + i);
   }
