@@ -1,5 +1,6 @@
 # Checks the text of every header below INCLUDE: what it declares in fw is in the inline namespace of
-# core/abi.hpp, and its errors go through core/errors.hpp. Run with cmake -P.
+# core/abi.hpp, and its errors go through core/errors.hpp. A program that compiles all groups of a table
+# itself includes each group. Run with cmake -P.
 file(GLOB_RECURSE headers ${INCLUDE}/fastweights/*.hpp)
 set(errors "")
 foreach(header IN LISTS headers)
@@ -20,6 +21,26 @@ foreach(header IN LISTS headers)
     endforeach()
   endif()
 endforeach()
+# check_groups(groups all): the header `all` includes every GROUP of the header `groups`.
+function(check_groups groups all)
+  file(READ ${INCLUDE}/fastweights/${groups} declared)
+  file(READ ${INCLUDE}/fastweights/${all} text)
+  get_filename_component(folder ${groups} DIRECTORY)
+  string(REGEX MATCHALL " GROUP\\([a-z0-9_]+\\)" declared "${declared}")
+  if(NOT declared)
+    string(APPEND errors "${groups}: no groups\n")
+  endif()
+  foreach(group IN LISTS declared)
+    string(REGEX REPLACE " GROUP\\((.*)\\)" "\\1" group "${group}")
+    if(NOT text MATCHES "#include <fastweights/${folder}/${group}.hpp>")
+      string(APPEND errors "${all}: does not include ${folder}/${group}.hpp\n")
+    endif()
+  endforeach()
+  set(errors "${errors}" PARENT_SCOPE)
+endfunction()
+check_groups(any_memory/table/groups.hpp any_memory/table/all.hpp)
+check_groups(models/table/groups.hpp models/implementation/model.hpp)
+
 list(LENGTH headers count)
 if(count LESS 100)
   string(APPEND errors "found ${count} headers, expected more\n")

@@ -5,7 +5,9 @@
 #include <fastweights/models/model.hpp>
 #include <fastweights/models/table/groups.hpp>
 #ifndef FASTWEIGHTS_COMPILED_MODELS
+#include <fastweights/models/table/convolutions.hpp>
 #include <fastweights/models/table/delta_hybrids.hpp>
+#include <fastweights/models/table/mamba.hpp>
 #include <fastweights/models/table/mamba_hybrids.hpp>
 #include <fastweights/models/table/others.hpp>
 #include <fastweights/models/table/qwen.hpp>
