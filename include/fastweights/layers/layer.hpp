@@ -7,10 +7,11 @@
 #include <fastweights/layers/sequence_parallel.hpp>
 
 /// \file
-/// A layer maps a sequence x (D_in×T, one token per column) to y (D_out×T). networks::Network is
-/// one; a type of your own that has the same members is trained, saved and timed like it. A layer
-/// is a record: its Eigen members and nested records are its parameters, its arithmetic members are
-/// hyperparameters. Several threads may use one const layer.
+/// Here a layer is an object that runs; the functions of this folder build one. It maps a sequence
+/// x (D_in×T, one token per column) to y (D_out×T). networks::Network is a layer; a type of your
+/// own that has the same members is trained, saved and timed like it. A layer is a record: its
+/// Eigen members and nested records are its parameters, its arithmetic members are hyperparameters.
+/// Several threads may use one const layer.
 ///
 ///     State state = layer.initial_state();
 ///     typename L::Trace trace;
@@ -18,8 +19,7 @@
 ///     L grad = fw::zero_gradient(layer);
 ///     layer.backward(x, trace, dy, dx, grad);                 // dx overwritten, grad accumulated
 ///
-/// A gradient that is a copy, `L grad = layer`, starts from the weights, to which the gradients
-/// are then added.
+/// backward refuses a gradient that is a copy of the weights, `L grad = layer`.
 ///
 /// - State holds what streaming keeps between calls. forward continues from the state, so any split
 ///   of a sequence gives the same y up to rounding; T = 1 is a streaming step.
@@ -30,7 +30,7 @@
 ///   nothing. (With OpenMP, call Eigen::setNbThreads(1): Eigen's own threads allocate in larger
 ///   products.)
 /// - backward belongs to the last train pass of its trace and treats the initial state as a
-///   constant.
+///   constant, unless a network is given `{.state = &dstate}`.
 /// - y must not overlap x; dx must overlap neither x nor dy.
 ///
 /// All functions throw std::invalid_argument, which names the layer and the argument, when a size

@@ -23,7 +23,7 @@ class CheckpointError : public std::runtime_error {
 struct NameTable {
   /// Prefixes of names, and what takes their place.
   std::vector<std::pair<std::string, std::string>> replaced = {{"model.language_model.", "model."}};
-  /// Prefixes of names that are left out.
+  /// Prefixes of names that are left out of any model; Architectures::is_ignored has those of one.
   std::vector<std::string> ignored = {"mtp.", "model.visual."};
 };
 

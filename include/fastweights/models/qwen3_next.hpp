@@ -10,16 +10,19 @@
 /// arXiv 2412.06464) and of gated attention, with dense or sparse feed-forward layers. For a token
 /// and a value head:
 ///
-///     q, k, v = silu(conv(W x))     q, k ← l2     α = exp(−exp(A_log) softplus(W_a x + dt_bias))
-///     W ← α W + β (v − α W k) kᵀ,   β = σ(W_b x)     o = W q / √d_k
-///     y = W_o (w ⊙ rms(o) ⊙ silu(W_z x))
+///     q, k, v = silu(conv(W_qkv x))     q, k ← l2     α = exp(−exp(A_log) softplus(W_a x +
+///     dt_bias)) W ← α W + β (v − α W k) kᵀ,   β = σ(W_b x)     o = W q / √d_k y = W_o (w ⊙ rms(o)
+///     ⊙ silu(W_z x))
+///
+/// W is the memory; each W_… is a weight.
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// ε of all norms.
 inline double qwen_epsilon(const Config& c) { return c.number("rms_norm_eps", 1e-6); }
 
-/// The linear layers. Qwen3-Next has fused projections, whose rows are in the order of key heads.
+/// The linear layers: networks::gated_delta_net with names and fused projections of their own.
+/// Those of Qwen3-Next have their rows in the order of key heads.
 template <class S>
 Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_head) {
   Builder<S>& net = *x.builder;

@@ -29,11 +29,11 @@ struct BackwardOptions {
 };
 
 /// A layer or model that is put together at run time from operations, as the sizes and options of
-/// a checkpoint say. It is a record of weights and a shared program, so it is copied, trained and
+/// a checkpoint say. It is a record of weights and a shared graph, so it is copied, trained and
 /// saved as other layers are. See builder.hpp for how one is made.
 ///
 ///     fw::networks::State state = network.initial_state();
-///     fw::networks::Trace<float> trace;
+///     fw::networks::Network<float>::Trace trace;
 ///     network.forward(state, ids, logits, trace, fw::Pass::train);
 ///     auto grad = fw::zero_gradient(network);
 ///     network.backward(trace, dlogits, grad);
@@ -57,9 +57,9 @@ template <class S> struct Network {
   using State = networks::State;
   static constexpr std::string_view name = "Network";
 
-  std::vector<Weight<S>> weights;         ///< under their published names
+  std::vector<Weight<S>> weights;         ///< under their published names: see NameTable
   std::shared_ptr<const Graph<S>> graph;  ///< shared by all copies
-  static constexpr auto names = fw::names("weights", "program");
+  static constexpr auto names = fw::names("weights", "graph");
 
   struct Trace {
     std::vector<Matrix<S>> values, gradients;
@@ -340,7 +340,7 @@ template <class S> struct Network {
   static constexpr Index max_sequences = Index(1) << 24;  // sizes of states do not overflow
   static constexpr Index max_roll_back = Index(1) << 16;
 
-  // A network that was declared and never set has no program.
+  // A network that was declared and never set has no graph.
   const Graph<S>& built() const {
     if (!graph)
       fw::detail::throw_invalid({name, ": is empty, expected one that Builder::build made"});

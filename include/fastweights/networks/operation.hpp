@@ -43,7 +43,7 @@ template <class S> struct Forward {
   const Node<S>& node;                    ///< the operation and its places
   const std::vector<Weight<S>>& weights;  ///< of the network
   std::vector<Matrix<S>>& values;         ///< the buffers
-  StatePart* state;                       ///< the operation's own; null if it has none
+  StatePart* state;                       ///< the operation's own; null if none, and in backward
   OperationTrace* trace;                  ///< the operation's own; null if it has none
   Symbols ids;                            ///< of the tokens, if the network's input are symbols
   const Streams& streams;                 ///< the places of the tokens of every sequence

@@ -12,7 +12,8 @@
 ///     backward:  G += dy qᵀ,   du = G b,   db = Gᵀ u,   f = −ρ β ∘ du,   G ← (G + f aᵀ) α
 ///     forward:   da = W̄ᵀ f,   W ← W̄ + u bᵀ,   dq = Wᵀ dy
 ///
-/// f is the removal of a look-up. dv and dβ follow from du. The passes divide by no decay.
+/// ρ is the coefficient retrieved_scale. f is the gradient of the look-up W̄ a; the code calls it
+/// the removal. dv and dβ follow from du. The passes divide by no decay.
 ///
 /// They go chunk by chunk, of at most 8 corrections (ChunkPasses). Let G be the gradient after a
 /// chunk, W the state before it, A_ts the product of the decays from correction t to s, and A the

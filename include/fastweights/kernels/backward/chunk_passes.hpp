@@ -185,6 +185,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     }
   }
 
+  // Of write keys: Gᵀ u. Of a rule with a = b = k, add_query_gradients adds the part W̄ᵀ f of dk.
   void add_key_gradients(const Chunk<S>& c, Index first) {
     for (Index s = 0; s < c.count; ++s) {
       const Correction<S>& one = c.corrections[s];
@@ -202,6 +203,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     }
   }
 
+  // Of queries and of look-up keys.
   void add_query_gradients(const Chunk<S>& c, Index first) {
     for (Index s = 0; s < c.count; ++s) {
       const Correction<S>& one = c.corrections[s];

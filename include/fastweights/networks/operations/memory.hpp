@@ -72,10 +72,11 @@ template <class S> struct LearnedState {
   LearnedState(std::vector<Value<S>> v, Learned which) : values(std::move(v)), learned(which) {}
 };
 
-/// Writes the first values and reads with the second, in the order of the memory's signature. Gives
-/// the outputs of all heads. A first state that is learned starts every sequence at position 0, and
-/// has the gradients of the passes that begin there. A memory of any type converts to an AnyMemory,
-/// so this is compiled once.
+/// Writes the first values and reads with the second, in the order of Write and Read of the
+/// memory's signature (core/signatures.hpp, core/decay_signatures.hpp), such as k, v, β, α and q.
+/// Gives the outputs of all heads. A first state that is learned starts every sequence at position
+/// 0, and has the gradients of the passes that begin there. A memory of any type converts to an
+/// AnyMemory, so this is compiled once.
 template <class S>
 Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
                 const std::vector<Value<S>>& queries, const std::string& state_name = "memory",
