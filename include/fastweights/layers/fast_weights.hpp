@@ -44,7 +44,7 @@ inline Index key_rows(std::span<const SignatureMember> members) {
   return 0;
 }
 
-/// One member of a signature made of x, for all heads. `map` makes features of keys.
+/// Makes one member of a signature from x, for all heads. `map` makes features of keys.
 template <class S, class Map>
 Value<S> head_input(const Value<S>& x, const std::string& record, const SignatureMember& member,
                     const FastWeightsOptions& o, Index key_size, const Map& map) {

@@ -29,6 +29,7 @@ inline void check_same_shapes(std::string_view who, const Object& model, std::st
     throw_invalid(
         {who, ": the parameters of ", argument, " differ in shape or number from those expected"});
 }
+
 // The scalar of the first parameter of a record, or void.
 template <class T, std::size_t I = 0> constexpr auto parameter_scalar() {
   if constexpr (is_array<T>) {

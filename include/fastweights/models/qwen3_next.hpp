@@ -10,9 +10,10 @@
 /// arXiv 2412.06464) and of gated attention, with dense or sparse feed-forward layers. For a token
 /// and a value head:
 ///
-///     q, k, v = silu(conv(W_qkv x))     q, k ← l2     α = exp(−exp(A_log) softplus(W_a x +
-///     dt_bias)) W ← α W + β (v − α W k) kᵀ,   β = σ(W_b x)     o = W q / √d_k y = W_o (w ⊙ rms(o)
-///     ⊙ silu(W_z x))
+///     q, k, v = silu(conv(W_qkv x))     q, k ← l2
+///     α = exp(−exp(A_log) softplus(W_a x + dt_bias))     β = σ(W_b x)
+///     W ← α W + β (v − α W k) kᵀ     o = W q / √d_k
+///     y = W_o (w ⊙ rms(o) ⊙ silu(W_z x))
 ///
 /// W is the memory; each W_… is a weight.
 

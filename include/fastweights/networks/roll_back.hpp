@@ -7,7 +7,7 @@
 #include <string>
 
 /// \file
-/// The knowledge of a state of the last tokens of its sequences, so that they can be taken back.
+/// The record that a state keeps of its last tokens, so that they can be taken back.
 /// Every operation keeps two checkpoints of its state and its inputs since the older one. A roll
 /// back moves the number of kept tokens alone. The next pass returns to the last checkpoint that is
 /// not too new, and shows the operation its inputs from there on again, together with the new
@@ -57,7 +57,7 @@ inline Index checkpoint_distance(Index roll_back) { return std::max<Index>(roll_
 // Tokens that are kept at most.
 inline Index most_kept(Index roll_back) { return 2 * checkpoint_distance(roll_back); }
 
-// The work of a pass on the kept tokens of one sequence, the same for every operation.
+// The tokens that a pass replays, keeps and adds for one sequence, the same for every operation.
 struct TokenMoves {
   Index steps = 0;        // new tokens
   Index from = 0;         // tokens that the states have seen

@@ -20,9 +20,8 @@ inline constexpr bool two_pairs_per_pass =
 ///     static void prefetch(prefetches, panel);    // for later tokens
 ///     static Vectors<S, products> factors(pair);  // the vectors x of the products W x
 ///     // Computes outputs and pending updates from the products.
-///     static void finish(pair, RegisterTuple<Column, products>& sums, Pending<S, R, updates>&
-///     pending,
-///                        panel);
+///     static void finish(pair, RegisterTuple<Column, products>& sums,
+///                        Pending<S, R, updates>& pending, panel);
 ///
 /// For two pairs per pass it also has the products of the factors with the vectors of the previous
 /// pair's updates, v:

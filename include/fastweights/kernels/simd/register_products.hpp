@@ -17,7 +17,7 @@ template <class T, int N> struct RegisterTuple {
 };
 template <class T> struct RegisterTuple<T, 1> { T only; };
 
-/// Calls f(part, i) for the N parts of a group.
+/// Calls f(part, i) for the N parts of a tuple.
 template <class Column, int N, class F>
 EIGEN_ALWAYS_INLINE void for_parts(RegisterTuple<Column, N>& x, const F& f, Index i = 0) {
   if constexpr (N == 1) {

@@ -112,9 +112,10 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
     return c;
   }
 
-  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk. In float a chunk with a β‖k‖²
-  /// above 1 is summed in double (causal.hpp): u_t = β_t (v_t − γ_t W k_t − Σ_{i<t} (α_{i+1} ⋯ α_t)
-  /// u_i (k_i·k_t)). Then Y and W follow from U as from the values of gated linear attention.
+  /// The WY form of DeltaRule, with γ_t = α_1 ⋯ α_t in the chunk:
+  /// u_t = β_t (v_t − γ_t W k_t − Σ_{i<t} (α_{i+1} ⋯ α_t) u_i (k_i·k_t)). Then Y and W follow from
+  /// U as from the values of gated linear attention. In float a chunk with a β‖k‖² above 1 is
+  /// summed in double (causal.hpp).
   void chunk(OwnedState& s, const WriteSequence<GatedDeltaRule>& inputs,
              const ReadSequence<GatedDeltaRule>& queries,
              OutSequence<GatedDeltaRule> out) const requires one_decay {

@@ -13,7 +13,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// A step that cuts every word at the matches of an expression, such as {"type": "Split"}.
 class SplitStep {
  public:
-  /// The use of a match.
+  /// The place of a match among the words.
   enum class Behaviour {
     removed,               ///< it is dropped
     isolated,              ///< it is a word
