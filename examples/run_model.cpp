@@ -45,7 +45,7 @@ struct Settings {
 
 constexpr long most_tokens = 1 << 24;
 
-WeightType storage(const std::string& name) {
+WeightType weight_type(const std::string& name) {
   return name == "bfloat16" ? WeightType::bfloat16
          : name == "int8"   ? WeightType::int8
                             : WeightType::same;
@@ -283,7 +283,7 @@ int run_folder(const Settings& s, const Processes& processes) {
                                 [&](std::size_t i, std::size_t) {
                                   if (processes.is_first()) progress.show(long(i) + 1, "");
                                 },
-                            .storage = storage(s.weights)});
+                            .weights = weight_type(s.weights)});
   if (!s.check.empty()) return check(s, network);
   Reader reader(network, first_state(network, s.context), processes);
   if (!s.load_state.empty()) load(s.load_state, reader);
@@ -305,7 +305,7 @@ int run_random(const Settings& s, const Processes& processes) {
   Network network = fw::models::architectures<float>().build(config, {.window = s.context});
   fw::Random random(s.generate.seed);
   network.initialise(random);
-  network.quantise(storage(s.weights));
+  network.quantise(weight_type(s.weights));
   Reader reader(network, first_state(network, s.context), processes);
   const std::vector<int> ids =
       random_ids(s.random_prompt > 0 ? s.random_prompt : 1024, network.outputs(), random);

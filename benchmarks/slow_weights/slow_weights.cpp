@@ -42,9 +42,9 @@ void read(const Eigen::ArrayXf& all, Index threads) {
   });
 }
 
-void print(const char* name, WeightType storage, Index entry_bytes, Index cols, Index columns) {
+void print(const char* name, WeightType type, Index entry_bytes, Index cols, Index columns) {
   const Index rows = matrix_bytes / entry_bytes / cols;
-  const QuantisedMatrix<float> m(Eigen::MatrixXf::Random(rows, cols), storage);
+  const QuantisedMatrix<float> m(Eigen::MatrixXf::Random(rows, cols), type);
   const Eigen::ArrayXf same_bytes = Eigen::ArrayXf::Ones(m.bytes() / Index(sizeof(float)));
   const Eigen::MatrixXf x = Eigen::MatrixXf::Random(cols, columns);
   Eigen::MatrixXf y(rows, columns);

@@ -4,8 +4,7 @@
 
 int main(int count, char** arguments) {
   if (count < 2) return 0;
-  const auto model =
-      fw::models::load<float>(arguments[1], {.weights = fw::networks::WeightType::bfloat16});
+  const auto model = fw::models::load<float>(arguments[1], {.weights = fw::bfloat16});
   auto state = model.initial_state();
   fw::networks::Network<float>::Trace trace;
   Eigen::VectorXf logits(model.outputs());

@@ -66,8 +66,8 @@ template <class S> class ScaledRule : public MatrixRule<S, fw::KeyValueBeta> {
     dt.query += S(0.3) * (s.W.transpose() * dy.output);
     ds.W += S(0.3) * dy.output * t.query.transpose();
   }
-  template <class AnyState>
-  fw::TokenCoefficients<S> coefficients(AnyState&, const fw::WriteToken<ScaledRule>& t,
+  template <class StateLike>
+  fw::TokenCoefficients<S> coefficients(StateLike&, const fw::WriteToken<ScaledRule>& t,
                                         const fw::ReadToken<ScaledRule>&) const {
     return {S(0.5), S(0.7), t.beta, S(0.3), S(1)};
   }
@@ -118,8 +118,8 @@ template <class S> class EarlyRule : public MatrixRule<S, fw::KeyValueBetaDecay>
     dt.query += s.W.transpose() * dy.output;
     ds.W += dy.output * t.query.transpose();
   }
-  template <class AnyState>
-  void correction(AnyState&, const fw::WriteToken<EarlyRule>& t, const fw::ReadToken<EarlyRule>&,
+  template <class StateLike>
+  void correction(StateLike&, const fw::WriteToken<EarlyRule>& t, const fw::ReadToken<EarlyRule>&,
                   Index j, S*, fw::Correction<S>& c) const {
     c.key = c.lookup = c.bonus_key = t.key.data();
     c.value = t.value.data();

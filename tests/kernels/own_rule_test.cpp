@@ -16,8 +16,8 @@ template <class S> struct KernelRule : GatedRule<S> {
   static constexpr bool has_delta_term = false;
   template <class T> KernelRule<T> cast() const { return {{this->dk, this->dv}}; }
 
-  template <class AnyState>
-  fw::TokenCoefficients<S> coefficients(AnyState&, const fw::WriteToken<KernelRule>& t,
+  template <class StateLike>
+  fw::TokenCoefficients<S> coefficients(StateLike&, const fw::WriteToken<KernelRule>& t,
                                         const fw::ReadToken<KernelRule>&) const {
     return {.beta = t.beta, .decay = S(1) - t.beta};
   }

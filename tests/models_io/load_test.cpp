@@ -155,8 +155,8 @@ TEST_CASE("entries that are not finite are refused with file and tensor", "[mode
     SafeTensorsWriter writer = file_of(others);
     writer.add("conv.weight", {2, 1, 4}, entries);
     refused(parsed(writer), {"weights: ", "conv.weight"});
-    for (const WeightType storage : {WeightType::same, WeightType::bfloat16, WeightType::int8})
-      refused(parsed(writer), {"conv.weight"}, {.storage = storage});
+    for (const WeightType type : {WeightType::same, WeightType::bfloat16, WeightType::int8})
+      refused(parsed(writer), {"conv.weight"}, {.weights = type});
     const Folder folder;
     writer.write(folder / "model.safetensors");
     refused(Checkpoint::read(folder.path()),
@@ -182,9 +182,9 @@ TEST_CASE("a file that becomes shorter after it was opened", "[models_io]") {
 }
 
 TEST_CASE("weights may be quantised as soon as they are loaded", "[models_io]") {
-  for (const WeightType storage : {WeightType::same, WeightType::bfloat16, WeightType::int8}) {
+  for (const WeightType type : {WeightType::same, WeightType::bfloat16, WeightType::int8}) {
     Network<float> given = network<float>();
-    load_weights(given, parsed(file_of(right_shapes)), {.storage = storage});
+    load_weights(given, parsed(file_of(right_shapes)), {.weights = type});
     for (const Weight<float>& weight : given.weights) {
       const bool is_matrix = weight.name == "map.weight";
       CHECK((weight.quantised != nullptr) == is_matrix);

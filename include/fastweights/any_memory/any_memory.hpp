@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/rule.hpp>
+#include <fastweights/any_memory/erased_rule.hpp>
 #include <fastweights/math/parallel_for.hpp>
 
 /// \file

@@ -40,12 +40,12 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// True if a member of a token has one entry per row; otherwise it is one number.
 template <class Member>
-inline constexpr bool is_per_row = requires(const std::remove_reference_t<Member>& m) {
+inline constexpr bool is_per_entry = requires(const std::remove_reference_t<Member>& m) {
   m.data();
 };
 /// True if a signature has one decay per token.
 template <class Signature, class S>
-inline constexpr bool one_decay = !is_per_row<
+inline constexpr bool one_decay = !is_per_entry<
     decltype(std::declval<typename Signature::template Write<Token<const S>>&>().decay)>;
 
 template <class View> auto columns_of(const View& view) {
@@ -206,9 +206,9 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   if constexpr (corrections_per_token<M>() > 1)
     if (j > 0) {
       constexpr bool looks_up = M::has_delta_term && products_of<M>() != Products::removal;
-      return step_correction<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
+      return step_by_panels<DecayKind::none, looks_up>(s.W, static_cast<S*>(nullptr), c, before);
     }
-  step_correction<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
+  step_by_panels<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
 /// True if a read takes a query and nothing else, so that a write can stand for its query.
@@ -239,7 +239,7 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
                                         const ReadToken<M>& query, const OutToken<M>& out,
                                         Columns<typename M::Scalar> errors = {}) {
   using S = typename M::Scalar;
-  static_assert(M::decay_kind != DecayKind::per_row,
+  static_assert(M::decay_kind != DecayKind::per_value_row,
                 "fastweights: steps of a rule cannot have one decay per value row");
   static_assert(M::decay_kind != DecayKind::compensated || corrections_per_token<M>() == 1,
                 "fastweights: a compensated rule has one correction per token");
@@ -312,7 +312,7 @@ concept KernelRule = Memory<M> && detail::KernelScalar<typename M::Scalar> &&
   { M::decay_kind } -> std::convertible_to<detail::DecayKind>;
   { M::has_delta_term } -> std::convertible_to<bool>;
   s.W.colStride();
-} && M::decay_kind != detail::DecayKind::per_row &&
+} && M::decay_kind != detail::DecayKind::per_value_row &&
     (detail::has_coefficients<M> || detail::has_corrections<M>);
 
 namespace detail {

@@ -51,13 +51,13 @@ std::string differences(const networks::Network<S>& network, const File& file,
 
 template <class S, class File>
 void load(networks::Weight<S>& weight, const File& file, const std::string& name,
-          std::optional<networks::WeightType> storage) {
+          std::optional<networks::WeightType> type) {
   const std::vector<S> entries = file.template values<S>(name);
   const Index n = Index(entries.size());
   if (fw::detail::first_outside({entries.data(), n, 1, n, fw::detail::scalar_kind<S>()}, {}) >= 0)
     file.fail(name, "has an entry that is not finite");
   using RowMajor = Eigen::Matrix<S, Dynamic, Dynamic, Eigen::RowMajor>;
-  weight.set(Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols()), storage);
+  weight.set(Eigen::Map<const RowMajor>(entries.data(), weight.rows(), weight.cols()), type);
 }
 
 }  // namespace detail
@@ -69,7 +69,7 @@ struct LoadOptions {
   /// Called before the i-th of n tensors.
   std::function<void(std::size_t i, std::size_t n)> progress = {};
   /// Makes the matrices of linear maps and embeddings quantised, each as soon as it is loaded.
-  std::optional<networks::WeightType> storage = {};
+  std::optional<networks::WeightType> weights = {};
 };
 
 /// Sets the weights of a network from a file or folder (SafeTensors or Checkpoint) with the
@@ -93,7 +93,7 @@ void load_weights(networks::Network<S>& network, const File& file,
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     if (options.progress) options.progress(i, loaded.size());
     const std::string name = detail::name_in_file(network.weights[i], tied, file);
-    detail::load(loaded[i], file, name, quantisable[i] ? options.storage : std::nullopt);
+    detail::load(loaded[i], file, name, quantisable[i] ? options.weights : std::nullopt);
   }
   network.weights = std::move(loaded);
 }

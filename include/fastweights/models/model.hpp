@@ -8,8 +8,7 @@
 /// \file
 /// A published model in one call:
 ///
-///     auto model = fw::models::load<float>("Qwen3.5-0.8B", {.weights =
-///     fw::networks::WeightType::bfloat16});
+///     auto model = fw::models::load<float>("Qwen3.5-0.8B", {.weights = fw::bfloat16});
 ///
 /// A program that links fastweights::compiled_models has all architectures compiled once, in float
 /// and double. Any other program that includes this header compiles all of them, for minutes; it

@@ -145,10 +145,10 @@ template <class S> struct Network {
 
   /// Replaces these matrices by quantised ones, which take less memory and whose product with one
   /// token takes the time of reading them. The network cannot be trained or saved then.
-  void quantise(WeightType storage) {
+  void quantise(WeightType type) {
     const std::vector<bool> fits = quantisable();
     for (std::size_t i = 0; i < weights.size(); ++i)
-      if (fits[i]) weights[i].quantise(storage);
+      if (fits[i]) weights[i].quantise(type);
   }
 
   /// Overwrites y with the outputs for all columns of x, and advances the state.

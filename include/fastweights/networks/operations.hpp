@@ -47,8 +47,8 @@
   prefix template struct SumHeads<S>;                         \
   prefix template struct HeadProducts<S>;                     \
   prefix template struct Parameter<S>;                        \
-  prefix template struct Lookup<S>;                           \
-  prefix template struct Product<S>;                          \
+  prefix template struct Embedding<S>;                        \
+  prefix template struct Linear<S>;                           \
   prefix template struct Convolve<S>;                         \
   prefix template struct TokenShift<S>;                       \
   prefix template struct Dropout<S>;                          \

@@ -27,13 +27,13 @@ template <class S> class QuantisedMatrix {
   /// The entries of a matrix or map with columns or rows in memory. Throws std::invalid_argument
   /// for complex numbers, which train a network and never serve.
   template <class M>
-  QuantisedMatrix(const M& m, WeightType storage) : rows_(m.rows()), cols_(m.cols()) {
+  QuantisedMatrix(const M& m, WeightType type) : rows_(m.rows()), cols_(m.cols()) {
     if constexpr (Eigen::NumTraits<S>::IsComplex) {
       fw::detail::throw_invalid({"QuantisedMatrix: complex numbers, expected real ones"});
     } else {
-      if (storage == WeightType::same) fill<S>(m);
-      if (storage == WeightType::bfloat16) fill<Eigen::bfloat16>(m);
-      if (storage == WeightType::int8) fill<std::int8_t>(m);
+      if (type == WeightType::same) fill<S>(m);
+      if (type == WeightType::bfloat16) fill<Eigen::bfloat16>(m);
+      if (type == WeightType::int8) fill<std::int8_t>(m);
     }
   }
 
@@ -181,3 +181,10 @@ template <class S> class QuantisedMatrix {
 };
 
 }  // namespace fw::networks
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// Types of weights, for options: `{.weights = fw::bfloat16}`.
+inline constexpr auto bfloat16 = networks::WeightType::bfloat16, int8 = networks::WeightType::int8;
+
+}  // namespace fw

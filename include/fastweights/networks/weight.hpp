@@ -64,10 +64,10 @@ template <class S> struct Weight {
     if (axes.size() == 1) entries.type = &detail::vector_type<S>;
     return entries;
   }
-  /// Takes the entries of a matrix, as a quantised one if `storage` is given.
-  template <class M> void set(const M& m, std::optional<WeightType> storage = {}) {
-    quantised = storage ? std::make_shared<const QuantisedMatrix<S>>(m, *storage) : nullptr;
-    if (storage) return value.resize(0, 0);
+  /// Takes the entries of a matrix, as a quantised one if `type` is given.
+  template <class M> void set(const M& m, std::optional<WeightType> type = {}) {
+    quantised = type ? std::make_shared<const QuantisedMatrix<S>>(m, *type) : nullptr;
+    if (type) return value.resize(0, 0);
     value.resize(m.rows(), m.cols());
     constexpr Index some = 32;  // rows that stay in the cache, should m be row-major
     for (Index i = 0; i < m.rows(); i += some) {
@@ -76,8 +76,8 @@ template <class S> struct Weight {
     }
   }
   /// Replaces the matrix by a quantised one, if there is a matrix.
-  void quantise(WeightType storage) {
-    if (value.size() > 0) set(value, storage);
+  void quantise(WeightType type) {
+    if (value.size() > 0) set(value, type);
   }
 };
 

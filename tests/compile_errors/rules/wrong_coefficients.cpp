@@ -4,7 +4,7 @@
 struct WrongCoefficients : Rule<> {
   static constexpr auto decay_kind = fw::DecayKind::none;
   static constexpr bool has_delta_term = false;
-  template <class AnyState>
-  fw::TokenCoefficients<float> coefficients(AnyState&, const fw::WriteToken<Rule>&) const;
+  template <class StateLike>
+  fw::TokenCoefficients<float> coefficients(StateLike&, const fw::WriteToken<Rule>&) const;
 };
 static_assert(fw::assert_memory<WrongCoefficients>());

@@ -36,17 +36,17 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 #define FASTWEIGHTS_CHUNK_PANELS(keyword, S, R, HasLookups)                                       \
   keyword template void ChunkGradients<S, R, HasLookups>::run(const Panel<S>&, Index, Chunk<S>&); \
   keyword template void ChunkQueries<S, R, HasLookups>::run(const Panel<S>&, Index, Chunk<S>&)
-#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasDeltaTerm, decay_kind)      \
-  keyword template void                                                                 \
-  PairLoop<Visit<S, R, HasDeltaTerm, decay_kind>, S, R, HasDeltaTerm, decay_kind>::run( \
+#define FASTWEIGHTS_BACKWARD_PANEL(keyword, Visit, S, R, HasLookups, decay_kind)    \
+  keyword template void                                                             \
+  PairLoop<Visit<S, R, HasLookups, decay_kind>, S, R, HasLookups, decay_kind>::run( \
       const Panel<S>&, Index, const BackwardPair<S>*, Index)
-#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasDeltaTerm, decay_kind)                 \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelUpdateGradients, S, R, HasDeltaTerm, decay_kind); \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, HasDeltaTerm, decay_kind);         \
-  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, HasDeltaTerm, decay_kind)
-#define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, HasDeltaTerm, decay_kind) \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasDeltaTerm, decay_kind);       \
-  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, HasDeltaTerm, decay_kind)
+#define FASTWEIGHTS_BACKWARD_PANELS(keyword, S, R, HasLookups, decay_kind)                 \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelUpdateGradients, S, R, HasLookups, decay_kind); \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelQueries, S, R, HasLookups, decay_kind);         \
+  FASTWEIGHTS_BACKWARD_PANEL(keyword, PanelKeys, S, R, HasLookups, decay_kind)
+#define FASTWEIGHTS_LOW_BACKWARD_PANELS(keyword, S, HasLookups, decay_kind) \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 1, HasLookups, decay_kind);       \
+  FASTWEIGHTS_BACKWARD_PANELS(keyword, S, 2, HasLookups, decay_kind)
 /// Explicit instances, or with `extern` their declarations, of panels with one or two packets. The
 /// TALL macro has those with four.
 #define FASTWEIGHTS_BACKWARD_KERNELS(keyword, S)                              \

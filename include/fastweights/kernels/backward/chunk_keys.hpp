@@ -124,7 +124,7 @@ template <CorrectionLayout layout, class S> class ChunkKeys<layout, DecayKind::p
     decay_keys(c, [](Event, Index, Index) {});
   }
   /// The gradients of queries and look-ups, from their products with the matrix before the chunk.
-  void add_query_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
+  void add_read_gradients(Chunk<S>& c, const ErrorProducts<S>& products) const {
     auto& b = c.buffers;
     const auto add = [&](const ChunkRows<S>& to, Index i, S until, Index seen, const S* weights) {
       if (until == S(0))

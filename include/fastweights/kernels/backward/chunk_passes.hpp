@@ -58,8 +58,8 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       }
       keys_.set_rows(c, error_products(i));
       run<ChunkQueries>(transposed, c);
-      if constexpr (per_channel) keys_.add_query_gradients(c, error_products(i));
-      add_query_gradients(c, i);
+      if constexpr (per_channel) keys_.add_read_gradients(c, error_products(i));
+      add_read_gradients(c, i);
     }
   }
 
@@ -185,7 +185,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
     }
   }
 
-  // Of write keys: Gᵀ u. Of a rule with a = b = k, add_query_gradients adds the part W̄ᵀ f of dk.
+  // Of write keys: Gᵀ u. Of a rule with a = b = k, add_read_gradients adds the part W̄ᵀ f of dk.
   void add_key_gradients(const Chunk<S>& c, Index first) {
     for (Index s = 0; s < c.count; ++s) {
       const Correction<S>& one = c.corrections[s];
@@ -204,7 +204,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
   }
 
   // Of queries and of look-up keys.
-  void add_query_gradients(const Chunk<S>& c, Index first) {
+  void add_read_gradients(const Chunk<S>& c, Index first) {
     for (Index s = 0; s < c.count; ++s) {
       const Correction<S>& one = c.corrections[s];
       const Index t = token(first + s);

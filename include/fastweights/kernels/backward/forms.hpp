@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward/decay_gradients.hpp>
+#include <fastweights/kernels/backward/decay_backward.hpp>
 
 /// \file
 /// The kernels give a rule its backward pass over a sequence, if the rule says
@@ -9,7 +9,7 @@
 ///
 /// Its state is W, a plain sum, and slow weights if need be. α is the token's `decay`; without such
 /// a member it is a constant of the rule. A rule with `coefficients` may have a gradient in β, the
-/// token's `beta`, and no others; one with `correction` has `correction_vjp` (backward/rule.hpp).
+/// token's `beta`, and no others; one with `correction` has `correction_vjp` (rule_gradients.hpp).
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 

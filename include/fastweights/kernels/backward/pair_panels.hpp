@@ -53,10 +53,10 @@ EIGEN_ALWAYS_INLINE void scale_products(const Decays& decays, RegisterTuple<Colu
 
 /// One pair of the first backward pass, the later token first: updates G and computes the
 /// gradients of the updates, du_t = G_t k_t.
-template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelUpdateGradients {
+template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelUpdateGradients {
  public:
   using Column = Rows<S, R>;
-  static constexpr int updates = HasDeltaTerm ? 4 : 2, products = 2;
+  static constexpr int updates = HasLookups ? 4 : 2, products = 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_columns);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
@@ -86,10 +86,10 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelUp
     du1.add(dy2, p.key_products[2]);
     Column g2 = du2;
     g2.scale(-two.beta);
-    if constexpr (HasDeltaTerm) du1.add(g2, p.key_products[0]);
+    if constexpr (HasLookups) du1.add(g2, p.key_products[0]);
     decays.decay_two(du1);
     du1.add(dy1, p.key_products[1]);
-    if constexpr (HasDeltaTerm) {
+    if constexpr (HasLookups) {
       Column g1 = du1;
       g1.scale(-one.beta);
       store_part(du1, one.du + first, 0, rows);
@@ -115,10 +115,10 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelUp
 
 /// One pair of the second backward pass, the later token first: updates Gᵀ and adds dk_t += β_t
 /// G_tᵀ e_t.
-template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKeys {
+template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelKeys {
  public:
   using Column = Rows<S, R>;
-  static constexpr int updates = HasDeltaTerm ? 4 : 2, products = 2;
+  static constexpr int updates = HasLookups ? 4 : 2, products = 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
@@ -149,7 +149,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKe
     Column &dk1 = dk.first.only, &dk2 = dk.second.only;
     dk2.add(q2, p.error_products[2]);
     dk1.add(q2, p.error_products[1]);
-    if constexpr (HasDeltaTerm) dk1.add(k2, p.error_products[3]);
+    if constexpr (HasLookups) dk1.add(k2, p.error_products[3]);
     decays.decay_two(dk1);
     dk1.add(q1, p.error_products[0]);
     add_to(one.dk + first, dk1, one.beta, rows);
@@ -157,7 +157,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKe
     if constexpr (decay_kind != DecayKind::none)
       add_decay_terms<decay_kind, false>(p, k1, dk1, k2, dk2, first, rows);
     decays.scale_backward_updates(q1, q2);
-    if constexpr (HasDeltaTerm) {
+    if constexpr (HasLookups) {
       decays.scale_backward_updates(k1, k2);
       pending = {{{{q1}, {k1}}, {{q2}, {k2}}}, {{{one.dy}, {one.du}}, {{two.dy}, {two.du}}}};
     } else {
@@ -169,10 +169,10 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelKe
 
 /// One pair of the forward pass: updates Wᵀ, computes dq_t = W_tᵀ dy_t and adds dk_t −= β_t W̄_tᵀ
 /// du_t.
-template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQueries {
+template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelQueries {
  public:
   using Column = Rows<S, R>;
-  static constexpr int updates = 2, products = HasDeltaTerm ? 4 : 2;
+  static constexpr int updates = 2, products = HasLookups ? 4 : 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
@@ -182,7 +182,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
 
   static EIGEN_ALWAYS_INLINE Vectors<S, products> factors(const BackwardPair<S>& p) {
     const Vectors<S, 2> dy{{p.one.dy}, {p.two.dy}};
-    if constexpr (HasDeltaTerm)
+    if constexpr (HasLookups)
       return {dy, {{p.one.du}, {p.two.du}}};
     else
       return dy;
@@ -202,7 +202,7 @@ template <class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PanelQu
     Column k2 = load_part<Column>(two.k + first, 0, rows);
     k1.scale(one.beta);
     k2.scale(two.beta);
-    if constexpr (HasDeltaTerm) {
+    if constexpr (HasLookups) {
       Column &dk1 = sums.second.first.only, &dk2 = sums.second.second.only;
       decays.decay_one(dk1);
       decays.decay_one(dk2);

@@ -5,9 +5,9 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Computes e·dy and e·du of a pair for the other passes, and adds du·e to dβ.
-template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p, Index dv) {
+template <bool HasLookups, class S> void set_error_products(BackwardPair<S>& p, Index dv) {
   const auto &one = p.one, &two = p.two;
-  if constexpr (HasDeltaTerm) {
+  if constexpr (HasLookups) {
     S sums[6];
     dot_products({one.e, one.e, two.e, one.e, one.e, two.e},
                  {one.dy, two.dy, two.dy, two.du, one.du, two.du}, dv, sums);
@@ -23,7 +23,7 @@ template <bool HasDeltaTerm, class S> void set_error_products(BackwardPair<S>& p
 /// The passes pair by pair. The second backward pass adds Gᵀ e to dk with a transposed G, so that
 /// its products run along SIMD lanes as well. It follows the first batch by batch. The passes keep
 /// decaying matrices as the scan does (DeferredDecay). Call `run_backward` before `run_forward`.
-template <bool HasDeltaTerm, DecayKind decay_kind, class S> class PairPasses {
+template <bool HasLookups, DecayKind decay_kind, class S> class PairPasses {
  public:
   PairPasses(const BackwardTokens<S>& tokens, Index steps, Index dv, Index dk)
       : tokens_(tokens),
@@ -54,7 +54,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class PairPasses {
     for_pairs<batch>(tokens_, steps_, true, prepare, [&](Pair* pairs, Index count, Index first) {
       run<PanelUpdateGradients>(gradient, pairs, count);
       for (Index i = 0; i < count; ++i) {
-        set_error_products<HasDeltaTerm>(pairs[i], dv_);
+        set_error_products<HasLookups>(pairs[i], dv_);
         std::copy_n(pairs[i].error_products, 4, error_products_ + 4 * (first + count - 1 - i));
       }
       run<PanelKeys>(transposed_, pairs, count);
@@ -87,7 +87,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class PairPasses {
   using Decays = PairDecays<S, decay_kind>;
   static constexpr Index batch = Decays::batch;  // pairs at a time
   // One decay per column needs one more register for every packet.
-  static constexpr int packets = tall_panel(HasDeltaTerm && decay_kind != DecayKind::per_channel);
+  static constexpr int packets = tall_panel(HasLookups && decay_kind != DecayKind::per_channel);
 
   // Four updates for two products make loads and stores expensive, so tall panels must fit in the
   // first-level cache together with the tokens.
@@ -106,7 +106,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class PairPasses {
   template <template <class, int, bool, DecayKind> class Visit, class Use>
   static void run(const Panels<S, Use, packets>& panels, const Pair* pairs, Index count) {
     for (const Panel<S>& panel : panels)
-      run_pairs<Visit, packets, HasDeltaTerm, decay_kind>(panel, panels.columns(), pairs, count);
+      run_pairs<Visit, packets, HasLookups, decay_kind>(panel, panels.columns(), pairs, count);
   }
 
   // Products of the factors of a pair with the vectors of the previous pair's updates.
@@ -115,7 +115,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class PairPasses {
     dot_products({a1, a1, a2, a2}, {b1, b2, b1, b2}, n, previous_products);
   }
   void set_backward_products(Pair& p, Index i) const {
-    if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
+    if (!two_pairs_per_pass<HasLookups, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
     set_previous_products(p.one.k, p.two.k, before.one.q, before.two.q, dk_,
                           p.previous_key_products);
@@ -123,7 +123,7 @@ template <bool HasDeltaTerm, DecayKind decay_kind, class S> class PairPasses {
                           p.previous_error_products);
   }
   void set_forward_products(Pair& p, Index i) const {
-    if (!two_pairs_per_pass<HasDeltaTerm, decay_kind> || i % 2 == 0) return;
+    if (!two_pairs_per_pass<HasLookups, decay_kind> || i % 2 == 0) return;
     const Pair& before = *(&p - 1);
     set_previous_products(p.one.dy, p.two.dy, before.one.e, before.two.e, dv_,
                           p.previous_error_products);

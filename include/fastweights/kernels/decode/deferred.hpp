@@ -125,7 +125,7 @@ template <class Column, class S> class DeferredFlush {
 
 /// Some rows of W, from `first` on, with entries T. The first `skipped` rows of the panel are not
 /// changed, because another panel has processed them.
-template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRows {
+template <class Column, class S, bool HasLookups, bool Reads> class DeferredRows {
  public:
   /// Processes a token for rows `first` … of W; W points to the whole matrix.
   template <class T>
@@ -160,10 +160,10 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
   };
   static constexpr int packets = std::max(1, int(Column::size / lanes<S>));
   // Two columns per iteration give enough sums to hide the latency of a multiply-add.
-  static constexpr bool two_columns = packets * (int{HasDeltaTerm} + int{Reads}) < 8;
+  static constexpr bool two_columns = packets * (int{HasLookups} + int{Reads}) < 8;
 
   static EIGEN_ALWAYS_INLINE void visit(const Column& x, S key, S query, Sums& sums) {
-    if constexpr (HasDeltaTerm) sums.key.add(x, key);
+    if constexpr (HasLookups) sums.key.add(x, key);
     if constexpr (Reads) sums.query.add(x, query);
   }
 
@@ -172,7 +172,7 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
                                            const DeferredToken<S>& t, const PendingWrites<S>& w,
                                            Index first) {
     Sums sums{Column::all(S(0)), Column::all(S(0))};
-    if constexpr (!HasDeltaTerm && !Reads) return sums;
+    if constexpr (!HasLookups && !Reads) return sums;
     Sums others = sums;
     const S *key = t.lookup_key, *query = t.query;
     Index j = 0;
@@ -203,7 +203,7 @@ template <class Column, class S, bool HasDeltaTerm, bool Reads> class DeferredRo
                                               Index first) {
     Column u = Column::load(t.value + first);
     u.scale(t.coefficients.value_scale);
-    if constexpr (HasDeltaTerm) u.add(retrieved, -t.coefficients.retrieved_scale);
+    if constexpr (HasLookups) u.add(retrieved, -t.coefficients.retrieved_scale);
     if (t.betas != nullptr)
       u.scale(Column::load(t.betas + first));
     else
@@ -242,12 +242,12 @@ template <class M> auto stored_matrix(M& W) {
 }
 
 // Not inline: programs that link fastweights::compiled do not compile these functions again.
-template <bool HasDeltaTerm, bool Reads, class T, class S>
+template <bool HasLookups, bool Reads, class T, class S>
 void deferred_step(const StoredMatrix<T>& W, const DeferredToken<S>& t, const PendingWrites<S>& w) {
   for_each_panel<S>(W.rows,
                     [&]<class Column>(std::type_identity<Column>, Index first, Index skipped) {
-                      DeferredRows<Column, S, HasDeltaTerm, Reads>::step(
-                          W.data, W.stride, W.columns, t, w, first, skipped);
+                      DeferredRows<Column, S, HasLookups, Reads>::step(W.data, W.stride, W.columns,
+                                                                       t, w, first, skipped);
                     });
 }
 template <class T, class S>
@@ -266,8 +266,8 @@ void deferred_flush(const StoredMatrix<T>& W, const PendingWrites<S>& w) {
   });
 }
 
-#define FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, HasDeltaTerm, Reads) \
-  keyword template void deferred_step<HasDeltaTerm, Reads>(           \
+#define FASTWEIGHTS_DEFERRED_STEP(keyword, T, S, HasLookups, Reads) \
+  keyword template void deferred_step<HasLookups, Reads>(           \
       const StoredMatrix<T>&, const DeferredToken<S>&, const PendingWrites<S>&)
 /// Explicit instances, or with `extern` their declarations.
 #define FASTWEIGHTS_DEFERRED_STEPS(keyword, T, S)                                               \

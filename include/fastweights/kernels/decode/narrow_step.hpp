@@ -11,12 +11,12 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// One step, in place, of a W of `rows` rows (1, 2 or 4) whose columns follow each other in memory.
 /// A packet holds several columns, where PanelStep would leave most of its lanes empty. It passes
 /// over W twice: for W a, and for the update and y = W q. So `query` never includes decays.
-template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class NarrowStep {
+template <class S, int rows, DecayKind decay_kind, bool HasLookups> class NarrowStep {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index columns, const StepToken<S>& t) {
     const Index size = rows * columns;
     PerRow retrieved{};
-    if constexpr (HasDeltaTerm) retrieved = pass(size, {}, Product{W, t.lookup});
+    if constexpr (HasLookups) retrieved = pass(size, {}, Product{W, t.lookup});
     const PerRow u = update_of(t, retrieved);
     if (t.output == nullptr) {
       pass(size, u, Update<false>(W, t));
@@ -163,8 +163,8 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
     PerRow u;
     for (std::size_t r = 0; r < rows; ++r) {
       u[r] = t.coefficients.value_scale * t.value[r];
-      if constexpr (HasDeltaTerm) u[r] += t.lookup_scale * retrieved[r];
-      if (HasDeltaTerm && t.error != nullptr) t.error[r] = u[r];
+      if constexpr (HasLookups) u[r] += t.lookup_scale * retrieved[r];
+      if (HasLookups && t.error != nullptr) t.error[r] = u[r];
       u[r] *= t.betas != nullptr ? t.betas[r] : t.coefficients.beta;
     }
     return u;
@@ -172,9 +172,9 @@ template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm> class Narr
 };
 
 /// NarrowStep, not inline: programs that link fastweights::compiled do not compile it again.
-template <class S, int rows, DecayKind decay_kind, bool HasDeltaTerm>
+template <class S, int rows, DecayKind decay_kind, bool HasLookups>
 EIGEN_DONT_INLINE void step_narrow(S* W, Index columns, const StepToken<S>& t) {
-  NarrowStep<S, rows, decay_kind, HasDeltaTerm>::run(W, columns, t);
+  NarrowStep<S, rows, decay_kind, HasLookups>::run(W, columns, t);
 }
 
 /// True if a step of a W of this size is a NarrowStep. Not with 3 rows, where columns begin

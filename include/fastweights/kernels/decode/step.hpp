@@ -10,7 +10,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// One step for `rows` rows of W, in place; see Rows for the number of rows of a Column. It passes
 /// over the panel twice, for the products and for the update, so that a panel in the first-level
 /// cache is loaded and stored once.
-template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class PanelStep {
+template <class S, class Column, DecayKind decay_kind, bool HasLookups> class PanelStep {
  public:
   static EIGEN_ALWAYS_INLINE void run(S* W, Index stride, Index columns, const StepToken<S>& t,
                                       Index first, Index rows) {
@@ -21,7 +21,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
       return;
     }
     Column retrieved = Column::all(S(0));
-    if constexpr (HasDeltaTerm) {
+    if constexpr (HasLookups) {
       retrieved = product(W, stride, columns, t.lookup, rows);
       retrieved.scale(t.lookup_scale);
     }
@@ -48,7 +48,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
   // Small panels save k·q, which y = W q + (k·q) u of the first pass needs. With decays per channel
   // the query is that of the old W.
   static constexpr bool reads_new_state =
-      !HasDeltaTerm || (Column::packets <= 2 && decay_kind != DecayKind::per_channel);
+      !HasLookups || (Column::packets <= 2 && decay_kind != DecayKind::per_channel);
 
   static EIGEN_ALWAYS_INLINE S total_decay(const StepToken<S>& t) {
     return decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
@@ -161,7 +161,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
                                               const Column& minus_retrieved) {
     Column u = minus_retrieved;
     u.add(Column::load(t.value + first, rows), t.coefficients.value_scale);
-    if (HasDeltaTerm && t.error != nullptr) u.store(t.error + first, rows);
+    if (HasLookups && t.error != nullptr) u.store(t.error + first, rows);
     if (t.betas != nullptr)
       u.scale(Column::load(t.betas + first, rows));
     else
@@ -172,60 +172,59 @@ template <class S, class Column, DecayKind decay_kind, bool HasDeltaTerm> class 
 
 /// PanelStep for R packets of rows, or for two packets that overlap if there are fewer rows. Not
 /// inline: programs that link fastweights::compiled do not compile it again.
-template <class S, int R, DecayKind decay_kind, bool HasDeltaTerm>
+template <class S, int R, DecayKind decay_kind, bool HasLookups>
 EIGEN_DONT_INLINE void step_panel(S* W, Index stride, Index columns, const StepToken<S>& t,
                                   Index first, [[maybe_unused]] Index rows) {
   using Column = Rows<S, R>;
-  PanelStep<S, Column, decay_kind, HasDeltaTerm>::run(W, stride, columns, t, first,
-                                                      R == 2 ? rows : Column::size);
+  PanelStep<S, Column, decay_kind, HasLookups>::run(W, stride, columns, t, first,
+                                                    R == 2 ? rows : Column::size);
 }
 
 /// PanelStep for fewer rows than N, the size of a packet: one or two packets of half the size, or
 /// of a quarter, or plain numbers.
-template <class S, DecayKind decay_kind, bool HasDeltaTerm, Index N = lanes<S>>
+template <class S, DecayKind decay_kind, bool HasLookups, Index N = lanes<S>>
 EIGEN_ALWAYS_INLINE void step_part(S* W, Index stride, Index columns, const StepToken<S>& t,
                                    Index rows) {
   constexpr Index half = N / 2;
   constexpr bool has_packet = half > 1 && size_within<S, half> == half;
-  using One = PanelStep<S, Rows<S, 1, has_packet ? half : 1>, decay_kind, HasDeltaTerm>;
+  using One = PanelStep<S, Rows<S, 1, has_packet ? half : 1>, decay_kind, HasLookups>;
   using Two =
-      PanelStep<S, Rows<S, has_packet ? 2 : N, has_packet ? half : 1>, decay_kind, HasDeltaTerm>;
+      PanelStep<S, Rows<S, has_packet ? 2 : N, has_packet ? half : 1>, decay_kind, HasLookups>;
   if (has_packet && rows == half + 1) {
     // Not two packets that overlap: a load waits for two stores that overlap it.
     One::run(W, stride, columns, t, 0, half);
-    PanelStep<S, Rows<S, 1, 1>, decay_kind, HasDeltaTerm>::run(W, stride, columns, t, half, 1);
+    PanelStep<S, Rows<S, 1, 1>, decay_kind, HasLookups>::run(W, stride, columns, t, half, 1);
   } else if (rows > half) {
     Two::run(W, stride, columns, t, 0, rows);
   } else if (half == 1 || (has_packet && rows == half)) {
     One::run(W, stride, columns, t, 0, rows);
   } else if constexpr (half > 1) {
-    step_part<S, decay_kind, HasDeltaTerm, half>(W, stride, columns, t, rows);
+    step_part<S, decay_kind, HasLookups, half>(W, stride, columns, t, rows);
   }
 }
 
 /// step_part, not inline.
-template <class S, DecayKind decay_kind, bool HasDeltaTerm>
+template <class S, DecayKind decay_kind, bool HasLookups>
 EIGEN_DONT_INLINE void step_few_rows(S* W, Index stride, Index columns, const StepToken<S>& t,
                                      Index rows) {
-  step_part<S, decay_kind, HasDeltaTerm>(W, stride, columns, t, rows);
+  step_part<S, decay_kind, HasLookups>(W, stride, columns, t, rows);
 }
 
-#define FASTWEIGHTS_STEP_PANEL(keyword, S, R, decay_kind, HasDeltaTerm) \
-  keyword template void step_panel<S, R, decay_kind, HasDeltaTerm>(     \
+#define FASTWEIGHTS_STEP_PANEL(keyword, S, R, decay_kind, HasLookups) \
+  keyword template void step_panel<S, R, decay_kind, HasLookups>(     \
       S*, Index, Index, const StepToken<S>&, Index, Index)
-#define FASTWEIGHTS_STEP_NARROW(keyword, S, rows, decay_kind, HasDeltaTerm)       \
-  keyword template void step_narrow<S, rows, decay_kind, HasDeltaTerm>(S*, Index, \
-                                                                       const StepToken<S>&)
-#define FASTWEIGHTS_STEP_PANELS(keyword, S, decay_kind, HasDeltaTerm)                \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 1, decay_kind, HasDeltaTerm);                   \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 2, decay_kind, HasDeltaTerm);                   \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 4, decay_kind, HasDeltaTerm);                   \
-  FASTWEIGHTS_STEP_PANEL(keyword, S, 8, decay_kind, HasDeltaTerm);                   \
-  FASTWEIGHTS_STEP_NARROW(keyword, S, 1, decay_kind, HasDeltaTerm);                  \
-  FASTWEIGHTS_STEP_NARROW(keyword, S, 2, decay_kind, HasDeltaTerm);                  \
-  FASTWEIGHTS_STEP_NARROW(keyword, S, 4, decay_kind, HasDeltaTerm);                  \
-  keyword template void step_few_rows<S, decay_kind, HasDeltaTerm>(S*, Index, Index, \
-                                                                   const StepToken<S>&, Index)
+#define FASTWEIGHTS_STEP_NARROW(keyword, S, rows, decay_kind, HasLookups) \
+  keyword template void step_narrow<S, rows, decay_kind, HasLookups>(S*, Index, const StepToken<S>&)
+#define FASTWEIGHTS_STEP_PANELS(keyword, S, decay_kind, HasLookups)                \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 1, decay_kind, HasLookups);                   \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 2, decay_kind, HasLookups);                   \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 4, decay_kind, HasLookups);                   \
+  FASTWEIGHTS_STEP_PANEL(keyword, S, 8, decay_kind, HasLookups);                   \
+  FASTWEIGHTS_STEP_NARROW(keyword, S, 1, decay_kind, HasLookups);                  \
+  FASTWEIGHTS_STEP_NARROW(keyword, S, 2, decay_kind, HasLookups);                  \
+  FASTWEIGHTS_STEP_NARROW(keyword, S, 4, decay_kind, HasLookups);                  \
+  keyword template void step_few_rows<S, decay_kind, HasLookups>(S*, Index, Index, \
+                                                                 const StepToken<S>&, Index)
 /// Explicit instances, or with `extern` their declarations.
 #define FASTWEIGHTS_STEP_KERNELS(keyword, S)                          \
   FASTWEIGHTS_STEP_PANELS(keyword, S, DecayKind::none, false);        \
@@ -250,68 +249,67 @@ template <class Matrix> constexpr bool is_small() {
 }
 
 /// One step, by panels of rows.
-template <class S, DecayKind decay_kind, bool HasDeltaTerm>
+template <class S, DecayKind decay_kind, bool HasLookups>
 void step_panels(S* W, Index stride, Index rows, Index columns, const StepToken<S>& t) {
-  if (rows < lanes<S>)
-    return step_few_rows<S, decay_kind, HasDeltaTerm>(W, stride, columns, t, rows);
+  if (rows < lanes<S>) return step_few_rows<S, decay_kind, HasLookups>(W, stride, columns, t, rows);
   Index first = 0;
   const auto panels = [&]<int R>(std::integral_constant<int, R>) {
     constexpr Index size = R * lanes<S>;
     // as long as they leave no rows or at least a packet
     for (; first + size == rows || first + size + lanes<S> <= rows; first += size)
-      step_panel<S, R, decay_kind, HasDeltaTerm>(W, stride, columns, t, first, size);
+      step_panel<S, R, decay_kind, HasLookups>(W, stride, columns, t, first, size);
   };
   if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
     panels(std::integral_constant<int, 8>{});
   panels(std::integral_constant<int, 4>{});
   panels(std::integral_constant<int, 2>{});
   if (const Index left = rows - first; left == lanes<S> || left > 2 * lanes<S>) {
-    step_panel<S, 1, decay_kind, HasDeltaTerm>(W, stride, columns, t, first, lanes<S>);
+    step_panel<S, 1, decay_kind, HasLookups>(W, stride, columns, t, first, lanes<S>);
     first += lanes<S>;
   }
   if (first < rows)
-    step_panel<S, 2, decay_kind, HasDeltaTerm>(W, stride, columns, t, first, rows - first);
+    step_panel<S, 2, decay_kind, HasLookups>(W, stride, columns, t, first, rows - first);
 }
 
 /// One step of a narrow W; see is_narrow.
-template <class S, DecayKind decay_kind, bool HasDeltaTerm>
+template <class S, DecayKind decay_kind, bool HasLookups>
 void step_narrow_of(S* W, Index rows, Index columns, const StepToken<S>& t) {
   if (rows == 1)
-    step_narrow<S, 1, decay_kind, HasDeltaTerm>(W, columns, t);
+    step_narrow<S, 1, decay_kind, HasLookups>(W, columns, t);
   else if (rows == 2)
-    step_narrow<S, 2, decay_kind, HasDeltaTerm>(W, columns, t);
+    step_narrow<S, 2, decay_kind, HasLookups>(W, columns, t);
   else
-    step_narrow<S, 4, decay_kind, HasDeltaTerm>(W, columns, t);
+    step_narrow<S, 4, decay_kind, HasLookups>(W, columns, t);
 }
 
 /// One step. W is d_v×d_k with contiguous columns.
-template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
+template <DecayKind decay_kind, bool HasLookups, class Matrix, class S>
 EIGEN_ALWAYS_INLINE void step_rows(Matrix& W, const StepToken<S>& t) {
   const Index rows = W.rows(), columns = W.cols(), stride = W.colStride();
   constexpr int fixed = Matrix::RowsAtCompileTime;
   if constexpr (fixed == Eigen::Dynamic || is_narrow<S>(fixed, 2 * lanes<S>, fixed))
     if (is_narrow<S>(rows, columns, stride)) {
       if constexpr (fixed != Eigen::Dynamic && Matrix::ColsAtCompileTime != Eigen::Dynamic)
-        NarrowStep<S, fixed, decay_kind, HasDeltaTerm>::run(W.data(), columns, t);
+        NarrowStep<S, fixed, decay_kind, HasLookups>::run(W.data(), columns, t);
       else
-        step_narrow_of<S, decay_kind, HasDeltaTerm>(W.data(), rows, columns, t);
+        step_narrow_of<S, decay_kind, HasLookups>(W.data(), rows, columns, t);
       return;
     }
   if constexpr (is_small<Matrix>()) {
-    using One = PanelStep<S, Rows<S, 1>, decay_kind, HasDeltaTerm>;
-    using Two = PanelStep<S, Rows<S, 2>, decay_kind, HasDeltaTerm>;
+    using One = PanelStep<S, Rows<S, 1>, decay_kind, HasLookups>;
+    using Two = PanelStep<S, Rows<S, 2>, decay_kind, HasLookups>;
     if constexpr (Matrix::RowsAtCompileTime < lanes<S>) {
-      step_part<S, decay_kind, HasDeltaTerm>(W.data(), stride, columns, t, rows);
+      step_part<S, decay_kind, HasLookups>(W.data(), stride, columns, t, rows);
     } else if constexpr (Matrix::RowsAtCompileTime > lanes<S> + 1) {
       Two::run(W.data(), stride, columns, t, 0, rows);
     } else {
       One::run(W.data(), stride, columns, t, 0, lanes<S>);
       if (rows > lanes<S>)  // alone, for the reason given in step_part
-        PanelStep<S, Rows<S, 1, 1>, decay_kind, HasDeltaTerm>::run(W.data(), stride, columns, t,
-                                                                   lanes<S>, 1);
+        PanelStep<S, Rows<S, 1, 1>, decay_kind, HasLookups>::run(W.data(), stride, columns, t,
+                                                                 lanes<S>, 1);
     }
   } else {
-    step_panels<S, decay_kind, HasDeltaTerm>(W.data(), stride, rows, columns, t);
+    step_panels<S, decay_kind, HasLookups>(W.data(), stride, rows, columns, t);
   }
 }
 
@@ -335,21 +333,21 @@ template <class S> constexpr bool needs_key_query(Index rows, DecayKind decay_ki
 }
 
 /// As step_rows, for a correction.
-template <DecayKind decay_kind, bool HasDeltaTerm, class Matrix, class S>
-EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Correction<S>& c,
-                                         bool lookup_before_decay) {
+template <DecayKind decay_kind, bool HasLookups, class Matrix, class S>
+EIGEN_ALWAYS_INLINE void step_by_panels(Matrix& W, S* rounding_errors, const Correction<S>& c,
+                                        bool lookup_before_decay) {
   constexpr int columns = Matrix::ColsAtCompileTime;
   StepToken<S> t;
   t.set(c);
   const bool narrow = is_narrow<S>(W.rows(), W.cols(), W.colStride());
   t.key_query = S(0);
-  if (HasDeltaTerm && c.output != nullptr && !narrow && needs_key_query<S>(W.rows(), decay_kind))
+  if (HasLookups && c.output != nullptr && !narrow && needs_key_query<S>(W.rows(), decay_kind))
     t.key_query = dot<columns>(c.key, c.query, W.cols());
   t.lookup_scale = -c.coefficients.retrieved_scale;
   t.rounding_errors = rounding_errors;
   if (decay_kind == DecayKind::scalar && !lookup_before_decay)
     t.lookup_scale *= c.coefficients.decay;
-  if constexpr (HasDeltaTerm && decay_kind == DecayKind::per_channel) {
+  if constexpr (HasLookups && decay_kind == DecayKind::per_channel) {
     using Vector = Eigen::Map<const Eigen::Array<S, columns, 1>>;
     const Vector decay(c.decays, W.cols()), lookup(c.lookup, W.cols()), query(c.query, W.cols());
     scratch<S, columns, 2>(W.cols(), [&](auto& decayed_key, auto& decayed_query) {
@@ -359,10 +357,10 @@ EIGEN_ALWAYS_INLINE void step_correction(Matrix& W, S* rounding_errors, const Co
         decayed_query = decay * query;
         t.query = decayed_query.data();
       }
-      step_rows<decay_kind, HasDeltaTerm>(W, t);
+      step_rows<decay_kind, HasLookups>(W, t);
     });
   } else {
-    step_rows<decay_kind, HasDeltaTerm>(W, t);
+    step_rows<decay_kind, HasLookups>(W, t);
   }
 }
 

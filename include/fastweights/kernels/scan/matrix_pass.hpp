@@ -69,7 +69,7 @@ template <class S, int R, int U> struct Pending {
 /// Decay of W before a write: not at all, by one number, by one number per key row (a
 /// column of W), or by one per value row (only in scans without look-ups of SequenceCorrections).
 /// With `compensated` W does not decay, and its sums are compensated.
-enum class DecayKind { none, scalar, per_channel, compensated, per_row };
+enum class DecayKind { none, scalar, per_channel, compensated, per_value_row };
 
 /// Write of a pass to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,
 /// W ← W diag(decays) or W ← diag(row_decays) W. `compensated` adds the updates to the rounding
@@ -81,7 +81,7 @@ enum class PassWrites { nothing, updates, decay_all, decay_columns, decay_rows, 
 constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writes) {
   if (decay_kind == DecayKind::none) return PassWrites::updates;
   if (decay_kind == DecayKind::compensated) return PassWrites::compensated;
-  if (decay_kind == DecayKind::per_row) return PassWrites::decay_rows;
+  if (decay_kind == DecayKind::per_value_row) return PassWrites::decay_rows;
   return decay_kind == DecayKind::scalar ? PassWrites::decay_all : per_channel_writes;
 }
 /// True if a pass does more than add these pending updates.

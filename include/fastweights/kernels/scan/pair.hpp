@@ -58,7 +58,7 @@ template <class S> struct Pair {
     S *output, *error;                  // null if not needed; error is e
     S value_scale = S(1), retrieved_scale = S(1), beta = S(1), read_scale = S(1), key_query = S(0),
       write_scale = S(1);
-    const S* row_decays = nullptr;  // DecayKind::per_row; null for no decay
+    const S* row_decays = nullptr;  // DecayKind::per_value_row; null for no decay
   };
   One one, two;
   const S* decays = nullptr;  // one decay per column

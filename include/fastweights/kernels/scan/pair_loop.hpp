@@ -7,9 +7,9 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// True if one pass processes two pairs. Rules without a delta term compute so little per pair that
 /// loads and stores of W dominate. Two pairs need more registers.
-template <bool HasDeltaTerm, DecayKind decay_kind>
+template <bool HasLookups, DecayKind decay_kind>
 inline constexpr bool two_pairs_per_pass =
-    !HasDeltaTerm && decay_kind != DecayKind::per_channel && decay_kind != DecayKind::per_row &&
+    !HasLookups && decay_kind != DecayKind::per_channel && decay_kind != DecayKind::per_value_row &&
     EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
 
 /// Processes pairs of tokens for a panel, which is some rows of a matrix W. PanelPass defines the
@@ -27,13 +27,13 @@ inline constexpr bool two_pairs_per_pass =
 /// pair's updates, v:
 ///
 ///     static const S* previous_products(pair);  // v_1·x_1, v_2·x_1, v_1·x_2, v_2·x_2
-template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_kind> class PairLoop {
+template <class PanelPass, class S, int R, bool HasLookups, DecayKind decay_kind> class PairLoop {
  public:
   /// Not inline: programs that link fastweights::compiled do not compile it again.
   template <class Pair>
   static EIGEN_DONT_INLINE void run(const Panel<S>& panel, Index columns, const Pair* pairs,
                                     Index count) {
-    if constexpr (two_pairs_per_pass<HasDeltaTerm, decay_kind>) {
+    if constexpr (two_pairs_per_pass<HasLookups, decay_kind>) {
       PendingUpdates<2 * updates> pending;
       PendingUpdates<updates> last;
       if (count == 1) {
@@ -133,17 +133,17 @@ template <class PanelPass, class S, int R, bool HasDeltaTerm, DecayKind decay_ki
 };
 
 /// Processes `count` pairs for a panel of at most `tallest` packets.
-template <template <class, int, bool, DecayKind> class PanelPass, int tallest, bool HasDeltaTerm,
+template <template <class, int, bool, DecayKind> class PanelPass, int tallest, bool HasLookups,
           DecayKind decay_kind, class S, class Pair>
 void run_pairs(const Panel<S>& panel, Index columns, const Pair* pairs, Index count) {
   if (panel.packets == 1)
-    PairLoop<PanelPass<S, 1, HasDeltaTerm, decay_kind>, S, 1, HasDeltaTerm, decay_kind>::run(
+    PairLoop<PanelPass<S, 1, HasLookups, decay_kind>, S, 1, HasLookups, decay_kind>::run(
         panel, columns, pairs, count);
   else if (panel.packets == 2)
-    PairLoop<PanelPass<S, 2, HasDeltaTerm, decay_kind>, S, 2, HasDeltaTerm, decay_kind>::run(
+    PairLoop<PanelPass<S, 2, HasLookups, decay_kind>, S, 2, HasLookups, decay_kind>::run(
         panel, columns, pairs, count);
   else
-    PairLoop<PanelPass<S, tallest, HasDeltaTerm, decay_kind>, S, tallest, HasDeltaTerm,
+    PairLoop<PanelPass<S, tallest, HasLookups, decay_kind>, S, tallest, HasLookups,
              decay_kind>::run(panel, columns, pairs, count);
 }
 

@@ -73,7 +73,7 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     p.two = pointers(two);
     if constexpr (decay_kind == DecayKind::per_channel)
       decay_vectors(p, one.decays, two.decays, order, i);
-    if constexpr (decay_kind == DecayKind::per_row) {
+    if constexpr (decay_kind == DecayKind::per_value_row) {
       p.one.row_decays = one.decays;
       p.two.row_decays = two.decays;
     }
@@ -217,7 +217,7 @@ void scan_pairs(Matrix& W, S* errors, const Corrections& corrections) {
   FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_LOW_SCAN_PANELS, keyword, S, Products::lookups);             \
   FASTWEIGHTS_SCAN_PANELS(FASTWEIGHTS_LOW_SCAN_PANELS, keyword, S, Products::lookups_and_queries); \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::compensated);              \
-  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_row);                  \
+  FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::queries, DecayKind::per_value_row);            \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::lookups_and_queries, DecayKind::compensated);  \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::removal, DecayKind::none);                     \
   FASTWEIGHTS_LOW_SCAN_PANELS(keyword, S, Products::removal, DecayKind::per_channel)

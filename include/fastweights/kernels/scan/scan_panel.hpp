@@ -97,7 +97,7 @@ template <class S, int R, Products needed, DecayKind decay_kind> class PanelScan
     Column factor;
     EIGEN_ALWAYS_INLINE void apply(Column& x) const { x.scale(factor); }
   };
-  static constexpr bool by_row = decay_kind == DecayKind::per_row;
+  static constexpr bool by_row = decay_kind == DecayKind::per_value_row;
   static_assert(!by_row || !looks_up, "fastweights: no look-ups with one decay per value row");
   using RowDecay = std::conditional_t<by_row, OneDecay, NoDecay>;
   static EIGEN_ALWAYS_INLINE RowDecay row_decay([[maybe_unused]] const typename Pair<S>::One& one,

@@ -264,11 +264,11 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
  private:
   // `has_decayed`: whether W has decayed since it was written; it has not if there are no pending
   // writes.
-  template <class AnyState>
-  static detail::PendingWrites<S> pending_writes(AnyState& s, Index count, bool has_decayed) {
+  template <class StateLike>
+  static detail::PendingWrites<S> pending_writes(StateLike& s, Index count, bool has_decayed) {
     detail::PendingWrites<S> w{detail::columns_of(s.keys), detail::columns_of(s.updates), count,
                                S(1), nullptr};
-    if constexpr (!std::is_const_v<AnyState>) w.errors = detail::rounding_errors_of<S>(s);
+    if constexpr (!std::is_const_v<StateLike>) w.errors = detail::rounding_errors_of<S>(s);
     if constexpr (eight_bits) w.scales = s.parts.scales.data();
     if constexpr (undoes) return w;  // with_products computes the decays
     if constexpr (by_column)

@@ -79,8 +79,8 @@ class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState&, const WriteToken<Comba>& t, const ReadToken<Comba>&, Index, S*,
+  template <class StateLike>
+  void correction(StateLike&, const WriteToken<Comba>& t, const ReadToken<Comba>&, Index, S*,
                   detail::Correction<S>& c) const {
     c.lookup = t.lookup.data();
     c.coefficients.beta = t.beta;

@@ -113,20 +113,20 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
   }
 
   /// The kernels' coefficients of a token. Updates the normaliser.
-  template <class AnyState>
-  detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<DeltaRule>& t,
+  template <class StateLike>
+  detail::TokenCoefficients<S> coefficients(StateLike& s, const WriteToken<DeltaRule>& t,
                                             const ReadToken<DeltaRule>& query) const {
     const Gain gain = gain_of(s, t.key);
     detail::TokenCoefficients<S> c;
     c.value_scale = gain.write;
     c.retrieved_scale = gain.write * gain.read;
-    if constexpr (!detail::is_per_row<decltype(t.beta)>) c.beta = t.beta;
+    if constexpr (!detail::is_per_entry<decltype(t.beta)>) c.beta = t.beta;
     normaliser_.write(s.normaliser, t.key);
     c.read_scale = read_scale(s, query);
     return c;
   }
-  template <class AnyState>
-  S read_scale(const AnyState& s, const ReadToken<DeltaRule>& query) const {
+  template <class StateLike>
+  S read_scale(const StateLike& s, const ReadToken<DeltaRule>& query) const {
     if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, query.query);
     return S(1);
   }
@@ -186,7 +186,7 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
     S read = S(1);
   };
 
-  template <class AnyState, class K> Gain gain_of(const AnyState& s, const K& key) const {
+  template <class StateLike, class K> Gain gain_of(const StateLike& s, const K& key) const {
     if constexpr (Normaliser::active) {
       const S weight = normaliser_.weight(s.normaliser, key);
       const S read = normaliser_.inverse(weight);

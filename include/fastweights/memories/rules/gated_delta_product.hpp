@@ -117,8 +117,8 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState&, const WriteToken<GatedDeltaProduct>& t,
+  template <class StateLike>
+  void correction(StateLike&, const WriteToken<GatedDeltaProduct>& t,
                   const ReadToken<GatedDeltaProduct>&, Index j, S*,
                   detail::Correction<S>& c) const {
     c.coefficients.beta = t.beta(0, j);

@@ -103,11 +103,11 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
   }
 
   /// The kernels' coefficients of a token.
-  template <class AnyState>
-  detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedDeltaRule>& t,
+  template <class StateLike>
+  detail::TokenCoefficients<S> coefficients(StateLike&, const WriteToken<GatedDeltaRule>& t,
                                             const ReadToken<GatedDeltaRule>&) const {
     detail::TokenCoefficients<S> c;
-    if constexpr (!detail::is_per_row<decltype(t.beta)>) c.beta = t.beta;
+    if constexpr (!detail::is_per_entry<decltype(t.beta)>) c.beta = t.beta;
     if constexpr (one_decay) c.decay = t.decay;
     return c;
   }

@@ -105,8 +105,8 @@ class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, 
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState&, const WriteToken<GatedDeltaRule2>& t,
+  template <class StateLike>
+  void correction(StateLike&, const WriteToken<GatedDeltaRule2>& t,
                   const ReadToken<GatedDeltaRule2>&, Index, S* buffer,
                   detail::Correction<S>& c) const {
     Eigen::Map<Eigen::Array<S, Dk, 1>> lookup(buffer, signature_.dk);

@@ -77,8 +77,8 @@ class GatedLinearAttention {
   }
 
   /// The kernels' coefficients of a token.
-  template <class AnyState>
-  detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<GatedLinearAttention>& t,
+  template <class StateLike>
+  detail::TokenCoefficients<S> coefficients(StateLike&, const WriteToken<GatedLinearAttention>& t,
                                             const ReadToken<GatedLinearAttention>&) const {
     detail::TokenCoefficients<S> c;
     if constexpr (one_decay) c.decay = t.decay;

@@ -116,7 +116,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
       detail::scan_pairs<DecayKind::per_channel, Products::lookups>(
           transposed, static_cast<S*>(nullptr),
           detail::SequenceCorrections<S>{values, keys, values, decays, {}, steps, beta, errors});
-      detail::scan_pairs<DecayKind::per_row, Products::queries>(
+      detail::scan_pairs<DecayKind::per_value_row, Products::queries>(
           s.W, static_cast<S*>(nullptr),
           detail::SequenceCorrections<S>{errors, values, columns(queries.query, t), decays,
                                          columns(out.output, t), steps, beta});

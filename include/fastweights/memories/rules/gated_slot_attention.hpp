@@ -116,7 +116,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Slots = Dynamic> class Gat
     for (Index t = 0; t < total; t += block) {
       const Index steps = std::min(block, total - t);
       const auto slots = columns(inputs.strength, t), decays = columns(inputs.decay, t);
-      detail::scan_pairs<DecayKind::per_row, Products::queries>(
+      detail::scan_pairs<DecayKind::per_value_row, Products::queries>(
           s.keys, static_cast<S*>(nullptr),
           detail::SequenceCorrections<S>{columns(inputs.key, t), slots, columns(queries.query, t),
                                          decays, weights, steps});

@@ -81,8 +81,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   }
 
   /// The kernels' coefficients of a token.
-  template <class AnyState>
-  detail::TokenCoefficients<S> coefficients(AnyState&, const WriteToken<HebbianMemory>&,
+  template <class StateLike>
+  detail::TokenCoefficients<S> coefficients(StateLike&, const WriteToken<HebbianMemory>&,
                                             const ReadToken<HebbianMemory>&) const {
     detail::TokenCoefficients<S> c;
     c.value_scale = rates_.rate;

@@ -83,16 +83,16 @@ class LinearAttention {
   }
 
   /// The kernels' coefficients of a token. Updates the normaliser.
-  template <class AnyState>
-  detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<LinearAttention>& t,
+  template <class StateLike>
+  detail::TokenCoefficients<S> coefficients(StateLike& s, const WriteToken<LinearAttention>& t,
                                             const ReadToken<LinearAttention>& query) const {
     detail::TokenCoefficients<S> c;
     normaliser_.write(s.normaliser, t.key);
     c.read_scale = read_scale(s, query);
     return c;
   }
-  template <class AnyState>
-  S read_scale(const AnyState& s, const ReadToken<LinearAttention>& query) const {
+  template <class StateLike>
+  S read_scale(const StateLike& s, const ReadToken<LinearAttention>& query) const {
     if constexpr (Normaliser::active) return normaliser_.inverse(s.normaliser, query.query);
     return S(1);
   }

@@ -130,8 +130,8 @@ class Longhorn {
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState&, const WriteToken<Longhorn>& t, const ReadToken<Longhorn>&, Index,
+  template <class StateLike>
+  void correction(StateLike&, const WriteToken<Longhorn>& t, const ReadToken<Longhorn>&, Index,
                   S* buffer, detail::Correction<S>& c) const requires(form == LonghornForm::exact) {
     Eigen::Map<Eigen::Array<S, Dv, 1>> step(buffer, signature_.dv);
     step = t.beta.array() / (S(1) + detail::product_sum(t.key, t.key) * t.beta.array());

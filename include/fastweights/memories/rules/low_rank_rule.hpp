@@ -120,8 +120,8 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState&, const WriteToken<LowRankRule>& t, const ReadToken<LowRankRule>&,
+  template <class StateLike>
+  void correction(StateLike&, const WriteToken<LowRankRule>& t, const ReadToken<LowRankRule>&,
                   Index j, S*, detail::Correction<S>& c) const {
     if (j == 0) {  // W a bᵀ
       c.lookup = t.removal.data();

@@ -191,8 +191,8 @@ class Mamba3 {
     }
   }
   /// The kernels' correction: v_{t−1} under the last key, then v_t under the new one.
-  template <class AnyState>
-  void correction(AnyState& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& q, Index j,
+  template <class StateLike>
+  void correction(StateLike& s, const WriteToken<Mamba3>& t, const ReadToken<Mamba3>& q, Index j,
                   S* buffer, detail::Correction<S>& c) const requires by_kernel {
     using Key = Eigen::Map<Eigen::Matrix<S, Dk, 1>>;
     Key key(buffer, signature_.dk), query(buffer + signature_.dk, signature_.dk);

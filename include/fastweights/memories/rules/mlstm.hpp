@@ -118,8 +118,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
   }
 
   /// The kernels' coefficients of a token. Updates the normaliser.
-  template <class AnyState>
-  detail::TokenCoefficients<S> coefficients(AnyState& s, const WriteToken<Mlstm>& t,
+  template <class StateLike>
+  detail::TokenCoefficients<S> coefficients(StateLike& s, const WriteToken<Mlstm>& t,
                                             const ReadToken<Mlstm>& query) const {
     const Gates g = gates(s, t);
     s.log_scale = g.log_scale;
@@ -136,7 +136,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
     S log_scale, forget, input;  // m_t, α, β
     bool keeps_scale;            // m_t is that of the decayed state, not of the token
   };
-  template <class AnyState> static Gates gates(const AnyState& s, const WriteToken<Mlstm>& t) {
+  template <class StateLike> static Gates gates(const StateLike& s, const WriteToken<Mlstm>& t) {
     using std::exp;
     const S kept = s.log_scale - detail::softplus(S(-t.forget_gate)), written = t.input_gate;
     if (detail::real_part(kept) >= detail::real_part(written))
@@ -148,7 +148,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Mlstm {
   struct Inverse {
     S value, by_product, by_log_scale;
   };
-  template <class AnyState> Inverse inverse(const AnyState& s, const S& product) const {
+  template <class StateLike> Inverse inverse(const StateLike& s, const S& product) const {
     using std::exp;
     const S sign = S(detail::real_part(product) < 0 ? -1 : 1), m = s.log_scale;
     const bool grows = detail::real_part(m) < 0;

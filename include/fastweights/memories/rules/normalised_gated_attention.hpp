@@ -83,9 +83,9 @@ class NormalisedGatedAttention {
   }
 
   /// The kernels' coefficients of a token. Updates the normaliser.
-  template <class AnyState>
+  template <class StateLike>
   detail::TokenCoefficients<S> coefficients(
-      AnyState& s, const WriteToken<NormalisedGatedAttention>& t,
+      StateLike& s, const WriteToken<NormalisedGatedAttention>& t,
       const ReadToken<NormalisedGatedAttention>& query) const {
     s.normaliser.sum = detail::decayed(t.decay, s.normaliser.sum) + t.key;
     detail::TokenCoefficients<S> c;
@@ -93,8 +93,8 @@ class NormalisedGatedAttention {
     if constexpr (decay_kind == detail::DecayKind::scalar) c.decay = t.decay;
     return c;
   }
-  template <class AnyState>
-  S read_scale(const AnyState& s, const ReadToken<NormalisedGatedAttention>& query) const {
+  template <class StateLike>
+  S read_scale(const StateLike& s, const ReadToken<NormalisedGatedAttention>& query) const {
     return normaliser_.inverse(s.normaliser, query.query);
   }
 

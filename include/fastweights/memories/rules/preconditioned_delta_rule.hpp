@@ -129,8 +129,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState& s, const WriteToken<PreconditionedDeltaRule>& t,
+  template <class StateLike>
+  void correction(StateLike& s, const WriteToken<PreconditionedDeltaRule>& t,
                   const ReadToken<PreconditionedDeltaRule>&, Index, S* buffer,
                   detail::Correction<S>& c) const {
     Eigen::Map<Eigen::Matrix<S, Dk, 1>> key(buffer, signature_.dk);

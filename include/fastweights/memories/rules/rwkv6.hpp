@@ -84,8 +84,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class Rwkv6 {
   }
 
   /// The kernels' correction of a token.
-  template <class AnyState>
-  void correction(AnyState& s, const WriteToken<Rwkv6>& t, const ReadToken<Rwkv6>&, Index,
+  template <class StateLike>
+  void correction(StateLike& s, const WriteToken<Rwkv6>& t, const ReadToken<Rwkv6>&, Index,
                   S* buffer, detail::Correction<S>& c) const {
     Eigen::Map<Eigen::Matrix<S, Dk, 1>> bonus_key(buffer, signature_.dk);
     bonus_key = s.slow.bonus.cwiseProduct(t.key);

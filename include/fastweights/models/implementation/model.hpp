@@ -25,7 +25,7 @@ networks::Network<S> load(const std::filesystem::path& folder, const LoadModelOp
   load_weights(network, files,
                {.is_ignored = known.is_ignored(files.config()),
                 .progress = options.progress,
-                .storage = options.weights});
+                .weights = options.weights});
   return network;
 }
 

@@ -274,7 +274,7 @@ Value<S> fast_weights_rnn(const Value<S>& x, const std::string& name,
                                    weight("norm.bias", {o.hidden}, constant_initialiser(0))};
   if (o.learn_decay) weights.push_back(weight("decay", {1}, constant_initialiser(o.decay)));
   if (o.learn_rate) weights.push_back(weight("rate", {1}, constant_initialiser(o.rate)));
-  const Value<S> u = builder.add(Product<S>{}, o.hidden, {x}, std::move(input));
+  const Value<S> u = builder.add(Linear<S>{}, o.hidden, {x}, std::move(input));
   return builder.add(RecurFastWeights<S, F>(o), o.hidden, {u}, std::move(weights), name);
 }
 

@@ -171,7 +171,7 @@ Value<S> recur(const Value<S>& x, const std::string& name, Index units, bool bia
     input.push_back(weight("bias_ih", {rows}));
     hidden.push_back(weight("bias_hh", {rows}));
   }
-  const Value<S> z = builder.add(Product<S>{}, rows, {x}, std::move(input));
+  const Value<S> z = builder.add(Linear<S>{}, rows, {x}, std::move(input));
   return builder.add(Recur<S, Cell>(units), units, {z}, std::move(hidden), name + number);
 }
 

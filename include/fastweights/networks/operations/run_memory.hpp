@@ -170,15 +170,15 @@ template <class S> struct RunMemory final : Operation<S> {
     memory.backward(checkpoints.at(std::size_t(b * heads + h)), own.call.written, own.call.queries,
                     own.dy, own.dstate, own.dwritten, own.dqueries);
     if (asked != nullptr) fw::detail::add_parameters<S>(asked->object(), own.dstate.object());
-    for_each_given(run, run.gradients, own.dstate, h * states / heads, b,
-                   [](const auto& dweights, auto given) { given += dweights; });
-    if (asked != nullptr) clear_given(run, *asked, b);
+    for_each_learned_input(run, run.gradients, own.dstate, h * states / heads, b,
+                           [](const auto& dweights, auto given) { given += dweights; });
+    if (asked != nullptr) clear_learned_inputs(run, *asked, b);
   }
 
   // What the inputs overwrite has no gradient before.
-  void clear_given(const Forward<S>& run, const AnyState<S>& dstate, Index b) const {
-    for_each_given(run, run.values, dstate, 0, b,
-                   [](auto dweights, const auto&) { dweights.setZero(); });
+  void clear_learned_inputs(const Forward<S>& run, const AnyState<S>& dstate, Index b) const {
+    for_each_learned_input(run, run.values, dstate, 0, b,
+                           [](auto dweights, const auto&) { dweights.setZero(); });
   }
 
   // The gradient of the state behind the tokens of head h, in own.dstate. Gives the place to which
@@ -208,8 +208,8 @@ template <class S> struct RunMemory final : Operation<S> {
   void forward(const Forward<S>& run, AnyState<S>& own, Index i, Index b, OwnTrace& trace,
                Index thread) const {
     Call& call = trace.calls[std::size_t(thread)];
-    for_each_given(run, run.values, own, i, b,
-                   [](auto weights, const auto& given) { weights = given; });
+    for_each_learned_input(run, run.values, own, i, b,
+                           [](auto weights, const auto& given) { weights = given; });
     const Index steps = run.streams.steps(b);
     if (chunks(run, steps)) return shared_chunk(run, own, i, b, call);
     if (heads == states) return scan(run, own, i, b, trace, call);
@@ -267,8 +267,8 @@ template <class S> struct RunMemory final : Operation<S> {
   // Calls f(entries, their part of the input) for every array that is learned of state i of
   // sequence b.
   template <class F>
-  void for_each_given(const Forward<S>& run, std::vector<Matrix<S>>& buffers,
-                      const AnyState<S>& state, Index i, Index b, const F& f) const {
+  void for_each_learned_input(const Forward<S>& run, std::vector<Matrix<S>>& buffers,
+                              const AnyState<S>& state, Index i, Index b, const F& f) const {
     std::size_t at = members.size();
     if (run.node.in.size() == at) return;
     if (learned == Learned::first_state && run.streams.position(b) > 0) return;

@@ -68,10 +68,10 @@ Value<S> state_parameter(Builder<S>& builder, const std::string& name, Index row
 
 /// The columns of a table for the symbols that the network is given. The column of the symbol
 /// `padding` is not learned.
-template <class S> struct Lookup final : Operation<S> {
+template <class S> struct Embedding final : Operation<S> {
   Index padding;  ///< negative: none
 
-  explicit Lookup(Index symbol) : padding(symbol) {}
+  explicit Embedding(Index symbol) : padding(symbol) {}
   bool takes_quantised_weight(std::size_t) const override { return true; }
   void forward(const Forward<S>& run) const override {
     auto y = run.out();
@@ -96,12 +96,12 @@ Value<S> embedding(Builder<S>& builder, const std::string& name, Index symbols, 
                    Index padding = -1) {
   builder.take_symbols(symbols);
   const auto draw = [](double, double normal) { return 0.02 * normal; };
-  return builder.add(Lookup<S>(padding), d, {},
+  return builder.add(Embedding<S>(padding), d, {},
                      {builder.weight(name + ".weight", {symbols, d}, draw)});
 }
 
 /// y = W x, plus b if the node has it.
-template <class S> struct Product final : Operation<S> {
+template <class S> struct Linear final : Operation<S> {
   bool takes_quantised_weight(std::size_t i) const override { return i == 0; }
   bool overwrites() const override { return true; }
   void forward(const Forward<S>& run) const override {
@@ -135,7 +135,7 @@ Value<S> linear(const Value<S>& x, const std::string& name, Index rows, bool bia
   Builder<S>& builder = *x.builder;
   std::vector<std::size_t> weights{builder.weight(name + ".weight", {rows, x.rows()}, draw)};
   if (bias) weights.push_back(builder.weight(name + ".bias", {rows}, draw));
-  return builder.add(Product<S>{}, rows, {x}, std::move(weights));
+  return builder.add(Linear<S>{}, rows, {x}, std::move(weights));
 }
 
 }  // namespace fw::networks

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fastweights/core/check.hpp>
-#include <fastweights/kernels/backward/rule.hpp>
+#include <fastweights/kernels/backward/rule_gradients.hpp>
 #include <fastweights/math/decay.hpp>
 #include <vector>
 

@@ -66,7 +66,7 @@ template <class M> constexpr CorrectionLayout layout_of() {
 template <class M> constexpr bool has_plain_coefficients() {
   if constexpr (requires { requires M::plain_coefficients; }) {
     if constexpr (requires(const WriteToken<M>& t) { t.beta; })
-      return M::has_delta_term && !is_per_row<decltype(WriteToken<M>::beta)>;
+      return M::has_delta_term && !is_per_entry<decltype(WriteToken<M>::beta)>;
     return true;
   }
   return false;
