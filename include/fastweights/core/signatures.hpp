@@ -91,6 +91,7 @@ void check_above_zero(std::string_view rule, std::string_view which, const T& gi
 /// The read part of the signatures with one key per token: reads q (d_k) and gives y (d_v). A
 /// signature of your own may derive from it; see above.
 template <int Dk, int Dv> struct QueryOutput {
+  static constexpr int key_rows = Dk, value_rows = Dv;  ///< Dynamic, or fixed
   Index dk = Dk;
   Index dv = Dv;
   Index features = dk;  ///< of a key in the memory: d_k, or the features of a feature map

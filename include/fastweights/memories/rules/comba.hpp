@@ -3,8 +3,8 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -39,43 +39,27 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
 /// writes nothing. Throws std::invalid_argument when a size does not fit. Hu et al. 2025, arXiv
 /// 2506.02475.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
+class Comba : public detail::MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>,
+              public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
+  using Base = detail::MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = KeyValueLookupBetaDecay<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "Comba";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
   static constexpr bool has_delta_term = true, lookup_before_decay = true;
   static constexpr bool kernel_backward = true;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit Comba(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const { return Comba<T, Dk, Dv>(signature_.sizes()); }
+  template <class T> auto cast() const { return Comba<T, Dk, Dv>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<Comba>& t) const {
     detail::correct<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key);
-  }
-  void read(const OwnedState& s, const ReadToken<Comba>& t, OutToken<Comba> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
   }
   void write_vjp(const OwnedState& s, const WriteToken<Comba>& t, OwnedState& ds,
                  WriteGradToken<Comba> dt) const {
     detail::correct_vjp<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key, ds.W, dt.lookup,
                             dt.value, dt.beta, dt.decay, dt.key);
-  }
-  void read_vjp(const OwnedState& s, const ReadToken<Comba>& t, const OutGradToken<Comba>& dy,
-                OwnedState& ds, ReadGradToken<Comba> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   /// The kernels' correction of a token.
@@ -101,7 +85,7 @@ class Comba : public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
   }
 
  private:
-  Signature signature_;
+  using Base::sizes;
 };
 
 }  // namespace fw

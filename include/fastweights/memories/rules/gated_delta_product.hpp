@@ -4,8 +4,8 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -37,33 +37,23 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 /// Stable for β‖k‖² ≤ 2: normalise the keys. A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
 template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk>
-class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk, Dv>, S, Dk, Dv> {
+class GatedDeltaProduct
+    : public detail::MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>,
+      public detail::AffineWrites<GatedDeltaProduct<S, N, Dk, Dv>, S, Dk, Dv> {
+  using Base =
+      detail::MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>;
+
   static_assert(N > 0, "GatedDeltaProduct: N is the number of writes per token");
 
  public:
-  using Scalar = S;
-  using Signature = KeyValueBetaProduct<Dk, Dv, N>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "GatedDeltaProduct";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
   static constexpr bool has_delta_term = true, kernel_backward = N <= detail::chunk_size;
   static constexpr Index corrections = N;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit GatedDeltaProduct(Sizes<Dk, Dv> sizes = {})
-      : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const {
-    return GatedDeltaProduct<T, N, Dk, Dv>(signature_.sizes());
-  }
+  template <class T> auto cast() const { return GatedDeltaProduct<T, N, Dk, Dv>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaProduct>& t) const {
     detail::apply_decay(s.W, t.decay);
@@ -76,15 +66,10 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
       if (const Violation v = delta_violation(t.beta(0, j), t.key.col(j))) return v;
     return {};
   }
-  void read(const OwnedState& s, const ReadToken<GatedDeltaProduct>& t,
-            OutToken<GatedDeltaProduct> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
-  }
-
   /// Recomputes no state: W_{t,j} x = W_{t−1} (α x) + Σ_{i≤j} u_i (k_i·x).
   void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaProduct>& t, OwnedState& ds,
                  WriteGradToken<GatedDeltaProduct> dt) const {
-    Eigen::Matrix<S, Dv, N> errors(signature_.dv, Index(N)), updates(signature_.dv, Index(N));
+    Eigen::Matrix<S, Dv, N> errors(dv(), Index(N)), updates(dv(), Index(N));
     for (Index j = 0; j < N; ++j) {
       const auto key = t.key.col(j);
       errors.col(j).noalias() = s.W * (t.decay * key);
@@ -93,7 +78,7 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
       errors.col(j) = t.value.col(j) - errors.col(j);
       updates.col(j) = t.beta(0, j) * errors.col(j);
     }
-    scratch<S, Dv>(signature_.dv, [&](auto& derror) {
+    scratch<S, Dv>(dv(), [&](auto& derror) {
       for (Index j = N; j-- > 0;) {
         const auto key = t.key.col(j);
         auto dkey = dt.key.col(j);
@@ -109,11 +94,6 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
       }
     });
     detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
-  }
-  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaProduct>& t,
-                const OutGradToken<GatedDeltaProduct>& dy, OwnedState& ds,
-                ReadGradToken<GatedDeltaProduct> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   /// The kernels' correction of a token.
@@ -143,7 +123,7 @@ class GatedDeltaProduct : public detail::AffineWrites<GatedDeltaProduct<S, N, Dk
   }
 
  private:
-  Signature signature_;
+  using Base::dv, Base::sizes;
 };
 
 }  // namespace fw

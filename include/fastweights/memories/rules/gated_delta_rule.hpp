@@ -3,10 +3,10 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -26,10 +26,14 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueBetaDecay>
-class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
+class GatedDeltaRule
+    : public detail::MatrixRule<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
+      public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
+  using Base = detail::MatrixRule<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = Inputs<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "GatedDeltaRule";
   /// True if α is one number, not one per key row.
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
@@ -37,22 +41,7 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = true, kernel_backward = true, plain_coefficients = true;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit GatedDeltaRule(Sizes<Dk, Dv> sizes = {})
-      : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{dv(), dk()}}; }
-  template <class T> auto cast() const {
-    return GatedDeltaRule<T, Dk, Dv, Inputs>(signature_.sizes());
-  }
+  template <class T> auto cast() const { return GatedDeltaRule<T, Dk, Dv, Inputs>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
     detail::apply_decay(s.W, t.decay);
@@ -66,11 +55,6 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
   static constexpr bool key_bounds_strength = true;
   Violation violation(const WriteToken<GatedDeltaRule>& t) const {
     return delta_violation(t.beta, t.key);
-  }
-
-  void read(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
-            OutToken<GatedDeltaRule> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   /// Does not compute W̄: W̄ k = W (α ⊙ k).
@@ -94,12 +78,6 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
         detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
       });
     });
-  }
-
-  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaRule>& t,
-                const OutGradToken<GatedDeltaRule>& dy, OwnedState& ds,
-                ReadGradToken<GatedDeltaRule> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   /// The kernels' coefficients of a token.
@@ -153,10 +131,7 @@ class GatedDeltaRule : public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inp
   }
 
  private:
-  Index dv() const { return signature_.dv; }
-  Index dk() const { return signature_.dk; }
-
-  Signature signature_;
+  using Base::dk, Base::dv, Base::sizes;
 };
 
 }  // namespace fw

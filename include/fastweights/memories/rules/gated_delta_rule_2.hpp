@@ -4,8 +4,8 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -41,29 +41,20 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// with unit keys and b of 0 and 1 (found by random search). A zero key writes nothing. Throws
 /// std::invalid_argument when a size does not fit. arXiv 2605.22791.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {
+class GatedDeltaRule2
+    : public detail::MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>,
+      public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {
+  using Base = detail::MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = KeyValueDecayEraseWrite<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "GatedDeltaRule2";
   static constexpr auto decay_kind = detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = true, kernel_backward = true;
   static constexpr Index key_buffers = 1, value_buffers = 1;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit GatedDeltaRule2(Sizes<Dk, Dv> sizes = {})
-      : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const { return GatedDeltaRule2<T, Dk, Dv>(signature_.sizes()); }
+  template <class T> auto cast() const { return GatedDeltaRule2<T, Dk, Dv>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule2>& t) const {
     with_lookup(t, [&](const auto& lookup, const auto& value) FASTWEIGHTS_INLINE_LAMBDA {
@@ -75,15 +66,11 @@ class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, 
     return delta_violation(1.0, t.erase.cwiseSqrt().cwiseProduct(t.key),
                            "the sum of erase times key squared");
   }
-  void read(const OwnedState& s, const ReadToken<GatedDeltaRule2>& t,
-            OutToken<GatedDeltaRule2> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
-  }
   void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule2>& t, OwnedState& ds,
                  WriteGradToken<GatedDeltaRule2> dt) const {
     with_lookup(t, [&](const auto& lookup, const auto& value) {
-      scratch<S, Dk>(signature_.dk, [&](auto& dlookup) {
-        scratch<S, Dv>(signature_.dv, [&](auto& dvalue) {
+      scratch<S, Dk>(dk(), [&](auto& dlookup) {
+        scratch<S, Dv>(dv(), [&](auto& dvalue) {
           S unused(0);
           dlookup.setZero();
           dvalue.setZero();
@@ -98,19 +85,14 @@ class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, 
       });
     });
   }
-  void read_vjp(const OwnedState& s, const ReadToken<GatedDeltaRule2>& t,
-                const OutGradToken<GatedDeltaRule2>& dy, OwnedState& ds,
-                ReadGradToken<GatedDeltaRule2> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
-  }
 
   /// The kernels' correction of a token.
   template <class StateLike>
   void correction(StateLike&, const WriteToken<GatedDeltaRule2>& t,
                   const ReadToken<GatedDeltaRule2>&, Index, S* buffer,
                   detail::Correction<S>& c) const {
-    Eigen::Map<Eigen::Array<S, Dk, 1>> lookup(buffer, signature_.dk);
-    Eigen::Map<Eigen::Array<S, Dv, 1>> value(buffer + signature_.dk, signature_.dv);
+    Eigen::Map<Eigen::Array<S, Dk, 1>> lookup(buffer, dk());
+    Eigen::Map<Eigen::Array<S, Dv, 1>> value(buffer + dk(), dv());
     lookup = t.erase.array() * t.key.array();
     value = t.write.array() * t.value.array();
     c.lookup = lookup.data();
@@ -133,18 +115,18 @@ class GatedDeltaRule2 : public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, 
   }
 
  private:
+  using Base::dk, Base::dv, Base::sizes;
+
   // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.
   template <class F> void with_lookup(const WriteToken<GatedDeltaRule2>& t, const F& f) const {
-    scratch<S, Dk>(signature_.dk, [&](auto& lookup) FASTWEIGHTS_INLINE_LAMBDA {
-      scratch<S, Dv>(signature_.dv, [&](auto& value) FASTWEIGHTS_INLINE_LAMBDA {
+    scratch<S, Dk>(dk(), [&](auto& lookup) FASTWEIGHTS_INLINE_LAMBDA {
+      scratch<S, Dv>(dv(), [&](auto& value) FASTWEIGHTS_INLINE_LAMBDA {
         lookup = t.decay.cwiseProduct(t.erase).cwiseProduct(t.key);
         value = t.write.cwiseProduct(t.value);
         f(lookup, value);
       });
     });
   }
-
-  Signature signature_;
 };
 
 }  // namespace fw

@@ -2,9 +2,9 @@
 
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/math/decay.hpp>
 #include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -25,10 +25,13 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// retention: Sun et al. 2023, arXiv 2307.08621, eq. 6.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueVectorDecay>
-class GatedLinearAttention {
+class GatedLinearAttention
+    : public detail::MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>> {
+  using Base = detail::MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = Inputs<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "GatedLinearAttention";
   /// True if α is one number, not one per key row.
   static constexpr bool one_decay = detail::one_decay<Signature, S>;
@@ -36,31 +39,11 @@ class GatedLinearAttention {
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = false, kernel_backward = true, plain_coefficients = true;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit GatedLinearAttention(Sizes<Dk, Dv> sizes = {})
-      : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{dv(), dk()}}; }
-  template <class T> auto cast() const {
-    return GatedLinearAttention<T, Dk, Dv, Inputs>(signature_.sizes());
-  }
+  template <class T> auto cast() const { return GatedLinearAttention<T, Dk, Dv, Inputs>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {
     detail::apply_decay(s.W, t.decay);
     s.W.noalias() += t.value * t.key.transpose();
-  }
-
-  void read(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
-            OutToken<GatedLinearAttention> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
   }
 
   void write_vjp(const OwnedState& s, const WriteToken<GatedLinearAttention>& t, OwnedState& ds,
@@ -68,12 +51,6 @@ class GatedLinearAttention {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
     detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
-  }
-
-  void read_vjp(const OwnedState& s, const ReadToken<GatedLinearAttention>& t,
-                const OutGradToken<GatedLinearAttention>& dy, OwnedState& ds,
-                ReadGradToken<GatedLinearAttention> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   /// The kernels' coefficients of a token.
@@ -128,10 +105,7 @@ class GatedLinearAttention {
   }
 
  private:
-  Index dv() const { return signature_.dv; }
-  Index dk() const { return signature_.dk; }
-
-  Signature signature_;
+  using Base::dk, Base::dv, Base::sizes;
 };
 
 }  // namespace fw

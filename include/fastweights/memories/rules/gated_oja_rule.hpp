@@ -3,9 +3,9 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -34,29 +34,21 @@ template <int Dk, int Dv> struct KeyValueBetaRowDecay : QueryOutput<Dk, Dv> {
 /// Stable for β‖v‖² ≤ 2: normalise the values. A zero value writes nothing. Throws
 /// std::invalid_argument when a size does not fit. Oja 1982; the gated form is that of
 /// flash-linear-attention.
-template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
+template <class S, int Dk = Dynamic, int Dv = Dk>
+class GatedOjaRule
+    : public detail::MatrixRule<GatedOjaRule<S, Dk, Dv>, S, KeyValueBetaRowDecay<Dk, Dv>> {
+  using Base = detail::MatrixRule<GatedOjaRule<S, Dk, Dv>, S, KeyValueBetaRowDecay<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = KeyValueBetaRowDecay<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "GatedOjaRule";
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit GatedOjaRule(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const { return GatedOjaRule<T, Dk, Dv>(signature_.sizes()); }
+  template <class T> auto cast() const { return GatedOjaRule<T, Dk, Dv>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<GatedOjaRule>& t) const {
     s.W.array().colwise() *= t.decay.array();
-    scratch<S, Dk>(signature_.dk, [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
+    scratch<S, Dk>(dk(), [&](auto& update) FASTWEIGHTS_INLINE_LAMBDA {
       update.noalias() = s.W.transpose() * t.value;
       update = t.beta * (t.key - update);
       s.W.noalias() += t.value * update.transpose();
@@ -66,13 +58,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
   Violation violation(const WriteToken<GatedOjaRule>& t) const {
     return delta_violation(t.beta, t.value, "beta times the squared norm of value");
   }
-  void read(const OwnedState& s, const ReadToken<GatedOjaRule>& t, OutToken<GatedOjaRule> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
-  }
   void write_vjp(const OwnedState& s, const WriteToken<GatedOjaRule>& t, OwnedState& ds,
                  WriteGradToken<GatedOjaRule> dt) const {
-    scratch<S, Dk, 2>(signature_.dk, [&](auto& error, auto& derror) {
-      scratch<S, Dv>(signature_.dv, [&](auto& along) {
+    scratch<S, Dk, 2>(dk(), [&](auto& error, auto& derror) {
+      scratch<S, Dv>(dv(), [&](auto& along) {
         along = t.decay.cwiseProduct(t.value);
         error.noalias() = s.W.transpose() * along;  // W̄ᵀ v
         error = t.key - error;
@@ -90,12 +79,6 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
       });
     });
   }
-  void read_vjp(const OwnedState& s, const ReadToken<GatedOjaRule>& t,
-                const OutGradToken<GatedOjaRule>& dy, OwnedState& ds,
-                ReadGradToken<GatedOjaRule> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
-  }
-
   /// By two kernels, for 256 tokens at a time. Wᵀ obeys a delta rule, whose scan gives the errors
   /// k − W̄ᵀ v. With the errors as keys, W is a gated linear attention.
   void scan(OwnedState& s, const WriteSequence<GatedOjaRule>& inputs,
@@ -103,7 +86,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
             OutSequence<GatedOjaRule> out) const requires detail::KernelScalar<S> {
     struct Buffer;
     constexpr Index block = 256;
-    const Index dk = signature_.dk, dv = signature_.dv, total = queries.query.cols();
+    const Index dk = dk(), dv = dv(), total = queries.query.cols();
     S* const buffer = detail::thread_buffer<S, Buffer>(dk * (dv + std::min(block, total)));
     Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> transposed(buffer, dk, dv);
     const detail::Columns<S> errors{buffer + dk * dv, dk};
@@ -124,7 +107,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class GatedOjaRule {
   }
 
  private:
-  Signature signature_;
+  using Base::dk, Base::dv, Base::sizes;
 };
 
 }  // namespace fw

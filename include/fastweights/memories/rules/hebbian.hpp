@@ -2,8 +2,8 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/causal.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -18,10 +18,12 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// y d_v. Cost per token: 5 d_v d_k flops. With a zero key the state decays and nothing is written.
 /// Throws std::invalid_argument when a size does not fit or a rate is not finite.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
-template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
+template <class S, int Dk = Dynamic, int Dv = Dk>
+class HebbianMemory : public detail::MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>> {
+  using Base = detail::MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = KeyValue<Dk, Dv>;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "HebbianMemory";
   static constexpr auto decay_kind = detail::DecayKind::scalar;
   static constexpr bool has_delta_term = false, kernel_backward = true, plain_coefficients = true;
@@ -32,23 +34,13 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     S rate = S(0.5);    ///< η
   };
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit HebbianMemory(Sizes<Dk, Dv> sizes = {}, Rates rates = {})
-      : signature_{{sizes.key_size, sizes.value_size}}, rates_(rates) {
-    signature_.check(name);
+  explicit HebbianMemory(Sizes<Dk, Dv> sizes = {}, Rates rates = {}) : Base(sizes), rates_(rates) {
     detail::check_finite(name, "decay", rates.decay);
     detail::check_finite(name, "rate", rates.rate);
   }
 
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
   template <class T> auto cast() const {
-    return HebbianMemory<T, Dk, Dv>(signature_.sizes(), {T(rates_.decay), T(rates_.rate)});
+    return HebbianMemory<T, Dk, Dv>(sizes(), {T(rates_.decay), T(rates_.rate)});
   }
 
   void write(OwnedState& s, const WriteToken<HebbianMemory>& t) const {
@@ -62,22 +54,11 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     return {"the constant decay", decay, "0 to 1"};
   }
 
-  void read(const OwnedState& s, const ReadToken<HebbianMemory>& t,
-            OutToken<HebbianMemory> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
-  }
-
   void write_vjp(const OwnedState&, const WriteToken<HebbianMemory>& t, OwnedState& ds,
                  WriteGradToken<HebbianMemory> dt) const {
     dt.value.noalias() += rates_.rate * (ds.W * t.key);
     dt.key.noalias() += rates_.rate * (ds.W.transpose() * t.value);
     ds.W *= rates_.decay;
-  }
-
-  void read_vjp(const OwnedState& s, const ReadToken<HebbianMemory>& t,
-                const OutGradToken<HebbianMemory>& dy, OwnedState& ds,
-                ReadGradToken<HebbianMemory> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   /// The kernels' coefficients of a token.
@@ -115,9 +96,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
     detail::PlainArray<S, Dv, Dk> sum;  ///< of its writes, each decayed by the later ones
     static constexpr auto names = fw::names("decay", "sum");
   };
-  Segment empty_segment() const {
-    return {S(1), detail::PlainArray<S, Dv, Dk>::Zero(signature_.dv, signature_.dk)};
-  }
+  Segment empty_segment() const { return {S(1), detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())}; }
   void extend(Segment& g, const WriteToken<HebbianMemory>& t) const {
     g.decay *= rates_.decay;
     g.sum *= rates_.decay;
@@ -131,7 +110,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class HebbianMemory {
   void apply(const Segment& g, OwnedState& s) const { s.W = g.decay * s.W + g.sum; }
 
  private:
-  Signature signature_;
+  using Base::dk, Base::dv, Base::sizes;
+
   Rates rates_;
 };
 

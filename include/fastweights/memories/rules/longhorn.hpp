@@ -3,9 +3,9 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
 #include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -63,48 +63,36 @@ template <class S> struct LonghornTokens : RowTokens<S> {
 /// β is at least 0. A zero key writes nothing. Throws std::invalid_argument when a size does not
 /// fit. Liu et al. 2024, arXiv 2407.14207, eq. 8–10.
 template <class S, int Dk = Dynamic, int Dv = Dk, LonghornForm form = LonghornForm::diagonal>
-class Longhorn {
+class Longhorn
+    : public detail::MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorBeta<Dk, Dv>> {
+  using Base = detail::MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorBeta<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = KeyValueVectorBeta<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "Longhorn";
   static constexpr auto decay_kind = detail::DecayKind::none;
   static constexpr bool has_delta_term = true, kernel_backward = form == LonghornForm::exact;
   static constexpr Index key_buffers = 0, value_buffers = 1;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit Longhorn(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const { return Longhorn<T, Dk, Dv, form>(signature_.sizes()); }
+  template <class T> auto cast() const { return Longhorn<T, Dk, Dv, form>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<Longhorn>& t) const {
     with_step(t, [&](const auto& step) FASTWEIGHTS_INLINE_LAMBDA {
       if constexpr (form == LonghornForm::exact) {
         detail::correct<Dv>(s.W, t.key, t.value, step, S(1), t.key);
       } else {
-        for (Index j = 0; j < signature_.dk; ++j) {
+        for (Index j = 0; j < dk(); ++j) {
           const S k = t.key[j];
           s.W.col(j) += step.cwiseProduct(k * t.value - (k * k) * s.W.col(j));
         }
       }
     });
   }
-  void read(const OwnedState& s, const ReadToken<Longhorn>& t, OutToken<Longhorn> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
-  }
   void write_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, OwnedState& ds,
                  WriteGradToken<Longhorn> dt) const {
     with_step(t, [&](const auto& step) {
-      scratch<S, Dv>(signature_.dv, [&](auto& dstep) {
+      scratch<S, Dv>(dv(), [&](auto& dstep) {
         dstep.setZero();
         if constexpr (form == LonghornForm::exact)
           exact_vjp(s, t, step, ds, dt, dstep);
@@ -114,18 +102,13 @@ class Longhorn {
       });
     });
   }
-  void read_vjp(const OwnedState& s, const ReadToken<Longhorn>& t, const OutGradToken<Longhorn>& dy,
-                OwnedState& ds, ReadGradToken<Longhorn> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
-  }
-
   void scan(OwnedState& s, const WriteSequence<Longhorn>& inputs,
             const ReadSequence<Longhorn>& queries, OutSequence<Longhorn> out) const
       requires(form == LonghornForm::diagonal && detail::KernelScalar<S>) {
     using detail::columns_of, detail::row_tokens;
     detail::scan_rows(
         detail::LonghornTokens<S>{row_tokens<Longhorn>(inputs, queries, out),
-                                  columns_of(inputs.value), columns_of(inputs.beta), signature_.dk},
+                                  columns_of(inputs.value), columns_of(inputs.beta), dk()},
         queries.query.cols(), s.W);
   }
 
@@ -133,7 +116,7 @@ class Longhorn {
   template <class StateLike>
   void correction(StateLike&, const WriteToken<Longhorn>& t, const ReadToken<Longhorn>&, Index,
                   S* buffer, detail::Correction<S>& c) const requires(form == LonghornForm::exact) {
-    Eigen::Map<Eigen::Array<S, Dv, 1>> step(buffer, signature_.dv);
+    Eigen::Map<Eigen::Array<S, Dv, 1>> step(buffer, dv());
     step = t.beta.array() / (S(1) + detail::product_sum(t.key, t.key) * t.beta.array());
     c.betas = step.data();
   }
@@ -145,7 +128,7 @@ class Longhorn {
     detail::add_gradient(dt.value, g.value);
     if (g.update == nullptr) return;
     with_step(t, [&](const auto& step) {
-      scratch<S, Dv>(signature_.dv, [&](auto& dstep) {
+      scratch<S, Dv>(dv(), [&](auto& dstep) {
         dstep.setZero();
         detail::add_strength_gradient(dstep, g);
         add_step_gradient(t, step, dstep, dt);
@@ -154,9 +137,11 @@ class Longhorn {
   }
 
  private:
+  using Base::dk, Base::dv, Base::sizes;
+
   // δ
   template <class F> void with_step(const WriteToken<Longhorn>& t, const F& f) const {
-    scratch<S, Dv>(signature_.dv, [&](auto& step) FASTWEIGHTS_INLINE_LAMBDA {
+    scratch<S, Dv>(dv(), [&](auto& step) FASTWEIGHTS_INLINE_LAMBDA {
       const S square = detail::product_sum(t.key, t.key);
       step.array() = t.beta.array() / (S(1) + square * t.beta.array());
       f(step);
@@ -180,7 +165,7 @@ class Longhorn {
   template <class D, class DD>
   void diagonal_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, const D& step,
                     OwnedState& ds, WriteGradToken<Longhorn>& dt, DD& dstep) const {
-    for (Index j = 0; j < signature_.dk; ++j) {
+    for (Index j = 0; j < dk(); ++j) {
       const S k = t.key[j];
       auto dw = ds.W.col(j);
       const auto w = s.W.col(j);
@@ -190,8 +175,6 @@ class Longhorn {
       dw -= (k * k) * step.cwiseProduct(dw);
     }
   }
-
-  Signature signature_;
 };
 
 }  // namespace fw

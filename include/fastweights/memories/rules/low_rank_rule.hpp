@@ -3,8 +3,8 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -60,10 +60,13 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
 /// 2503.14456; IPLR as in flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueRemovalVectorDecay>
-class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
+class LowRankRule : public detail::MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
+                    public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
+  using Base = detail::MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+
  public:
-  using Scalar = S;
-  using Signature = Inputs<Dk, Dv>;
+  using Base::Base;
+  using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "LowRankRule";
   /// True if W decays.
   static constexpr bool has_decay = !std::is_same_v<Signature, KeyValueRemoval<Dk, Dv>>;
@@ -74,49 +77,27 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   static constexpr auto products = detail::Products::removal;
   static constexpr Index corrections = 2;
 
-  template <class C> struct State {
-    mat<C, Dv, Dk> W;
-    static constexpr auto names = fw::names("W");
-  };
-  using OwnedState = State<Owned<S>>;
-
-  explicit LowRankRule(Sizes<Dk, Dv> sizes = {}) : signature_{{sizes.key_size, sizes.value_size}} {
-    signature_.check(name);
-  }
-
-  Signature signature() const { return signature_; }
-  State<Extents> state_extents() const { return {{signature_.dv, signature_.dk}}; }
-  template <class T> auto cast() const {
-    return LowRankRule<T, Dk, Dv, Inputs>(signature_.sizes());
-  }
+  template <class T> auto cast() const { return LowRankRule<T, Dk, Dv, Inputs>(sizes()); }
 
   void write(OwnedState& s, const WriteToken<LowRankRule>& t) const {
-    scratch<S, Dv>(signature_.dv, [&](auto& removed) FASTWEIGHTS_INLINE_LAMBDA {
+    scratch<S, Dv>(dv(), [&](auto& removed) FASTWEIGHTS_INLINE_LAMBDA {
       removed.noalias() = s.W * t.removal;
       if constexpr (requires { t.decay; }) detail::apply_decay(s.W, t.decay);
       s.W.noalias() += removed * t.replacement.transpose();
       s.W.noalias() += t.value * t.key.transpose();
     });
   }
-  void read(const OwnedState& s, const ReadToken<LowRankRule>& t, OutToken<LowRankRule> y) const {
-    detail::set_product_with_vector(y.output, s.W, t.query);
-  }
   void write_vjp(const OwnedState& s, const WriteToken<LowRankRule>& t, OwnedState& ds,
                  WriteGradToken<LowRankRule> dt) const {
     dt.value.noalias() += ds.W * t.key;
     dt.key.noalias() += ds.W.transpose() * t.value;
-    scratch<S, Dv, 2>(signature_.dv, [&](auto& removed, auto& dremoved) {
+    scratch<S, Dv, 2>(dv(), [&](auto& removed, auto& dremoved) {
       removed.noalias() = s.W * t.removal;
       dremoved.noalias() = ds.W * t.replacement;
       dt.replacement.noalias() += ds.W.transpose() * removed;
       if constexpr (requires { t.decay; }) detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
       detail::product_vjp(s.W, t.removal, dremoved, ds.W, dt.removal);
     });
-  }
-  void read_vjp(const OwnedState& s, const ReadToken<LowRankRule>& t,
-                const OutGradToken<LowRankRule>& dy, OwnedState& ds,
-                ReadGradToken<LowRankRule> dt) const {
-    detail::product_vjp(s.W, t.query, dy.output, ds.W, dt.query);
   }
 
   /// The kernels' correction of a token.
@@ -143,8 +124,8 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   /// A write is affine in W: a segment is W ← W A + B.
   void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<LowRankRule>& t) const {
     // W a bᵀ is a correction with β = −1, and v kᵀ one that looks up nothing.
-    const auto nothing = detail::PlainArray<S, Dk, 1>::Zero(signature_.dk);
-    const auto none = detail::PlainArray<S, Dv, 1>::Zero(signature_.dv);
+    const auto nothing = detail::PlainArray<S, Dk, 1>::Zero(dk());
+    const auto none = detail::PlainArray<S, Dv, 1>::Zero(dv());
     if constexpr (has_decay)
       g.add(t.removal, none, S(-1), t.decay, t.replacement);
     else
@@ -153,7 +134,7 @@ class LowRankRule : public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, 
   }
 
  private:
-  Signature signature_;
+  using Base::dk, Base::dv, Base::sizes;
 };
 
 }  // namespace fw
