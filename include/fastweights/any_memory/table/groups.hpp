@@ -54,4 +54,8 @@ template <class S> const MemoryTable<S>& memory_table() {
   return all;
 }
 
+// A source that sees all groups would compile those rules of them that are in no list.
+#define FASTWEIGHTS_MEMORY_TABLE(prefix, S) prefix template const MemoryTable<S>& memory_table()
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_MEMORY_TABLE);
+
 }  // namespace fw::detail

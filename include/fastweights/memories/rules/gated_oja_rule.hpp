@@ -86,7 +86,7 @@ class GatedOjaRule
             OutSequence<GatedOjaRule> out) const requires detail::KernelScalar<S> {
     struct Buffer;
     constexpr Index block = 256;
-    const Index dk = dk(), dv = dv(), total = queries.query.cols();
+    const Index dk = Base::dk(), dv = Base::dv(), total = queries.query.cols();
     S* const buffer = detail::thread_buffer<S, Buffer>(dk * (dv + std::min(block, total)));
     Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> transposed(buffer, dk, dv);
     const detail::Columns<S> errors{buffer + dk * dv, dk};
