@@ -3,10 +3,10 @@
 
 #include <fastweights/any_memory/table.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "networks/operation_checks.hpp"
 

@@ -1,8 +1,8 @@
+#include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/feature_maps/dpfp.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/favor_plus.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "networks/operation_checks.hpp"
 

@@ -1,13 +1,10 @@
 #include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/gated_deltas.hpp>
 #include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/tanh.hpp>
 #include <fastweights/layers/hypernetwork.hpp>
 #include <fastweights/math/random.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
-#include <fastweights/memories/rules/hebbian.hpp>
-#include <fastweights/memories/rules/programmer1991.hpp>
 
 #include "networks/operation_checks.hpp"
 

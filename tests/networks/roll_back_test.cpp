@@ -1,6 +1,6 @@
+#include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/io/weights.hpp>
 #include <fastweights/memories/adaptors/deferred.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "networks/operation_checks.hpp"
 

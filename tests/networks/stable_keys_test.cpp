@@ -1,5 +1,10 @@
 // Layers refuse a delta rule whose keys nothing bounds.
 
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/fast_nets.hpp>
+#include <fastweights/any_memory/table/gated_deltas.hpp>
+#include <fastweights/any_memory/table/sums.hpp>
+#include <fastweights/any_memory/table/windows.hpp>
 #include <fastweights/core/finite.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/feature_maps/normalise.hpp>
@@ -9,12 +14,6 @@
 #include <fastweights/layers/summed_heads.hpp>
 #include <fastweights/memories/adaptors/deferred.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
-#include <fastweights/memories/recurrent/delta_lstm.hpp>
-#include <fastweights/memories/recurrent/delta_rnn.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/fast_weight_memory.hpp>
-#include <fastweights/memories/rules/gated_delta_rule.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "support/catch.hpp"
 

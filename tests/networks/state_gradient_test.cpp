@@ -1,4 +1,4 @@
-#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/any_memory/table/deltas.hpp>
 
 #include "networks/operation_checks.hpp"
 

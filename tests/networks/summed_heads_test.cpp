@@ -1,9 +1,7 @@
+#include <fastweights/any_memory/table/caches.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/memories/attention/key_value_cache.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
 
 #include "networks/operation_checks.hpp"
 #include "support/queue_parallel.hpp"

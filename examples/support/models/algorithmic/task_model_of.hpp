@@ -1,10 +1,10 @@
 #pragma once
 
 #include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/feature_maps/chain.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/layers/self_referential.hpp>
-#include <fastweights/memories/rules/linear_attention.hpp>
 #include <stdexcept>
 
 #include "models/algorithmic/task_model.hpp"

@@ -24,4 +24,10 @@ template <class S> void add_fast_nets(MemoryTable<S>& table) {
       square);
 }
 
+#define FASTWEIGHTS_FAST_NETS(prefix, S)   \
+  FASTWEIGHTS_ERASED(prefix, DeltaRnn<S>); \
+  FASTWEIGHTS_ERASED(prefix, DeltaLstm<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_FAST_NETS);
+
 }  // namespace fw::detail

@@ -12,4 +12,10 @@ template <class S> void add_recurrent(MemoryTable<S>& table) {
   table.add("SelfReferentialMatrix", [](auto& o) { return SelfReferentialMatrix<S>(o.sizes()); });
 }
 
+#define FASTWEIGHTS_RECURRENT(prefix, S)            \
+  FASTWEIGHTS_ERASED(prefix, RecurrentDeltaNet<S>); \
+  FASTWEIGHTS_ERASED(prefix, SelfReferentialMatrix<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_RECURRENT);
+
 }  // namespace fw::detail

@@ -34,4 +34,11 @@ template <class S> void add_sums(MemoryTable<S>& table) {
             [](auto& o) { return Programmer1991<S, Dynamic, Dynamic, Identity>(o.sizes()); });
 }
 
+#define FASTWEIGHTS_SUMS(prefix, S)                                                         \
+  FASTWEIGHTS_ERASED(prefix, LinearAttention<S>);                                           \
+  FASTWEIGHTS_ERASED(prefix, LinearAttention<S, Dynamic, Dynamic, AttentionNormaliser<S>>); \
+  FASTWEIGHTS_ERASED(prefix, HebbianMemory<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_SUMS);
+
 }  // namespace fw::detail

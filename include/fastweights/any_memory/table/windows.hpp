@@ -19,4 +19,8 @@ template <class S> void add_windows(MemoryTable<S>& table) {
             [](auto& o) { return FastWeightMemory<S>(o.sizes(), S(o.number("epsilon", 1e-5))); });
 }
 
+#define FASTWEIGHTS_WINDOWS(prefix, S) FASTWEIGHTS_ERASED(prefix, FastWeightMemory<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_WINDOWS);
+
 }  // namespace fw::detail

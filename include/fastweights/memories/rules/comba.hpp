@@ -51,7 +51,7 @@ class Comba : public detail::MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaD
   static constexpr bool has_delta_term = true, lookup_before_decay = true;
   static constexpr bool kernel_backward = true;
 
-  template <class T> auto cast() const { return Comba<T, Dk, Dv>(sizes()); }
+  template <class T> auto cast() const { return Comba<T, Dk, Dv>(Base::signature().sizes()); }
 
   void write(OwnedState& s, const WriteToken<Comba>& t) const {
     detail::correct<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key);
@@ -83,9 +83,6 @@ class Comba : public detail::MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaD
   void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<Comba>& t) const {
     g.add(t.lookup, t.value, t.beta, t.decay, t.key);
   }
-
- private:
-  using Base::sizes;
 };
 
 }  // namespace fw

@@ -53,7 +53,9 @@ class GatedDeltaProduct
   static constexpr bool has_delta_term = true, kernel_backward = N <= detail::chunk_size;
   static constexpr Index corrections = N;
 
-  template <class T> auto cast() const { return GatedDeltaProduct<T, N, Dk, Dv>(sizes()); }
+  template <class T> auto cast() const {
+    return GatedDeltaProduct<T, N, Dk, Dv>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaProduct>& t) const {
     detail::apply_decay(s.W, t.decay);
@@ -123,7 +125,7 @@ class GatedDeltaProduct
   }
 
  private:
-  using Base::dv, Base::sizes;
+  using Base::dv;
 };
 
 }  // namespace fw

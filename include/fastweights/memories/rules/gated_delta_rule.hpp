@@ -41,7 +41,9 @@ class GatedDeltaRule
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = true, kernel_backward = true, plain_coefficients = true;
 
-  template <class T> auto cast() const { return GatedDeltaRule<T, Dk, Dv, Inputs>(sizes()); }
+  template <class T> auto cast() const {
+    return GatedDeltaRule<T, Dk, Dv, Inputs>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule>& t) const {
     detail::apply_decay(s.W, t.decay);
@@ -131,7 +133,7 @@ class GatedDeltaRule
   }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 };
 
 }  // namespace fw

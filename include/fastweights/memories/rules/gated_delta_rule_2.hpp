@@ -54,7 +54,9 @@ class GatedDeltaRule2
   static constexpr bool has_delta_term = true, kernel_backward = true;
   static constexpr Index key_buffers = 1, value_buffers = 1;
 
-  template <class T> auto cast() const { return GatedDeltaRule2<T, Dk, Dv>(sizes()); }
+  template <class T> auto cast() const {
+    return GatedDeltaRule2<T, Dk, Dv>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule2>& t) const {
     with_lookup(t, [&](const auto& lookup, const auto& value) FASTWEIGHTS_INLINE_LAMBDA {
@@ -115,7 +117,7 @@ class GatedDeltaRule2
   }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 
   // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.
   template <class F> void with_lookup(const WriteToken<GatedDeltaRule2>& t, const F& f) const {

@@ -39,7 +39,9 @@ class GatedLinearAttention
       one_decay ? detail::DecayKind::scalar : detail::DecayKind::per_channel;
   static constexpr bool has_delta_term = false, kernel_backward = true, plain_coefficients = true;
 
-  template <class T> auto cast() const { return GatedLinearAttention<T, Dk, Dv, Inputs>(sizes()); }
+  template <class T> auto cast() const {
+    return GatedLinearAttention<T, Dk, Dv, Inputs>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<GatedLinearAttention>& t) const {
     detail::apply_decay(s.W, t.decay);
@@ -105,7 +107,7 @@ class GatedLinearAttention
   }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 };
 
 }  // namespace fw

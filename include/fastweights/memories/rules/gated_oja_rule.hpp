@@ -44,7 +44,9 @@ class GatedOjaRule
   using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "GatedOjaRule";
 
-  template <class T> auto cast() const { return GatedOjaRule<T, Dk, Dv>(sizes()); }
+  template <class T> auto cast() const {
+    return GatedOjaRule<T, Dk, Dv>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<GatedOjaRule>& t) const {
     s.W.array().colwise() *= t.decay.array();
@@ -86,10 +88,10 @@ class GatedOjaRule
             OutSequence<GatedOjaRule> out) const requires detail::KernelScalar<S> {
     struct Buffer;
     constexpr Index block = 256;
-    const Index dk = Base::dk(), dv = Base::dv(), total = queries.query.cols();
-    S* const buffer = detail::thread_buffer<S, Buffer>(dk * (dv + std::min(block, total)));
-    Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> transposed(buffer, dk, dv);
-    const detail::Columns<S> errors{buffer + dk * dv, dk};
+    const Index total = queries.query.cols();
+    S* const buffer = detail::thread_buffer<S, Buffer>(dk() * (dv() + std::min(block, total)));
+    Eigen::Map<Eigen::Matrix<S, Dynamic, Dynamic>> transposed(buffer, dk(), dv());
+    const detail::Columns<S> errors{buffer + dk() * dv(), dk()};
     const auto columns = [](const auto& x, Index t) { return detail::columns_of(x).from(t); };
     for (Index t = 0; t < total; t += block) {
       const Index steps = std::min(block, total - t);
@@ -107,7 +109,7 @@ class GatedOjaRule
   }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 };
 
 }  // namespace fw

@@ -40,7 +40,7 @@ class HebbianMemory : public detail::MatrixRule<HebbianMemory<S, Dk, Dv>, S, Key
   }
 
   template <class T> auto cast() const {
-    return HebbianMemory<T, Dk, Dv>(sizes(), {T(rates_.decay), T(rates_.rate)});
+    return HebbianMemory<T, Dk, Dv>(Base::signature().sizes(), {T(rates_.decay), T(rates_.rate)});
   }
 
   void write(OwnedState& s, const WriteToken<HebbianMemory>& t) const {
@@ -110,7 +110,7 @@ class HebbianMemory : public detail::MatrixRule<HebbianMemory<S, Dk, Dv>, S, Key
   void apply(const Segment& g, OwnedState& s) const { s.W = g.decay * s.W + g.sum; }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 
   Rates rates_;
 };

@@ -75,7 +75,9 @@ class Longhorn
   static constexpr bool has_delta_term = true, kernel_backward = form == LonghornForm::exact;
   static constexpr Index key_buffers = 0, value_buffers = 1;
 
-  template <class T> auto cast() const { return Longhorn<T, Dk, Dv, form>(sizes()); }
+  template <class T> auto cast() const {
+    return Longhorn<T, Dk, Dv, form>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<Longhorn>& t) const {
     with_step(t, [&](const auto& step) FASTWEIGHTS_INLINE_LAMBDA {
@@ -137,7 +139,7 @@ class Longhorn
   }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 
   // δ
   template <class F> void with_step(const WriteToken<Longhorn>& t, const F& f) const {

@@ -77,7 +77,9 @@ class LowRankRule : public detail::MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S,
   static constexpr auto products = detail::Products::removal;
   static constexpr Index corrections = 2;
 
-  template <class T> auto cast() const { return LowRankRule<T, Dk, Dv, Inputs>(sizes()); }
+  template <class T> auto cast() const {
+    return LowRankRule<T, Dk, Dv, Inputs>(Base::signature().sizes());
+  }
 
   void write(OwnedState& s, const WriteToken<LowRankRule>& t) const {
     scratch<S, Dv>(dv(), [&](auto& removed) FASTWEIGHTS_INLINE_LAMBDA {
@@ -134,7 +136,7 @@ class LowRankRule : public detail::MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S,
   }
 
  private:
-  using Base::dk, Base::dv, Base::sizes;
+  using Base::dk, Base::dv;
 };
 
 }  // namespace fw

@@ -42,7 +42,6 @@ template <class Rule, class S, class Inputs> class MatrixRule {
  protected:
   Index dv() const { return signature_.dv; }
   Index dk() const { return signature_.dk; }
-  auto sizes() const { return signature_.sizes(); }
 
  private:
   Signature signature_;
