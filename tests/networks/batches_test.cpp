@@ -7,6 +7,7 @@
 #include <fastweights/feature_maps/normalise.hpp>
 #include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/layers/summed_heads.hpp>
+#include <numeric>
 
 #include "networks/operation_checks.hpp"
 

@@ -9,6 +9,7 @@
 #include <fastweights/training/losses.hpp>
 
 #include "networks/operation_checks.hpp"
+#include "support/queue_parallel.hpp"
 
 namespace {
 

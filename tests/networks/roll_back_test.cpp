@@ -3,6 +3,7 @@
 #include <fastweights/memories/adaptors/deferred.hpp>
 
 #include "networks/operation_checks.hpp"
+#include "support/queue_parallel.hpp"
 
 /// \file
 /// States of whole networks that roll back. The law of every operation is check_roll_back.

@@ -1,6 +1,7 @@
 #include <fastweights/any_memory/table/deltas.hpp>
 
 #include "networks/operation_checks.hpp"
+#include "support/queue_parallel.hpp"
 
 /// \file
 /// Gradients of a network's state. That of every operation is checked by check_state_gradient.
