@@ -20,17 +20,19 @@
 #include <fastweights/core/recurrent_signatures.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/core/snapshot.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/core/strict_math.hpp>
 #include <fastweights/core/version.hpp>
 #include <fastweights/core/views.hpp>
 
-// Numerical functions: activations, normal densities, products, random numbers.
+// Numerical functions: activations, normal densities, products, random numbers; loops in threads.
 #include <fastweights/math/activations.hpp>
 #include <fastweights/math/elementwise.hpp>
 #include <fastweights/math/gelu.hpp>
 #include <fastweights/math/normal.hpp>
+#include <fastweights/math/parallel_for.hpp>
 #include <fastweights/math/products.hpp>
 #include <fastweights/math/random.hpp>
 
@@ -41,7 +43,6 @@
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/algorithms/streams.hpp>
-#include <fastweights/math/parallel_for.hpp>
 
 // Continuous signals: bases, densities, ridge regression, attention over coefficients.
 #include <fastweights/continuous/attend.hpp>

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <fastweights/core/leaves.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// \file
+/// Earlier states that share the memory of what did not change.
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+/// A state: a record, whose members may be known only at run time.
+template <class T>
+concept SnapshotRecord = Record<T> || detail::DynamicRecord<T>;
+
+/// The numbers of a state at one time, in pages of 4 KiB. A page that is bit for bit that of an
+/// earlier snapshot is shared with it, so a snapshot of a cache of tokens takes the memory of its
+/// new tokens:
+///
+///     fw::Snapshot prompt(state);             // a copy
+///     network.forward(state, question, logits, trace);
+///     fw::Snapshot asked(state, prompt);      // shares the prompt's keys and values
+///     prompt.restore(state);                  // another question
+///
+/// It takes the state of a memory, of a network, or any other record. A snapshot is a value; a copy
+/// shares all pages, also with snapshots of other threads. Taking one reads the state and the
+/// earlier snapshot; restoring one copies the state and allocates for caches that grow.
+class Snapshot {
+ public:
+  /// No numbers.
+  Snapshot() = default;
+  /// The numbers of a state. Pages that `before` has too are shared.
+  template <SnapshotRecord State>
+  explicit Snapshot(const State& state, const Snapshot& before = {}) {
+    take(detail::object(state), before);
+  }
+
+  /// Gives a state these numbers. Throws std::invalid_argument, and changes nothing, unless it has
+  /// the members and shapes of the one that was taken; a cache that grows may have any columns.
+  template <SnapshotRecord State> void restore(State& state) const { give(detail::object(state)); }
+
+  /// The size of the numbers in bytes.
+  std::size_t bytes() const;
+  /// Of these, the bytes of the pages that it shares with another snapshot.
+  std::size_t shared_bytes(const Snapshot& other) const;
+
+ private:
+  using Index = Eigen::Index;
+  using Page = std::shared_ptr<const std::byte[]>;
+  struct Array {
+    std::string path;
+    Index rows, cols;
+    detail::ScalarKind scalar;
+    std::size_t bytes;
+    std::vector<Page> pages;
+  };
+  static constexpr std::size_t page_size = 4096;
+
+  void take(const detail::Object& state, const Snapshot& before);
+  void give(const detail::Object& state) const;
+  void check(const detail::Object& state) const;
+  static std::size_t page_bytes(const Array& array, std::size_t page);
+
+  std::vector<Array> arrays_;
+};
+
+}  // namespace fw
+
+#ifndef FASTWEIGHTS_COMPILED
+#include <fastweights/core/implementation/snapshot.hpp>
+#endif

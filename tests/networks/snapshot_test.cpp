@@ -1,0 +1,103 @@
+#include <fastweights/core/snapshot.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <fastweights/networks/operations.hpp>
+
+#include "networks/operation_checks.hpp"
+
+/// \file
+/// Snapshots of the state of a whole network.
+
+namespace {
+
+using namespace fw::networks;
+using namespace operation_checks;
+using X = Value<double>;
+using fw::Snapshot;
+
+// A cache that grows, a window, a memory and a convolution.
+Net network() {
+  Builder<double> builder;
+  const X x = builder.input(16);
+  const X y = convolution(linear(x, "in", 16), "conv", 3);
+  const X near = module("window", y, [](const X& v) { return attention(v, v, v, 2, 4, 1.0); });
+  const X far = attention(y, y, y, 2, {.capacity = 2});
+  const X rule =
+      memory(fw::DeltaRule<double>({8, 8}), {l2(y, 2), y, sigmoid(linear(x, "b", 2))}, {y});
+  Net net = builder.build(linear(near + far + rule, "out", 3));
+  fw::Random random(2);
+  fw::initialise(net, random);
+  return net;
+}
+
+struct Stream {
+  Net net = network();
+  State state;
+  Net::Trace trace = {};
+  fw::Random random = fw::Random(4);
+
+  Matrix<double> tokens(Index count) { return random_matrix(16, count, random); }
+  Matrix<double> read(const Matrix<double>& x, std::span<const Index> lengths = {}) {
+    Matrix<double> y(3, x.cols());
+    net.forward(state, x, y, trace, {.lengths = lengths});
+    return y;
+  }
+};
+
+TEST_CASE("a network goes on from a snapshot as if nothing had come after it", "[networks]") {
+  Stream stream;
+  stream.state = stream.net.initial_state({.roll_back = 2});
+  const Matrix<double> prompt = stream.tokens(9), question = stream.tokens(5);
+  stream.read(prompt);
+  const Snapshot before(stream.state);
+  const Matrix<double> answer = stream.read(question);
+  const Snapshot after(stream.state, before);
+  stream.read(stream.tokens(40));  // the cache grows
+  before.restore(stream.state);
+  CHECK(stream.read(question) == answer);
+  State fresh = stream.net.initial_state({.roll_back = 2});
+  before.restore(fresh);
+  stream.state = std::move(fresh);
+  CHECK(stream.read(question) == answer);
+  const Matrix<double> next = stream.tokens(3), y = stream.read(next);
+  after.restore(stream.state);
+  CHECK(stream.read(next) == y);
+}
+
+TEST_CASE("snapshots of many streams, one of which goes on", "[networks]") {
+  Stream stream;
+  stream.state = stream.net.initial_state({.sequences = 3});
+  stream.read(stream.tokens(12), std::vector<Index>{5, 0, 7});
+  const Snapshot before(stream.state);
+  const Matrix<double> more = stream.tokens(4);
+  const Matrix<double> y = stream.read(more, std::vector<Index>{0, 4, 0});
+  before.restore(stream.state);
+  CHECK(stream.read(more, std::vector<Index>{0, 4, 0}) == y);
+}
+
+TEST_CASE("the snapshot of a long cache takes the memory of the new tokens", "[networks]") {
+  Stream stream;
+  stream.state = stream.net.initial_state();
+  stream.read(stream.tokens(3000));
+  const Snapshot prompt(stream.state);
+  stream.read(stream.tokens(2));
+  const Snapshot asked(stream.state, prompt);
+  CHECK(asked.bytes() > 500'000);
+  // A page for every array of every head, at most, besides the memories.
+  CHECK(asked.bytes() - asked.shared_bytes(prompt) < 80'000);
+}
+
+TEST_CASE("a snapshot refuses the state of another network or of other streams", "[networks]") {
+  Stream stream;
+  stream.state = stream.net.initial_state();
+  const Snapshot one(stream.state);
+  State three = stream.net.initial_state({.sequences = 3});
+  const State before = three;
+  CHECK_THROWS_AS(one.restore(three), std::invalid_argument);
+  CHECK(fw::detail::equal(fw::detail::object(three), fw::detail::object(before)));
+  Builder<double> builder;
+  const X x = builder.input(16);
+  State other = builder.build(convolution(x, "conv", 4)).initial_state();
+  CHECK_THROWS_WITH(one.restore(other), Catch::Matchers::StartsWith("Snapshot: "));
+}
+
+}  // namespace
