@@ -21,9 +21,10 @@ fastweights_add_compiled(fastweights_compiled_float fastweights_compiled_core
 # Long chunks of keys in float are multiplied in double.
 fastweights_add_compiled(fastweights_compiled_networks_float fastweights_compiled_float
                          SOURCES operations_float operations_recurrent_float networks_float
-                                 products_double)
+                                 functions_float products_double)
 fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_networks_float
                          SOURCES operations_recurrent_double operations_double networks_double
+                                 functions_double
                                  backward_double step_double scan_double deferred deferred_16_bits
                                  deferred_8_bits)
 fastweights_add_memories(fastweights_compiled_memories float)

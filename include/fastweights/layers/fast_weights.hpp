@@ -3,6 +3,7 @@
 #include <fastweights/feature_maps/identity.hpp>
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/layers/parts.hpp>
+#include <functional>
 
 /// \file
 /// A layer around any memory: the memory's signature says which projections it has. For the gated
@@ -44,17 +45,35 @@ inline Index key_rows(std::span<const SignatureMember> members) {
   return 0;
 }
 
-/// Makes one member of a signature from x, for all heads. `map` makes features of keys.
-template <class S, class Map>
+/// A feature map φ of keys, without its type: what depends on the scalar alone is compiled once.
+template <class S> struct KeyMap {
+  std::string_view name;
+  bool is_identity;
+  std::function<Index(Index)> features;                               ///< of a number of rows
+  std::function<Value<S>(const Value<S>&, Index)> features_of_heads;  ///< of stacked heads
+};
+template <class S, class Map> KeyMap<S> key_map(const Map& map) {
+  constexpr bool is_identity = std::is_same_v<Map, IdentityMap>;
+  return {Map::name, is_identity, [map](Index rows) { return map.features(rows); },
+          [map](const Value<S>& keys, [[maybe_unused]] Index heads) {
+            if constexpr (is_identity)
+              return keys;
+            else
+              return feature_map(keys, map, heads);
+          }};
+}
+
+/// Makes one member of a signature from x, for all heads.
+template <class S>
 Value<S> head_input(const Value<S>& x, const std::string& record, const SignatureMember& member,
-                    const FastWeightsOptions& o, Index key_size, const Map& map) {
+                    const FastWeightsOptions& o, Index key_size, const KeyMap<S>& map) {
   const Index rows = member.role == Role::key ? key_size : member.rows;
   const Index columns = o.heads * fw::detail::per_token(member.extent()).width;
   const std::string name = record + '.' + std::string(member.name);
   const Value<S> y = linear(x, name, columns * rows, o.bias);
   switch (member.role) {
     case Role::key:
-      return map(y, columns);
+      return map.features_of_heads(y, columns);
     case Role::distribution:
       return feature_map(y, SoftmaxMap(), columns);
     case Role::strength:
@@ -120,9 +139,9 @@ Value<S> fast_weights_output(const Value<S>& x, Value<S> o, const FastWeightsOpt
 
 /// The values that a memory writes and reads with, made from x.
 template <class S> struct MemoryInputs { std::vector<Value<S>> written, queries; };
-template <class S, class Map>
+template <class S>
 MemoryInputs<S> memory_inputs(const Value<S>& x, const AnyMemory<S>& rule,
-                              const FastWeightsOptions& o, Index key_size, const Map& map) {
+                              const FastWeightsOptions& o, Index key_size, const KeyMap<S>& map) {
   if (rule.can().learns_initial_state)
     fw::detail::throw_invalid({x.builder->path(), ": from a zero state ", rule.name(),
                                " writes nothing; self_referential() learns the first state"});
@@ -138,9 +157,9 @@ MemoryInputs<S> memory_inputs(const Value<S>& x, const AnyMemory<S>& rule,
   return inputs;
 }
 
-template <class S, class Map>
+template <class S>
 Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWeightsOptions& o,
-                      Index key_size, const Map& map) {
+                      Index key_size, const KeyMap<S>& map) {
   const MemoryInputs<S> in = memory_inputs(x, rule, o, key_size, map);
   return fast_weights_output(
       x, memory(rule, in.written, in.queries, "memory", slow_weights(*x.builder, rule, o.heads)),
@@ -148,9 +167,9 @@ Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWei
 }
 
 /// The number of rows of a key before φ, which has to make the memory's keys of it.
-template <class S, class Map>
+template <class S>
 Index key_size(const std::string& path, const AnyMemory<S>& rule, const FastWeightsOptions& o,
-               const Map& map) {
+               const KeyMap<S>& map) {
   fw::detail::check_size<Dynamic>(path, "heads", o.heads);
   const Index asked = key_rows(rule.read_with());
   const Index rows = asked > 0 ? asked : key_rows(rule.written());
@@ -158,8 +177,8 @@ Index key_size(const std::string& path, const AnyMemory<S>& rule, const FastWeig
   if (rows > 0 && map.features(size) != rows)
     fw::detail::throw_mismatch(path, "the feature map", map.features(size), "features", rows,
                                "the memory");
-  if (rows == 0 && !std::is_same_v<Map, IdentityMap>)
-    fw::detail::throw_invalid({path, ": the feature map is ", Map::name,
+  if (rows == 0 && !map.is_identity)
+    fw::detail::throw_invalid({path, ": the feature map is ", map.name,
                                ", expected IdentityMap, as ", rule.name(), " takes no keys"});
   return size;
 }
@@ -186,17 +205,6 @@ void check_sample_keys(const AnyMemory<S>& rule, const Map& map, Index size) {
   }
 }
 
-template <class S, class Map>
-Value<S> mapped_fast_weights(const Value<S>& x, const AnyMemory<S>& rule,
-                             const FastWeightsOptions& o, Index size, const Map& map) {
-  return fast_weights(x, rule, o, size, [&](const Value<S>& keys, Index heads) {
-    if constexpr (std::is_same_v<Map, IdentityMap>)
-      return keys;
-    else
-      return feature_map(keys, map, heads);
-  });
-}
-
 }  // namespace detail
 
 /// A multi-head layer around a memory of any kind; `map` is φ. A memory with slow weights of its
@@ -214,9 +222,10 @@ Value<S> fast_weights(const Value<S>& in, const std::string& name, M rule,
                       const FastWeightsOptions& o = {}, Map map = {}) {
   return module(name, in, [&](const Value<S>& x) {
     const AnyMemory<S> any(rule);
-    const Index size = detail::key_size(x.builder->path(), any, o, map);
+    const detail::KeyMap<S> keys = detail::key_map<S>(map);
+    const Index size = detail::key_size(x.builder->path(), any, o, keys);
     if (!o.allow_unstable) check_stable_keys(x, rule, map, size);
-    return detail::mapped_fast_weights(x, any, o, size, map);
+    return detail::fast_weights(x, any, o, size, keys);
   });
 }
 
@@ -225,11 +234,35 @@ template <class S, FeatureMap Map = IdentityMap>
 Value<S> fast_weights(const Value<S>& in, const std::string& name, const AnyMemory<S>& rule,
                       const FastWeightsOptions& o = {}, Map map = {}) {
   return module(name, in, [&](const Value<S>& x) {
-    const Index size = detail::key_size(x.builder->path(), rule, o, map);
+    const detail::KeyMap<S> keys = detail::key_map<S>(map);
+    const Index size = detail::key_size(x.builder->path(), rule, o, keys);
     if (!o.allow_unstable && rule.can().states_stability)
       detail::check_sample_keys(rule, map, size);
-    return detail::mapped_fast_weights(x, rule, o, size, map);
+    return detail::fast_weights(x, rule, o, size, keys);
   });
 }
 
 }  // namespace fw::networks
+
+#define FASTWEIGHTS_FAST_WEIGHTS(prefix, S)                                                    \
+  prefix template Value<S> feature_map(const Value<S>&, SoftmaxMap, Index);                    \
+  prefix template Index detail::key_size(const std::string&, const AnyMemory<S>&,              \
+                                         const FastWeightsOptions&, const detail::KeyMap<S>&); \
+  prefix template detail::MemoryInputs<S> detail::memory_inputs(                               \
+      const Value<S>&, const AnyMemory<S>&, const FastWeightsOptions&, Index,                  \
+      const detail::KeyMap<S>&);                                                               \
+  prefix template Value<S> detail::fast_weights_output(const Value<S>&, Value<S>,              \
+                                                       const FastWeightsOptions&);             \
+  prefix template Value<S> detail::fast_weights(const Value<S>&, const AnyMemory<S>&,          \
+                                                const FastWeightsOptions&, Index,              \
+                                                const detail::KeyMap<S>&)
+
+#ifdef FASTWEIGHTS_COMPILED
+namespace fw::inline FASTWEIGHTS_ABI::networks {
+FASTWEIGHTS_FAST_WEIGHTS(extern, float);
+FASTWEIGHTS_FAST_WEIGHTS(extern, double);
+#ifdef FASTWEIGHTS_COMPILED_COMPLEX
+FASTWEIGHTS_FAST_WEIGHTS(extern, std::complex<double>);
+#endif
+}  // namespace fw::networks
+#endif

@@ -33,9 +33,9 @@ Value<S> summed_heads(const Value<S>& in, const std::string& name, M rule,
   if constexpr (ReadsAfterWrites<M>)
     return module(name, in, [&](const Value<S>& x) {
       const AnyMemory<S> any(rule);
-      const Index size = detail::key_size(x.builder->path(), any, options, IdentityMap());
+      const detail::KeyMap<S> same = detail::key_map<S>(IdentityMap());
+      const Index size = detail::key_size(x.builder->path(), any, options, same);
       if (!o.allow_unstable) check_stable_keys(x, rule, IdentityMap(), size);
-      const auto same = [](const Value<S>& keys, Index) { return keys; };
       const detail::MemoryInputs<S> inputs = detail::memory_inputs(x, any, options, size, same);
       return detail::fast_weights_output(
           x, full_memory(std::move(rule), inputs.written, inputs.queries), options);

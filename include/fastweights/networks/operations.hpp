@@ -78,6 +78,55 @@
   prefix template struct Network<S>;                                                \
   prefix template class Builder<S>
 
+// Functions of values, in the order of the headers above. Those of one line are left to be inlined.
+#define FASTWEIGHTS_FUNCTIONS_OF_VALUES(prefix, S)                                               \
+  prefix template Value<S> clamp(const Value<S>&, double, double);                               \
+  prefix template Value<S> combine<Combination::sum>(const Value<S>&, const Value<S>&);          \
+  prefix template Value<S> combine<Combination::difference>(const Value<S>&, const Value<S>&);   \
+  prefix template Value<S> combine<Combination::product>(const Value<S>&, const Value<S>&);      \
+  prefix template Value<S> convolution(const Value<S>&, const std::string&, ConvolutionOptions); \
+  prefix template Value<S> dropout(const Value<S>&, double, const std::string&);                 \
+  prefix template Value<S> apply<Exp>(const Value<S>&);                                          \
+  prefix template Value<S> apply<Sigmoid>(const Value<S>&);                                      \
+  prefix template Value<S> apply<Softplus>(const Value<S>&);                                     \
+  prefix template Value<S> apply<LogSigmoid>(const Value<S>&);                                   \
+  prefix template Value<S> apply<Tanh>(const Value<S>&);                                         \
+  prefix template Value<S> apply<Relu>(const Value<S>&);                                         \
+  prefix template Value<S> apply<Square>(const Value<S>&);                                       \
+  prefix template Value<S> activate<fw::Silu>(const Value<S>&);                                  \
+  prefix template Value<S> activate<fw::Gelu>(const Value<S>&);                                  \
+  prefix template Value<S> affine(double, const Value<S>&, double);                              \
+  prefix template Value<S> head_products(const Value<S>&, const std::string&, Index, Index,      \
+                                         const HeadRows&, bool);                                 \
+  prefix template Value<S> norm<NormKind::rms>(const Value<S>&, Index, double);                  \
+  prefix template Value<S> norm<NormKind::l2>(const Value<S>&, Index, double);                   \
+  prefix template Value<S> norm<NormKind::unit>(const Value<S>&, Index, double);                 \
+  prefix template Value<S> norm<NormKind::standardise>(const Value<S>&, Index, double);          \
+  prefix template Value<S> weighted_norm<NormKind::rms>(const Value<S>&, const std::string&,     \
+                                                        const NormOptions&);                     \
+  prefix template Value<S> weighted_norm<NormKind::standardise>(                                 \
+      const Value<S>&, const std::string&, const NormOptions&);                                  \
+  prefix template Value<S> gather(const Value<S>&, std::vector<Index>);                          \
+  prefix template Value<S> concatenate(const std::vector<Value<S>>&);                            \
+  prefix template Value<S> tile(const Value<S>&, Index);                                         \
+  prefix template Value<S> repeat_heads(const Value<S>&, Index, Index);                          \
+  prefix template Value<S> join_heads(const std::vector<Value<S>>&, Index);                      \
+  prefix template Value<S> sum_heads(const Value<S>&, Index);                                    \
+  prefix template Value<S> softmax(const Value<S>&, Index);                                      \
+  prefix template Value<S> top_k_experts(const Value<S>&, const Choice&,                         \
+                                         const std::vector<Value<S>>&);                          \
+  prefix template Value<S> normalise_routing(const Value<S>&, double);                           \
+  prefix template Value<S> convolution(const Value<S>&, const std::string&, Index, bool);        \
+  prefix template Value<S> token_shift(const Value<S>&, const std::string&);                     \
+  prefix template Value<S> rotary_embedding(const Value<S>&, Index, Index, double, bool);        \
+  prefix template Value<S> parameter(Builder<S>&, const std::string&, Index, Initialiser);       \
+  prefix template Value<S> parameter_matrix(Builder<S>&, const std::string&, Index, Index,       \
+                                            Initialiser);                                        \
+  prefix template Value<S> state_parameter(Builder<S>&, const std::string&, Index, Index,        \
+                                           Initialiser, Index);                                  \
+  prefix template Value<S> embedding(Builder<S>&, const std::string&, Index, Index, Index);      \
+  prefix template Value<S> linear(const Value<S>&, const std::string&, Index, bool)
+
 #ifdef FASTWEIGHTS_COMPILED
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 FASTWEIGHTS_OPERATIONS(extern, float);
@@ -85,11 +134,14 @@ FASTWEIGHTS_OPERATIONS(extern, double);
 FASTWEIGHTS_RECURRENT_OPERATIONS(extern, float);
 FASTWEIGHTS_RECURRENT_OPERATIONS(extern, double);
 FASTWEIGHTS_NETWORKS(extern, float);
+FASTWEIGHTS_FUNCTIONS_OF_VALUES(extern, float);
 FASTWEIGHTS_NETWORKS(extern, double);
+FASTWEIGHTS_FUNCTIONS_OF_VALUES(extern, double);
 #ifdef FASTWEIGHTS_COMPILED_COMPLEX
 FASTWEIGHTS_OPERATIONS(extern, std::complex<double>);
 FASTWEIGHTS_RECURRENT_OPERATIONS(extern, std::complex<double>);
 FASTWEIGHTS_NETWORKS(extern, std::complex<double>);
+FASTWEIGHTS_FUNCTIONS_OF_VALUES(extern, std::complex<double>);
 #endif
 }  // namespace fw::networks
 #endif
