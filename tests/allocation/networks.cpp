@@ -58,11 +58,11 @@ Network<float> network_of_channels() {
 }
 
 // A network does not allocate after its first token, however its weights are kept.
-void check_network(const char* what, Network<float> model, std::optional<WeightType> storage = {},
+void check_network(const char* what, Network<float> model, std::optional<WeightType> weights = {},
                    Index roll_back = 0) {
   fw::Random random(1);
   fw::initialise(model, random);
-  if (storage) model.quantise(*storage);
+  if (weights) model.quantise(*weights);
   State state = model.initial_state({.roll_back = roll_back});
   Network<float>::Trace trace;
   Eigen::MatrixXf logits(63, 1);

@@ -1,46 +1,54 @@
-#include <cstring>
+#include <cmath>
 #include <fastweights/core/snapshot.hpp>
+#include <fastweights/memories/rules/delta_rule.hpp>
+#include <limits>
+#include <unsupported/Eigen/AutoDiff>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/subject.hpp"
 
 /// \file
-/// Every memory: a snapshot gives the state back bit for bit, shares what did not change, and a
-/// state of other sizes is refused unchanged.
+/// Every memory: a snapshot gives the state back, shares what did not change, and a state of other
+/// sizes is refused unchanged.
 
 namespace {
 
 using fw::AnyState;
+using fw::Index;
 using fw::Snapshot;
 using laws::Run;
 using laws::Subject;
 
-template <class Law> void for_every_memory(const Law& law) {
+template <class S, class Law> void for_every_memory(const Law& law) {
   const auto each = [&](const std::vector<Subject>& all) {
     for (const Subject& subject : all) {
       INFO(subject.text());
       law(subject);
     }
   };
-  each(laws::subjects(5, 3));
-  each(laws::subjects(4, 1));
-  each(laws::subjects(33, 33));
-  each(laws::variants());
+  each(laws::subjects<S>(5, 3));
+  each(laws::subjects<S>(4, 1));
+  each(laws::subjects<S>(33, 33));
+  each(laws::variants<S>());
+}
+template <class Law> void in_float_and_double(const Law& law) {
+  for_every_memory<float>([&](const Subject& subject) { law(float(), subject); });
+  for_every_memory<double>([&](const Subject& subject) { law(double(), subject); });
 }
 
-TEST_CASE("a snapshot gives the state back bit for bit", "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    Run<double> run(subject, 9, 7, 3);
-    const AnyState<double> before = run.state;
+TEST_CASE("a snapshot gives the state back", "[laws]") {
+  in_float_and_double([]<class S>(S, const Subject& subject) {
+    Run<S> run(subject, 9, 7, 3);
+    const AnyState<S> before = run.state;
     const Snapshot first(run.state);
     run.scan();
-    const AnyState<double> after = run.state;
+    const AnyState<S> after = run.state;
     const Snapshot second(run.state, first);
     first.restore(run.state);
     CHECK(run.state == before);
     CHECK(Snapshot(run.state).bytes() == first.bytes());
-    second.restore(run.state);
+    second.restore(run.memory, run.state);
     CHECK(run.state == after);
     run.state = run.memory.initial_state();  // a cache has other columns
     second.restore(run.state);
@@ -48,14 +56,11 @@ TEST_CASE("a snapshot gives the state back bit for bit", "[laws]") {
   });
 }
 
-TEST_CASE("snapshots of one state share all pages, and of another state none that differ",
-          "[laws]") {
-  for_every_memory([](const Subject& subject) {
-    Run<double> run(subject, 9, 7, 3);
+TEST_CASE("a later snapshot of the same numbers shares all of them", "[laws]") {
+  in_float_and_double([]<class S>(S, const Subject& subject) {
+    Run<S> run(subject, 9, 7, 3);
     const Snapshot first(run.state);
-    const Snapshot same(run.state, first), alone(run.state);
-    CHECK(same.shared_bytes(first) == first.bytes());
-    CHECK(alone.shared_bytes(first) == 0);
+    CHECK(Snapshot(run.state, first).shared_bytes(first) == first.bytes());
     const Snapshot copy = first;
     CHECK(copy.shared_bytes(first) == first.bytes());
     run.scan();
@@ -64,8 +69,51 @@ TEST_CASE("snapshots of one state share all pages, and of another state none tha
   });
 }
 
+using Delta = fw::DeltaRule<double>;
+fw::StateOf<Delta> state_of(Index size) {
+  auto state = fw::initial_state(Delta({.key_size = size}));
+  state.W.setRandom();
+  return state;
+}
+
+TEST_CASE("a snapshot shares all pages but those that differ", "[laws]") {
+  auto state = state_of(65);  // 33,800 bytes: eight pages and a part of one
+  const Snapshot first(state);
+  CHECK(first.bytes() == 65 * 65 * 8);
+  CHECK(Snapshot(state).shared_bytes(first) == 0);
+  state.W(0, 10) += 1;  // entry 650 of page 1
+  const Snapshot second(state, first);
+  CHECK(second.bytes() - second.shared_bytes(first) == 4096);
+  state.W(64, 64) += 1;  // in the part
+  const Snapshot third(state, second);
+  CHECK(third.bytes() - third.shared_bytes(second) == 65 * 65 * 8 - 8 * 4096);
+  CHECK(third.bytes() - third.shared_bytes(first) == 65 * 65 * 8 - 7 * 4096);
+  auto one_page = state_of(32);  // 8,192 bytes: two whole pages
+  const Snapshot whole(one_page);
+  one_page.W(31, 31) += 1;
+  CHECK(Snapshot(one_page, whole).shared_bytes(whole) == 4096);
+  one_page.W.setZero();
+  CHECK(Snapshot(one_page).shared_bytes(Snapshot(fw::initial_state(Delta({.key_size = 32})))) ==
+        2 * 4096);  // zeros
+}
+
+TEST_CASE("a snapshot keeps every bit, and is a value", "[laws]") {
+  auto state = state_of(3);
+  state.W(0, 0) = -0.0;
+  state.W(1, 1) = std::numeric_limits<double>::quiet_NaN();
+  state.W(2, 2) = -std::numeric_limits<double>::infinity();
+  Snapshot snapshot(state);
+  Snapshot moved = std::move(snapshot);
+  snapshot = Snapshot(state_of(4));
+  state.W.setOnes();
+  moved.restore(state);
+  CHECK(std::signbit(state.W(0, 0)));
+  CHECK(std::isnan(state.W(1, 1)));
+  CHECK(state.W(2, 2) == -std::numeric_limits<double>::infinity());
+}
+
 TEST_CASE("a snapshot refuses a state of other sizes, and changes nothing", "[laws]") {
-  for_every_memory([](const Subject& subject) {
+  for_every_memory<double>([](const Subject& subject) {
     Run<double> run(subject, 0, 7, 3);
     Subject larger = subject;
     larger.options.key_size += 6;  // two and three heads divide it
@@ -88,9 +136,33 @@ TEST_CASE("a snapshot of another memory or scalar is refused", "[laws]") {
     return error_of<std::invalid_argument>([&] { snapshot.restore(state); });
   };
   CHECK(error(Snapshot(single.initial_state())) ==
-        "Snapshot: W of the state has 4 x 4 entries, expected 4 x 4 of the same type");
+        "Snapshot: W of the state has numbers of 8 bytes, expected 4 bytes and the type of those "
+        "taken");
   CHECK(error(Snapshot(cache.initial_state())).starts_with("Snapshot: the state has "));
-  CHECK(error(Snapshot()) == "Snapshot: the state has 1 arrays and numbers, expected 0");
+  CHECK(error(Snapshot()) == "Snapshot: the state has 1 arrays or numbers, expected 0");
+}
+
+TEST_CASE("a snapshot refuses scalars whose bytes are not their value", "[laws]") {
+  using Dual = Eigen::AutoDiffScalar<Eigen::VectorXd>;
+  const fw::DeltaRule<Dual> memory({.key_size = 2});
+  CHECK_THROWS_WITH(Snapshot(fw::initial_state(memory)),
+                    "Snapshot: the bytes of W are not its value, expected numbers such as float");
+}
+
+TEST_CASE("a memory refuses a snapshot that none of its tokens reach", "[laws]") {
+  const auto small =
+      fw::make_memory<double>("KeyValueCache", {.key_size = 2, .more = {{"capacity", 4}}});
+  const auto large =
+      fw::make_memory<double>("KeyValueCache", {.key_size = 2, .more = {{"capacity", 8}}});
+  const Run<double> run(large, large.initial_state(), false, 0, 7, 3);
+  const Snapshot snapshot(run.state);
+  auto state = small.initial_state();
+  const auto before = state;
+  CHECK_THROWS_AS(snapshot.restore(small, state), std::invalid_argument);
+  CHECK(state == before);
+  auto own = large.initial_state();
+  snapshot.restore(large, own);
+  CHECK(own == run.state);
 }
 
 }  // namespace

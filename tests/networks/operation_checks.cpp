@@ -1,5 +1,7 @@
 #include "networks/operation_checks.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "support/queue_parallel.hpp"

@@ -86,6 +86,31 @@ TEST_CASE("the snapshot of a long cache takes the memory of the new tokens", "[n
   CHECK(asked.bytes() - asked.shared_bytes(prompt) < 80'000);
 }
 
+TEST_CASE("a cache that has just grown shares the tokens and the zeros of its room", "[networks]") {
+  Stream stream;
+  stream.state = stream.net.initial_state();
+  stream.read(stream.tokens(4096));
+  const Snapshot prompt(stream.state);
+  stream.read(stream.tokens(1));
+  const Snapshot asked(stream.state, prompt);
+  stream.read(stream.tokens(1));
+  const Snapshot again(stream.state, asked);
+  CHECK(asked.bytes() > prompt.bytes());
+  CHECK(again.bytes() - again.shared_bytes(asked) < 80'000);
+}
+
+TEST_CASE("a network refuses a snapshot that rolls back another number of tokens", "[networks]") {
+  Stream stream;
+  stream.state = stream.net.initial_state({.roll_back = 8});
+  stream.read(stream.tokens(9));
+  const Snapshot snapshot(stream.state);
+  State other = stream.net.initial_state({.roll_back = 2});
+  const State before = other;
+  CHECK_THROWS_AS(snapshot.restore(stream.net, other), std::invalid_argument);
+  CHECK(fw::detail::equal(fw::detail::object(other), fw::detail::object(before)));
+  snapshot.restore(stream.net, stream.state);
+}
+
 TEST_CASE("a snapshot refuses the state of another network or of other streams", "[networks]") {
   Stream stream;
   stream.state = stream.net.initial_state();

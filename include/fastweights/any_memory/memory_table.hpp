@@ -12,7 +12,7 @@
 ///     FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTAS)
 ///
 /// They become an AnyMemory in the source of the group, in fastweights::compiled. Another source
-/// that includes the group's header does not compile them again.
+/// that includes the group's header does not compile them again, nor the table itself.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 

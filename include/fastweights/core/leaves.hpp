@@ -47,7 +47,8 @@ struct Leaf {
   void* data = nullptr;
   Index rows = 1, cols = 1;
   ScalarKind scalar = ScalarKind::other;
-  std::size_t width = 0;  // bytes of a scalar
+  std::size_t width = 0;   // bytes of a scalar
+  bool is_trivial = true;  // the bytes of a scalar are its value
   bool is_signed = true;
   bool is_bool = false;
   bool is_array = false;   // a number otherwise
@@ -124,6 +125,7 @@ template <class S> Leaf leaf_of_scalar(void* data, Index rows = 1, Index cols = 
   leaf.cols = cols;
   leaf.scalar = scalar_kind<S>();
   leaf.width = sizeof(S);
+  leaf.is_trivial = std::is_trivially_copyable_v<S>;
   leaf.is_signed = !std::is_unsigned_v<S>;
   leaf.is_bool = std::is_same_v<S, bool>;
   return leaf;

@@ -27,7 +27,8 @@
 ///     };
 ///
 /// Without this base, write Read, Out, read() and out() in the same way. The rule's
-/// assert_memory() reports what is missing.
+/// assert_memory() reports what is missing. A MatrixRule, such as GatedDeltaRule, also takes
+/// `key_rows` and `value_rows` from it.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 

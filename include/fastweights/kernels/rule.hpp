@@ -38,7 +38,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// True if a member of a token has one entry per row; otherwise it is one number.
+/// True if a member of a token is a vector; otherwise it is one number.
 template <class Member>
 inline constexpr bool is_per_entry = requires(const std::remove_reference_t<Member>& m) {
   m.data();

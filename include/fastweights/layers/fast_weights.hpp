@@ -4,6 +4,9 @@
 #include <fastweights/feature_maps/softmax.hpp>
 #include <fastweights/layers/parts.hpp>
 #include <functional>
+#include <span>
+#include <string>
+#include <string_view>
 
 /// \file
 /// A layer around any memory: the memory's signature says which projections it has. For the gated
@@ -53,14 +56,12 @@ template <class S> struct KeyMap {
   std::function<Value<S>(const Value<S>&, Index)> features_of_heads;  ///< of stacked heads
 };
 template <class S, class Map> KeyMap<S> key_map(const Map& map) {
-  constexpr bool is_identity = std::is_same_v<Map, IdentityMap>;
-  return {Map::name, is_identity, [map](Index rows) { return map.features(rows); },
-          [map](const Value<S>& keys, [[maybe_unused]] Index heads) {
-            if constexpr (is_identity)
-              return keys;
-            else
-              return feature_map(keys, map, heads);
-          }};
+  const auto features = [map](Index rows) { return map.features(rows); };
+  if constexpr (std::is_same_v<Map, IdentityMap>)
+    return {Map::name, true, features, [](const Value<S>& keys, Index) { return keys; }};
+  else
+    return {Map::name, false, features,
+            [map](const Value<S>& keys, Index heads) { return feature_map(keys, map, heads); }};
 }
 
 /// Makes one member of a signature from x, for all heads.

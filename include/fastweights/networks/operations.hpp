@@ -78,7 +78,7 @@
   prefix template struct Network<S>;                                                \
   prefix template class Builder<S>
 
-// Functions of values, in the order of the headers above. Those of one line are left to be inlined.
+// Functions that add an operation to a network. Those that only call another one are left out.
 #define FASTWEIGHTS_FUNCTIONS_OF_VALUES(prefix, S)                                               \
   prefix template Value<S> clamp(const Value<S>&, double, double);                               \
   prefix template Value<S> combine<Combination::sum>(const Value<S>&, const Value<S>&);          \

@@ -184,7 +184,9 @@ template <class S> class QuantisedMatrix {
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Types of weights, for options: `{.weights = fw::bfloat16}`.
-inline constexpr auto bfloat16 = networks::WeightType::bfloat16, int8 = networks::WeightType::int8;
+/// The type of weights in 16 bits, for options: `{.weights = fw::bfloat16}`.
+inline constexpr networks::WeightType bfloat16 = networks::WeightType::bfloat16;
+/// The type of weights in 8 bits: `{.weights = fw::int8}`.
+inline constexpr networks::WeightType int8 = networks::WeightType::int8;
 
 }  // namespace fw

@@ -13,10 +13,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 namespace detail {
 
-inline std::size_t bytes_of(const Leaf& leaf) { return std::size_t(leaf.size()) * leaf.width; }
-
-// Calls f(leaf, path, i) for the i-th leaf.
-template <class F> void for_each_leaf(const Object& state, const F& f) {
+// Calls f(leaf, path, i) for the i-th array or number.
+template <class F> void for_each_array(const Object& state, const F& f) {
   std::size_t i = 0;
   visit_leaves(&state, 1, [&](const Leaf* leaf, const LeafPath& path) { f(*leaf, path, i++); });
 }
@@ -27,23 +25,33 @@ FASTWEIGHTS_INLINE std::size_t Snapshot::page_bytes(const Array& array, std::siz
   return std::min(page_size, array.bytes - page * page_size);
 }
 
+// A copy, or the one page of zeros: the room of a cache is full of them.
+FASTWEIGHTS_INLINE Snapshot::Page Snapshot::page_of(const std::byte* from, std::size_t bytes) {
+  static const Page zeros(new std::byte[page_size]());
+  if (bytes == page_size && std::memcmp(from, zeros.get(), bytes) == 0) return zeros;
+  const std::shared_ptr<std::byte[]> page(new std::byte[bytes]);
+  std::memcpy(page.get(), from, bytes);
+  return page;
+}
+
 FASTWEIGHTS_INLINE void Snapshot::take(const detail::Object& state, const Snapshot& before) {
-  detail::for_each_leaf(
+  detail::for_each_array(
       state, [&](const detail::Leaf& leaf, const detail::LeafPath& path, std::size_t i) {
-        Array array{path.text(), leaf.rows, leaf.cols, leaf.scalar, detail::bytes_of(leaf), {}};
+        if (!leaf.is_trivial)
+          detail::throw_invalid({"Snapshot: the bytes of ", path.text(),
+                                 " are not its value, expected numbers such as float"});
+        Array array{path.text(), leaf.rows,  leaf.cols,
+                    leaf.scalar, leaf.width, std::size_t(leaf.size()) * leaf.width,
+                    {}};
         const Array* earlier = i < before.arrays_.size() ? &before.arrays_[i] : nullptr;
         const auto* data = static_cast<const std::byte*>(leaf.data);
         for (std::size_t p = 0; p * page_size < array.bytes; ++p) {
           const std::byte* from = data + p * page_size;
           const std::size_t n = page_bytes(array, p);
-          if (earlier != nullptr && p < earlier->pages.size() && page_bytes(*earlier, p) == n &&
-              std::memcmp(earlier->pages[p].get(), from, n) == 0) {
-            array.pages.push_back(earlier->pages[p]);
-            continue;
-          }
-          const std::shared_ptr<std::byte[]> page(new std::byte[n]);
-          std::memcpy(page.get(), from, n);
-          array.pages.push_back(page);
+          const bool shares = earlier != nullptr && p < earlier->pages.size() &&
+                              page_bytes(*earlier, p) == n &&
+                              std::memcmp(earlier->pages[p].get(), from, n) == 0;
+          array.pages.push_back(shares ? earlier->pages[p] : page_of(from, n));
         }
         arrays_.push_back(std::move(array));
       });
@@ -51,30 +59,31 @@ FASTWEIGHTS_INLINE void Snapshot::take(const detail::Object& state, const Snapsh
 
 FASTWEIGHTS_INLINE void Snapshot::check(const detail::Object& state) const {
   std::size_t count = 0;
-  detail::for_each_leaf(
-      state, [&](const detail::Leaf& leaf, const detail::LeafPath& path, std::size_t i) {
-        ++count;
-        if (i >= arrays_.size()) return;
-        const Array& array = arrays_[i];
-        const std::string name = path.text();
-        if (name != array.path)
-          detail::throw_invalid({"Snapshot: the state has ", name, ", expected ", array.path});
-        if (leaf.scalar != array.scalar || leaf.rows != array.rows ||
-            (leaf.cols != array.cols && !leaf.grows()) ||
-            (!leaf.grows() && detail::bytes_of(leaf) != array.bytes))
-          detail::throw_invalid({"Snapshot: ", name, " of the state has ",
-                                 std::to_string(leaf.rows), " x ", std::to_string(leaf.cols),
-                                 " entries, expected ", std::to_string(array.rows), " x ",
-                                 std::to_string(array.cols), " of the same type"});
-      });
+  detail::for_each_array(state, [&](const detail::Leaf& leaf, const detail::LeafPath& path,
+                                    std::size_t i) {
+    ++count;
+    if (i >= arrays_.size()) return;
+    const Array& array = arrays_[i];
+    const std::string name = path.text();
+    if (name != array.path)
+      detail::throw_invalid({"Snapshot: the state has ", name, ", expected ", array.path});
+    if (leaf.scalar != array.scalar || leaf.width != array.width)
+      detail::throw_invalid({"Snapshot: ", name, " of the state has numbers of ",
+                             std::to_string(leaf.width), " bytes, expected ",
+                             std::to_string(array.width), " bytes and the type of those taken"});
+    if (leaf.rows != array.rows || (leaf.cols != array.cols && !leaf.grows()))
+      detail::throw_invalid({"Snapshot: ", name, " of the state is ", std::to_string(leaf.rows),
+                             " x ", std::to_string(leaf.cols), ", expected ",
+                             std::to_string(array.rows), " x ", std::to_string(array.cols)});
+  });
   if (count != arrays_.size())
     detail::throw_invalid({"Snapshot: the state has ", std::to_string(count),
-                           " arrays and numbers, expected ", std::to_string(arrays_.size())});
+                           " arrays or numbers, expected ", std::to_string(arrays_.size())});
 }
 
 FASTWEIGHTS_INLINE void Snapshot::give(const detail::Object& state) const {
   check(state);
-  detail::for_each_leaf(state, [&](const detail::Leaf& leaf, const auto&, std::size_t i) {
+  detail::for_each_array(state, [&](const detail::Leaf& leaf, const auto&, std::size_t i) {
     const Array& array = arrays_[i];
     detail::Leaf to = leaf;
     if (to.grows()) to.resize(array.cols);

@@ -212,9 +212,9 @@ template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelQuer
       if (!p.single) add_to(two.dk + first, dk2, -two.beta, rows);
       if constexpr (decay_kind != DecayKind::none)
         add_decay_terms<decay_kind, true>(p, k1, dk1, k2, dk2, first, rows, S(-1));
-      add_query_gradients(p, sums.first, k1, k2, decays, first, rows);
+      add_read_gradients(p, sums.first, k1, k2, decays, first, rows);
     } else {
-      add_query_gradients(p, sums, k1, k2, decays, first, rows);
+      add_read_gradients(p, sums, k1, k2, decays, first, rows);
     }
     decays.decay_two(k1);
     decays.scale_update(k1);
@@ -224,11 +224,11 @@ template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelQuer
   }
 
  private:
-  static EIGEN_ALWAYS_INLINE void add_query_gradients(const BackwardPair<S>& p,
-                                                      RegisterTuple<Column, 2> dq, const Column& k1,
-                                                      const Column& k2,
-                                                      const RowDecays<Column, decay_kind>& decays,
-                                                      Index first, Index rows) {
+  static EIGEN_ALWAYS_INLINE void add_read_gradients(const BackwardPair<S>& p,
+                                                     RegisterTuple<Column, 2> dq, const Column& k1,
+                                                     const Column& k2,
+                                                     const RowDecays<Column, decay_kind>& decays,
+                                                     Index first, Index rows) {
     Column &dq1 = dq.first.only, &dq2 = dq.second.only;
     decays.decay_one(dq1);
     decays.decay_one(dq2);

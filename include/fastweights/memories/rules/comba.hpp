@@ -39,9 +39,9 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
 /// writes nothing. Throws std::invalid_argument when a size does not fit. Hu et al. 2025, arXiv
 /// 2506.02475.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class Comba : public detail::MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>,
+class Comba : public MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>,
               public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
-  using Base = detail::MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>;
+  using Base = MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>;
 
  public:
   using Base::Base;

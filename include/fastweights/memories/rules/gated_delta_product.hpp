@@ -38,10 +38,9 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 /// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
 template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk>
 class GatedDeltaProduct
-    : public detail::MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>,
+    : public MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>,
       public detail::AffineWrites<GatedDeltaProduct<S, N, Dk, Dv>, S, Dk, Dv> {
-  using Base =
-      detail::MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>;
+  using Base = MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>;
 
   static_assert(N > 0, "GatedDeltaProduct: N is the number of writes per token");
 

@@ -26,10 +26,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// arXiv 2412.06464, section 3; Kimi Team 2025, arXiv 2510.26692, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueBetaDecay>
-class GatedDeltaRule
-    : public detail::MatrixRule<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
-      public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
-  using Base = detail::MatrixRule<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+class GatedDeltaRule : public MatrixRule<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
+                       public detail::AffineWrites<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
+  using Base = MatrixRule<GatedDeltaRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
 
  public:
   using Base::Base;

@@ -42,9 +42,9 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// std::invalid_argument when a size does not fit. arXiv 2605.22791.
 template <class S, int Dk = Dynamic, int Dv = Dk>
 class GatedDeltaRule2
-    : public detail::MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>,
+    : public MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>,
       public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {
-  using Base = detail::MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>;
+  using Base = MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>;
 
  public:
   using Base::Base;

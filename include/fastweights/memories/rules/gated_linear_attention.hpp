@@ -26,8 +26,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueVectorDecay>
 class GatedLinearAttention
-    : public detail::MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>> {
-  using Base = detail::MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+    : public MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>> {
+  using Base = MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
 
  public:
   using Base::Base;

@@ -35,9 +35,8 @@ template <int Dk, int Dv> struct KeyValueBetaRowDecay : QueryOutput<Dk, Dv> {
 /// std::invalid_argument when a size does not fit. Oja 1982; the gated form is that of
 /// flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class GatedOjaRule
-    : public detail::MatrixRule<GatedOjaRule<S, Dk, Dv>, S, KeyValueBetaRowDecay<Dk, Dv>> {
-  using Base = detail::MatrixRule<GatedOjaRule<S, Dk, Dv>, S, KeyValueBetaRowDecay<Dk, Dv>>;
+class GatedOjaRule : public MatrixRule<GatedOjaRule<S, Dk, Dv>, S, KeyValueBetaRowDecay<Dk, Dv>> {
+  using Base = MatrixRule<GatedOjaRule<S, Dk, Dv>, S, KeyValueBetaRowDecay<Dk, Dv>>;
 
  public:
   using Base::Base;

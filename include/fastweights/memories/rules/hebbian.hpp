@@ -19,8 +19,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Throws std::invalid_argument when a size does not fit or a rate is not finite.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class HebbianMemory : public detail::MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>> {
-  using Base = detail::MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>>;
+class HebbianMemory : public MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>> {
+  using Base = MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>>;
 
  public:
   using typename Base::OwnedState, typename Base::Signature;

@@ -63,9 +63,8 @@ template <class S> struct LonghornTokens : RowTokens<S> {
 /// β is at least 0. A zero key writes nothing. Throws std::invalid_argument when a size does not
 /// fit. Liu et al. 2024, arXiv 2407.14207, eq. 8–10.
 template <class S, int Dk = Dynamic, int Dv = Dk, LonghornForm form = LonghornForm::diagonal>
-class Longhorn
-    : public detail::MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorBeta<Dk, Dv>> {
-  using Base = detail::MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorBeta<Dk, Dv>>;
+class Longhorn : public MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorBeta<Dk, Dv>> {
+  using Base = MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorBeta<Dk, Dv>>;
 
  public:
   using Base::Base;

@@ -60,9 +60,9 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
 /// 2503.14456; IPLR as in flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueRemovalVectorDecay>
-class LowRankRule : public detail::MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
+class LowRankRule : public MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
                     public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
-  using Base = detail::MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+  using Base = MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
 
  public:
   using Base::Base;
