@@ -108,20 +108,10 @@ TEST_CASE("the penalty of densities has its gradient", "[networks]") {
   }
 }
 
-TEST_CASE("a long-term memory starts as its parts do", "[networks]") {
+TEST_CASE("the means of a mixture start apart", "[networks]") {
   Builder<double> builder;
-  Net network = builder.build(joined(compressive)(builder.input(d)));
+  Net mixture = builder.build(alone(even)(builder.input(d)));
   fw::Random random(3);
-  fw::initialise(network, random);
-  auto gate = fw::StridedConv<double>(d, 2);
-  gate.initialise(random);
-  CHECK(weight(network, "long_term.gate.weight") == gate.weight);
-  CHECK(weight(network, "long_term.gate.bias").isZero(0));
-  const Matrix<double>& key = weight(network, "long_term.key.weight");
-  CHECK(key.cwiseAbs().maxCoeff() <= 0.5);  // 1/√4
-  CHECK(key.cwiseAbs().maxCoeff() > 0.25);
-  Builder<double> other;
-  Net mixture = other.build(alone(even)(other.input(d)));
   fw::initialise(mixture, random);
   const Matrix<double>& bias = weight(mixture, "long_term.density.components.mean_bias");
   CHECK(bias(0) == Catch::Approx(std::log(1.0 / 3)));
@@ -131,12 +121,6 @@ TEST_CASE("a long-term memory starts as its parts do", "[networks]") {
 TEST_CASE("long-term attention refuses what does not fit", "[networks]") {
   Builder<double> builder;
   const auto x = builder.input(d);
-  const auto attend = [&](const LongTermWindow& when) {
-    return [=] { return long_term_attention(x, x, "long", affine_gate(1.0), when); };
-  };
-  CHECK_THROWS_WITH(attend({0, chunk})(), "long: window is 0, expected at least 1");
-  CHECK_THROWS_WITH(attend({1, 0})(), "long: chunk is 0, expected at least 1");
-  CHECK_THROWS_WITH(attend({1, 3})(), ContainsSubstring("AffineGate: x has 3 columns"));
   CHECK_THROWS_WITH(long_term_attention(linear(x, "five", 5), x, "long", even(1.0), {1, 1}),
                     ContainsSubstring("long: an input has 5 rows"));
 
