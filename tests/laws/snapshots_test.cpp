@@ -150,10 +150,11 @@ TEST_CASE("a snapshot refuses scalars whose bytes are not their value", "[laws]"
 }
 
 TEST_CASE("a memory refuses a snapshot that none of its tokens reach", "[laws]") {
-  const auto small =
-      fw::make_memory<double>("KeyValueCache", {.key_size = 2, .more = {{"capacity", 4}}});
-  const auto large =
-      fw::make_memory<double>("KeyValueCache", {.key_size = 2, .more = {{"capacity", 8}}});
+  const auto cache = [](double capacity) {
+    return fw::make_memory<double>(
+        "KeyValueCache", {.key_size = 2, .more = {{"capacity", capacity}, {"refuse", 1}}});
+  };
+  const auto small = cache(4), large = cache(8);
   const Run<double> run(large, large.initial_state(), false, 0, 7, 3);
   const Snapshot snapshot(run.state);
   auto state = small.initial_state();
