@@ -94,6 +94,7 @@ void add_delta_family(Table& table) {
   table.add("PreconditionedDeltaRule", "PreconditionedDeltaRule", {.squares = 7});
   table.add("… with one decay per key row", "VectorPreconditionedDeltaRule", {.squares = 7});
   table.add("GatedOjaRule", "GatedOjaRule", {.squares = 7}, shorten_values);
+  table.add("EFLA", "Efla", {.squares = 6});
   table.add("Longhorn", "Longhorn", {.squares = 7});
   table.add("… exact", "ExactLonghorn", {.squares = 6});
   table.add("Rwkv6", "Rwkv6", {.squares = 5});

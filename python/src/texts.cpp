@@ -199,6 +199,12 @@ Stable if diag(decay) + removal replacement^T does not grow. Peng et al. 2025, a
 log_scale is a weight of the state. Stable for beta |k|^2 <= 4/3. arXiv 2604.21100.)"},
     {"VectorPreconditionedDeltaRule",
      R"(PreconditionedDeltaRule with a decay per key row: preconditioned Kimi delta attention.)"},
+    {"Efla",
+     R"(Error-free linear attention: a delta rule with the strength of an exact flow, stable for any key.
+
+    b = (1 - exp(-beta |k|^2)) / |k|^2      W = W + b (v - W k) k^T      y = W q
+
+beta is at least 0. Lei et al. 2025, arXiv 2512.12602.)"},
     {"GatedOjaRule",
      R"(The gated Oja rule: a delta rule whose values look up keys, while value rows decay.
 

@@ -1,6 +1,7 @@
 // As memories.cpp, for delta rules whose keys of look-up, write and removal may differ.
 
 #include <fastweights/memories/rules/comba.hpp>
+#include <fastweights/memories/rules/efla.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/gated_oja_rule.hpp>
@@ -12,6 +13,7 @@
 namespace fw::inline FASTWEIGHTS_ABI {
 
 template class Comba<double, 3, 4>;
+template class Efla<double, 3, 4>;
 template class GatedDeltaProduct<double, 2, 3, 4>;
 template class GatedDeltaRule2<double, 3, 4>;
 template class GatedOjaRule<double, 3, 4>;

@@ -32,6 +32,7 @@ const std::map<std::string, bool> merges{
     {"HebbianMemory", Mergeable<fw::HebbianMemory<S>>},
     {"Deferred", Mergeable<fw::Deferred<fw::GatedDeltaRule<S>>>},
     {"Comba", Mergeable<fw::Comba<S>>},
+    {"Efla", Mergeable<fw::Efla<S>>},
     {"GatedDeltaRule2", Mergeable<fw::GatedDeltaRule2<S>>},
     {"GatedDeltaProduct", Mergeable<fw::GatedDeltaProduct<S>>},
     {"LowRankRule", Mergeable<fw::LowRankRule<S>>},

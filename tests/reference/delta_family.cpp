@@ -16,6 +16,7 @@ MemoryCases delta_family_cases() {
   const Layout low_rank = {.inputs = {{"removal", "a"}, {"replacement", "b"}, {"decay", "gk"}}};
   return {
       {"comba_undecayed", {"Comba", {.inputs = {{"lookup", "p"}}}}},
+      {"own_efla", {"Efla", {.scales_query = false}}},
       {"gdn2", {"GatedDeltaRule2", {.inputs = {{"erase", "b"}, {"write", "w"}}}}},
       {"rwkv7_dplr", {"LowRankRule", low_rank}},
       {"iplr", {"IdentityLowRankRule", low_rank}},

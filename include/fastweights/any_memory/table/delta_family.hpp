@@ -2,6 +2,7 @@
 
 #include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/comba.hpp>
+#include <fastweights/memories/rules/efla.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 
@@ -10,6 +11,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// The family of the delta rule.
 template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("Comba", [](auto& o) { return Comba<S>(o.sizes()); });
+  table.add("Efla", [](auto& o) { return Efla<S>(o.sizes()); });
   table.add("GatedDeltaRule2", [](auto& o) { return GatedDeltaRule2<S>(o.sizes()); });
   table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
   table.add("IdentityLowRankRule",
@@ -18,6 +20,7 @@ template <class S> void add_delta_family(MemoryTable<S>& table) {
 
 #define FASTWEIGHTS_DELTA_FAMILY(prefix, S)       \
   FASTWEIGHTS_ERASED(prefix, Comba<S>);           \
+  FASTWEIGHTS_ERASED(prefix, Efla<S>);            \
   FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>); \
   FASTWEIGHTS_ERASED(prefix, LowRankRule<S>)
 
