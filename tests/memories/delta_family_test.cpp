@@ -27,6 +27,34 @@ TEST_CASE("Comba that looks up the decayed key is the gated delta rule", "[comba
                           {in["key"], in["value"], lookup, in["beta"], in["decay"]}) <= 1e-14);
 }
 
+TEST_CASE("EFLA is the delta rule with the strength of an exact flow", "[efla]") {
+  const auto all = random_outputs(make_memory<double>("Efla", {4, 5}), 20, 3);
+  const auto& in = all.inputs;
+  const RowVectorXd squares = in["key"].colwise().squaredNorm();
+  const RowVectorXd beta =
+      (1 - (-squares.cwiseProduct(in["beta"]).array()).exp()) / squares.array();
+  CHECK(output_difference(all, make_memory<double>("DeltaRule", {4, 5}),
+                          {in["key"], in["value"], beta}) <= 1e-14);
+}
+
+TEST_CASE("EFLA keeps W bounded by the values over the keys, whatever the keys", "[efla]") {
+  for (const double size : {1e-3, 1.0, 30.0, 1e4}) {
+    const auto memory = make_memory<double>("Efla", {4, 5});
+    fw::Random random(5);
+    MatrixXd keys(4, 1000), values(5, 1000), outputs(5, 1000);
+    random.fill(keys);
+    random.fill(values);
+    keys *= size;
+    const RowVectorXd beta = RowVectorXd::Constant(1000, 1.5);
+    auto state = memory.initial_state();
+    memory.scan(state, {keys, values, beta}, {keys}, {outputs});
+    CAPTURE(size);
+    CHECK(outputs.allFinite());
+    CHECK(largest_entry(leaf<double>(state.object(), "W")) * size <= 1e2);
+    if (size > 100) CHECK(largest_entry(outputs - values) <= 1e-9);  // the write is exact
+  }
+}
+
 TEST_CASE("the low-rank rule contains the gated delta rule", "[low_rank_rule]") {
   const auto all = gated_delta_rule();
   const auto& in = all.inputs;
