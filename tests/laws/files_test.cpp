@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
-#include "support/subject.hpp"
+#include "support/every_memory.hpp"
 
 /// \file
 /// Every memory: a saved and loaded stream continues bit for bit, and a file that does not fit
@@ -15,6 +15,8 @@ using fw::Index;
 using fw::io::SafeTensors;
 using fw::io::SafeTensorsError;
 using laws::difference;
+using laws::for_every_memory;
+using laws::in_float_and_double;
 using laws::Run;
 using laws::Subject;
 
@@ -24,25 +26,10 @@ template <class S> SafeTensors file_of(const AnyState<S>& state) {
   return SafeTensors::parse(writer.bytes());
 }
 
-template <class S, class Law> void for_every_memory(const Law& law) {
-  const auto each = [&](const std::vector<Subject>& all) {
-    for (const Subject& subject : all) {
-      INFO(subject.text());
-      law(subject);
-    }
-  };
-  each(laws::subjects<S>(5, 3));
-  each(laws::subjects<S>(4, 4));
-  each(laws::subjects<S>(4, 1));
-  each(laws::variants<S>());
-}
-template <class Law> void in_float_and_double(const Law& law) {
-  for_every_memory<float>([&](const Subject& subject) { law(float(), subject); });
-  for_every_memory<double>([&](const Subject& subject) { law(double(), subject); });
-}
+const laws::SizePairs sizes{{5, 3}, {4, 4}, {4, 1}};
 
 TEST_CASE("save then load is the identity, and the stream continues bit for bit", "[weights]") {
-  in_float_and_double([]<class S>(S, const Subject& subject) {
+  in_float_and_double(sizes, []<class S>(S, const Subject& subject) {
     Run<S> run(subject, 9, 7, 3);
     const SafeTensors file = file_of(run.state);
     Run<S> loaded = run, unchecked = run;
@@ -60,7 +47,7 @@ TEST_CASE("save then load is the identity, and the stream continues bit for bit"
 }
 
 TEST_CASE("a state in float is loaded into the same memory in double", "[weights]") {
-  for_every_memory<float>([](const Subject& subject) {
+  for_every_memory<float>(sizes, [](const Subject& subject) {
     if (!subject.has<double>()) return;
     const Run<float> run(subject, 0, 7, 3);
     const auto memory = subject.memory<double>();
@@ -71,7 +58,7 @@ TEST_CASE("a state in float is loaded into the same memory in double", "[weights
 }
 
 TEST_CASE("a state of another size is refused and changes nothing", "[weights]") {
-  in_float_and_double([]<class S>(S, const Subject& subject) {
+  in_float_and_double(sizes, []<class S>(S, const Subject& subject) {
     Run<S> run(subject, 0, 7, 3);
     Subject larger = subject;
     larger.options.key_size += 6;  // two and three heads divide it
@@ -88,7 +75,7 @@ TEST_CASE("a state of another size is refused and changes nothing", "[weights]")
 }
 
 TEST_CASE("a missing or an unexpected member is refused and changes nothing", "[weights]") {
-  in_float_and_double([]<class S>(S, const Subject& subject) {
+  in_float_and_double(sizes, []<class S>(S, const Subject& subject) {
     Run<S> run(subject, 0, 7, 3);
     const AnyState<S> before = run.state;
     const auto fails = [&](const SafeTensors& file, const std::string& text) {

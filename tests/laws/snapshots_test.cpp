@@ -6,7 +6,7 @@
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
-#include "support/subject.hpp"
+#include "support/every_memory.hpp"
 
 /// \file
 /// Every memory: a snapshot gives the state back, shares what did not change, and a state of other
@@ -17,28 +17,15 @@ namespace {
 using fw::AnyState;
 using fw::Index;
 using fw::Snapshot;
+using laws::for_every_memory;
+using laws::in_float_and_double;
 using laws::Run;
 using laws::Subject;
 
-template <class S, class Law> void for_every_memory(const Law& law) {
-  const auto each = [&](const std::vector<Subject>& all) {
-    for (const Subject& subject : all) {
-      INFO(subject.text());
-      law(subject);
-    }
-  };
-  each(laws::subjects<S>(5, 3));
-  each(laws::subjects<S>(4, 1));
-  each(laws::subjects<S>(33, 33));
-  each(laws::variants<S>());
-}
-template <class Law> void in_float_and_double(const Law& law) {
-  for_every_memory<float>([&](const Subject& subject) { law(float(), subject); });
-  for_every_memory<double>([&](const Subject& subject) { law(double(), subject); });
-}
+const laws::SizePairs sizes{{5, 3}, {4, 1}, {33, 33}};
 
 TEST_CASE("a snapshot gives the state back", "[laws]") {
-  in_float_and_double([]<class S>(S, const Subject& subject) {
+  in_float_and_double(sizes, []<class S>(S, const Subject& subject) {
     Run<S> run(subject, 9, 7, 3);
     const AnyState<S> before = run.state;
     const Snapshot first(run.state);
@@ -57,7 +44,7 @@ TEST_CASE("a snapshot gives the state back", "[laws]") {
 }
 
 TEST_CASE("a later snapshot of the same numbers shares all of them", "[laws]") {
-  in_float_and_double([]<class S>(S, const Subject& subject) {
+  in_float_and_double(sizes, []<class S>(S, const Subject& subject) {
     Run<S> run(subject, 9, 7, 3);
     const Snapshot first(run.state);
     CHECK(Snapshot(run.state, first).shared_bytes(first) == first.bytes());
@@ -113,7 +100,7 @@ TEST_CASE("a snapshot keeps every bit, and is a value", "[laws]") {
 }
 
 TEST_CASE("a snapshot refuses a state of other sizes, and changes nothing", "[laws]") {
-  for_every_memory<double>([](const Subject& subject) {
+  for_every_memory<double>(sizes, [](const Subject& subject) {
     Run<double> run(subject, 0, 7, 3);
     Subject larger = subject;
     larger.options.key_size += 6;  // two and three heads divide it

@@ -41,7 +41,17 @@ struct Stream {
     net.forward(state, x, y, trace, {.lengths = lengths});
     return y;
   }
+  // The snapshot after so many more tokens.
+  Snapshot after(Index count, const Snapshot& before = {}) {
+    read(tokens(count));
+    return Snapshot(state, before);
+  }
 };
+
+// Bytes of a snapshot that it does not share.
+std::size_t own_bytes(const Snapshot& snapshot, const Snapshot& with) {
+  return snapshot.bytes() - snapshot.shared_bytes(with);
+}
 
 TEST_CASE("a network goes on from a snapshot as if nothing had come after it", "[networks]") {
   Stream stream;
@@ -74,29 +84,24 @@ TEST_CASE("snapshots of many streams, one of which goes on", "[networks]") {
   CHECK(stream.read(more, std::vector<Index>{0, 4, 0}) == y);
 }
 
+// A page for every array of every head, at most, besides the memories.
+constexpr std::size_t few_bytes = 80'000;
+
 TEST_CASE("the snapshot of a long cache takes the memory of the new tokens", "[networks]") {
   Stream stream;
   stream.state = stream.net.initial_state();
-  stream.read(stream.tokens(3000));
-  const Snapshot prompt(stream.state);
-  stream.read(stream.tokens(2));
-  const Snapshot asked(stream.state, prompt);
+  const Snapshot prompt = stream.after(3000), asked = stream.after(2, prompt);
   CHECK(asked.bytes() > 500'000);
-  // A page for every array of every head, at most, besides the memories.
-  CHECK(asked.bytes() - asked.shared_bytes(prompt) < 80'000);
+  CHECK(own_bytes(asked, prompt) < few_bytes);
 }
 
 TEST_CASE("a cache that has just grown shares the tokens and the zeros of its room", "[networks]") {
   Stream stream;
   stream.state = stream.net.initial_state();
-  stream.read(stream.tokens(4096));
-  const Snapshot prompt(stream.state);
-  stream.read(stream.tokens(1));
-  const Snapshot asked(stream.state, prompt);
-  stream.read(stream.tokens(1));
-  const Snapshot again(stream.state, asked);
+  const Snapshot prompt = stream.after(4096), asked = stream.after(1, prompt),
+                 again = stream.after(1, asked);
   CHECK(asked.bytes() > prompt.bytes());
-  CHECK(again.bytes() - again.shared_bytes(asked) < 80'000);
+  CHECK(own_bytes(again, asked) < few_bytes);
 }
 
 TEST_CASE("a network refuses a snapshot that rolls back another number of tokens", "[networks]") {

@@ -110,6 +110,10 @@ concept DynamicRecord = requires(T& record) {
   { record.part(std::size_t()) } -> std::same_as<Object>;
 };
 
+/// A record, whose members may be known only at run time, as those of an AnyState.
+template <class T>
+concept AnyRecord = Record<T> || DynamicRecord<T>;
+
 /// True if T is a std::vector of records, whose members may be known only at run time.
 template <class T> inline constexpr bool is_object_list = is_record_list<T>;
 template <DynamicRecord R, class A> inline constexpr bool is_object_list<std::vector<R, A>> = true;

@@ -14,10 +14,6 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// A state: a record, whose members may be known only at run time.
-template <class T>
-concept SnapshotRecord = Record<T> || detail::DynamicRecord<T>;
-
 /// The numbers of a state at one time, in pages of 4 KiB. A page that is bit for bit that of an
 /// earlier snapshot is shared with it, and all pages of zeros are one. So a snapshot of a cache of
 /// tokens takes the memory of its new tokens, a page more for every array of every head, and 1/256
@@ -38,7 +34,7 @@ class Snapshot {
   Snapshot() = default;
   /// The numbers of a state. Pages that `before` has too are shared. Throws std::invalid_argument
   /// for a scalar whose bytes are not its value, such as one of automatic differentiation.
-  template <SnapshotRecord State>
+  template <detail::AnyRecord State>
   explicit Snapshot(const State& state, const Snapshot& before = {}) {
     take(detail::object(state), before);
   }
@@ -47,13 +43,13 @@ class Snapshot {
   /// the members, scalars and shapes of the one that was taken; a cache that grows may have any
   /// columns. Settings that are no numbers of a state, such as the room of a cache, are not
   /// compared.
-  template <SnapshotRecord State>
+  template <detail::AnyRecord State>
   requires(!std::is_const_v<State>) void restore(State& state) const {
     give(detail::object(state));
   }
   /// Gives a state of `owner`, a memory or a network, these numbers. Also refuses, unchanged, what
   /// no run of the owner's tokens can reach: see fw::check_state. It restores a copy first.
-  template <class Owner, SnapshotRecord State>
+  template <class Owner, detail::AnyRecord State>
   requires(!std::is_const_v<State>) void restore(const Owner& owner, State& state) const {
     State restored = state;
     restore(restored);
@@ -74,8 +70,9 @@ class Snapshot {
     Index rows, cols;
     detail::ScalarKind scalar;
     std::size_t width;  // of a scalar
-    std::size_t bytes;
     std::vector<Page> pages;
+
+    std::size_t bytes() const { return std::size_t(rows * cols) * width; }
   };
   static constexpr std::size_t page_size = 4096;
 

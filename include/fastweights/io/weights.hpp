@@ -36,10 +36,6 @@ namespace detail {
 
 using fw::detail::Object;
 
-// A record whose members are known when it is compiled, or when it runs, as those of an AnyState.
-template <class T>
-concept SavedRecord = Record<T> || fw::detail::DynamicRecord<T>;
-
 enum class Scope { parameters, state };
 
 // A state saves arrays and numbers, a model only arrays. An array of size 0, such as the bias of a
@@ -84,7 +80,7 @@ void load_parameters(Model& model, const SafeTensors& file, const std::string& p
 }
 
 /// Adds every member of a state, counters included, to a writer.
-template <detail::SavedRecord State>
+template <fw::detail::AnyRecord State>
 void add_state(SafeTensorsWriter& writer, const State& state, const std::string& prefix = "") {
   detail::add(writer, fw::detail::object(state), detail::Scope::state, prefix);
 }
@@ -93,14 +89,14 @@ void add_state(SafeTensorsWriter& writer, const State& state, const std::string&
 /// not 0 to max_count, and no others: only the memory or layer knows what they may be. It checks
 /// them at the next call that takes the state. To have them checked here, pass it as well. If the
 /// types are the same too, as after add_state, the stream continues bit for bit.
-template <detail::SavedRecord State>
+template <fw::detail::AnyRecord State>
 void load_state(State& state, const SafeTensors& file, const std::string& prefix = "") {
   detail::load_all(state, detail::Scope::state, file, prefix);
 }
 
 /// Loads a state of `owner`, a memory, AnyMemory or layer. Refuses a state that no run of
 /// its writes can reach (see fw::check_state), and an AnyState of another memory.
-template <class Owner, detail::SavedRecord State>
+template <class Owner, fw::detail::AnyRecord State>
 void load_state(const Owner& owner, State& state, const SafeTensors& file,
                 const std::string& prefix = "") {
   State loaded = state;

@@ -22,7 +22,7 @@ template <class F> void for_each_array(const Object& state, const F& f) {
 }  // namespace detail
 
 FASTWEIGHTS_INLINE std::size_t Snapshot::page_bytes(const Array& array, std::size_t page) {
-  return std::min(page_size, array.bytes - page * page_size);
+  return std::min(page_size, array.bytes() - page * page_size);
 }
 
 // A copy, or the one page of zeros: the room of a cache is full of them.
@@ -40,12 +40,10 @@ FASTWEIGHTS_INLINE void Snapshot::take(const detail::Object& state, const Snapsh
         if (!leaf.is_trivial)
           detail::throw_invalid({"Snapshot: the bytes of ", path.text(),
                                  " are not its value, expected numbers such as float"});
-        Array array{path.text(), leaf.rows,  leaf.cols,
-                    leaf.scalar, leaf.width, std::size_t(leaf.size()) * leaf.width,
-                    {}};
+        Array array{path.text(), leaf.rows, leaf.cols, leaf.scalar, leaf.width, {}};
         const Array* earlier = i < before.arrays_.size() ? &before.arrays_[i] : nullptr;
         const auto* data = static_cast<const std::byte*>(leaf.data);
-        for (std::size_t p = 0; p * page_size < array.bytes; ++p) {
+        for (std::size_t p = 0; p * page_size < array.bytes(); ++p) {
           const std::byte* from = data + p * page_size;
           const std::size_t n = page_bytes(array, p);
           const bool shares = earlier != nullptr && p < earlier->pages.size() &&
@@ -95,7 +93,7 @@ FASTWEIGHTS_INLINE void Snapshot::give(const detail::Object& state) const {
 
 FASTWEIGHTS_INLINE std::size_t Snapshot::bytes() const {
   std::size_t sum = 0;
-  for (const Array& array : arrays_) sum += array.bytes;
+  for (const Array& array : arrays_) sum += array.bytes();
   return sum;
 }
 
