@@ -1,9 +1,13 @@
 #include <fastweights/any_memory/table/gated_deltas.hpp>
+#include <fastweights/continuous/density.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/layers/gated_short_convolution.hpp>
+#include <fastweights/layers/joined_attention.hpp>
 #include <fastweights/layers/mamba.hpp>
+#include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/layers/rg_lru.hpp>
 #include <fastweights/layers/rwkv4.hpp>
+#include <fastweights/memories/attention/continuous_memory.hpp>
 #include <fastweights/networks/operations.hpp>
 #include <optional>
 
@@ -57,9 +61,29 @@ Network<float> network_of_channels() {
   return builder.build(linear(x, "head", 63));
 }
 
-// A network does not allocate after its first token, however its weights are kept.
+// The ∞-former's attention: a window, and a long-term memory behind it.
+Network<float> network_of_long_term_memory() {
+  constexpr Index d = 32, window = 8, chunk = 4, functions = 16;
+  using Density = fw::MixtureDensity<float, fw::LearnedComponents<float>>;
+  using Memory = fw::ContinuousMemory<float, Density>;
+  Memory::Options options;
+  options.d = d;
+  options.chunk = chunk;
+  const Memory memory(options, {functions, {0.1, 0.3}},
+                      Density{fw::LearnedComponents<float>(functions, 1, true, 1e-3)});
+  Builder<float> builder;
+  const X x = embedding(builder, "embed", 63, d);
+  const X near = relative_attention(x, "short_term", {.heads = 2, .window = window});
+  const X both =
+      joined_attention(x, near, fw::LongTermLayer({.heads = 2}, memory, fw::NoGate<float>()),
+                       {.window = window, .chunk = chunk});
+  return builder.build(linear(both, "head", 63));
+}
+
+// A network does not allocate after its first token, however its weights are kept; with a long-term
+// memory, after its first two chunks.
 void check_network(const char* what, Network<float> model, std::optional<WeightType> weights = {},
-                   Index roll_back = 0) {
+                   Index roll_back = 0, int warm = 1) {
   fw::Random random(1);
   fw::initialise(model, random);
   if (weights) model.quantise(*weights);
@@ -70,7 +94,7 @@ void check_network(const char* what, Network<float> model, std::optional<WeightT
     model.forward(state, fw::Symbols(&symbol, 1), logits, trace);
   };
   Eigen::setNbThreads(1);
-  read(0);
+  for (int t = 0; t < warm; ++t) read(0);
   const Usage streaming = usage_of([&] {
     for (Index t = 0; t < pass_count * sequence_length / 10; ++t) read(static_cast<int>(t % 63));
   });
@@ -87,4 +111,5 @@ void check_networks() {
   check_network("weights in 8 bits", network(), WeightType::int8);
   check_network("layers with channels", network_of_channels());
   check_network("weights as matrices, with roll back", network(), {}, 5);
+  check_network("a long-term memory", network_of_long_term_memory(), {}, 0, 16);
 }

@@ -79,6 +79,7 @@ TEST_CASE("the penalty of densities has its gradient", "[networks]") {
                                {window, chunk});
   };
   Net network = network_of(d, f);
+  CHECK_THROWS_WITH(network.state_gradient(), ContainsSubstring("takes no gradient of its state"));
   fw::Random random(8);
   const Matrix<double> x = random_matrix(d, 13, random), dy = Matrix<double>::Zero(d, 13);
   Net::Trace trace;

@@ -11,6 +11,8 @@ namespace operation_checks {
 template Matrix<double> run(const Net&, State&, const Matrix<double>&, Net::Trace&, fw::Pass);
 template Matrix<Complex> run(const ComplexNet&, State&, const Matrix<Complex>&, ComplexNet::Trace&,
                              fw::Pass);
+template Trained train(const Net&, State&, const Matrix<double>&, const Matrix<double>&,
+                       Net::Trace&);
 
 Matrix<double> random_matrix(Index rows, Index cols, fw::Random& random) {
   Matrix<double> m(rows, cols);
@@ -28,27 +30,10 @@ Net network_of(Index rows, const Function& f) {
   return network;
 }
 
-ComplexNet complex_network_of(const Net& network, const Function& f) {
-  Builder<Complex> builder;
-  ComplexNet twin = builder.build(f(builder.input(network.inputs())));
-  for (std::size_t i = 0; i < twin.weights.size(); ++i)
-    twin.weights[i].value = network.weights[i].value.cast<Complex>();
-  return twin;
-}
-
 void check_equal(const Matrix<double>& given, const Matrix<double>& expected, double limit) {
   REQUIRE(given.rows() == expected.rows());
   REQUIRE(given.cols() == expected.cols());
   CHECK(largest_entry(given - expected) <= limit * std::max(largest_entry(expected), 1.0));
-}
-
-Trained train(const Net& network, State& state, const Matrix<double>& x, const Matrix<double>& dy,
-              Net::Trace& trace) {
-  Trained result{run(network, state, x, trace, fw::Pass::train),
-                 Matrix<double>::Constant(x.rows(), x.cols(), not_a_number),
-                 fw::zero_gradient(network)};
-  network.backward(x, trace, dy, result.dx, result.grad);
-  return result;
 }
 
 void check_gradients(const Net& network, const Function& f, Index steps) {
@@ -481,6 +466,31 @@ void check_roll_back(const Net& network, fw::Random& random) {
   }
 }
 
+// Outputs and gradients in float, from a used state, are those in double but for rounding errors.
+static void check_float(const Net& network, const Function& f) {
+  if (!f.has_float()) return;
+  constexpr Index sequences = 2, steps = 6;
+  fw::Random random(14);
+  const Matrix<double> before = random_matrix(network.inputs(), sequences, random);
+  const Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
+  const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
+  const auto twin = network_with_weights_of<float>(network, f);
+  Net::Trace trace;
+  fw::networks::Network<float>::Trace float_trace;
+  State state = network.initial_state(sequences), float_state = twin.initial_state(sequences);
+  constexpr double limit = 1e-4;  // a thousand roundings
+  check_equal(run(twin, float_state, before.cast<float>(), float_trace).cast<double>(),
+              run(network, state, before, trace), limit);
+  const Trained all = train(network, state, x, dy, trace);
+  const auto given = train(twin, float_state, x.cast<float>(), dy.cast<float>(), float_trace);
+  check_equal(given.y.cast<double>(), all.y, limit);
+  check_equal(given.dx.cast<double>(), all.dx, limit);
+  for (std::size_t i = 0; i < network.weights.size(); ++i) {
+    INFO(network.weights[i].name);
+    check_equal(given.grad.weights[i].value.cast<double>(), all.grad.weights[i].value, limit);
+  }
+}
+
 void check_operation(Index rows, const Function& f) {
   INFO("rows " << rows);
   const Net network = network_of(rows, f);
@@ -491,6 +501,7 @@ void check_operation(Index rows, const Function& f) {
   check_ragged_gradients(network, random);
   check_roll_back(network, random);
   check_gradients(network, f);
+  check_float(network, f);
   check_state_gradient(network, f);
   check_gradients_through_state(network);
 }

@@ -13,8 +13,8 @@
 
 /// \file
 /// The checks that every operation passes, alone in a small network: gradients that are those of
-/// the complex step, the same result for any split of a sequence and for any batch, and tokens that
-/// are taken back without a trace.
+/// the complex step, the same result for any split of a sequence and for any batch, tokens that are
+/// taken back without a trace, and float near double.
 
 namespace operation_checks {
 
@@ -31,12 +31,14 @@ using ComplexNet = fw::networks::Network<Complex>;
 /// The scalar of a value.
 template <class X> using ScalarOf = typename std::decay_t<X>::Scalar;
 
-/// Function of the input of a network, in real numbers and, for its gradients, in complex ones.
+/// Function of the input of a network: in double, in complex numbers for its gradients, and in
+/// float.
 class Function {
  public:
   template <class F>
   requires(!std::is_same_v<F, Function>) Function(const F& f) : real_(f) {
     if constexpr (std::is_invocable_v<const F&, const Value<Complex>&>) complex_ = f;
+    if constexpr (std::is_invocable_v<const F&, const Value<float>&>) float_ = f;
   }
   Value<double> operator()(const Value<double>& x) const { return real_(x); }
   /// Fails a test whose function takes real numbers only.
@@ -44,10 +46,14 @@ class Function {
     REQUIRE(complex_);
     return complex_(x);
   }
+  Value<float> operator()(const Value<float>& x) const { return float_(x); }
+  /// True for a function that takes a value of any scalar.
+  bool has_float() const { return float_ != nullptr; }
 
  private:
   std::function<Value<double>(const Value<double>&)> real_;
   std::function<Value<Complex>(const Value<Complex>&)> complex_;
+  std::function<Value<float>(const Value<float>&)> float_;
 };
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -73,8 +79,18 @@ extern template Matrix<double> run(const Net&, State&, const Matrix<double>&, Ne
 extern template Matrix<Complex> run(const ComplexNet&, State&, const Matrix<Complex>&,
                                     ComplexNet::Trace&, fw::Pass);
 
-/// The network of f in complex numbers, with the weights of another one.
-ComplexNet complex_network_of(const Net& network, const Function& f);
+/// The network of f in other numbers, with the weights of a network of double.
+template <class S>
+fw::networks::Network<S> network_with_weights_of(const Net& network, const Function& f) {
+  Builder<S> builder;
+  fw::networks::Network<S> twin = builder.build(f(builder.input(network.inputs())));
+  for (std::size_t i = 0; i < twin.weights.size(); ++i)
+    twin.weights[i].value = network.weights[i].value.template cast<S>();
+  return twin;
+}
+inline ComplexNet complex_network_of(const Net& network, const Function& f) {
+  return network_with_weights_of<Complex>(network, f);
+}
 
 /// The derivative of `loss` by every entry of an array, by the complex step: Squire & Trapp 1998.
 template <class Loss> Matrix<double> derivatives(Matrix<Complex>& array, const Loss& loss) {
@@ -111,13 +127,27 @@ template <class T> T& record_of(State& state) {
 }
 
 /// Outputs and gradients of a train pass.
-struct Trained {
-  Matrix<double> y, dx;
-  Net grad;
+template <class S> struct TrainedIn {
+  Matrix<S> y, dx;
+  fw::networks::Network<S> grad;
 };
+using Trained = TrainedIn<double>;
 
-Trained train(const Net& network, State& state, const Matrix<double>& x, const Matrix<double>& dy,
-              Net::Trace& trace);
+/// A train pass, and its gradients, over buffers full of NaN.
+template <class S>
+TrainedIn<S> train(const fw::networks::Network<S>& network, State& state,
+                   const std::type_identity_t<Matrix<S>>& x,
+                   const std::type_identity_t<Matrix<S>>& dy,
+                   typename fw::networks::Network<S>::Trace& trace) {
+  TrainedIn<S> result{run(network, state, x, trace, fw::Pass::train),
+                      Matrix<S>::Constant(x.rows(), x.cols(), S(not_a_number)),
+                      fw::zero_gradient(network)};
+  network.backward(x, trace, dy, result.dx, result.grad);
+  return result;
+}
+
+extern template Trained train(const Net&, State&, const Matrix<double>&, const Matrix<double>&,
+                              Net::Trace&);
 
 /// Gradients of Σ dy ⊙ y from a used state, for two sequences. `grad` accumulates, dx does not. f
 /// is the function of the network.

@@ -55,6 +55,9 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     return std::make_unique<StateOfPart<FastWeightsState<S>>>(
         FastWeightsState<S>{Matrix<S>::Zero(r, sequences), Matrix<S>::Zero(r, r * sequences)});
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    return initial_state(sequences);
+  }
   void check_state(const Forward<S>& run) const override {
     const auto& state = run.template own_state<FastWeightsState<S>>();
     const Index r = options.hidden;
@@ -113,27 +116,27 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
             learns,
             {y.data() + run.streams.first(b) * y.colStride(), y.rows(), run.streams.steps(b)}};
   }
-  fw::detail::FastWeights<S> matrix_of(const Forward<S>& run, Index b) const {
+  fw::detail::FastWeights<S> matrix_of(FastWeightsState<S>& state, Index b) const {
     const Index r = options.hidden;
-    return {run.template own_state<FastWeightsState<S>>().A.data() + b * r * r, r, r};
+    return {state.A.data() + b * r * r, r, r};
   }
 
   template <class Memories>
   void scan(const Forward<S>& run, OwnTrace& trace, Memories& memories) const {
-    auto& h = run.template own_state<FastWeightsState<S>>().h;
+    auto& state = run.template own_state<FastWeightsState<S>>();
     for (Index b = 0; b < run.sequences(); ++b)
-      memories[std::size_t(b)].start(matrix_of(run, b), writes(run, b), run.train);
+      memories[std::size_t(b)].start(matrix_of(state, b), writes(run, b), run.train);
     for (Index t = 0; t < run.streams.most_steps(); ++t) {
       trace.products.setZero(options.hidden, run.sequences());
-      detail::add_weighted(trace.products, run.weight(), h);
+      detail::add_weighted(trace.products, run.weight(), state.h);
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
         trace.preactivation.col(token) = run.in().col(token) + trace.products.col(b);
         step(run, trace, memories[std::size_t(b)], b, t);
-        h.col(b) = run.out().col(token);
+        state.h.col(b) = run.out().col(token);
       });
     }
     for (Index b = 0; b < run.sequences(); ++b) {
-      auto A = matrix_of(run, b);
+      auto A = matrix_of(state, b);
       memories[std::size_t(b)].finish(A, writes(run, b));
     }
   }
@@ -141,7 +144,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
   template <class Memory>
   void step(const Forward<S>& run, OwnTrace& trace, Memory& memory, Index b, Index t) const {
     const auto in = writes(run, b);
-    auto A = matrix_of(run, b);
+    auto A = matrix_of(run.template own_state<FastWeightsState<S>>(), b);
     const Index token = run.streams.first(b) + t, first = token * options.inner;
     const Index end = first + options.inner;
     trace.inner_hidden.col(first).array() = F::value(trace.preactivation.col(token).array());
@@ -159,32 +162,70 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     memory.write(A, in, t);
   }
 
+  // The rates' gradients, which are added up, and the place for those of b's hidden states.
+  fw::detail::HebbianGradients<S> gradients(const Backward<S>& run, OwnTrace& trace,
+                                            Index b) const {
+    return {S(0),
+            S(0),
+            {trace.dhidden.data() + run.streams.first(b) * options.hidden, options.hidden,
+             run.streams.steps(b)}};
+  }
+  void add_rates(const Backward<S>& run, const fw::detail::HebbianGradients<S>& own) const {
+    if (options.learn_decay) run.dweight(3)(0, 0) += own.decay;
+    if (options.learn_rate) run.dweight(options.learn_decay ? 4 : 3)(0, 0) += own.rate;
+  }
+
   template <class Memories>
   void scan_backward(const Backward<S>& run, OwnTrace& trace, Memories& memories) const {
-    for (Index b = 0; b < run.sequences(); ++b)
-      memories[std::size_t(b)].start_backward(writes(run, b));
+    auto* const asked = run.template own_state_gradient<FastWeightsState<S>>();
+    start_backward(run, trace, memories, asked);
     trace.products.setZero(options.hidden, run.sequences());  // gradients of W h here
     for (Index t = run.streams.most_steps() - 1; t >= 0; --t) {
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
         step_vjp(run, trace, memories[std::size_t(b)], b, t);
         trace.products.col(b) = trace.dpreactivation.col(token);
       });
-      if (t == 0) break;
+      if (t == 0 && asked == nullptr) break;
       trace.dprevious.setZero(options.hidden, run.sequences());
       detail::add_weighted(trace.dprevious, run.weight().transpose(), trace.products);
       detail::for_each_token_at(run, t, [&](Index b, Index token) {
-        trace.dhidden.col(token - 1) += trace.dprevious.col(b);
+        if (t > 0)
+          trace.dhidden.col(token - 1) += trace.dprevious.col(b);
+        else
+          asked->h.col(b) = trace.dprevious.col(b);
       });
     }
+    if (asked == nullptr) return;
+    for_each_sequence(run, [&](Index b) {
+      auto dA = matrix_of(*asked, b);
+      memories[std::size_t(b)].finish_backward(dA);
+    });
   }
+  // From the gradient of the state behind the tokens, or null.
+  template <class Memories>
+  void start_backward(const Backward<S>& run, OwnTrace& trace, Memories& memories,
+                      FastWeightsState<S>* after) const {
+    for_each_sequence(run, [&](Index b) {
+      auto& memory = memories[std::size_t(b)];
+      if (after == nullptr) return memory.start_backward(writes(run, b));
+      auto out = gradients(run, trace, b);
+      out.hidden.rightCols(1) += after->h.col(b);
+      memory.start_backward(writes(run, b), matrix_of(*after, b), out);
+      add_rates(run, out);
+    });
+  }
+  // Calls f(b) for every sequence that has tokens.
+  template <class Call> static void for_each_sequence(const Forward<S>& run, const Call& f) {
+    for (Index b = 0; b < run.sequences(); ++b)
+      if (run.streams.steps(b) > 0) f(b);
+  }
+
   // Computes the gradients of the preactivation and of earlier hidden states from that of h.
   template <class Memory>
   void step_vjp(const Backward<S>& run, OwnTrace& trace, Memory& memory, Index b, Index t) const {
     const auto in = writes(run, b);
-    const Index start = run.streams.first(b), token = start + t;
-    const Index r = options.hidden, first = token * options.inner;
-    fw::detail::HebbianGradients<S> out{
-        S(0), S(0), {trace.dhidden.data() + start * r, r, in.hidden.cols()}};
+    const Index token = run.streams.first(b) + t, first = token * options.inner;
+    auto out = gradients(run, trace, b);
     memory.write_vjp(in, t, out);
     trace.dh = trace.dhidden.col(token);
     auto du = trace.dpreactivation.col(token);
@@ -199,8 +240,7 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     }
     du.array() += trace.dh.array() * F::derivative(trace.preactivation.col(token).array(),
                                                    inner_hidden(run, trace, token, first));
-    if (options.learn_decay) run.dweight(3)(0, 0) += out.decay;
-    if (options.learn_rate) run.dweight(options.learn_decay ? 4 : 3)(0, 0) += out.rate;
+    add_rates(run, out);
   }
 
   // h_s of a token, with i = S·token + s; h_S is its output.

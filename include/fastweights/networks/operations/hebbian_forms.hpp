@@ -22,10 +22,12 @@
 ///     read(A, in, t, x, y)                y += A_t x, any number of times per token
 ///     write(A, in, t)                     after the reads of token t
 ///     finish(A, in)                       A becomes A_T
-///     start_backward(in)                  of a train pass; then, from its last token to its first:
+///     start_backward(in)                  of a train pass; or, with the gradient of A_T,
+///     start_backward(in, dA, out)         which adds to that of h_t; then, from the last token:
 ///     write_vjp(in, t, out)               adds to the gradient of h_t
 ///     read_vjp(in, t, x, dy, out, dx)     dx = A_tᵀ dy; adds to the gradients of h_0 … h_{t−1}, or
 ///                                         leaves that to their write_vjp
+///     finish_backward(dA)                 dA becomes the gradient of A_0
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -108,9 +110,14 @@ template <class S> class HebbianMatrix {
   void start_backward(const Writes& in) {
     const Index r = in.hidden.rows();
     dA_.setZero(r, r);
-    for (auto* each : {&pending_x_, &pending_dy_, &product_}) each->resize(r);
+    for (auto* each : {&pending_x_, &pending_dy_, &product_}) each->setZero(r);
     is_pending_ = false;
     dA_scale_ = S(1);
+  }
+  void start_backward(const Writes& in, const Weights& dA, HebbianGradients<S>&) {
+    start_backward(in);
+    dA_ = dA;
+    is_pending_ = true;  // an outer product of zeros
   }
   void write_vjp(const Writes& in, Index t, HebbianGradients<S>& out) {
     const bool last = t % interval_ == interval_ - 1 || t + 1 == in.hidden.cols();
@@ -139,6 +146,10 @@ template <class S> class HebbianMatrix {
     pending_dy_ = dy;
     is_pending_ = true;
     dx.noalias() = matrix_at(t).transpose() * dy;
+  }
+  void finish_backward(Weights& dA) const {
+    add_outer_product(dA.data(), dA_.data(), dA_scale_, pending_dy_.data(), pending_x_.data(),
+                      dA.rows(), dA.cols());
   }
 
  private:
@@ -221,7 +232,11 @@ template <class S> class HebbianAttention {
     add_product(A, scaled_hidden_, in.hidden.transpose());
   }
 
-  void start_backward(const Writes&) {}
+  void start_backward(const Writes&) { is_asked_ = false; }
+  void start_backward(const Writes& in, const Weights& dA, HebbianGradients<S>& out) {
+    is_asked_ = true;
+    finish_vjp(in, dA, out);
+  }
   void write_vjp(const Writes&, Index, HebbianGradients<S>&) {}
   template <class X, class Dy, class Dx>
   void read_vjp(const Writes& in, Index t, const X& x, const Dy& dy, HebbianGradients<S>& out,
@@ -230,6 +245,7 @@ template <class S> class HebbianAttention {
       dx.setZero();
     else
       initial_vjp(t, x, dy, out, dx);
+    if (is_asked_) dA_.noalias() += (power(t) * dy) * x.transpose();
     if (t == 0) return;
     const auto h = in.hidden.leftCols(t);
     auto weights = weights_.head(t), dweights = dweights_.head(t);
@@ -243,8 +259,24 @@ template <class S> class HebbianAttention {
     add_outer_products(out.hidden.data(), dy.data(), weights.data(), x.data(), dweights.data(),
                        x.size(), t);
   }
+  void finish_backward(Weights& dA) const { dA = dA_; }
 
  private:
+  // The gradients of finish: of h_t, of the rates, and, in dA_, of A_0.
+  void finish_vjp(const Writes& in, const Weights& dA, HebbianGradients<S>& out) {
+    const Index steps = in.hidden.cols();
+    scaled_hidden_.noalias() = dA * in.hidden;
+    if (in.learns_rates) {
+      weights_ = in.hidden.cwiseProduct(scaled_hidden_).colwise().sum().transpose();
+      out.rate += weights_.cwiseProduct(powers_.tail(steps)).sum();
+      out.decay += in.rate * weights_.cwiseProduct(derivatives_.tail(steps)).sum();
+      if (!starts_at_zero_) out.decay += derivatives_[0] * initial_.cwiseProduct(dA).sum();
+    }
+    scaled_hidden_.noalias() += dA.transpose() * in.hidden;
+    out.hidden += scaled_hidden_ * (in.rate * powers_.tail(steps)).asDiagonal();
+    dA_ = power(steps) * dA;
+  }
+
   const S& power(Index k) const { return powers_[powers_.size() - 1 - k]; }
 
   template <class X, class Dy, class Dx>
@@ -260,6 +292,8 @@ template <class S> class HebbianAttention {
   }
 
   bool starts_at_zero_ = true;   ///< A_0 is zero
+  bool is_asked_ = false;        ///< somebody asks for the gradient of A_0
+  Matrix dA_;                    ///< that gradient
   Matrix initial_;               ///< A_0 if it is not zero
   Vector powers_, derivatives_;  ///< λ^T … λ⁰, and their derivatives by λ
   Vector weights_, dweights_;    ///< of one read

@@ -64,7 +64,8 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
   };
   struct Segments {
     std::vector<Segment> all;
-    Index used = 0;  // of the last pass
+    Index used = 0;    // of the last pass
+    Index before = 0;  // tokens of the sequence before it
   };
   struct OwnTrace final : OperationTrace {
     explicit OwnTrace(const L& l) : layer(l), gradient(l) {}
@@ -84,6 +85,14 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
 
   std::unique_ptr<StatePart> initial_state(Index sequences) const override {
     const LongTermStream<Memory> one{layer.initial_state(),
+                                     Matrix<S>::Zero(layer.inputs(), sequences > 0 ? room() : 0)};
+    return std::make_unique<StateOfPart<State>>(
+        State{std::vector<LongTermStream<Memory>>(std::size_t(sequences), one)});
+  }
+  // The penalty is a mean over all queries, which a part does not know.
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    if (layer.kl.weight != 0) return nullptr;
+    const LongTermStream<Memory> one{zero_gradient(layer.memory),
                                      Matrix<S>::Zero(layer.inputs(), sequences > 0 ? room() : 0)};
     return std::make_unique<StateOfPart<State>>(
         State{std::vector<LongTermStream<Memory>>(std::size_t(sequences), one)});
@@ -122,6 +131,7 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
       auto& own = run.template own_state<State>().streams[std::size_t(b)];
       Segments& segments = trace.sequences[std::size_t(b)];
       segments.used = 0;
+      segments.before = own.tokens;
       for (Index done = 0; done < run.streams.steps(b);)
         done += forward_segment(run, trace, own, b, done, next(segments));
       store_recent(run, own, b);
@@ -130,12 +140,16 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
 
   void backward(const Backward<S>& run) const override {
     auto& trace = run.template own_trace<OwnTrace>();
+    auto* const asked = run.template own_state_gradient<State>();
     set_zero_parameters(trace.gradient);
     for (Index b = 0; b < run.sequences(); ++b) {
       Segments& segments = trace.sequences[std::size_t(b)];
-      trace.dstate.assign(1, zero_gradient(layer.memory));
+      LongTermStream<Memory>* const own = asked ? &asked->streams[std::size_t(b)] : nullptr;
+      trace.dstate.assign(1, own ? own->memory : zero_gradient(layer.memory));
+      if (own != nullptr) take_recent(run, *own, b, segments.before);
       for (Index i = segments.used - 1; i >= 0; --i)
-        backward_segment(run, trace, b, segments.all[std::size_t(i)]);
+        backward_segment(run, trace, b, segments.all[std::size_t(i)], segments.before, own);
+      if (own != nullptr) own->memory = trace.dstate[0];
     }
     std::size_t i = 0;
     for_each_parameter([&](const std::string&, const auto& d) { run.dweight(i++) += d.matrix(); },
@@ -183,7 +197,9 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
     return s.count;
   }
 
-  void backward_segment(const Backward<S>& run, OwnTrace& trace, Index b, Segment& s) const {
+  // `own`: the gradient of the stream before the pass, or null.
+  void backward_segment(const Backward<S>& run, OwnTrace& trace, Index b, Segment& s, Index before,
+                        LongTermStream<Memory>* own) const {
     trace.dqueries.resize(layer.inputs(), s.count);
     trace.layer.read_context_backward(run.in(1).middleCols(s.first, s.count), s.trace,
                                       run.dout().middleCols(s.first, s.count), trace.dqueries,
@@ -193,8 +209,21 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
     trace.dchunk.resize(layer.inputs(), when.chunk);
     trace.layer.write_backward(s.chunk, s.trace, trace.dstate[0], trace.dchunk, trace.gradient);
     const Index start = run.streams.first(b);
-    for (Index l = std::max<Index>(0, -s.chunk_first); l < when.chunk; ++l)
-      run.din().col(start + s.chunk_first + l) += trace.dchunk.col(l);
+    for (Index l = 0; l < when.chunk; ++l)
+      if (const Index at = s.chunk_first + l; at >= 0)
+        run.din().col(start + at) += trace.dchunk.col(l);
+      else if (own != nullptr)
+        own->recent.col((before + at) % room()) += trace.dchunk.col(l);
+  }
+  // The backward pass of store_recent.
+  void take_recent(const Backward<S>& run, LongTermStream<Memory>& own, Index b,
+                   Index before) const {
+    const Index steps = run.streams.steps(b);
+    for (Index t = std::max<Index>(0, steps - room()); t < steps; ++t) {
+      auto column = own.recent.col((before + t) % room());
+      run.din().col(run.streams.first(b) + t) += column;
+      column.setZero();
+    }
   }
 
   void copy_chunk(const Forward<S>& run, const LongTermStream<Memory>& own, Index b,
@@ -266,9 +295,9 @@ std::vector<std::size_t> weights_of(Builder<S>& builder, const std::string& name
 /// sequence gives the same. `layer` is a LongTermLayer with the memory, the gate, the heads and the
 /// penalty; its parameters are weights of the network under NAME.gate, NAME.key, NAME.value and
 /// NAME.density, and its W_out is not used. The penalty kl.weight · KL is a mean over all queries
-/// of a pass: backward includes its gradient, Network::penalty gives its value. Gradients reach
-/// tokens of the pass through the writes; earlier tokens are constants. A memory that samples at
-/// random draws by the state's seed: see fw::seed_draws.
+/// of a pass: backward includes its gradient, Network::penalty gives its value, and the state takes
+/// no gradient. Without it the gradients of earlier tokens are in that of the state. A memory that
+/// samples at random draws by the state's seed: see fw::seed_draws.
 ///
 /// Shapes: tokens, queries and y d×T. Cost per token: that of the layer's reads and writes. Throws
 /// std::invalid_argument when a size does not fit. Martins, Marinho, Martins 2022, arXiv

@@ -30,6 +30,9 @@ template <class S> struct AttendRelatively final : Operation<S> {
     return std::make_unique<StateOfPart<RecentKeys<S>>>(
         RecentKeys<S>{Matrix<S>::Zero(rows, tokens), Matrix<S>::Zero(rows, tokens)});
   }
+  std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
+    return initial_state(sequences);
+  }
   void check_state(const Forward<S>& run) const override {
     const auto& state = run.template own_state<RecentKeys<S>>();
     const Index tokens = run.sequences() * (window - 1);
@@ -61,12 +64,17 @@ template <class S> struct AttendRelatively final : Operation<S> {
 
   void backward(const Backward<S>& run) const override {
     auto& trace = run.template own_trace<OwnTrace>();
+    auto* const asked = run.template own_state_gradient<RecentKeys<S>>();
     for (Index b = 0; b < run.sequences(); ++b) {
       auto& own = trace.sequences[static_cast<std::size_t>(b)];
       const Index from = run.streams.first(b), count = run.streams.steps(b);
       if (count == 0) continue;
       own.dhead_outputs = run.dout().columns(from, count);
       for (auto* each : {&own.dkeys, &own.dvalues}) each->setZero(rows, own.keys.cols());
+      if (asked != nullptr) {
+        own.dkeys.rightCols(window - 1) = recent(asked->keys, b);
+        own.dvalues.rightCols(window - 1) = recent(asked->values, b);
+      }
       for (auto* each : {&own.dcontent_queries, &own.dposition_queries}) each->resize(rows, count);
       own.dposition_keys.setZero(rows, window);
       own.dweights.resize(own.weights.rows(), own.position_scores.cols());
@@ -81,6 +89,9 @@ template <class S> struct AttendRelatively final : Operation<S> {
       run.din(2).middleCols(from, count) += own.dvalues.rightCols(count);
       fw::detail::add_product(run.dweight(), own.dposition_keys, trace.distances.transpose(),
                               fw::detail::one_block);
+      if (asked == nullptr) continue;
+      recent(asked->keys, b) = own.dkeys.leftCols(window - 1);
+      recent(asked->values, b) = own.dvalues.leftCols(window - 1);
     }
   }
 
@@ -106,9 +117,13 @@ template <class S> struct AttendRelatively final : Operation<S> {
       trace.sequences[b].position_keys = keys;
   }
 
-  // The recent tokens of sequence b, then those of this pass, the last of which become recent.
-  template <class X> void join(Matrix<S>& recent, const X& x, Index b, Matrix<S>& all) const {
-    auto own = recent.middleCols(b * (window - 1), window - 1);
+  // The recent tokens of sequence b.
+  auto recent(Matrix<S>& all, Index b) const {
+    return all.middleCols(b * (window - 1), window - 1);
+  }
+  // Those, then the tokens of this pass, the last of which become recent.
+  template <class X> void join(Matrix<S>& state, const X& x, Index b, Matrix<S>& all) const {
+    auto own = recent(state, b);
     all.resize(rows, window - 1 + x.cols());
     all.leftCols(window - 1) = own;
     all.rightCols(x.cols()) = x;
@@ -143,7 +158,7 @@ template <class S> struct AttendRelatively final : Operation<S> {
 ///                                  ((q_i + u)·k_j + (q_i + w)·W_r R_{i−j}) / √d
 ///
 /// Every query attends to the last `window` tokens, its own included, in any split of a sequence.
-/// The state holds keys and values of window − 1 tokens, which are constants in a backward pass.
+/// The state holds keys and values of window − 1 tokens.
 /// The weights are position.weight (W_r, D×D), content_bias (u) and position_bias (w), below the
 /// module. Shapes: queries, keys, values and outputs D×T, heads stacked. Cost per token: 6 window·D
 /// flops and heads·window exponentials, and 2 window·D² flops after W_r has changed. Throws
