@@ -1,8 +1,8 @@
 #pragma once
 
 #include <fastweights/continuous/density.hpp>
-#include <fastweights/layers/joined_attention.hpp>
 #include <fastweights/layers/attention/strided_conv.hpp>
+#include <fastweights/layers/joined_attention.hpp>
 #include <fastweights/layers/relative_attention.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
@@ -60,15 +60,19 @@ const auto pooling = [](auto s) {
                            fw::NoGate<S>());
 };
 
+// In float each of these networks compiles for 2 s more.
+template <class X>
+concept Wide = !std::is_same_v<ScalarOf<X>, float>;
+
 template <class Long> auto joined(const Long& long_term, Join join = Join::sum) {
-  return [=](const auto& x) {
+  return [=](const Wide auto& x) {
     const auto near =
         relative_attention(x, "short_term", {.heads = heads, .window = window, .bias = true});
     return joined_attention(x, near, long_term(ScalarOf<decltype(x)>()), {window, chunk}, join);
   };
 }
 template <class Long> auto alone(const Long& long_term) {
-  return [=](const auto& x) {
+  return [=](const Wide auto& x) {
     return long_term_attention(x, linear(x, "query", d), "long_term",
                                long_term(ScalarOf<decltype(x)>()), {window, chunk});
   };

@@ -207,12 +207,14 @@ class Compiler:
             _, errors = self.object_of(next(changed), tree)
             if errors:
                 return None, errors
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = list(pool.map(lambda source: self.object_of(source, tree),
-                                 [*main, *PROGRAMS[name], *COMPILED]))
-        errors = "".join(text for _, text in made)
-        if errors:
-            return None, errors
+        made = []
+        # The library first: a mutant that does not compile shows there before all memories are made.
+        for sources in (COMPILED, [*main, *PROGRAMS[name]]):
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                made += pool.map(lambda source: self.object_of(source, tree), sources)
+            errors = "".join(text for _, text in made)
+            if errors:
+                return None, errors
         objects = [path for path, _ in made]
         program = tree.folder / name.replace("/", "_")
         result = self.run([self.command[-1], *objects, "-o", str(program), "-ldl"])
