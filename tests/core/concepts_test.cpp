@@ -43,8 +43,9 @@ template <class M> constexpr bool has(Forms f) {
          fw::StepDifferentiable<M> == f.step_vjp &&
          fw::CustomScan<M> == ((f.kernels || f.kernel_scan) && real) &&
          fw::FusedStep<M> == (f.kernels && real) &&
-         fw::CustomBackward<M> == (f.custom_backward || (f.kernel_backward && real)) &&
-         fw::TracedBackward<M> == (f.traced && real) && fw::Chunkable<M> == f.chunks &&
+         fw::CustomBackward<M> ==
+             (f.custom_backward || ((f.kernel_backward || f.traced) && real)) &&
+         fw::TracedScan<M> == (f.traced && real) && fw::Chunkable<M> == f.chunks &&
          fw::Mergeable<M> == f.merges;
 }
 

@@ -33,7 +33,7 @@ namespace detail {
 template <class M> struct TraceOf {
   struct type {};
 };
-template <TracedBackward M> struct TraceOf<M> {
+template <CustomBackward M> struct TraceOf<M> {
   using type = typename BackwardImplementationOf<M>::Trace;
 };
 
@@ -57,7 +57,7 @@ namespace detail {
 
 // A rule with its own backward pass needs only the initial state.
 template <Memory M> Index checkpoint_interval(Index requested, Index steps) {
-  if constexpr (CustomBackward<M> || TracedBackward<M>) return std::max<Index>(1, steps);
+  if constexpr (CustomBackward<M>) return std::max<Index>(1, steps);
   if (requested > 0) return requested;
   return std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(steps))));
 }
@@ -178,7 +178,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   detail::check_outputs(m, state, inputs, queries, outputs, total);
   checkpoints.interval = detail::checkpoint_interval<M>(checkpoints.requested_interval, total);
   checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
-  if constexpr (TracedBackward<M>) {
+  if constexpr (TracedScan<M>) {
     detail::store_state<M>(checkpoints.states, 0, state);
     detail::backward_implementation(m).scan(state, inputs, queries, outputs, checkpoints.trace);
   } else {
@@ -208,12 +208,9 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
   detail::check_gradients_apart<M>(inputs, queries, dy, {&ds, 1}, dinputs, dqueries);
-  [[maybe_unused]] const auto& forms = detail::backward_implementation(m);
-  if constexpr (TracedBackward<M>) {
-    forms.backward(checkpoints.states[0], checkpoints.trace, inputs, queries, dy, ds, dinputs,
-                   dqueries);
-  } else if constexpr (CustomBackward<M>) {
-    forms.backward(checkpoints.states[0], inputs, queries, dy, ds, dinputs, dqueries);
+  if constexpr (CustomBackward<M>) {
+    detail::backward_implementation(m).backward(checkpoints.states[0], checkpoints.trace, inputs,
+                                                queries, dy, ds, dinputs, dqueries);
   } else {
     const Index segments = (total + checkpoints.interval - 1) / checkpoints.interval;
     for (Index i = segments - 1; i >= 0; --i) {
@@ -238,7 +235,7 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
                            "that zero_gradient makes"});
   Checkpoints<M> checkpoints;
   StateOf<M> state = initial;
-  if constexpr (TracedBackward<M>) {
+  if constexpr (TracedScan<M>) {
     auto outputs = make_record<OwnedOuts<M>>(dy, []<class Array>(const auto& array) {
       return Array(Array::Zero(array.rows(), array.cols()));
     });

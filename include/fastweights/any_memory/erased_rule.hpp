@@ -123,7 +123,7 @@ template <Memory M> constexpr Capabilities capabilities() {
   using R = typename M::Signature::template Read<Extents>;
   Capabilities can;
   can.differentiable = Differentiable<M>;
-  can.traced_backward = CustomBackward<M> || TracedBackward<M>;
+  can.traced_backward = CustomBackward<M>;
   can.chunkable = Chunkable<M>;
   can.mergeable = Mergeable<M>;
   can.pure_read = PureRead<M>;

@@ -163,15 +163,6 @@ concept StepDifferentiable = Memory<M> &&
   m.read_vjp(s, query, dy, ds, dquery);
 };
 
-/// Has its own backward pass over a whole sequence.
-template <class M>
-concept CustomBackward = Memory<M> &&
-    requires(const detail::BackwardImplementationOf<M>& m, const StateOf<M>& s,
-             WriteSequence<M> inputs, ReadSequence<M> queries, OutGradSequence<M> dy,
-             StateOf<M>& ds, WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
-  m.backward(s, inputs, queries, dy, ds, dinputs, dqueries);
-};
-
 /// Has a scan that stores intermediate results in a Trace.
 template <class M>
 concept TracedScan = Memory<M> &&
@@ -181,19 +172,30 @@ concept TracedScan = Memory<M> &&
   m.scan(s, inputs, queries, y, trace);
 };
 
-/// Has its own backward pass, which uses the Trace of the forward pass.
+namespace detail {
+
 template <class M>
-concept TracedBackward = CustomScan<M> && TracedScan<M> &&
-    requires(const detail::BackwardImplementationOf<M>& m, const StateOf<M>& initial,
-             StateOf<M>& ds, typename detail::BackwardImplementationOf<M>::Trace& trace,
-             WriteSequence<M> inputs, ReadSequence<M> queries, OutGradSequence<M> dy,
-             WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) {
+concept HasEmptyTrace = std::is_empty_v<typename BackwardImplementationOf<M>::Trace>;
+
+}  // namespace detail
+
+/// Has its own backward pass over a whole sequence, which uses the Trace of the forward pass. An
+/// empty Trace needs no scan that fills it.
+template <class M>
+concept CustomBackward = Memory<M> &&
+                         (detail::HasEmptyTrace<M> || (CustomScan<M> && TracedScan<M>)) &&
+                         requires(const detail::BackwardImplementationOf<M>& m,
+                                  const StateOf<M>& initial, StateOf<M>& ds,
+                                  typename detail::BackwardImplementationOf<M>::Trace& trace,
+                                  WriteSequence<M> inputs, ReadSequence<M> queries,
+                                  OutGradSequence<M> dy, WriteGradSequence<M> dinputs,
+                                  ReadGradSequence<M> dqueries) {
   m.backward(initial, trace, inputs, queries, dy, ds, dinputs, dqueries);
 };
 
 /// Has gradients of every input and the initial state, over sequences of any length.
 template <class M>
-concept Differentiable = StepDifferentiable<M> || CustomBackward<M> || TracedBackward<M>;
+concept Differentiable = StepDifferentiable<M> || CustomBackward<M>;
 
 /// Consecutive writes compose into a Segment, which can be applied to any state later. Segments
 /// form a monoid.
@@ -372,15 +374,15 @@ template <class M> constexpr bool assert_memory() {
       "memory rule: `chunk` exists, but does not take (StateOf<M>&, WriteSequence<M>, "
       "ReadSequence<M>, OutSequence<M>)");
   static_assert(
-      !requires(const M& m) { &M::backward; } || CustomBackward<M> || TracedBackward<M>,
-      "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, "
+      !requires(const M& m) { &M::backward; } || CustomBackward<M>,
+      "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, Trace&, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
-      "ReadGradSequence<M>)");
+      "ReadGradSequence<M>), or `Trace` is missing");
   static_assert(!detail::wants_kernel_backward<M> || !detail::KernelScalar<typename M::Scalar> ||
-                    CustomBackward<M> || TracedBackward<M>,
+                    CustomBackward<M>,
                 "memory rule: `kernel_backward` is true, but the kernels do not run the rule, or "
                 "`#include <fastweights/kernels/backward/forms.hpp>` is missing");
-  static_assert(!TracedScan<M> || TracedBackward<M>,
+  static_assert(!TracedScan<M> || CustomBackward<M>,
                 "memory rule: `scan` takes a Trace, but a `scan` without it is missing or "
                 "`backward(const StateOf<M>& initial, Trace&, WriteSequence<M>, ReadSequence<M>, "
                 "OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, ReadGradSequence<M>)`");

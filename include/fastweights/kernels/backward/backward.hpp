@@ -1,7 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/backward/chunk_passes.hpp>
-#include <fastweights/kernels/backward/pair_passes.hpp>
+#include <fastweights/kernels/backward/pairs/passes.hpp>
 
 /// \file
 /// Gradients of a kernel rule over a whole sequence. Inputs are the first state and, for

@@ -22,8 +22,10 @@ template <class M> inline constexpr bool has_token_decay = requires(const WriteT
 template <class M> struct KernelBackward {
   using S = typename M::Scalar;
   using State = StateOf<M>;
-  using Trace = std::conditional_t<has_token_decay<M>, DecayTrace<S, State>, ErrorTrace<S>>;
   static constexpr bool keeps_trace = has_token_decay<M> || M::has_delta_term;
+  using OwnTrace = std::conditional_t<has_token_decay<M>, DecayTrace<S, State>, ErrorTrace<S>>;
+  struct NoTrace {};
+  using Trace = std::conditional_t<keeps_trace, OwnTrace, NoTrace>;
   static_assert(has_correction_vjp<M> == has_corrections<M>,
                 "fastweights: kernel_backward of a rule with `correction` needs `correction_vjp`");
   static_assert(!reads_first<M>() || (!M::has_delta_term && corrections_per_token<M>() == 1),
@@ -50,24 +52,17 @@ template <class M> struct KernelBackward {
       scan_by_kernel(m, s, inputs, queries, out, columns_of(trace.errors));
     }
   }
-  void backward([[maybe_unused]] const State& initial, Trace& trace, const WriteSequence<M>& inputs,
-                const ReadSequence<M>& queries, const OutGradSequence<M>& dy, State& ds,
-                WriteGradSequence<M> dinputs,
-                ReadGradSequence<M> dqueries) const requires keeps_trace {
+  void backward([[maybe_unused]] const State& initial, [[maybe_unused]] Trace& trace,
+                const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
+                const OutGradSequence<M>& dy, State& ds, WriteGradSequence<M> dinputs,
+                ReadGradSequence<M> dqueries) const {
     if constexpr (has_token_decay<M>) {
       DecayBackward<M>(m, trace, inputs, queries, dy, ds, dinputs, dqueries).run();
     } else {
       RuleGradients<M> rule(m, initial, inputs, queries, dy, ds, dinputs, dqueries);
-      rule.set_trace(trace);
+      if constexpr (keeps_trace) rule.set_trace(trace);
       run(initial, rule, queries.query.cols(), ds);
     }
-  }
-  void backward(const State& initial, const WriteSequence<M>& inputs,
-                const ReadSequence<M>& queries, const OutGradSequence<M>& dy, State& ds,
-                WriteGradSequence<M> dinputs, ReadGradSequence<M> dqueries) const
-      requires(!keeps_trace) {
-    RuleGradients<M> rule(m, initial, inputs, queries, dy, ds, dinputs, dqueries);
-    run(initial, rule, queries.query.cols(), ds);
   }
 
  private:

@@ -163,9 +163,11 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     append(s, inputs);
   }
 
+  /// The backward pass needs nothing of the forward pass but the initial state.
+  struct Trace {};
   /// Gradients of a whole sequence from its initial state, in matrix products. Adds to those of the
   /// inputs and queries; `ds` becomes the gradient of the initial state.
-  void backward(const OwnedState& initial, const WriteSequence<KeyValueCache>& inputs,
+  void backward(const OwnedState& initial, Trace&, const WriteSequence<KeyValueCache>& inputs,
                 const ReadSequence<KeyValueCache>& queries,
                 const OutGradSequence<KeyValueCache>& dy, OwnedState& ds,
                 WriteGradSequence<KeyValueCache> dinputs,

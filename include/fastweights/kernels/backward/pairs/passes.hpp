@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward/pair_panels.hpp>
+#include <fastweights/kernels/backward/pairs/panels.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 

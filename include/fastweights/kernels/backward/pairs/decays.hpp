@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward/pair.hpp>
+#include <fastweights/kernels/backward/pairs/pair.hpp>
 #include <fastweights/kernels/scan/matrix_pass.hpp>
 #include <fastweights/math/products.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/backward/pair_decays.hpp>
+#include <fastweights/kernels/backward/pairs/decays.hpp>
 #include <fastweights/kernels/scan/pair_loop.hpp>
 
 /// \file
