@@ -85,6 +85,7 @@ template <class Long> void check(const Long& long_term) {
   const Net one = network_of(d, alone(long_term));
   check_streaming(one);
   check_gradients(one, alone(long_term), 9);
+  check_state_gradient(one, alone(long_term), 9);  // writes what the state has
 }
 
 }  // namespace long_term

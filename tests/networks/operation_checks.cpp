@@ -218,8 +218,8 @@ Matrix<double> numbers_of(State state) {
   return Eigen::Map<Eigen::VectorXd>(numbers.data(), Index(numbers.size()));
 }
 
-void check_state_gradient(const Net& network, const Function& f) {
-  constexpr Index sequences = 2, steps = 3;
+void check_state_gradient(const Net& network, const Function& f, Index steps) {
+  constexpr Index sequences = 2;
   if (!trains_in_parts(network)) {
     CHECK_THROWS_WITH(network.state_gradient(),
                       Catch::Matchers::ContainsSubstring("takes no gradient of its state"));
@@ -264,7 +264,7 @@ void check_state_gradient(const Net& network, const Function& f) {
 // Two train passes, one behind the other, have the gradients of one over both.
 static void check_gradients_through_state(const Net& network) {
   if (!trains_in_parts(network)) return;
-  constexpr Index first = 4, second = 3;
+  constexpr Index first = 7, second = 3;
   fw::Random random(13);
   const Matrix<double> x = random_matrix(network.inputs(), first + second, random);
   const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
@@ -361,6 +361,16 @@ static void check_ragged_streaming(const Net& network, fw::Random& random) {
   step({1, 1, 1});
 }
 
+// A gradient of a state, as of what comes behind it.
+static State random_state_gradient(const Net& network, Index sequences, fw::Random& random) {
+  State dstate = network.state_gradient(sequences);
+  for (const auto& member : dstate.members)
+    for_each_array<double>(member.part->object(), [&](auto array) {
+      for (double& number : array) number = random.uniform() - 0.5;
+    });
+  return dstate;
+}
+
 void check_ragged_gradients(const Net& network, fw::Random& random) {
   const std::vector<Index> lengths{3, 0, 1, 2};
   const Matrix<double> x = random_matrix(network.inputs(), 6, random);
@@ -370,15 +380,25 @@ void check_ragged_gradients(const Net& network, fw::Random& random) {
   Net grad = fw::zero_gradient(network), sum = grad;
   Matrix<double> dx = Matrix<double>::Constant(x.rows(), 6, not_a_number);
   run_ragged(network, state, x, trace, lengths, fw::Pass::train);
-  network.backward(x, trace, dy, dx, grad);
+  const bool has_state_gradient = trains_in_parts(network);
+  State after, before;
+  if (has_state_gradient) before = after = random_state_gradient(network, 4, random);
+  network.backward(x, trace, dy, dx, grad, {.state = has_state_gradient ? &before : nullptr});
+  const auto of = [](const State& all, std::size_t b) {
+    return all.members.empty() ? State() : all.stream(Index(b));
+  };
+  check_equal(numbers_of(of(before, 1)), numbers_of(of(after, 1)), 0);  // has no tokens
   for_sequences(lengths, [&](std::size_t b, Index first, Index count) {
     INFO("sequence " << b);
+    State own_dstate = of(after, b);
     State own = network.initial_state();
     const Matrix<double> own_x = x.middleCols(first, count), own_dy = dy.middleCols(first, count);
     Matrix<double> own_dx = Matrix<double>::Constant(x.rows(), count, not_a_number);
     run(network, own, own_x, trace, fw::Pass::train);
-    network.backward(own_x, trace, own_dy, own_dx, sum);
+    network.backward(own_x, trace, own_dy, own_dx, sum,
+                     {.state = has_state_gradient ? &own_dstate : nullptr});
     check_equal(dx.middleCols(first, count), own_dx, 1e-12);
+    check_equal(numbers_of(of(before, b)), numbers_of(own_dstate), 1e-12);
   });
   for (std::size_t i = 0; i < grad.weights.size(); ++i) {
     INFO(grad.weights[i].name);

@@ -193,7 +193,7 @@ void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers
 Matrix<double> numbers_of(State state);
 
 /// The gradient of a used state of two sequences is that of the complex step; or it is refused.
-void check_state_gradient(const Net& network, const Function& f);
+void check_state_gradient(const Net& network, const Function& f, Index steps = 3);
 
 /// Sequences of equal length give together what each gives alone, from used states: outputs,
 /// gradients and the states.

@@ -178,7 +178,7 @@ void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M
   detail::check_outputs(m, state, inputs, queries, outputs, total);
   checkpoints.interval = detail::checkpoint_interval<M>(checkpoints.requested_interval, total);
   checkpoints.steps = -1;  // marks the checkpoints as invalid in case the scan throws
-  if constexpr (TracedScan<M>) {
+  if constexpr (CustomBackward<M> && TracedScan<M>) {
     detail::store_state<M>(checkpoints.states, 0, state);
     detail::backward_implementation(m).scan(state, inputs, queries, outputs, checkpoints.trace);
   } else {
@@ -208,6 +208,9 @@ void backward(const M& m, Checkpoints<M>& checkpoints, WriteSequence<M> inputs,
   detail::check_chunks(M::name, dqueries, signature.read(),
                        detail::check_chunks(M::name, queries, signature.read()));
   detail::check_gradients_apart<M>(inputs, queries, dy, {&ds, 1}, dinputs, dqueries);
+  static_assert(
+      !requires { &M::backward; } || CustomBackward<M>,
+      "fastweights: the rule's own `backward` is not used; fw::assert_memory says why");
   if constexpr (CustomBackward<M>) {
     detail::backward_implementation(m).backward(checkpoints.states[0], checkpoints.trace, inputs,
                                                 queries, dy, ds, dinputs, dqueries);
@@ -235,7 +238,7 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
                            "that zero_gradient makes"});
   Checkpoints<M> checkpoints;
   StateOf<M> state = initial;
-  if constexpr (TracedScan<M>) {
+  if constexpr (CustomBackward<M> && TracedScan<M>) {
     auto outputs = make_record<OwnedOuts<M>>(dy, []<class Array>(const auto& array) {
       return Array(Array::Zero(array.rows(), array.cols()));
     });

@@ -377,7 +377,7 @@ template <class M> constexpr bool assert_memory() {
       !requires(const M& m) { &M::backward; } || CustomBackward<M>,
       "memory rule: `backward` exists, but does not take (const StateOf<M>& initial, Trace&, "
       "WriteSequence<M>, ReadSequence<M>, OutGradSequence<M>, StateOf<M>&, WriteGradSequence<M>, "
-      "ReadGradSequence<M>), or `Trace` is missing");
+      "ReadGradSequence<M>), or `Trace` or the `scan` that fills it is missing");
   static_assert(!detail::wants_kernel_backward<M> || !detail::KernelScalar<typename M::Scalar> ||
                     CustomBackward<M>,
                 "memory rule: `kernel_backward` is true, but the kernels do not run the rule, or "

@@ -42,8 +42,9 @@ GROUPS = re.findall(r"\bGROUP\((\w+)\)", (TABLE / "groups.hpp").read_text())
 MEMORIES = [f"{FOLDER}/memories/{group}_{scalar}.cpp" for scalar in SCALARS
             for group in [*GROUPS, "table"]]
 BY_NAME = [*tests_like("support/*.cpp"), *MEMORIES]
-# The compiled library, which every program links.
-COMPILED = sorted(map(str, pathlib.Path("src").glob("*.cpp")))
+# The compiled library, which every program links; not what reads text, with libraries of others.
+COMPILED = sorted(str(source) for source in pathlib.Path("src").glob("*.cpp")
+                  if source.stem not in ("text", "chat_template"))
 
 # Test programs: their sources. Each has Catch's main, except `reference`.
 PROGRAMS = {name: [f"tests/{name}_test.cpp", "tests/support/values.cpp"] for name in (
@@ -208,7 +209,8 @@ class Compiler:
             if errors:
                 return None, errors
         made = []
-        # The library first: a mutant that does not compile shows there before all memories are made.
+        # The library first: most mutants of kernels that do not compile show there, before all
+        # memories are made.
         for sources in (COMPILED, [*main, *PROGRAMS[name]]):
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 made += pool.map(lambda source: self.object_of(source, tree), sources)

@@ -67,7 +67,8 @@ template <class Matrix> bool is_zero(const Matrix& A) { return A.cwiseAbs().sum(
 // write and 2 per read; the attention form takes 5 t/R per read and 1 per read of the initial
 // matrix. Measurements put the matrix form at 4 + 5 S in all, more than its multiplications, and at
 // 1.25 times that if the stored matrices exceed the cache. The overhead of calls with short vectors
-// equals the cost of 16 or 20 more tokens.
+// equals the cost of 16 or 20 more tokens. The gradient of A_0, if somebody asks for it, costs the
+// attention form 1 more per read and 3 per token; the comparison leaves that out.
 template <class Matrix>
 bool attention_is_cheaper(Index steps, Index inner_steps, const Matrix& A, bool train) {
   if (steps == 1 && !train) return false;  // a streaming step passes over A once

@@ -296,8 +296,9 @@ std::vector<std::size_t> weights_of(Builder<S>& builder, const std::string& name
 /// penalty; its parameters are weights of the network under NAME.gate, NAME.key, NAME.value and
 /// NAME.density, and its W_out is not used. The penalty kl.weight · KL is a mean over all queries
 /// of a pass: backward includes its gradient, Network::penalty gives its value, and the state takes
-/// no gradient. Without it the gradients of earlier tokens are in that of the state. A memory that
-/// samples at random draws by the state's seed: see fw::seed_draws.
+/// no gradient. Without a penalty the gradients of earlier tokens are in that of the state, if
+/// somebody asks for it. A memory that samples at random draws by the state's seed: see
+/// fw::seed_draws.
 ///
 /// Shapes: tokens, queries and y d×T. Cost per token: that of the layer's reads and writes. Throws
 /// std::invalid_argument when a size does not fit. Martins, Marinho, Martins 2022, arXiv
