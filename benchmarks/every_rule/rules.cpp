@@ -95,6 +95,8 @@ void add_delta_family(Table& table) {
   table.add("… with one decay per key row", "VectorPreconditionedDeltaRule", {.squares = 7});
   table.add("GatedOjaRule", "GatedOjaRule", {.squares = 7}, shorten_values);
   table.add("EFLA", "Efla", {.squares = 6});
+  table.add("EraseThenDelta", "EraseThenDelta", {.squares = 11});
+  table.add("QDelta", "QDelta", {.squares = 7});
   table.add("Longhorn", "Longhorn", {.squares = 7});
   table.add("… exact", "ExactLonghorn", {.squares = 6});
   table.add("Rwkv6", "Rwkv6", {.squares = 5});
@@ -102,6 +104,7 @@ void add_delta_family(Table& table) {
 
 void add_learners(Table& table) {
   constexpr double window = 4;
+  table.add("MomentumDeltaRule", "MomentumDeltaRule", {.squares = 9});
   table.add("TitansMemory", "TitansMemory", {.squares = 9});
   table.add("MesaMemory, exact", "MesaMemory", {.squares = 8, .cubes = 2. / 3});
   table.add("… with 30 conjugate gradients", "IterativeMesaMemory", {.squares = 8 + 2 * 30});

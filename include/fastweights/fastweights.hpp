@@ -78,6 +78,7 @@
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/efla.hpp>
+#include <fastweights/memories/rules/erase_then_delta.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
@@ -95,11 +96,13 @@
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
+#include <fastweights/memories/rules/momentum_delta_rule.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
+#include <fastweights/memories/rules/q_delta.hpp>
 #include <fastweights/memories/rules/rwkv4.hpp>
 #include <fastweights/memories/rules/rwkv6.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>

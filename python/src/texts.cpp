@@ -205,6 +205,19 @@ log_scale is a weight of the state. Stable for beta |k|^2 <= 4/3. arXiv 2604.211
     b = (1 - exp(-beta |k|^2)) / |k|^2      W = W + b (v - W k) k^T      y = W q
 
 beta is at least 0. Lei et al. 2025, arXiv 2512.12602.)"},
+    {"EraseThenDelta",
+     R"(Erase, then delta: the state forgets under one key, then the delta rule writes under another.
+
+    W = W diag(decay)      W = W - erase_strength W e e^T      W = W + beta (v - W k) k^T      y = W q
+
+With erase_strength = 0 it is Kimi delta attention. Normalise both keys. arXiv 2606.26560.)"},
+    {"ScalarEraseThenDelta", R"(EraseThenDelta with one decay per token.)"},
+    {"QDelta",
+     R"(A gated delta rule whose error is read at a mix of the key and a probe, the query in the paper.
+
+    W = decay W      W = W + beta (v - W (k + mix p)) k^T      y = W q
+
+With mix = 0 it is the gated delta rule. arXiv 2606.08804.)"},
     {"GatedOjaRule",
      R"(The gated Oja rule: a delta rule whose values look up keys, while value rows decay.
 
@@ -254,6 +267,12 @@ al. 2025, arXiv 2504.13173, section 5.)"},
 
 Behrouz et al. 2025, arXiv 2504.13173, section 5.)"},
     // windows
+    {"MomentumDeltaRule",
+     R"(Momentum DeltaNet: the errors of a look-up go into a momentum M, and W follows it.
+
+    M = momentum M + rate (W p - v) k^T      W = decay W - beta M      y = W q
+
+p is the argument lookup, which the paper makes the key. arXiv 2605.05838.)"},
     {"TitansMemory",
      R"(The linear memory of Titans: gradient descent on |W k - v|^2 with momentum S and forgetting.
 

@@ -2,6 +2,8 @@
 
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/efla.hpp>
+#include <fastweights/memories/rules/erase_then_delta.hpp>
+#include <fastweights/memories/rules/q_delta.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/gated_oja_rule.hpp>
@@ -14,6 +16,9 @@ namespace fw::inline FASTWEIGHTS_ABI {
 
 template class Comba<double, 3, 4>;
 template class Efla<double, 3, 4>;
+template class EraseThenDelta<double, 3, 4>;
+template class EraseThenDelta<double, 3, 4, false>;
+template class QDelta<double, 3, 4>;
 template class GatedDeltaProduct<double, 2, 3, 4>;
 template class GatedDeltaRule2<double, 3, 4>;
 template class GatedOjaRule<double, 3, 4>;

@@ -3,6 +3,7 @@
 #include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
+#include <fastweights/memories/rules/momentum_delta_rule.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
 #include <fastweights/memories/rules/test_time_training.hpp>
 #include <fastweights/memories/rules/titans_learner.hpp>
@@ -10,6 +11,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+template class MomentumDeltaRule<double, 3, 4>;
 template class TitansMemory<double, 3, 4>;
 template class MesaMemory<double, 3, 4>;
 template class MesaMemory<float, 3, 4, ConjugateGradients>;

@@ -88,6 +88,50 @@ TEST_CASE("the second gated delta rule with one strength is Kimi delta attention
                           {in["key"], in["value"], in["decay"], erase, write}) <= 1e-14);
 }
 
+TEST_CASE("erase then delta that erases nothing is a gated delta rule", "[erase_then_delta]") {
+  const struct {
+    const char *erasing, *plain;
+  } both[] = {{"EraseThenDelta", "KimiDeltaAttention"}, {"ScalarEraseThenDelta", "GatedDeltaRule"}};
+  for (const auto& each : both) {
+    const auto all = random_outputs(make_memory<double>(each.plain, {4, 5}), 20, 6);
+    const auto& in = all.inputs;
+    CHECK(output_difference(
+              all, make_memory<double>(each.erasing, {4, 5}),
+              {in["key"], in["value"], -2 * in["key"], in["beta"], zero, in["decay"]}) <= 1e-14);
+  }
+}
+
+TEST_CASE("erase then delta with a unit strength forgets what the erased key held",
+          "[erase_then_delta]") {
+  const auto memory = make_memory<double>("ScalarEraseThenDelta", {2, 1});
+  auto state = memory.initial_state();
+  const MatrixXd first = Vector2d(1, 0), second = Vector2d(0, 1), one = MatrixXd::Ones(1, 1),
+                 value = MatrixXd::Constant(1, 1, 3), nothing = MatrixXd::Zero(1, 1);
+  memory.write(state, {first, value, second, one, one, one});
+  memory.write(state, {second, value, first, one, one, one});
+  MatrixXd y(1, 1);
+  memory.read(state, {first}, {y});
+  CHECK(y(0, 0) == 0);
+  memory.read(state, {second}, {y});
+  CHECK(y(0, 0) == 3);
+}
+
+TEST_CASE("Q-Delta without a probe is the gated delta rule, with one Comba", "[q_delta]") {
+  const auto all = random_outputs(make_memory<double>("GatedDeltaRule", {4, 5}), 20, 7);
+  const auto& in = all.inputs;
+  CHECK(output_difference(all, make_memory<double>("QDelta", {4, 5}),
+                          {in["key"], in["value"], 3 * in["key"], in["beta"], zero, in["decay"]}) <=
+        1e-14);
+  const auto comba = random_outputs(make_memory<double>("Comba", {4, 5}), 20, 7);
+  const auto& given = comba.inputs;
+  const MatrixXd half = MatrixXd::Constant(1, 20, 0.5),
+                 probe = 2 * (given["lookup"] * given["decay"].cwiseInverse().row(0).asDiagonal() -
+                              given["key"]);
+  CHECK(output_difference(
+            comba, make_memory<double>("QDelta", {4, 5}),
+            {given["key"], given["value"], probe, given["beta"], half, given["decay"]}) <= 1e-13);
+}
+
 TEST_CASE("the gated Oja rule is the transpose of Kimi delta attention", "[gated_oja_rule]") {
   const auto oja = make_memory<double>("GatedOjaRule", {4, 5}),
              kimi = make_memory<double>("KimiDeltaAttention", {5, 4});
@@ -100,6 +144,15 @@ TEST_CASE("the gated Oja rule is the transpose of Kimi delta attention", "[gated
   kimi.scan(transposed, {in["value"], in["key"], in["beta"], in["decay"]}, {in["value"]},
             {outputs});
   CHECK(largest_entry(leaf(state, "W") - leaf(transposed, "W").transpose()) <= 1e-14);
+}
+
+TEST_CASE("the momentum delta rule without momentum is Comba", "[momentum_delta_rule]") {
+  const auto all = random_outputs(make_memory<double>("Comba", {4, 5}), 20, 5);
+  const auto& in = all.inputs;
+  const MatrixXd half = MatrixXd::Constant(1, 20, 0.5);
+  CHECK(output_difference(all, make_memory<double>("MomentumDeltaRule", {4, 5}),
+                          {in["key"], in["value"], in["lookup"], 2 * in["beta"], zero, half,
+                           in["decay"]}) <= 1e-14);
 }
 
 TEST_CASE("the memory of Titans without momentum is the delta rule with twice the rate",

@@ -13,10 +13,20 @@ MemoryCases delta_family_cases() {
                                  .slow = {{"slow.log_scale", {"log_atk_scale"}}}};
   Layout normalised = preconditioned;
   normalised.normalise = 0;
+  const Layout momentum = {
+      .inputs = {{"lookup", "p"}, {"rate", "eta"}, {"momentum", "log_mu"}, {"decay", "log_alpha"}},
+      .logarithms = {"momentum", "decay"},
+      .state = {{"W", {"initial_S", "final_S"}}, {"momentum", {"initial_M", "final_M"}}}};
+  const Layout erase = {.inputs = {{"erase", "e"}, {"erase_strength", "gamma"}},
+                        .scales_query = false};
   const Layout low_rank = {.inputs = {{"removal", "a"}, {"replacement", "b"}, {"decay", "gk"}}};
   return {
       {"comba_undecayed", {"Comba", {.inputs = {{"lookup", "p"}}}}},
       {"own_efla", {"Efla", {.scales_query = false}}},
+      {"own_q_delta",
+       {"QDelta", {.inputs = {{"probe", "q"}, {"mix", "lamb"}}, .of_unscaled_query = {"mix"}}}},
+      {"own_eda", {"EraseThenDelta", erase}},
+      {"own_eda_scalar", {"ScalarEraseThenDelta", erase}},
       {"gdn2", {"GatedDeltaRule2", {.inputs = {{"erase", "b"}, {"write", "w"}}}}},
       {"rwkv7_dplr", {"LowRankRule", low_rank}},
       {"iplr", {"IdentityLowRankRule", low_rank}},
@@ -29,6 +39,8 @@ MemoryCases delta_family_cases() {
       {"own_longhorn_exact", {"ExactLonghorn", own}},
       {"precond_gated_delta_rule", {"PreconditionedDeltaRule", normalised}},
       {"precond_kda", {"VectorPreconditionedDeltaRule", preconditioned}},
+      {"momentum_delta_rule", {"MomentumDeltaRule", momentum}},
+      {"momentum_delta_rule_long", {"MomentumDeltaRule", momentum}},
       {"own_titans_linear",
        {"TitansMemory",
         {.inputs = {{"rate", "theta"}, {"momentum", "eta"}, {"forget", "alpha"}},

@@ -41,6 +41,8 @@ struct Layout {
   /// Arrays [H, …] of the state's slow weights.
   std::map<std::string, Slow> slow = {};
   bool scales_query = true;  // the source multiplies q by 1/√K
+  /// Members that the source multiplies with q as it is: they are multiplied by √K.
+  std::set<std::string_view> of_unscaled_query = {};
   double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
 };
 

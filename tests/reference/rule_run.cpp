@@ -97,7 +97,7 @@ Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view
       columns.array().rowwise() /=
           (columns.colwise().squaredNorm().array() + layout.normalise).sqrt();
     }
-    if (member == "query" && layout.scales_query) array.flat() *= scale(array);
+    array.flat() *= scale(member);
     arrays_[name] = array;
   }
 }
@@ -105,7 +105,13 @@ Inputs::Inputs(Case& file, const Layout& layout, const std::set<std::string_view
 bool Inputs::is_normalised(std::string_view member) const {
   return layout_.normalise >= 0 && (member == "query" || member == "key");
 }
-double Inputs::scale(const Array& query) const { return 1 / std::sqrt(double(query.axis(3))); }
+double Inputs::scale(std::string_view member) const {
+  if (!layout_.scales_query || !has("query")) return 1;
+  const std::string query = name_of("query");
+  const double root = std::sqrt(double(in_order(layout_, query, file_[query]).axis(3)));
+  if (layout_.of_unscaled_query.contains(member)) return root;
+  return name_of(member) == query ? 1 / root : 1;
+}
 
 Inputs Inputs::zeros() const {
   Inputs zero = *this;
@@ -119,7 +125,7 @@ void Inputs::compare(const std::string& kind, Inputs& gradients) const {
     const std::string name = name_of(member);
     if (layout_.constants.contains(member) || !done.insert(name).second) continue;
     Array d = gradients.of(member), given = given_.at(name), ours = of(member);
-    if (member == "query" && layout_.scales_query) d.flat() *= scale(d);
+    d.flat() *= scale(member);
     if (is_normalised(member)) {
       const auto x = given.columns();
       auto dx = d.columns();

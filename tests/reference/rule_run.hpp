@@ -37,7 +37,8 @@ class Inputs {
 
  private:
   bool is_normalised(std::string_view member) const;
-  double scale(const Array& query) const;
+  /// The factor of a member's array.
+  double scale(std::string_view member) const;
   std::string name_of(std::string_view member) const { return array_of(layout_, member); }
 
   Case& file_;

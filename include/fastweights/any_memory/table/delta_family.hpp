@@ -3,8 +3,10 @@
 #include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/efla.hpp>
+#include <fastweights/memories/rules/erase_then_delta.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
+#include <fastweights/memories/rules/q_delta.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -12,6 +14,10 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("Comba", [](auto& o) { return Comba<S>(o.sizes()); });
   table.add("Efla", [](auto& o) { return Efla<S>(o.sizes()); });
+  table.add("EraseThenDelta", [](auto& o) { return EraseThenDelta<S>(o.sizes()); });
+  table.add("ScalarEraseThenDelta",
+            [](auto& o) { return EraseThenDelta<S, Dynamic, Dynamic, false>(o.sizes()); });
+  table.add("QDelta", [](auto& o) { return QDelta<S>(o.sizes()); });
   table.add("GatedDeltaRule2", [](auto& o) { return GatedDeltaRule2<S>(o.sizes()); });
   table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
   table.add("IdentityLowRankRule",
@@ -21,6 +27,8 @@ template <class S> void add_delta_family(MemoryTable<S>& table) {
 #define FASTWEIGHTS_DELTA_FAMILY(prefix, S)       \
   FASTWEIGHTS_ERASED(prefix, Comba<S>);           \
   FASTWEIGHTS_ERASED(prefix, Efla<S>);            \
+  FASTWEIGHTS_ERASED(prefix, EraseThenDelta<S>);  \
+  FASTWEIGHTS_ERASED(prefix, QDelta<S>);          \
   FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>); \
   FASTWEIGHTS_ERASED(prefix, LowRankRule<S>)
 

@@ -3,13 +3,15 @@
 #include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/momentum_delta_rule.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
 #include <fastweights/memories/rules/titans_memory.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Titans, learners from a window of tokens, and the fast weight memory.
+/// Rules with a momentum, learners from a window of tokens, and the fast weight memory.
 template <class S> void add_windows(MemoryTable<S>& table) {
+  table.add("MomentumDeltaRule", [](auto& o) { return MomentumDeltaRule<S>(o.sizes()); });
   table.add("TitansMemory", [](auto& o) { return TitansMemory<S>(o.sizes()); });
   table.add("OmegaMemory",
             [](auto& o) { return OmegaMemory<S>(o.sizes(), o.integer("window", 4)); });

@@ -8,7 +8,8 @@
 /// token, reads it and looks up the next key, so that W is loaded and stored once per token. `Rule`
 /// has the tokens: it derives from RowTokens, and says what differs from there.
 ///
-///     static constexpr bool has_lookups;         // whether a write needs W k
+///     static constexpr bool has_lookups;         // whether a write needs W times its look-up key
+///     const S* lookup(Index t) const;            // that key of token t; its key by default
 ///     static constexpr bool couples_rows;        // see below
 ///     static constexpr bool needs_norm;
 ///     void prepare(Index first, Index count);    // is called before these tokens
@@ -40,6 +41,7 @@ template <class S> struct RowTokens {
   Columns<S> outputs;
 
   const S* key(Index t) const { return keys(t); }
+  const S* lookup(Index t) const { return keys(t); }
   const S* query(Index t) const { return queries(t); }
   S* output(Index t) const { return outputs(t); }
   void prepare(Index, Index) {}
@@ -77,11 +79,11 @@ template <class Rule, int R, SecondMatrix second> class RowScan {
     Sums sums;
     if constexpr (Rule::has_lookups)
       for (Index j = 0; j < columns; ++j)
-        sums.retrieved.add(Column::load(panel.data + j * size), rule.key(first)[j]);
+        sums.retrieved.add(Column::load(panel.data + j * size), rule.lookup(first)[j]);
     for (Index t = first; t <= last; ++t) {
       const Write write(rule, t, sums.retrieved, panel);
-      sums =
-          pass(panel, columns, write, rule.key(t), rule.query(t), rule.key(std::min(t + 1, last)));
+      sums = pass(panel, columns, write, rule.key(t), rule.query(t),
+                  rule.lookup(std::min(t + 1, last)));
       store_part(sums.read, rule.output(t) + panel.first, 0, panel.rows);
     }
   }
@@ -165,10 +167,10 @@ void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
     Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>> retrieved(thread_buffer<S, Rule>(W.rows()),
                                                               W.rows());
     retrieved.noalias() =
-        W * Eigen::Map<const Eigen::Matrix<S, Eigen::Dynamic, 1>>(rule.key(0), columns);
+        W * Eigen::Map<const Eigen::Matrix<S, Eigen::Dynamic, 1>>(rule.lookup(0), columns);
     for (Index t = 0; t < steps; ++t) {
       rule.begin(t, retrieved.data());
-      const S* const next = rule.key(std::min(t + 1, steps - 1));
+      const S* const next = rule.lookup(std::min(t + 1, steps - 1));
       S squares = S(0);
       for (const Panel<S>& panel : panels)
         squares += with_row_scan<Rule, second>(panel, [&](auto scan) {
