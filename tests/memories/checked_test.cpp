@@ -198,6 +198,16 @@ TEST_CASE("checked calls look at sizes first", "[checked]") {
                     "GatedDeltaRule: key has 3 rows, the memory expects 5");
 }
 
+TEST_CASE("check_tokens looks at the queries as well", "[checked]") {
+  const fw::DeltaRule<float> m({.key_size = 3});
+  const Eigen::MatrixXf keys = Eigen::MatrixXf::Identity(3, 3), beta = keys.row(0);
+  Eigen::MatrixXf queries = keys;
+  CHECK_NOTHROW(fw::check_tokens(m, {keys, keys, beta}, {queries}));
+  queries(1, 2) = std::nanf("");
+  CHECK_THROWS_WITH(fw::check_tokens(m, {keys, keys, beta}, {queries}),
+                    ContainsSubstring("query(1, 2) is nan"));
+}
+
 TEST_CASE("checked writes of chunks and draws", "[checked]") {
   const auto memory = fw::make_memory<float>(
       "StickyContinuousMemory",

@@ -80,6 +80,9 @@ template <class S> void merged_is_recurrent(const Runs<S>& runs) {
     CHECK(difference(run.state, recurrent.state) <= tolerance);
   }
   Run<S> run = start;
+  CHECK_THROWS_AS(memory.parallel_scan(run.state, run.all.inputs.views(), run.all.queries.views(),
+                                       run.all.outputs.template views<S>(), 0),
+                  std::invalid_argument);
   auto early = memory.empty_segment(), late = memory.empty_segment();
   for (Index t = 0; t < 23; ++t) memory.extend(t < 10 ? early : late, run.input(t));
   auto itself = early, copied = early;
@@ -185,9 +188,10 @@ struct Pass {
     for (auto& matrix : d.outputs.matrices) random.fill(matrix, 1.0);
     initial = m.initial_state();
     ds = Run<double>(m, initial, positive, 0, 5, 4).state;
-    fw::AnyState<double> state = initial;
-    m.scan(state, all.inputs.views(), all.queries.views(), all.outputs.views<double>(),
-           checkpoints);
+    // The second scan finds what the first one left in the checkpoints.
+    for (fw::AnyState<double> state : {ds, initial})
+      m.scan(state, all.inputs.views(), all.queries.views(), all.outputs.views<double>(),
+             checkpoints);
   }
   void backward() {
     m.backward(checkpoints, all.inputs.views(), all.queries.views(), d.outputs.views(), ds,

@@ -52,13 +52,14 @@ PROGRAMS = {name: [f"tests/{name}_test.cpp", "tests/support/values.cpp"] for nam
         "scan", "row_scan", "segment", "small_sizes", "deferred", "eight_bits", "range", "backward",
         "backward_chunks", "backward_chunk_decays", "backward_corrections", "backward_decays",
         "backward_gates", "backward_products", "packed_product", "roll_back", "outer_product",
-        "amx_scan")),
+        "amx_scan", "write")),
     "io/safetensors", "io/files", "io/json", "io/leaves", "core/finite", "memories/constructors")}
 PROGRAMS |= {
     "laws": ["tests/laws/forms_test.cpp", "tests/laws/gradients_test.cpp", *BY_NAME],
     "rules": [*(source for source in tests_like("memories/*_test.cpp") if "onnx" not in source),
               *(f"tests/laws/{name}_test.cpp" for name in (
-                  "checked_tokens", "hostile_states", "options", "range", "streams")), *BY_NAME],
+                  "checked_tokens", "hostile_states", "options", "overlap", "range", "streams")),
+              *BY_NAME],
     "files": ["tests/laws/files_test.cpp", "tests/io/weights_test.cpp", *BY_NAME],
     "reference": [*tests_like("reference/*.cpp"), *MEMORIES],
     "bad_files": [f"tests/bad_files/{name}.cpp" for name in ("bad_files_test", "files", "heap")],
@@ -68,7 +69,7 @@ PROGRAMS |= {
 # The tests of a header: those that kill most, for their time to compile, come first. Programs that
 # do not include the header are left out.
 SCANS = [f"kernels/{name}" for name in ("scan", "small_sizes", "row_scan", "segment", "roll_back",
-                                        "deferred", "eight_bits", "range")]
+                                        "deferred", "eight_bits", "range", "write")]
 BACKWARD = [f"kernels/{name}" for name in (
     "backward", "backward_decays", "backward_chunks", "backward_chunk_decays",
     "backward_corrections", "backward_gates", "backward_products", "range")]
