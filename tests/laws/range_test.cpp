@@ -103,8 +103,9 @@ TEST_CASE("a NaN: steps, writes and reads apart, and scans agree about what is f
 // Memories of which a token does not decide whether the state stays finite: see
 // algorithms/checked.hpp.
 bool decides_stability(const std::string& name) {
-  for (const char* other : {"Comba", "LowRankRule", "IdentityLowRankRule", "TttMlp", "TitansMlp",
-                            "TttRegression", "TitansRegression"})
+  for (const char* other :
+       {"Comba", "QDelta", "MomentumDeltaRule", "LowRankRule", "IdentityLowRankRule", "TttMlp",
+        "TitansMlp", "TttRegression", "TitansRegression"})
     if (name == other) return false;
   return true;
 }

@@ -205,7 +205,7 @@ TEST_CASE("check_tokens looks at the queries as well", "[checked]") {
   CHECK_NOTHROW(fw::check_tokens(m, {keys, keys, beta}, {queries}));
   queries(1, 2) = std::nanf("");
   CHECK_THROWS_WITH(fw::check_tokens(m, {keys, keys, beta}, {queries}),
-                    ContainsSubstring("query(1, 2) is nan"));
+                    ContainsSubstring("token 2: query[1] is nan"));
 }
 
 TEST_CASE("checked writes of chunks and draws", "[checked]") {

@@ -68,8 +68,13 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
     Index before = 0;  // tokens of the sequence before it
   };
   struct OwnTrace final : OperationTrace {
-    explicit OwnTrace(const L& l) : layer(l), gradient(l) {}
+    explicit OwnTrace(const L& l) : layer(l), gradient(l) {
+      for_each_parameter([&](const std::string&,
+                             auto& w) { parameters.emplace_back(w.data(), w.rows(), w.cols()); },
+                         layer);
+    }
     L layer, gradient;  // with the network's weights, and their gradients
+    std::vector<Eigen::Map<Matrix<S>>> parameters;  // of `layer`, without a walk that makes names
     std::vector<Segments> sequences;
     double divergence = 0;  // Σ over queries, of the last train pass
     Index queries = 0;
@@ -123,7 +128,7 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
 
   void forward(const Forward<S>& run) const override {
     auto& trace = run.template own_trace<OwnTrace>();
-    set_weights(run, trace.layer);
+    for (std::size_t i = 0; i < trace.parameters.size(); ++i) trace.parameters[i] = run.weight(i);
     trace.sequences.resize(std::size_t(run.sequences()));
     trace.divergence = 0;
     trace.queries = run.in().cols();
@@ -164,10 +169,6 @@ template <class L> struct AttendLongTerm final : Operation<typename L::Scalar> {
     return left - left % when.chunk;
   }
 
-  static void set_weights(const Forward<S>& run, L& to) {
-    std::size_t i = 0;
-    for_each_parameter([&](const std::string&, auto& w) { w = run.weight(i++); }, to);
-  }
   static Segment& next(Segments& segments) {
     if (Index(segments.all.size()) == segments.used) segments.all.emplace_back();
     return segments.all[std::size_t(segments.used++)];
