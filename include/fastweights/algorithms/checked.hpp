@@ -27,10 +27,10 @@
 /// - It depends on the state in DeltaRule with a normaliser, SelfReferentialMatrix, SelectiveScan,
 ///   Moneta and the learners with hidden layers or without a normalised objective. Only ranges are
 ///   checked.
-/// - Different tokens in turns can grow what each token alone does not: in Comba, LowRankRule and
-///   GatedDeltaRule2, whose look-up keys are not their write keys, in TitansMemory with changing
-///   rates, and in OmegaMemory, whose window has other keys. What is checked is a token that
-///   repeats; in Comba and LowRankRule only ranges.
+/// - Different tokens in turns can grow what each token alone does not: in Comba, QDelta,
+///   MomentumDeltaRule, LowRankRule and GatedDeltaRule2, whose look-up keys are not their write
+///   keys, in TitansMemory with changing rates, and in OmegaMemory, whose window has other keys.
+///   What is checked is a token that repeats; in the first four only ranges.
 ///
 /// Cost: one pass over the inputs, and one more over the keys of delta rules; no heap. With
 /// FeatureMapped, keys are mapped twice. MesaMemory copies and updates G once more, and where the
