@@ -3,13 +3,13 @@
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/efla.hpp>
 #include <fastweights/memories/rules/erase_then_delta.hpp>
-#include <fastweights/memories/rules/q_delta.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/gated_oja_rule.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
+#include <fastweights/memories/rules/q_delta.hpp>
 #include <fastweights/memories/rules/rwkv6.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {

@@ -106,8 +106,7 @@ TEST_CASE("erase then delta with a unit strength forgets what the erased key hel
   const auto memory = make_memory<double>("ScalarEraseThenDelta", {2, 1});
   auto state = memory.initial_state();
   const MatrixXd first = Eigen::Vector2d(1, 0), second = Eigen::Vector2d(0, 1),
-                 one = MatrixXd::Ones(1, 1), value = MatrixXd::Constant(1, 1, 3),
-                 nothing = MatrixXd::Zero(1, 1);
+                 one = MatrixXd::Ones(1, 1), value = MatrixXd::Constant(1, 1, 3);
   memory.write(state, {first, value, second, one, one, one});
   memory.write(state, {second, value, first, one, one, one});
   MatrixXd y(1, 1);

@@ -60,7 +60,7 @@ const auto pooling = [](auto s) {
                            fw::NoGate<S>());
 };
 
-// In float each of these networks compiles for 2 s more.
+// Scalars of these networks: not float, in which each of them compiles for 2 s more.
 template <class X>
 concept Wide = !std::is_same_v<ScalarOf<X>, float>;
 

@@ -74,6 +74,7 @@ class EraseThenDelta
     return delta_violation(t.erase_strength, t.erase,
                            "erase_strength times the squared norm of erase");
   }
+  /// Computes the erased state once more, in a copy.
   void write_vjp(const OwnedState& s, const WriteToken<EraseThenDelta>& t, OwnedState& ds,
                  WriteGradToken<EraseThenDelta> dt) const {
     OwnedState erased = s;
