@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/kernels/backward/chunk_rows.hpp>
+#include <fastweights/kernels/backward/correction_gradient.hpp>
 #include <fastweights/kernels/scan/pair.hpp>
 #include <fastweights/math/products.hpp>
 
@@ -75,16 +76,6 @@ template <CorrectionLayout layout, class F>
 EIGEN_ALWAYS_INLINE void for_events_backward(Index count, const F& f) {
   for (Index s = count; s-- > 0;) for_events_of<layout, true>(s, f);
 }
-
-/// Gradients of the vectors of a correction; null for those that are not meant.
-template <class S> struct CorrectionGradient {
-  const S *key = nullptr, *value = nullptr;  // of b, and of v
-  const S* update = nullptr;                 // of u = β ∘ e
-  const S* error = nullptr;                  // e itself, divided by `error_scale`
-  S error_scale = S(1);
-  Index rows = 0;                               // of `value`, `update` and `error`
-  const S *lookup = nullptr, *query = nullptr;  // of a and q
-};
 
 /// Prefetches the vectors of the next chunk, a few with every call: the number of outstanding
 /// memory requests is limited.

@@ -9,7 +9,8 @@
 ///
 /// Its state is W, a plain sum, and slow weights if need be. α is the token's `decay`; without such
 /// a member it is a constant of the rule. A rule with `coefficients` may have a gradient in β, the
-/// token's `beta`, and no others; one with `correction` has `correction_vjp` (rule_gradients.hpp).
+/// token's `beta`, and no others; one with `correction` has `correction_vjp`
+/// (correction_gradient.hpp).
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 

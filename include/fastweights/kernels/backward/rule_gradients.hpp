@@ -6,46 +6,16 @@
 #include <optional>
 
 /// \file
-/// The backward pass of a kernel rule. A rule with `correction` has besides
-///
-///     void correction_vjp(const StateOf<M>& s, const WriteToken&, Index j,
-///                         const CorrectionGradient<S>& g, StateOf<M>& ds, WriteGradToken& dt)
-///                         const;
-///
-/// It adds the gradients of correction j to those of the token, and of the state's slow weights.
-/// The kernels call it several times, each time with some of the gradients: the others are null,
-/// and `add_gradient` and `add_strength_gradient` do nothing with null. With `reads_first` a rule
-/// also has
+/// The backward pass of a kernel rule, whose corrections have the gradients of
+/// correction_gradient.hpp. With `reads_first` a rule also has
 ///
 ///     void own_read_vjp(const StateOf<M>& s, const ReadToken&, const OutGradToken& dy,
 ///                       StateOf<M>& ds, ReadGradToken& dt) const;
 ///
-/// for what a read does besides W q. A rule with `coefficients` may say
-///
-///     static constexpr bool plain_coefficients = true;
-///
-/// if these are the token's β and decay, or constants, and the scales of reads and look-ups are 1.
-/// Then small matrices go by pairs, which are faster.
+/// for what a read does besides W q. With `plain_coefficients` small matrices go by pairs, which
+/// are faster.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
-
-template <class S> using GradientVector = Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>;
-
-/// to += gradient, unless it is null.
-template <class To, class S> void add_gradient(To&& to, const S* gradient) {
-  if (gradient != nullptr) to += GradientVector<S>(gradient, to.size());
-}
-/// to += factor ∘ gradient, unless it is null.
-template <class To, class Factor, class S>
-void add_gradient(To&& to, const Factor& factor, const S* gradient) {
-  if (gradient != nullptr) to += GradientVector<S>(gradient, to.size()).cwiseProduct(factor);
-}
-/// The gradient of β, a number or one per row.
-template <class S, class To> void add_strength_gradient(To& dbeta, const CorrectionGradient<S>& g) {
-  if (g.update != nullptr)
-    add_scale_vjp(g.error_scale * GradientVector<S>(g.error, g.rows),
-                  GradientVector<S>(g.update, g.rows), dbeta);
-}
 
 /// The errors of the forward pass, and what the backward pass keeps for the forward pass over W:
 /// the removals, or with pairs du. One per correction.
@@ -64,22 +34,13 @@ template <class M> constexpr CorrectionLayout layout_of() {
 
 /// True if M says `plain_coefficients` and has at most one β and one correction per token.
 template <class M> constexpr bool has_plain_coefficients() {
-  if constexpr (requires { requires M::plain_coefficients; }) {
+  if constexpr (says_plain_coefficients<M>) {
     if constexpr (requires(const WriteToken<M>& t) { t.beta; })
       return M::has_delta_term && !is_per_entry<decltype(WriteToken<M>::beta)>;
     return true;
   }
   return false;
 }
-
-/// True if M has `correction_vjp`.
-template <class M>
-inline constexpr bool has_correction_vjp = requires(const M& m, const StateOf<M>& s,
-                                                    const WriteToken<M>& t,
-                                                    const CorrectionGradient<typename M::Scalar>& g,
-                                                    StateOf<M>& ds, WriteGradToken<M>& dt) {
-  m.correction_vjp(s, t, Index(0), g, ds, dt);
-};
 
 /// The gradients of a rule's sequence, as ChunkPasses needs them. `s` has the slow weights.
 template <class M> class RuleGradients {
@@ -135,14 +96,7 @@ template <class M> class RuleGradients {
   void add(Index i, const CorrectionGradient<S>& g, [[maybe_unused]] bool own_read = true) {
     const Index t = i / layout.per_token;
     auto dinput = token_at<WriteGradToken<M>>(dinputs_, m_.signature().write(), t);
-    if constexpr (has_corrections<M>) {
-      m_.correction_vjp(s_, input(t), i % layout.per_token, g, ds_, dinput);
-    } else {
-      add_gradient(dinput.key, g.key);
-      add_gradient(dinput.key, g.lookup);
-      add_gradient(dinput.value, g.value);
-      if constexpr (requires { dinput.beta; }) add_strength_gradient(dinput.beta, g);
-    }
+    add_correction_gradients(m_, s_, input(t), i % layout.per_token, g, ds_, dinput);
     if (g.query == nullptr) return;
     auto dquery = token_at<ReadGradToken<M>>(dqueries_, m_.signature().read(), t);
     add_gradient(dquery.query, g.query);

@@ -15,20 +15,23 @@ Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, 
   return products;
 }
 
-/// The system of a chunk of a delta rule, u_t = f(t, v_t − Σ_{i<t} u_i p_it), is solved in place.
-/// Writes with β‖k‖² > 1 reflect: an error of p = KᵀK does not fade, but adds up over all writes of
-/// a key. With such a write a chunk in float takes its key products and sums in double, and is then
-/// as exact as steps. Calls solve(U, P) with matrices of one scalar; `weigh(P)` applies decays.
-template <class K, class B, class U, class Weigh, class Solve>
-void solve_chunk(const K& keys, const B& betas, U& updates, const Weigh& weigh,
+/// The system of a chunk of a delta rule, u_t = f(t, v_t − Σ_{i<t} u_i p_it) with p_it = b_i·a_t,
+/// is solved in place. Rounding errors fade by 1 − β a·b per write of the same key. Writes with
+/// β a·b > 1 reflect: an error of p does not fade, but adds up over all writes of a key; with 2,
+/// outputs after T writes are within 4 T units of rounding, here as in scan. With such a write a
+/// chunk in float takes its products and sums in double, and is then as exact as steps. Calls
+/// solve(U, P) with matrices of one scalar; `weigh(P)` applies decays.
+template <class K, class L, class B, class U, class Weigh, class Solve>
+void solve_chunk(const K& keys, const L& lookups, const B& betas, U& updates, const Weigh& weigh,
                  const Solve& solve) {
   using S = typename U::Scalar;
-  auto products = causal_products<S>(keys, keys);
+  auto products = causal_products<S>(keys, lookups);
   if constexpr (std::is_same_v<S, float>) {
     const auto factors = betas.colwise().maxCoeff().cwiseProduct(products.diagonal().transpose());
     if (factors.size() > 0 && factors.maxCoeff() > 1) {
-      const Eigen::MatrixXd exact_keys = keys.template cast<double>();
-      auto exact_products = causal_products<double>(exact_keys, exact_keys);
+      const Eigen::MatrixXd exact_keys = keys.template cast<double>(),
+                            exact_lookups = lookups.template cast<double>();
+      auto exact_products = causal_products<double>(exact_keys, exact_lookups);
       weigh(exact_products);
       Eigen::MatrixXd exact = updates.template cast<double>();
       solve(exact, exact_products);

@@ -3,7 +3,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -39,8 +39,7 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
 /// writes nothing. Throws std::invalid_argument when a size does not fit. Hu et al. 2025, arXiv
 /// 2506.02475.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class Comba : public MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>,
-              public detail::AffineWrites<Comba<S, Dk, Dv>, S, Dk, Dv> {
+class Comba : public MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>> {
   using Base = MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk, Dv>>;
 
  public:
@@ -55,11 +54,6 @@ class Comba : public MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk,
 
   void write(OwnedState& s, const WriteToken<Comba>& t) const {
     detail::correct<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key);
-  }
-  void write_vjp(const OwnedState& s, const WriteToken<Comba>& t, OwnedState& ds,
-                 WriteGradToken<Comba> dt) const {
-    detail::correct_vjp<Dv>(s.W, t.lookup, t.value, t.beta, t.decay, t.key, ds.W, dt.lookup,
-                            dt.value, dt.beta, dt.decay, dt.key);
   }
 
   /// The kernels' correction of a token.
@@ -77,11 +71,6 @@ class Comba : public MatrixRule<Comba<S, Dk, Dv>, S, KeyValueLookupBetaDecay<Dk,
     detail::add_gradient(dt.lookup, g.lookup);
     detail::add_gradient(dt.value, g.value);
     detail::add_strength_gradient(dt.beta, g);
-  }
-
-  /// A write is affine in W: a segment is W ← W A + B.
-  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<Comba>& t) const {
-    g.add(t.lookup, t.value, t.beta, t.decay, t.key);
   }
 };
 

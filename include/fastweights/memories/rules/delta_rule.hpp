@@ -2,9 +2,9 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
+#include <fastweights/memories/rules/segments.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -30,7 +30,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// 2024, arXiv 2406.06484, section 3.
 template <class S, int Dk = Dynamic, int Dv = Dk, class Normaliser = NoNormaliser,
           template <int, int> class Inputs = KeyValueBeta>
-class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, Inputs>, S, Dk, Dv> {
+class DeltaRule : public detail::SegmentWrites<DeltaRule<S, Dk, Dv, Normaliser, Inputs>,
+                                               detail::AffineSegment<S, Dk, Dv>> {
  public:
   using Scalar = S;
   using Signature = Inputs<Dk, Dv>;
@@ -131,12 +132,8 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
     return S(1);
   }
 
-  /// The WY form. Rounding errors fade by 1 − β‖k‖² per write of the same key. With β‖k‖² = 2 they
-  /// do not fade: after T writes of one key, outputs are within 4 T units of rounding of exact
-  /// arithmetic, here as in scan, for any chunk. In float, a chunk with a β‖k‖² above 1 is summed
-  /// in double (solve_chunk), with the errors of steps. The updates U solve a unit triangular
-  /// system, u_t = β_t (v_t − W k_t − Σ_{i<t} u_i (k_i·k_t)). Then Y = W Q + U triu(KᵀQ) and W += U
-  /// Kᵀ.
+  /// The WY form: the updates U solve a unit triangular system (solve_chunk),
+  /// u_t = β_t (v_t − W k_t − Σ_{i<t} u_i (k_i·k_t)). Then Y = W Q + U triu(KᵀQ) and W += U Kᵀ.
   void chunk(OwnedState& s, const WriteSequence<DeltaRule>& inputs,
              const ReadSequence<DeltaRule>& queries, OutSequence<DeltaRule> out) const {
     const Index steps = inputs.key.cols();
@@ -145,7 +142,7 @@ class DeltaRule : public detail::AffineWrites<DeltaRule<S, Dk, Dv, Normaliser, I
     Eigen::Matrix<S, 1, Dynamic> inverses = Eigen::Matrix<S, 1, Dynamic>::Ones(steps);
     detail::set_product(updates, s.W, inputs.key);
     detail::solve_chunk(
-        inputs.key, inputs.beta, updates, [](auto&) {},
+        inputs.key, inputs.key, inputs.beta, updates, [](auto&) {},
         [&](auto& u, const auto& key_products) {
           using A = typename std::remove_cvref_t<decltype(u)>::Scalar;
           for (Index t = 0; t < steps; ++t) {

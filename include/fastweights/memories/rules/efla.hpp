@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fastweights/core/signatures.hpp>
+#include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 #include <type_traits>
@@ -56,31 +57,34 @@ class Efla : public MatrixRule<Efla<S, Dk, Dv>, S, KeyValueBeta<Dk, Dv>> {
   using typename Base::OwnedState, typename Base::Signature;
   static constexpr std::string_view name = "Efla";
   static constexpr auto decay_kind = detail::DecayKind::none;
-  static constexpr bool has_delta_term = true;
+  static constexpr bool has_delta_term = true, kernel_backward = true;
 
   template <class T> auto cast() const { return Efla<T, Dk, Dv>(Base::signature().sizes()); }
 
   void write(OwnedState& s, const WriteToken<Efla>& t) const {
     detail::correct<Dv>(s.W, t.key, t.value, strength(t), S(1), t.key);
   }
-  void write_vjp(const OwnedState& s, const WriteToken<Efla>& t, OwnedState& ds,
-                 WriteGradToken<Efla> dt) const {
-    S db(0), unused(0);
-    detail::correct_vjp<Dv>(s.W, t.key, t.value, strength(t), S(1), t.key, ds.W, dt.key, dt.value,
-                            db, unused, dt.key);
-    // b = β φ(x) with x = β‖k‖²
+
+  /// The kernels' correction of a token.
+  template <class StateLike>
+  void correction(StateLike&, const WriteToken<Efla>& t, const ReadToken<Efla>&, Index, S*,
+                  detail::Correction<S>& c) const {
+    c.coefficients.beta = strength(t);
+  }
+  /// With b = β φ(x), x = β‖k‖².
+  void correction_vjp(const OwnedState&, const WriteToken<Efla>& t, Index,
+                      const detail::CorrectionGradient<S>& g, OwnedState&,
+                      WriteGradToken<Efla>& dt) const {
+    detail::add_gradient(dt.key, g.key);
+    detail::add_gradient(dt.key, g.lookup);
+    detail::add_gradient(dt.value, g.value);
+    if (g.update == nullptr) return;
+    S db(0);
+    detail::add_strength_gradient(db, g);
     const S square = detail::product_sum(t.key, t.key), x = t.beta * square;
     const S slope = detail::exact_flow_derivative(x);
     dt.beta += db * (detail::exact_flow(x) + x * slope);
     dt.key += (S(2) * db * t.beta * t.beta * slope) * t.key;
-  }
-  /// The kernels' coefficients of a token.
-  template <class StateLike>
-  detail::TokenCoefficients<S> coefficients(StateLike&, const WriteToken<Efla>& t,
-                                            const ReadToken<Efla>&) const {
-    detail::TokenCoefficients<S> c;
-    c.beta = strength(t);
-    return c;
   }
 
  private:

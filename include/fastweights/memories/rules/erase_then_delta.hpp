@@ -4,7 +4,7 @@
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 #include <type_traits>
 
@@ -47,8 +47,7 @@ template <int Dk, int Dv, bool PerRow> struct KeyValueErase : QueryOutput<Dk, Dv
 /// 2606.26560.
 template <class S, int Dk = Dynamic, int Dv = Dk, bool PerRow = true>
 class EraseThenDelta
-    : public MatrixRule<EraseThenDelta<S, Dk, Dv, PerRow>, S, KeyValueErase<Dk, Dv, PerRow>>,
-      public detail::AffineWrites<EraseThenDelta<S, Dk, Dv, PerRow>, S, Dk, Dv> {
+    : public MatrixRule<EraseThenDelta<S, Dk, Dv, PerRow>, S, KeyValueErase<Dk, Dv, PerRow>> {
   using Base = MatrixRule<EraseThenDelta<S, Dk, Dv, PerRow>, S, KeyValueErase<Dk, Dv, PerRow>>;
 
  public:
@@ -65,7 +64,9 @@ class EraseThenDelta
   }
 
   void write(OwnedState& s, const WriteToken<EraseThenDelta>& t) const {
-    erase(s, t);
+    const auto zero = detail::PlainArray<S, Dv, 1>::Zero(Base::dv());
+    detail::correct<Dv>(s.W, detail::decayed(t.decay, t.erase), zero, t.erase_strength, t.decay,
+                        t.erase);
     detail::correct<Dv>(s.W, t.key, t.value, t.beta, S(1), t.key);
   }
   static constexpr bool key_bounds_strength = true;
@@ -73,26 +74,6 @@ class EraseThenDelta
     if (const Violation v = delta_violation(t.beta, t.key)) return v;
     return delta_violation(t.erase_strength, t.erase,
                            "erase_strength times the squared norm of erase");
-  }
-  /// Computes the erased state once more, in a copy.
-  void write_vjp(const OwnedState& s, const WriteToken<EraseThenDelta>& t, OwnedState& ds,
-                 WriteGradToken<EraseThenDelta> dt) const {
-    OwnedState erased = s;
-    erase(erased, t);
-    S unused(0);
-    detail::correct_vjp<Dv>(erased.W, t.key, t.value, t.beta, S(1), t.key, ds.W, dt.key, dt.value,
-                            dt.beta, unused, dt.key);
-    scratch<S, Dk>(Base::dk(), [&](auto& dlookup) {
-      scratch<S, Dv>(Base::dv(), [&](auto& dzero) {
-        dlookup.setZero();
-        dzero.setZero();
-        detail::correct_vjp<Dv>(s.W, detail::decayed(t.decay, t.erase), zero(), t.erase_strength,
-                                t.decay, t.erase, ds.W, dlookup, dzero, dt.erase_strength, dt.decay,
-                                dt.erase);
-        detail::add_scale_vjp(t.erase, dlookup, dt.decay);
-        dt.erase += detail::decayed(t.decay, dlookup);
-      });
-    });
   }
 
   /// The kernels' corrections of a token: the first has no value.
@@ -117,19 +98,6 @@ class EraseThenDelta
     detail::add_gradient(dkey, g.lookup);
     if (j == 1) detail::add_gradient(dt.value, g.value);
     detail::add_strength_gradient(j == 0 ? dt.erase_strength : dt.beta, g);
-  }
-
-  /// A write is affine in W: a segment is W ← W A + B.
-  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<EraseThenDelta>& t) const {
-    g.add(detail::decayed(t.decay, t.erase), zero(), t.erase_strength, t.decay, t.erase);
-    g.add(t.key, t.value, t.beta, S(1), t.key);
-  }
-
- private:
-  auto zero() const { return detail::PlainArray<S, Dv, 1>::Zero(Base::dv()); }
-  void erase(OwnedState& s, const WriteToken<EraseThenDelta>& t) const {
-    detail::correct<Dv>(s.W, detail::decayed(t.decay, t.erase), zero(), t.erase_strength, t.decay,
-                        t.erase);
   }
 };
 

@@ -4,7 +4,7 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -38,8 +38,7 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
 /// std::invalid_argument when a size does not fit. Siems et al. 2025, arXiv 2502.10297.
 template <class S, int N = 2, int Dk = Dynamic, int Dv = Dk>
 class GatedDeltaProduct
-    : public MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>,
-      public detail::AffineWrites<GatedDeltaProduct<S, N, Dk, Dv>, S, Dk, Dv> {
+    : public MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>> {
   using Base = MatrixRule<GatedDeltaProduct<S, N, Dk, Dv>, S, KeyValueBetaProduct<Dk, Dv, N>>;
 
   static_assert(N > 0, "GatedDeltaProduct: N is the number of writes per token");
@@ -62,40 +61,6 @@ class GatedDeltaProduct
       detail::correct<Dv>(s.W, t.key.col(j), t.value.col(j), t.beta(0, j), S(1), t.key.col(j));
   }
   static constexpr bool key_bounds_strength = true;
-  Violation violation(const WriteToken<GatedDeltaProduct>& t) const {
-    for (Index j = 0; j < N; ++j)
-      if (const Violation v = delta_violation(t.beta(0, j), t.key.col(j))) return v;
-    return {};
-  }
-  /// Recomputes no state: W_{t,j} x = W_{t−1} (α x) + Σ_{i≤j} u_i (k_i·x).
-  void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaProduct>& t, OwnedState& ds,
-                 WriteGradToken<GatedDeltaProduct> dt) const {
-    Eigen::Matrix<S, Dv, N> errors(dv(), Index(N)), updates(dv(), Index(N));
-    for (Index j = 0; j < N; ++j) {
-      const auto key = t.key.col(j);
-      errors.col(j).noalias() = s.W * (t.decay * key);
-      for (Index i = 0; i < j; ++i)
-        errors.col(j) += detail::product_sum(t.key.col(i), key) * updates.col(i);
-      errors.col(j) = t.value.col(j) - errors.col(j);
-      updates.col(j) = t.beta(0, j) * errors.col(j);
-    }
-    scratch<S, Dv>(dv(), [&](auto& derror) {
-      for (Index j = N; j-- > 0;) {
-        const auto key = t.key.col(j);
-        auto dkey = dt.key.col(j);
-        derror.noalias() = ds.W * key;  // the gradient of u_j
-        dt.beta(0, j) += detail::product_sum(errors.col(j), derror);
-        derror *= t.beta(0, j);
-        dkey.noalias() += ds.W.transpose() * updates.col(j);
-        dt.value.col(j) += derror;
-        dkey.noalias() -= s.W.transpose() * (t.decay * derror);
-        for (Index i = 0; i < j; ++i)
-          dkey -= detail::product_sum(updates.col(i), derror) * t.key.col(i);
-        ds.W.noalias() -= derror * key.transpose();
-      }
-    });
-    detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
-  }
 
   /// The kernels' correction of a token.
   template <class StateLike>
@@ -113,18 +78,6 @@ class GatedDeltaProduct
     detail::add_gradient(dt.value.col(j), g.value);
     detail::add_strength_gradient(dt.beta(0, j), g);
   }
-
-  /// A write is affine in W: a segment is W ← W A + B.
-  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaProduct>& t) const {
-    for (Index j = 0; j < N; ++j) {
-      const auto key = t.key.col(j);
-      const S decay = j == 0 ? t.decay : S(1);
-      g.add(decay * key, t.value.col(j), t.beta(0, j), decay, key);
-    }
-  }
-
- private:
-  using Base::dv;
 };
 
 }  // namespace fw

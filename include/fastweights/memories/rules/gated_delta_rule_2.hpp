@@ -4,7 +4,7 @@
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -42,8 +42,7 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// std::invalid_argument when a size does not fit. arXiv 2605.22791.
 template <class S, int Dk = Dynamic, int Dv = Dk>
 class GatedDeltaRule2
-    : public MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>,
-      public detail::AffineWrites<GatedDeltaRule2<S, Dk, Dv>, S, Dk, Dv> {
+    : public MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>> {
   using Base = MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>>;
 
  public:
@@ -59,33 +58,15 @@ class GatedDeltaRule2
   }
 
   void write(OwnedState& s, const WriteToken<GatedDeltaRule2>& t) const {
-    with_lookup(t, [&](const auto& lookup, const auto& value) FASTWEIGHTS_INLINE_LAMBDA {
-      detail::correct<Dv>(s.W, lookup, value, S(1), t.decay, t.key);
+    scratch<S, Dk>(dk(), [&](auto& lookup) FASTWEIGHTS_INLINE_LAMBDA {
+      lookup = t.decay.cwiseProduct(t.erase).cwiseProduct(t.key);
+      detail::correct<Dv>(s.W, lookup, t.write.cwiseProduct(t.value), S(1), t.decay, t.key);
     });
   }
   Violation violation(const WriteToken<GatedDeltaRule2>& t) const {
     // Σ b k² as the squared norm of √b ⊙ k
     return delta_violation(1.0, t.erase.cwiseSqrt().cwiseProduct(t.key),
                            "the sum of erase times key squared");
-  }
-  void write_vjp(const OwnedState& s, const WriteToken<GatedDeltaRule2>& t, OwnedState& ds,
-                 WriteGradToken<GatedDeltaRule2> dt) const {
-    with_lookup(t, [&](const auto& lookup, const auto& value) {
-      scratch<S, Dk>(dk(), [&](auto& dlookup) {
-        scratch<S, Dv>(dv(), [&](auto& dvalue) {
-          S unused(0);
-          dlookup.setZero();
-          dvalue.setZero();
-          detail::correct_vjp<Dv>(s.W, lookup, value, S(1), t.decay, t.key, ds.W, dlookup, dvalue,
-                                  unused, dt.decay, dt.key);
-          dt.value += t.write.cwiseProduct(dvalue);
-          dt.write += t.value.cwiseProduct(dvalue);
-          dt.decay += t.erase.cwiseProduct(t.key).cwiseProduct(dlookup);
-          dt.erase += t.decay.cwiseProduct(t.key).cwiseProduct(dlookup);
-          dt.key += t.decay.cwiseProduct(t.erase).cwiseProduct(dlookup);
-        });
-      });
-    });
   }
 
   /// The kernels' correction of a token.
@@ -110,25 +91,8 @@ class GatedDeltaRule2
     detail::add_gradient(dt.write, t.value, g.value);
   }
 
-  /// A write is affine in W: a segment is W ← W A + B.
-  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<GatedDeltaRule2>& t) const {
-    with_lookup(t, [&](const auto& lookup, const auto& value)
-                       FASTWEIGHTS_INLINE_LAMBDA { g.add(lookup, value, S(1), t.decay, t.key); });
-  }
-
  private:
   using Base::dk, Base::dv;
-
-  // The look-up key α ⊙ b ⊙ k and the value w ⊙ v.
-  template <class F> void with_lookup(const WriteToken<GatedDeltaRule2>& t, const F& f) const {
-    scratch<S, Dk>(dk(), [&](auto& lookup) FASTWEIGHTS_INLINE_LAMBDA {
-      scratch<S, Dv>(dv(), [&](auto& value) FASTWEIGHTS_INLINE_LAMBDA {
-        lookup = t.decay.cwiseProduct(t.erase).cwiseProduct(t.key);
-        value = t.write.cwiseProduct(t.value);
-        f(lookup, value);
-      });
-    });
-  }
 };
 
 }  // namespace fw

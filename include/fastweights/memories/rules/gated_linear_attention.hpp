@@ -3,9 +3,7 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
 #include <fastweights/math/decay.hpp>
-#include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
-#include <fastweights/memories/rules/normaliser.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -25,9 +23,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// retention: Sun et al. 2023, arXiv 2307.08621, eq. 6.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueVectorDecay>
-class GatedLinearAttention
-    : public MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>> {
-  using Base = MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
+class GatedLinearAttention : public MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S,
+                                               Inputs<Dk, Dv>, detail::SumSegment<S, Dk, Dv>> {
+  using Base = MatrixRule<GatedLinearAttention<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>,
+                          detail::SumSegment<S, Dk, Dv>>;
 
  public:
   using Base::Base;
@@ -48,13 +47,6 @@ class GatedLinearAttention
     s.W.noalias() += t.value * t.key.transpose();
   }
 
-  void write_vjp(const OwnedState& s, const WriteToken<GatedLinearAttention>& t, OwnedState& ds,
-                 WriteGradToken<GatedLinearAttention> dt) const {
-    dt.value.noalias() += ds.W * t.key;
-    dt.key.noalias() += ds.W.transpose() * t.value;
-    detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
-  }
-
   /// The kernels' coefficients of a token.
   template <class StateLike>
   detail::TokenCoefficients<S> coefficients(StateLike&, const WriteToken<GatedLinearAttention>& t,
@@ -63,51 +55,6 @@ class GatedLinearAttention
     if constexpr (one_decay) c.decay = t.decay;
     return c;
   }
-
-  /// With γ_t = α_1 ⋯ α_t in the chunk: y_t = γ_t W q_t + Σ_{i≤t} (α_{i+1} ⋯ α_t) v_i (k_i·q_t).
-  void chunk(OwnedState& s, const WriteSequence<GatedLinearAttention>& inputs,
-             const ReadSequence<GatedLinearAttention>& queries,
-             OutSequence<GatedLinearAttention> out) const requires one_decay {
-    const auto decays = detail::causal_decays<S>(inputs.decay);
-    const Index last = decays.cols() - 1;
-    auto weights = detail::causal_products<S>(inputs.key, queries.query);
-    weights.array() *= decays.array();
-    detail::set_decayed_product<S>(out.output, s.W, queries.query, inputs.decay[0] * decays.row(0));
-    detail::add_product(out.output, inputs.value, weights);
-    s.W *= inputs.decay[0] * decays(0, last);
-    const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
-        inputs.value * decays.col(last).asDiagonal();
-    detail::add_product(s.W, decayed_values, inputs.key.transpose());
-  }
-
-  /// A segment of writes: W ← W diag(decay) + sum.
-  struct Segment {
-    detail::PlainArray<S, 1, Dk> decay;
-    detail::PlainArray<S, Dv, Dk> sum;  ///< of its writes, each decayed by the later ones
-    static constexpr auto names = fw::names("decay", "sum");
-  };
-  Segment empty_segment() const {
-    return {detail::PlainArray<S, 1, Dk>::Ones(1, dk()),
-            detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())};
-  }
-  void extend(Segment& g, const WriteToken<GatedLinearAttention>& t) const {
-    detail::apply_decay(g.decay, t.decay);
-    detail::apply_decay(g.sum, t.decay);
-    g.sum.noalias() += t.value * t.key.transpose();
-  }
-  void merge(Segment& g, const Segment& later) const {
-    if (&g == &later) return merge(g, Segment(later));
-    detail::apply_decay(g.decay, later.decay);
-    detail::apply_decay(g.sum, later.decay);
-    g.sum += later.sum;
-  }
-  void apply(const Segment& g, OwnedState& s) const {
-    detail::apply_decay(s.W, g.decay);
-    s.W += g.sum;
-  }
-
- private:
-  using Base::dk, Base::dv;
 };
 
 }  // namespace fw

@@ -2,9 +2,7 @@
 
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
-#include <fastweights/memories/rules/normaliser.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -19,8 +17,10 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// Throws std::invalid_argument when a size does not fit or a rate is not finite.
 /// Ba, Hinton, Mnih, Leibo, Ionescu 2016, arXiv 1610.06258, eq. 1.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class HebbianMemory : public MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>> {
-  using Base = MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>>;
+class HebbianMemory : public MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>,
+                                        detail::SumSegment<S, Dk, Dv>> {
+  using Base =
+      MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk, Dv>, detail::SumSegment<S, Dk, Dv>>;
 
  public:
   using typename Base::OwnedState, typename Base::Signature;
@@ -54,13 +54,6 @@ class HebbianMemory : public MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk
     return {"the constant decay", decay, "0 to 1"};
   }
 
-  void write_vjp(const OwnedState&, const WriteToken<HebbianMemory>& t, OwnedState& ds,
-                 WriteGradToken<HebbianMemory> dt) const {
-    dt.value.noalias() += rates_.rate * (ds.W * t.key);
-    dt.key.noalias() += rates_.rate * (ds.W.transpose() * t.value);
-    ds.W *= rates_.decay;
-  }
-
   /// The kernels' coefficients of a token.
   template <class StateLike>
   detail::TokenCoefficients<S> coefficients(StateLike&, const WriteToken<HebbianMemory>&,
@@ -71,47 +64,7 @@ class HebbianMemory : public MatrixRule<HebbianMemory<S, Dk, Dv>, S, KeyValue<Dk
     return c;
   }
 
-  /// y_t = λᵗ W q_t + η Σ_{i≤t} λ^{t−i} v_i (k_i·q_t), with t counted from 1 in the chunk.
-  void chunk(OwnedState& s, const WriteSequence<HebbianMemory>& inputs,
-             const ReadSequence<HebbianMemory>& queries, OutSequence<HebbianMemory> out) const {
-    const Index steps = inputs.key.cols();
-    Eigen::Matrix<S, 1, Dynamic> powers(steps + 1);  // λ^0 … λ^steps
-    powers[0] = S(1);
-    for (Index t = 0; t < steps; ++t) powers[t + 1] = powers[t] * rates_.decay;
-    auto weights = detail::causal_products<S>(inputs.key, queries.query);
-    for (Index t = 0; t < steps; ++t)
-      weights.col(t).head(t + 1).array() *=
-          rates_.rate * powers.head(t + 1).reverse().transpose().array();
-    detail::set_decayed_product<S>(out.output, s.W, queries.query, powers.tail(steps));
-    detail::add_product(out.output, inputs.value, weights);
-    s.W *= powers[steps];
-    const Eigen::Matrix<S, Dynamic, Dynamic> decayed_values =
-        inputs.value * (rates_.rate * powers.head(steps).reverse()).asDiagonal();
-    detail::add_product(s.W, decayed_values, inputs.key.transpose());
-  }
-
-  /// A segment of writes: W ← decay W + sum.
-  struct Segment {
-    S decay;                            ///< λ to the power of the number of its writes
-    detail::PlainArray<S, Dv, Dk> sum;  ///< of its writes, each decayed by the later ones
-    static constexpr auto names = fw::names("decay", "sum");
-  };
-  Segment empty_segment() const { return {S(1), detail::PlainArray<S, Dv, Dk>::Zero(dv(), dk())}; }
-  void extend(Segment& g, const WriteToken<HebbianMemory>& t) const {
-    g.decay *= rates_.decay;
-    g.sum *= rates_.decay;
-    g.sum.noalias() += (rates_.rate * t.value) * t.key.transpose();
-  }
-  void merge(Segment& g, const Segment& later) const {
-    if (&g == &later) return merge(g, Segment(later));
-    g.decay *= later.decay;
-    g.sum = later.decay * g.sum + later.sum;
-  }
-  void apply(const Segment& g, OwnedState& s) const { s.W = g.decay * s.W + g.sum; }
-
  private:
-  using Base::dk, Base::dv;
-
   Rates rates_;
 };
 

@@ -72,6 +72,7 @@ class Longhorn : public MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorB
   static constexpr std::string_view name = "Longhorn";
   static constexpr auto decay_kind = detail::DecayKind::none;
   static constexpr bool has_delta_term = true, kernel_backward = form == LonghornForm::exact;
+  static constexpr bool row_strengths = true;
   static constexpr Index key_buffers = 0, value_buffers = 1;
 
   template <class T> auto cast() const {
@@ -92,16 +93,10 @@ class Longhorn : public MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorB
   }
   void write_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, OwnedState& ds,
                  WriteGradToken<Longhorn> dt) const {
-    with_step(t, [&](const auto& step) {
-      scratch<S, Dv>(dv(), [&](auto& dstep) {
-        dstep.setZero();
-        if constexpr (form == LonghornForm::exact)
-          exact_vjp(s, t, step, ds, dt, dstep);
-        else
-          diagonal_vjp(s, t, step, ds, dt, dstep);
-        add_step_gradient(t, step, dstep, dt);
-      });
-    });
+    if constexpr (form == LonghornForm::exact)
+      Base::write_vjp(s, t, ds, dt);
+    else
+      diagonal_vjp(s, t, ds, dt);
   }
   void scan(OwnedState& s, const WriteSequence<Longhorn>& inputs,
             const ReadSequence<Longhorn>& queries, OutSequence<Longhorn> out) const
@@ -156,25 +151,23 @@ class Longhorn : public MatrixRule<Longhorn<S, Dk, Dv, form>, S, KeyValueVectorB
     dt.key -= (S(2) * detail::product_sum(step.cwiseProduct(step), dstep)) * t.key;
     dt.beta.array() += dstep.array() / (S(1) + square * t.beta.array()).square();
   }
-  template <class D, class DD>
-  void exact_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, const D& step, OwnedState& ds,
-                 WriteGradToken<Longhorn>& dt, DD& dstep) const {
-    S unused(0);
-    detail::correct_vjp<Dv>(s.W, t.key, t.value, step, S(1), t.key, ds.W, dt.key, dt.value, dstep,
-                            unused, dt.key);
-  }
-  template <class D, class DD>
-  void diagonal_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, const D& step,
-                    OwnedState& ds, WriteGradToken<Longhorn>& dt, DD& dstep) const {
-    for (Index j = 0; j < dk(); ++j) {
-      const S k = t.key[j];
-      auto dw = ds.W.col(j);
-      const auto w = s.W.col(j);
-      dstep += dw.cwiseProduct(k * t.value - (k * k) * w);
-      dt.value += k * dw.cwiseProduct(step);
-      dt.key[j] += dw.cwiseProduct(step).cwiseProduct(t.value - (S(2) * k) * w).sum();
-      dw -= (k * k) * step.cwiseProduct(dw);
-    }
+  void diagonal_vjp(const OwnedState& s, const WriteToken<Longhorn>& t, OwnedState& ds,
+                    WriteGradToken<Longhorn>& dt) const {
+    with_step(t, [&](const auto& step) {
+      scratch<S, Dv>(dv(), [&](auto& dstep) {
+        dstep.setZero();
+        for (Index j = 0; j < dk(); ++j) {
+          const S k = t.key[j];
+          auto dw = ds.W.col(j);
+          const auto w = s.W.col(j);
+          dstep += dw.cwiseProduct(k * t.value - (k * k) * w);
+          dt.value += k * dw.cwiseProduct(step);
+          dt.key[j] += dw.cwiseProduct(step).cwiseProduct(t.value - (S(2) * k) * w).sum();
+          dw -= (k * k) * step.cwiseProduct(dw);
+        }
+        add_step_gradient(t, step, dstep, dt);
+      });
+    });
   }
 };
 

@@ -3,7 +3,6 @@
 #include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -60,8 +59,7 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
 /// 2503.14456; IPLR as in flash-linear-attention.
 template <class S, int Dk = Dynamic, int Dv = Dk,
           template <int, int> class Inputs = KeyValueRemovalVectorDecay>
-class LowRankRule : public MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>,
-                    public detail::AffineWrites<LowRankRule<S, Dk, Dv, Inputs>, S, Dk, Dv> {
+class LowRankRule : public MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>> {
   using Base = MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<Dk, Dv>>;
 
  public:
@@ -89,18 +87,6 @@ class LowRankRule : public MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<
       s.W.noalias() += t.value * t.key.transpose();
     });
   }
-  void write_vjp(const OwnedState& s, const WriteToken<LowRankRule>& t, OwnedState& ds,
-                 WriteGradToken<LowRankRule> dt) const {
-    dt.value.noalias() += ds.W * t.key;
-    dt.key.noalias() += ds.W.transpose() * t.value;
-    scratch<S, Dv, 2>(dv(), [&](auto& removed, auto& dremoved) {
-      removed.noalias() = s.W * t.removal;
-      dremoved.noalias() = ds.W * t.replacement;
-      dt.replacement.noalias() += ds.W.transpose() * removed;
-      if constexpr (requires { t.decay; }) detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
-      detail::product_vjp(s.W, t.removal, dremoved, ds.W, dt.removal);
-    });
-  }
 
   /// The kernels' correction of a token.
   template <class StateLike>
@@ -123,20 +109,8 @@ class LowRankRule : public MatrixRule<LowRankRule<S, Dk, Dv, Inputs>, S, Inputs<
     if (j == 1) detail::add_gradient(dt.value, g.value);
   }
 
-  /// A write is affine in W: a segment is W ← W A + B.
-  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<LowRankRule>& t) const {
-    // W a bᵀ is a correction with β = −1, and v kᵀ one that looks up nothing.
-    const auto nothing = detail::PlainArray<S, Dk, 1>::Zero(dk());
-    const auto none = detail::PlainArray<S, Dv, 1>::Zero(dv());
-    if constexpr (has_decay)
-      g.add(t.removal, none, S(-1), t.decay, t.replacement);
-    else
-      g.add(t.removal, none, S(-1), S(1), t.replacement);
-    g.add(nothing, t.value, S(1), S(1), t.key);
-  }
-
  private:
-  using Base::dk, Base::dv;
+  using Base::dv;
 };
 
 }  // namespace fw

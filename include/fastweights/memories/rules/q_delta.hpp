@@ -2,7 +2,7 @@
 
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/kernels/backward/forms.hpp>
-#include <fastweights/memories/rules/affine_segment.hpp>
+#include <fastweights/memories/rules/correction.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
@@ -40,8 +40,7 @@ template <int Dk, int Dv> struct KeyValueProbe : QueryOutput<Dk, Dv> {
 /// β ≥ 0. Not stable for any query: a write multiplies by I − β x kᵀ. A zero key writes nothing.
 /// Throws std::invalid_argument when a size does not fit. arXiv 2606.08804, eq. 17–20.
 template <class S, int Dk = Dynamic, int Dv = Dk>
-class QDelta : public MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>>,
-               public detail::AffineWrites<QDelta<S, Dk, Dv>, S, Dk, Dv> {
+class QDelta : public MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>> {
   using Base = MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>>;
 
  public:
@@ -55,20 +54,8 @@ class QDelta : public MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>>,
   template <class T> auto cast() const { return QDelta<T, Dk, Dv>(Base::signature().sizes()); }
 
   void write(OwnedState& s, const WriteToken<QDelta>& t) const {
-    detail::correct<Dv>(s.W, lookup(t), t.value, t.beta, t.decay, t.key);
-  }
-  void write_vjp(const OwnedState& s, const WriteToken<QDelta>& t, OwnedState& ds,
-                 WriteGradToken<QDelta> dt) const {
-    scratch<S, Dk>(Base::dk(), [&](auto& dlookup) {
-      dlookup.setZero();
-      detail::correct_vjp<Dv>(s.W, lookup(t), t.value, t.beta, t.decay, t.key, ds.W, dlookup,
-                              dt.value, dt.beta, dt.decay, dt.key);
-      dt.decay += detail::product_sum(t.key + t.mix * t.probe, dlookup);
-      dlookup *= t.decay;
-      dt.key += dlookup;
-      dt.probe += t.mix * dlookup;
-      dt.mix += detail::product_sum(t.probe, dlookup);
-    });
+    detail::correct<Dv>(s.W, (t.decay * (t.key + t.mix * t.probe)).eval(), t.value, t.beta, t.decay,
+                        t.key);
   }
 
   /// The kernels' correction of a token.
@@ -91,17 +78,6 @@ class QDelta : public MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>>,
     dt.key += dlookup;
     dt.probe += t.mix * dlookup;
     dt.mix += detail::product_sum(t.probe, dlookup);
-  }
-
-  /// A write is affine in W: a segment is W ← W A + B.
-  void extend(detail::AffineSegment<S, Dk, Dv>& g, const WriteToken<QDelta>& t) const {
-    g.add(lookup(t), t.value, t.beta, t.decay, t.key);
-  }
-
- private:
-  // α x, which looks W up before its decay.
-  static auto lookup(const WriteToken<QDelta>& t) {
-    return (t.decay * (t.key + t.mix * t.probe)).eval();
   }
 };
 
