@@ -97,6 +97,7 @@ void add_delta_family(Table& table) {
   table.add("EFLA", "Efla", {.squares = 6});
   table.add("EraseThenDelta", "EraseThenDelta", {.squares = 11});
   table.add("QDelta", "QDelta", {.squares = 7});
+  table.add("FineGrainedDeltaRule (FG²-GDN)", "FineGrainedDeltaRule", {.squares = 7});
   table.add("Longhorn", "Longhorn", {.squares = 7});
   table.add("… exact", "ExactLonghorn", {.squares = 6});
   table.add("Rwkv6", "Rwkv6", {.squares = 5});

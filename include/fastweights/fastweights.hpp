@@ -80,6 +80,7 @@
 #include <fastweights/memories/rules/efla.hpp>
 #include <fastweights/memories/rules/erase_then_delta.hpp>
 #include <fastweights/memories/rules/fast_weight_memory.hpp>
+#include <fastweights/memories/rules/fine_grained_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_product.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>

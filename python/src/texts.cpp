@@ -212,6 +212,12 @@ beta is at least 0. Lei et al. 2025, arXiv 2512.12602.)"},
 
 With erase_strength = 0 it is Kimi delta attention. Normalise both keys. arXiv 2606.26560.)"},
     {"ScalarEraseThenDelta", R"(EraseThenDelta with one decay per token.)"},
+    {"FineGrainedDeltaRule",
+     R"(The fine-grained gated delta rule: Kimi delta attention with a write strength for every channel.
+
+    r = sqrt(beta)      W = W diag(decay)      W = W + (r * v - W (r * k)) (r * k)^T      y = W q
+
+beta is at least 0. Stable for a sum of beta k^2 of at most 2. arXiv 2604.19021.)"},
     {"QDelta",
      R"(A gated delta rule whose error is read at a mix of the key and a probe, the query in the paper.
 

@@ -34,6 +34,7 @@ const std::map<std::string, bool> merges{
     {"Comba", Mergeable<fw::Comba<S>>},
     {"Efla", Mergeable<fw::Efla<S>>},
     {"EraseThenDelta", Mergeable<fw::EraseThenDelta<S>>},
+    {"FineGrainedDeltaRule", Mergeable<fw::FineGrainedDeltaRule<S>>},
     {"QDelta", Mergeable<fw::QDelta<S>>},
     {"GatedDeltaRule2", Mergeable<fw::GatedDeltaRule2<S>>},
     {"GatedDeltaProduct", Mergeable<fw::GatedDeltaProduct<S>>},

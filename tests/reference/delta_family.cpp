@@ -25,6 +25,7 @@ MemoryCases delta_family_cases() {
       {"own_efla", {"Efla", {.scales_query = false}}},
       {"own_q_delta",
        {"QDelta", {.inputs = {{"probe", "q"}, {"mix", "lamb"}}, .of_unscaled_query = {"mix"}}}},
+      {"own_fg2_gdn", {"FineGrainedDeltaRule"}},
       {"own_eda", {"EraseThenDelta", erase}},
       {"own_eda_scalar", {"ScalarEraseThenDelta", erase}},
       {"gdn2", {"GatedDeltaRule2", {.inputs = {{"erase", "b"}, {"write", "w"}}}}},

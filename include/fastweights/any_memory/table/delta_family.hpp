@@ -4,6 +4,7 @@
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/efla.hpp>
 #include <fastweights/memories/rules/erase_then_delta.hpp>
+#include <fastweights/memories/rules/fine_grained_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/q_delta.hpp>
@@ -17,6 +18,8 @@ template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("EraseThenDelta", [](auto& o) { return EraseThenDelta<S>(o.sizes()); });
   table.add("ScalarEraseThenDelta",
             [](auto& o) { return EraseThenDelta<S, Dynamic, Dynamic, false>(o.sizes()); });
+  table.add("FineGrainedDeltaRule", [](auto& o) { return FineGrainedDeltaRule<S>(o.size()); },
+            {.square = true});
   table.add("QDelta", [](auto& o) { return QDelta<S>(o.sizes()); });
   table.add("GatedDeltaRule2", [](auto& o) { return GatedDeltaRule2<S>(o.sizes()); });
   table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
@@ -24,12 +27,13 @@ template <class S> void add_delta_family(MemoryTable<S>& table) {
             [](auto& o) { return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes()); });
 }
 
-#define FASTWEIGHTS_DELTA_FAMILY(prefix, S)       \
-  FASTWEIGHTS_ERASED(prefix, Comba<S>);           \
-  FASTWEIGHTS_ERASED(prefix, Efla<S>);            \
-  FASTWEIGHTS_ERASED(prefix, EraseThenDelta<S>);  \
-  FASTWEIGHTS_ERASED(prefix, QDelta<S>);          \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>); \
+#define FASTWEIGHTS_DELTA_FAMILY(prefix, S)            \
+  FASTWEIGHTS_ERASED(prefix, Comba<S>);                \
+  FASTWEIGHTS_ERASED(prefix, Efla<S>);                 \
+  FASTWEIGHTS_ERASED(prefix, EraseThenDelta<S>);       \
+  FASTWEIGHTS_ERASED(prefix, FineGrainedDeltaRule<S>); \
+  FASTWEIGHTS_ERASED(prefix, QDelta<S>);               \
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>);      \
   FASTWEIGHTS_ERASED(prefix, LowRankRule<S>)
 
 FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTA_FAMILY);
