@@ -94,10 +94,12 @@
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/matrix_rule.hpp>
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/momentum_delta_rule.hpp>
+#include <fastweights/memories/rules/momentum_rule.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/omega_memory.hpp>
