@@ -17,8 +17,8 @@ template <class Clock, class F> double seconds(const Clock& now, F& f, std::size
   return now() - start;
 }
 
-/// How often f has to run to take two milliseconds, which the clock resolves. Also warms up f's
-/// data.
+/// The number of runs in which f takes two milliseconds, which the clock resolves. Also warms up
+/// f's data.
 template <class Clock, class F> std::size_t times_for(const Clock& now, F& f) {
   std::size_t times = 1;
   while (seconds(now, f, times) < 2e-3) times *= 2;

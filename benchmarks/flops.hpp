@@ -4,7 +4,7 @@
 
 namespace measure {
 
-/// Of one token with d_k = d_v = d: cubes d³ + squares d² + lines d.
+/// Flops of one token with d_k = d_v = d: cubes d³ + squares d² + lines d.
 struct Flops {
   double squares = 0, cubes = 0, lines = 0;
   const char* also = "";  ///< what is not counted

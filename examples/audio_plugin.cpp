@@ -36,7 +36,7 @@ struct Settings {
   bool quick = false, smoke = false;
 };
 
-/// What the callbacks took.
+/// Time and allocations of the callbacks.
 struct Cost {
   double mean = 0, worst = 0;  // microseconds
   long blocks = 0, allocations = 0;

@@ -194,7 +194,7 @@ Settings parse(int argc, char** argv) {
   return s;
 }
 
-// Whether the update rules reach at S = 20 the losses of the authors; prints each comparison.
+// True if the update rules reach at S = 20 the losses of the authors; prints each comparison.
 bool as_published(const std::vector<CapacityRun>& runs) {
   bool all = true;
   for (const CapacityRun& r : runs) {

@@ -32,7 +32,7 @@ struct Published {
 const std::vector<Published> published{
     {"LSTM", 99.0, 93.2}, {"sum", 0, 0}, {"delta", -1, 61.4}, {"delta-rnn", -1, 85.1}};
 
-// Whether the paper has results for such programs.
+// True if the paper has results for such programs.
 bool of_the_paper(const CodeExecutionOptions& o) {
   return o.statements == 100 && o.keeps_assigned && (o.variables == 3 || o.variables == 5);
 }

@@ -318,7 +318,7 @@ void draw(const Settings& s, const std::vector<Milestone>& milestones,
            curves + "1 with lines dt 2 lc 'gray40' title 'the mean'\nunset multiplot\n");
 }
 
-// Whether memory is constant and the signal fades, as the first lines of this file say. Timings are
+// True if memory is constant and the signal fades, as the first lines of this file say. Timings are
 // not checked.
 bool as_promised(const Settings& s, const std::vector<Milestone>& milestones,
                  const std::vector<Fading>& fading) {

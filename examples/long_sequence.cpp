@@ -69,7 +69,7 @@ class Stream {
   Matrix values_;
 };
 
-/// What a part of the tokens leaves.
+/// Result of a part of the tokens.
 struct Result {
   std::vector<State> states;                // of every head
   std::vector<std::vector<float>> samples;  // of every head
@@ -140,7 +140,7 @@ double difference(const std::vector<float>& given, const std::vector<float>& exp
          double{b.cwiseAbs().maxCoeff()};
 }
 
-/// How far the memory is from the last value of each symbol.
+/// The error of the memory at the last value of each symbol.
 double recall_error(const Stream& stream, const State& state, long tokens) {
   std::vector<long> last(static_cast<std::size_t>(stream.keys.cols()), -1);
   last[0] = 0;

@@ -5,8 +5,8 @@
 //   build/release/examples/run_model FOLDER --prompt "Hello" --chat    # a message to a chat model
 //   build/release/examples/run_model --random qwen3.5-0.8b    # random weights, for timing
 //
-// `mpirun -n 2 build/release/examples/run_model …` reads the prompt with two processes, in pieces
-// that go round.
+// `mpirun -n 2 build/release/examples/run_model …` reads the prompt with two processes, whose
+// pieces take turns.
 
 #include <chrono>
 #include <cmath>
@@ -78,7 +78,7 @@ class Reader {
     processes_.broadcast(fw::detail::object(logits_), processes_.owner_of(parts - 1));
   }
 
-  // What comes next; without a tokenizer only its ids.
+  // The text that comes next; without a tokenizer only its ids.
   fw::models::Generated write(const fw::models::GenerateOptions& options,
                               const Tokenizer* tokenizer, const std::vector<int>& past) {
     if (tokenizer == nullptr)
@@ -114,7 +114,7 @@ struct Bytes {
   Index attention_layers = 0;
 };
 
-// What a state takes. Keys and values grow with the text.
+// The size of a state. Keys and values grow with the text.
 Bytes bytes_of(State& state) {
   Bytes bytes;
   std::set<std::string> caches;  // by the layers that have them

@@ -12,7 +12,7 @@ namespace every_rule {
 /// numbers overflow, as the time would be of no use.
 double scan_seconds(const Rule& rule, Index heads, Index length);
 
-/// The same of their backward pass, after a forward pass that stored its trace.
+/// The seconds of their backward pass, after a forward pass that stored its trace.
 double backward_seconds(const Rule& rule, Index heads, Index length);
 
 }  // namespace every_rule

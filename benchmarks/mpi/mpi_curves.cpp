@@ -1,4 +1,4 @@
-// What fw::mpi::seconds says about up to 1,024 ranks: the efficiency, which is the time of one rank
+// The model fw::mpi::seconds for up to 1,024 ranks: the efficiency, which is the time of one rank
 // over that of P ranks times P. Prints columns for gnuplot, one block a network:
 //
 //     P chain segments heads model data

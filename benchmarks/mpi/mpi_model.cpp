@@ -1,4 +1,4 @@
-// Whether fw::mpi::seconds, by which mpi::scan chooses its method, says how long a scan takes.
+// Compares fw::mpi::seconds, by which mpi::scan chooses its method, with the time of a scan.
 //
 //     mpirun -n 2 build/release/benchmarks/mpi_model [LATENCY]
 //

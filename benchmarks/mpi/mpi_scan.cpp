@@ -18,7 +18,7 @@ namespace {
 using fw::Index;
 using fw::mpi::Method;
 
-// How many times as fast as one rank.
+// The speed relative to one rank.
 double model_ratio(Method method, Index heads, Index ranks) {
   const fw::mpi::Machine machine{.latency = 0, .bytes_per_second = 1e30};
   const fw::mpi::Work work{.heads = static_cast<double>(heads),

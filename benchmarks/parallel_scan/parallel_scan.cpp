@@ -6,7 +6,7 @@
 #include <fastweights/testing/any_sequences.hpp>
 #include <vector>
 
-// How many times as fast parallel_scan is as scan in one thread, for one head of 65,536 tokens. The
+// The speed of parallel_scan relative to scan in one thread, for one head of 65,536 tokens. The
 // two run in turns; the ratios are of their median and of their shortest times. The arguments are
 // the number of pieces (2), the least decay (0.9) and the number of turns (15). OMP_NUM_THREADS
 // sets the number of threads; as many as pieces is best.

@@ -1,6 +1,6 @@
-// What a continuous memory keeps of a chunk against its age, for script/bench remembered: three settings
-// of docs/memories.md. Chunk i sets feature i to 1 and the others to 0, so that the largest entry
-// of a feature's coefficients is the share of its chunk that is left.
+// The share of a chunk that a continuous memory keeps, against its age, for script/bench
+// remembered: three settings of docs/memories.md. Chunk i sets feature i to 1 and the others to 0,
+// so that the largest entry of a feature's coefficients is the share of its chunk that is left.
 #include <cstdio>
 #include <fastweights/algorithms/step.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>

@@ -1,6 +1,6 @@
-// What taking back draft tokens costs: the writes of a Deferred memory with R > 0 beside a snapshot
-// of the state before every draft. Each round writes R drafts to the gated delta rule's states of
-// 32 heads and takes half of them back.
+// The cost of rolling back draft tokens: the writes of a Deferred memory with R > 0 beside a
+// snapshot of the state before every draft. Each round writes R drafts to the gated delta rule's
+// states of 32 heads and rolls half of them back.
 //
 //     build/release/benchmarks/roll_back
 

@@ -15,7 +15,7 @@ namespace small_sizes {
 using Eigen::Dynamic;
 using Eigen::Index;
 
-/// What the hand-written loop works on: the state, a temporary and the sequence of a head. The
+/// Data of the hand-written loop: the state, a temporary and the sequence of a head. The
 /// inputs of all rules are here; each uses its own.
 template <class S, int D> struct Sequence {
   static constexpr Index tokens = 64;

@@ -14,7 +14,7 @@ namespace {
 using Results = std::vector<Result>;
 using Value = std::function<double(const Result&)>;
 
-/// Whether r is of this operation and memory. Leaves out dynamic sizes that are measured fixed too.
+/// True if r is of this operation and memory. Leaves out dynamic sizes that are measured fixed too.
 bool chosen(const Result& r, const char* operation, const std::string& memory) {
   return r.operation == operation && r.memory == memory && r.scalar == "float" &&
          r.word("size").empty();

@@ -29,8 +29,8 @@ class Window {
   fw::Index n_, at_ = 0;
 };
 
-/// What is learned before, and may be exchanged while the canceller runs: a filter that makes the
-/// noise white. The last tap belongs to the newest sample.
+/// Learned before, and exchangeable while the canceller runs: a filter that makes the noise
+/// white. The last tap belongs to the newest sample.
 struct Preset {
   static constexpr fw::Index taps = 16;
   Eigen::VectorXf whitening = Eigen::VectorXf::Unit(taps, taps - 1);  // changes nothing

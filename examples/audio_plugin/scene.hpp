@@ -8,7 +8,7 @@
 
 #include "audio_plugin/noise_canceller.hpp"
 
-/// What microphones hear, at 48 kHz.
+/// Signals of microphones, at 48 kHz.
 namespace scene {
 
 using fw::Index;

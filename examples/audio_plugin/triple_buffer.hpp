@@ -6,10 +6,10 @@
 /// The newest value of one writing thread for one reading thread. Neither waits for the other, and
 /// neither allocates if T's copy assignment does not.
 ///
-/// Of three values one belongs to the writer and one to the reader. The third is in the middle, and
-/// is the newest if `is_new` is set. Each side exchanges its own for the middle one in one atomic
-/// operation. Release and acquire: the reader sees what the writer wrote before publish(), and the
-/// writer reuses a value only after the reader has left it.
+/// There are three values. One belongs to the writer and one to the reader. The third is in the
+/// middle, and is the newest if `is_new` is set. Each side exchanges its own for the middle one in
+/// one atomic operation. Release and acquire: the reader sees what the writer wrote before
+/// publish(), and the writer reuses a value only after the reader has left it.
 template <class T> class TripleBuffer {
  public:
   explicit TripleBuffer(const T& initial) : values_{initial, initial, initial} {}

@@ -30,7 +30,7 @@ struct Sequences {
   }
 };
 
-/// What an argument must be. A negative number of streams or tokens may be any.
+/// The array that an argument must be. A negative number of streams or tokens may be any.
 struct Expected {
   std::string_view owner, name;
   DType dtype;
@@ -76,7 +76,7 @@ std::string shape_text(const std::vector<std::size_t>& shape);
 std::vector<std::size_t> shape_of(const nb::ndarray<nb::ro>& array);
 std::string dtype_text(DType dtype);
 
-/// Whether torch is loaded and `object` is one of its tensors.
+/// True if torch is loaded and `object` is one of its tensors.
 bool is_tensor(nb::handle object);
 
 /// The array in `argument`, on the CPU, of the type and with entries in memory as they are, else

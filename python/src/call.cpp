@@ -11,7 +11,7 @@ namespace fw::python {
 
 namespace {
 
-// What the array of a member must be. A negative time may be any.
+// The array that a member must be. A negative time may be any.
 Expected expect(const Heads& heads, const Member& member, Index batch, Index time, bool has_time) {
   Expected e;
   e.owner = heads.name();

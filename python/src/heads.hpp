@@ -25,7 +25,7 @@ struct Streams {
   fw::detail::Object stream(Index i) const;
 };
 
-/// What a scan stores for the backward pass, of each stream.
+/// The trace of a scan for the backward pass, of each stream.
 struct Traces {
   std::variant<TracesOf<float>, TracesOf<double>> each;
   Index batch = -1, time = 0;  ///< a negative batch: no scan has filled them

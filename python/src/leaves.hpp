@@ -12,7 +12,7 @@ struct NamedLeaf {
   fw::detail::Leaf leaf;
 };
 
-/// Those of one stream.
+/// The leaves of one stream.
 std::vector<NamedLeaf> leaves_of(const fw::detail::Object& stream);
 
 /// The type of its array: that of its entries. NumPy has no bfloat16: the array has its bits, in
@@ -20,7 +20,7 @@ std::vector<NamedLeaf> leaves_of(const fw::detail::Object& stream);
 DType dtype_of(const fw::detail::Leaf& leaf);
 /// A number has no axis, a vector one, a matrix two.
 std::vector<std::size_t> axes_of(const fw::detail::Leaf& leaf);
-/// The same after [batch, heads].
+/// The axes of a leaf after [batch, heads].
 std::vector<std::size_t> shape_for(const fw::detail::Leaf& leaf, Index batch, Index heads);
 
 /// Throws nb::value_error: "DeltaRule: state: what".

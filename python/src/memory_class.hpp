@@ -31,12 +31,12 @@ struct Setting {
   OptionKind kind = OptionKind::number;
 };
 
-/// What all memories of one name have in common.
+/// Facts that all memories of one name share.
 struct MemoryClass {
   std::string name;
   std::vector<Setting> settings;
-  /// What is read with, then what is written. A name that is in both, such as the key of Rwkv6, is
-  /// one input. Sizes are those of an example.
+  /// The inputs of a read, then those of a write. A name that is in both, such as the key of Rwkv6,
+  /// is one input. Sizes are those of an example.
   std::vector<Member> inputs;
   std::vector<std::size_t> read_with, written;  ///< the inputs that these are
   bool has_double = false;                      ///< a few memories are in float32 only

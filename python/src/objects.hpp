@@ -39,7 +39,7 @@ struct Memory {
   std::string text() const;  ///< "DeltaRule(key_size=64, …)"
 };
 
-/// Whether they are of the same class with the same arguments: such memories are equal.
+/// True if both are of the same class with the same arguments: such memories are equal.
 bool same_arguments(const Memory& a, const Memory& b);
 
 struct State {
@@ -59,7 +59,7 @@ struct Checkpoints {
 
 /// A new state. Throws nb::value_error unless batch × heads is at most most_streams.
 nb::object new_state(nb::handle memory, Index batch);
-/// The same, all entries 0: a gradient.
+/// A new state with all entries 0: a gradient.
 nb::object zero_state(nb::handle memory, Index batch);
 
 /// The methods of all memories. The arguments `inputs` are in the order of MemoryClass::inputs.

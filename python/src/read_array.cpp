@@ -15,7 +15,7 @@ std::string type_text(nb::handle object) {
   throw nb::type_error((std::string(owner) + ": " + std::string(name) + " " + problem).c_str());
 }
 
-// Whether the module is loaded, has the class, and `object` is an instance of it. The module may be
+// True if the module is loaded, has the class, and `object` is an instance of it. The module may be
 // half imported, or None in sys.modules.
 bool is_instance_of(nb::handle object, const char* module_name, const char* class_name) {
   const auto module = nb::steal<nb::object>(PyImport_GetModule(nb::str(module_name).ptr()));
@@ -31,7 +31,7 @@ bool holds(nb::handle tensor, const char* property) {
 
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-// What DLPack does not tell of a tensor, and another device.
+// Refuses what DLPack does not tell of a tensor, and another device.
 void check_tensor(nb::handle tensor, std::string_view owner, std::string_view name) {
   if (holds(tensor, "requires_grad"))
     throw_type(owner, name,

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a real-time thread must not do, and how often it was done.
+/// Counts of what a real-time thread must not do.
 struct Usage {
   long allocations = 0;   ///< by any function and in any thread
   long locks = 0;         ///< of mutexes, read-write locks, condition variables and semaphores
@@ -16,7 +16,7 @@ struct Usage {
 /// The allocations and locks of the process so far.
 Usage usage();
 
-/// Whether this system can watch for system calls: Linux 5.11 or newer on x86-64.
+/// True if this system can watch for system calls: Linux 5.11 or newer on x86-64.
 bool can_watch_system_calls();
 
 /// From watch_system_calls() to system_calls() the thread's first system call is noticed. It is
@@ -24,7 +24,7 @@ bool can_watch_system_calls();
 void watch_system_calls();
 long system_calls();
 
-/// What f uses.
+/// The usage of f.
 template <class F> Usage usage_of(const F& f) {
   const Usage before = usage();
   watch_system_calls();

@@ -32,7 +32,7 @@ template <class S> class Tokens {
     memory.read(state, at(queries_, t), at(outputs_, t));
   }
   Index count() const { return static_cast<Index>(inputs_.size()); }
-  /// Whether a token of it has any number of columns.
+  /// True if a token of it has any number of columns.
   bool has_chunks() const {
     for (const auto members : {memory.written(), memory.read_with()})
       for (const fw::SignatureMember& m : members)

@@ -9,7 +9,7 @@
 #include "support/emulated_tiles.hpp"
 #include "typed_check.hpp"
 
-// What the table of memories does not have: rules whose sizes are fixed, views that are made of
+// Memories that the table does not have: rules whose sizes are fixed, views that are made of
 // columns in the call, a map that is drawn, and the scan by tiles.
 
 namespace {

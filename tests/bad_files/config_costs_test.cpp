@@ -1,4 +1,4 @@
-// What a small config.json can cost before any tensor is seen.
+// The cost of a small config.json before any tensor is seen.
 
 #include <fastweights/models/qwen3_next.hpp>
 #include <fastweights/models/zamba2.hpp>

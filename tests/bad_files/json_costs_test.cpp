@@ -1,4 +1,4 @@
-// What JSON costs while it is read, beside the text itself: see models/strict_json.hpp.
+// The cost of JSON while it is read, beside the text itself: see models/strict_json.hpp.
 
 #include <fastweights/models/strict_json.hpp>
 #include <functional>

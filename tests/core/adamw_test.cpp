@@ -9,7 +9,7 @@
 #include "support/largest_entry.hpp"
 
 /// \file
-/// What AdamW refuses, and gradients near the largest number.
+/// Arguments that AdamW refuses, and gradients near the largest number.
 
 using Catch::Matchers::ContainsSubstring;
 namespace {

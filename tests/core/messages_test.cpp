@@ -1,4 +1,4 @@
-// What an error says of mistakes that are easy to make.
+// The texts of errors for mistakes that are easy to make.
 
 #include <fastweights/any_memory/any_memory.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>

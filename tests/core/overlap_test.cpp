@@ -1,4 +1,4 @@
-// Which views share memory (core/overlap.hpp), against a comparison of every address.
+// Views that share memory (core/overlap.hpp), against a comparison of every address.
 
 #include <fastweights/algorithms/checked.hpp>
 #include <fastweights/algorithms/step.hpp>

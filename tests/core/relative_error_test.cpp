@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 
 /// \file
-/// How the tests of published models and reference vectors measure errors.
+/// The errors that tests of published models and reference vectors measure.
 
 namespace {
 

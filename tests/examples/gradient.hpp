@@ -11,5 +11,5 @@
 void check_gradient(const fw::detail::Object& model, const fw::detail::Object& gradient,
                     const std::function<double()>& loss);
 
-/// The same for a model of sequences, which run as one batch.
+/// The check of a model of sequences, which run as one batch.
 void check_sequence_gradient(SequenceModel& model, std::span<const TaskSequence> sequences);

@@ -46,7 +46,7 @@ bool has_failed() { return remaining == 0; }
 
 }  // namespace calls
 
-// Where a function of the library is called by another name, as open64, that name is replaced too.
+// If a function of the library is called by another name, as open64, that name is replaced too.
 #define FAILING(name, parameters, arguments)              \
   extern "C" int name parameters {                        \
     static auto* const own = next<int parameters>(#name); \

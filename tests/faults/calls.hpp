@@ -13,7 +13,7 @@ void fail(const std::string& name, int number, int error);
 
 void fail_none();
 
-/// Whether that call has come.
+/// True if that call has come.
 bool has_failed();
 
 }  // namespace calls

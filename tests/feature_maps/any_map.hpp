@@ -55,7 +55,7 @@ template <class S> class AnyMap {
   }
 };
 
-/// How many rows operands of fixed size have.
+/// Rows of operands of fixed size.
 inline constexpr int fixed_rows = 5;
 
 /// A feature map in double, for operands of other types as well.

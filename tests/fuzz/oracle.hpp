@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// \file
-/// What a fuzzed program must do: throw SafeTensorsError with a short message, or answer.
+/// The duty of a fuzzed program: throw SafeTensorsError with a short message, or answer.
 
 namespace fuzz {
 

@@ -30,7 +30,7 @@ bool same(const SafeTensors& a, const SafeTensors& b) {
   return true;
 }
 
-// Whether a loaded state must be equal, byte by byte, to the file.
+// True if a loaded state must be equal, byte by byte, to the file.
 bool has_same_types(const SafeTensors& a, const SafeTensors& b) {
   for (const std::string& name : a.names())
     if (a.dtype(name) != b.dtype(name)) return false;

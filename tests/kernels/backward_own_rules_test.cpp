@@ -10,7 +10,7 @@ namespace {
 using fw::Dynamic;
 using fw::Index;
 
-/// What the rules below have in common: the state W and its sizes.
+/// The common part of the rules below: the state W and its sizes.
 template <class S, template <int, int> class Inputs> class MatrixRule {
  public:
   using Scalar = S;

@@ -5,7 +5,7 @@
 #include "support/subject.hpp"
 
 /// \file
-/// What every memory refuses when it is made.
+/// Options that every memory refuses when it is made.
 
 namespace {
 

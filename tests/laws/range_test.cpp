@@ -28,7 +28,7 @@ template <class Record> bool all_finite(const Record& record) {
 
 constexpr Index steps = 8, bad_token = 3;
 
-// Whether the outputs of the tokens before the bad one are finite.
+// True if the outputs of the tokens before the bad one are finite.
 template <class S> bool finite_before(const Run<S>& run) {
   for (const auto& matrix : run.all.outputs.matrices)
     if (!matrix.leftCols(matrix.cols() / steps * bad_token).allFinite()) return false;

@@ -68,7 +68,7 @@ TEST_CASE("a step of several streams is a step of each, to the bit", "[laws][str
   }
 }
 
-// What a refused step must leave as it is.
+// The numbers that a refused step must leave as they are.
 template <class Step> void refuses(const Step& step) {
   const MatrixXd two = MatrixXd::Ones(2, 2), three = MatrixXd::Ones(2, 3);
   MatrixXd y(2, 2), long_y(2, 3);

@@ -10,7 +10,7 @@
 #include "support/checked_run.hpp"
 
 /// \file
-/// What checked calls of single memories refuse and accept. What they refuse in all memories is in
+/// Tokens that checked calls of single memories refuse and accept. Those of all memories are in
 /// laws/checked_tokens_test.cpp.
 
 namespace {

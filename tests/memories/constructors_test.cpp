@@ -21,8 +21,8 @@
 #include "support/error_of.hpp"
 
 /// \file
-/// What only the types of memories show: constructors that the table does not call, and members of
-/// one rule.
+/// Members of the types of memories alone: constructors that the table does not call, and members
+/// of one rule.
 
 namespace {
 

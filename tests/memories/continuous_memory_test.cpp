@@ -41,7 +41,7 @@ double apart(const MatrixXd& a, const MatrixXd& b) {
   return largest_entry(a - b) / std::max(1e-300, b.cwiseAbs().maxCoeff());
 }
 
-// What a test knows of a memory beside its options: the basis and density of the table.
+// Facts of a memory beside its options: the basis and density of the table.
 struct Parts {
   fw::GaussianBasis<double> basis;
   fw::MixtureDensity<double, fw::LearnedComponents<double>> density;

@@ -8,8 +8,8 @@
 #include "support/largest_entry.hpp"
 
 /// \file
-/// What only the type of a continuous memory shows: its operators, its sample positions and what
-/// its options refuse.
+/// Members of the type of a continuous memory alone: its operators, its sample positions and
+/// errors of its options.
 
 namespace {
 

@@ -261,7 +261,7 @@ class Directory {
                        values(output_name()));
   }
 
-  // What a folder that is loaded and saved has in another way; a single layer is no folder.
+  // Differences of a folder that is loaded and saved; a single layer is no folder.
   std::string round_trip() const {
     return in_.ids.empty() ? std::string() : round_trip_problem(network_in_float(), path_);
   }
@@ -318,7 +318,7 @@ class Directory {
     return ".W";
   }
 
-  // Whether our parts of every sequence, below each other, have the shape [B, rows, columns].
+  // True if our parts of every sequence, below each other, have the shape [B, rows, columns].
   template <class Shape>
   static bool is_stacked(const Shape& shape, const std::vector<Matrix<double>>& ours) {
     if (shape.size() < 2 || shape.size() > 3) return false;
@@ -386,7 +386,7 @@ class Directory {
   Inputs in_;
 };
 
-// Whether all of the directory's errors are within their limits.
+// True if all of the directory's errors are within their limits.
 bool check(const fs::path& path) {
   try {
     return Directory(path).check();

@@ -5,15 +5,15 @@
 #include <map>
 #include <string>
 
-/// How a directory's model is built, by the model_type or class in its config.json. Every
-/// architecture has a source of its own here, which adds itself.
+/// The function that builds a directory's model, by the model_type or class in its config.json.
+/// Every architecture has a source of its own here, which adds itself.
 struct Architecture {
   template <class S>
   using Build = std::function<fw::networks::Network<S>(const fw::models::Config&)>;
 
   Build<double> in_double = {};
   Build<float> in_float = {};
-  /// Whether the rows of a state in the reference are values and its columns keys, as in our W.
+  /// True if the rows of a state in the reference are values and its columns keys, as in our W.
   bool states_by_value = false;
   /// Leaves of our state by the names in the reference, where they are not the usual ones.
   std::map<std::string, std::string> leaves = {};
@@ -34,5 +34,6 @@ struct Registration {
   }
 };
 
-/// What the files of a directory say beside config.json. It is set before a model is built.
+/// Facts that the files of a directory have beside config.json. They are set before a model is
+/// built.
 inline fw::models::ModelOptions test_options;

@@ -1,4 +1,4 @@
-// How many tokens attention keeps: all, up to a limit, or those of a window.
+// The tokens that attention keeps: all, up to a limit, or those of a window.
 
 #include <fastweights/models/minimax.hpp>
 #include <fastweights/models/qwen3_next.hpp>

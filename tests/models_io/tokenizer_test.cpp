@@ -182,7 +182,7 @@ TEST_CASE("tokenizer: the pair of the least rank is merged first", "[tokenizer]"
 
 TEST_CASE("tokenizer: bytes that are not UTF-8", "[tokenizer]") {
   const Tokenizer tokenizer = tokenizer_of(small());
-  // What Python's bytes.decode("utf-8", "replace") makes of them.
+  // The results of Python's bytes.decode("utf-8", "replace").
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"a\xff", "a\uFFFD"},
       {"\xc3", "\uFFFD"},

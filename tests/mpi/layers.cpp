@@ -99,7 +99,7 @@ std::vector<Model> gradients_in_one_process(const Model& model, const Task& task
   return gradients;
 }
 
-// Parts that go round the ranks, as many as there are tokens, or one.
+// Parts in round robin over the ranks, as many as there are tokens, or one.
 void check_round(const Model& model, const Task& task, const fw::mpi::Ranks& ranks) {
   const auto all = task.parts(0, ranks.size());
   Model::Trace trace;
@@ -121,7 +121,7 @@ void check_round(const Model& model, const Task& task, const fw::mpi::Ranks& ran
       worst = std::max(worst, apart.maxCoeff<Eigen::PropagateNaN>());
     });
     fw::mpi::broadcast(state, MPI_COMM_WORLD, static_cast<int>((parts - 1) % ranks.size()));
-    mpi_test::expect(mpi_test::largest(worst) <= 1e-12, "the outputs of parts that go round");
+    mpi_test::expect(mpi_test::largest(worst) <= 1e-12, "the outputs of parts in round robin");
     mpi_test::expect(mpi_test::difference(state, expected) <= 1e-12, "and their last state");
   }
 }

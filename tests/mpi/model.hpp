@@ -51,7 +51,7 @@ inline double run(const Model& model, long long step, Eigen::Index place, int ba
   return double{loss};
 }
 
-/// Of the parameters of two models, on all ranks.
+/// The largest difference of the parameters of two models, on all ranks.
 inline double largest_difference(const Model& a, const Model& b) {
   double apart = 0;
   fw::for_each_parameter(

@@ -90,7 +90,7 @@ template <class M> class Parts {
     return worst;
   }
 
-  /// The same for gradients.
+  /// The difference of gradients.
   double backward_difference(Method method) {
     auto states = of_rank(0, initial_), ds = of_rank(ranks_.size() - 1, dfinal_);
     Sequences mine = joined(tokens_), gradients = joined(gradients_);
@@ -133,7 +133,7 @@ template <class M> class Parts {
   }
 
  private:
-  /// What this rank should have of a head.
+  /// The right results of this rank for a head.
   struct Expected {
     State state;
     Sequences part;

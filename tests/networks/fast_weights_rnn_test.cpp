@@ -239,7 +239,7 @@ TEST_CASE("fast weights of a recurrent net: any split, in any mix of forms", "[n
   CHECK(largest_entry(fast_state(stream).A - A) <= 1e-12 * largest_entry(A));
 }
 
-// Whether a pass of `steps` tokens of every sequence computes the attention form.
+// True if a pass of `steps` tokens of every sequence computes the attention form.
 bool uses_attention(FastWeightsForm form, Index steps, fw::Pass pass, bool used = false,
                     Index sequences = 1) {
   const Net network = network_of(2, fast_weights({.hidden = 20, .form = form}));

@@ -211,7 +211,7 @@ void check_operation(Index rows, const Function& f);
 /// For 1, 3 and 17 rows.
 void check_operation(const Function& f);
 
-/// What f gives for one token.
+/// The value of f for one token.
 Matrix<double> value_of(const Function& f, const Matrix<double>& x);
 
 }  // namespace operation_checks

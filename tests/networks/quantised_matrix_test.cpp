@@ -20,7 +20,7 @@ template <class S> Matrix<S> random_matrix(Index rows, Index cols, std::uint64_t
   return m;
 }
 
-// How far a stored entry may be from the exact one. bfloat16 has 8 significant bits; an 8-bit entry
+// The allowed error of a stored entry. bfloat16 has 8 significant bits; an 8-bit entry
 // is a multiple of 1/127 of the row's largest.
 template <class S> Matrix<S> storage_errors(const Matrix<S>& m, WeightType storage) {
   constexpr S some = S(1.01);  // for the rounding of scales

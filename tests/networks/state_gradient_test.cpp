@@ -33,7 +33,7 @@ TEST_CASE("a learned first state: gradients, streaming and roll back", "[network
   });
 }
 
-// What a program does that learns the state a text starts from.
+// A program that learns the state a text starts from.
 TEST_CASE("the state before a text is learned by gradient descent", "[networks]") {
   const Net net = network_of(3, [](const auto& x) { return layer(x); });
   fw::Random random(1);

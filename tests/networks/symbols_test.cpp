@@ -1,4 +1,4 @@
-// What counts as symbols: any list of ints.
+// Lists that count as symbols: any list of ints.
 
 #include <array>
 #include <fastweights/layers/parameters.hpp>

@@ -36,7 +36,7 @@ struct Array {
     const Index steps = axis(1), heads = axis(2), d = shape.size() > 3 ? axis(3) : 1;
     return {at((b * steps * heads + h) * d), d, steps, heads * d};
   }
-  /// The same as an input of a memory.
+  /// A head as an input of a memory.
   fw::AnyView<double> view(Index b, Index h) { return head(b, h); }
   /// [B, T, D]: batch b as D×T.
   fw::SequenceView<double, fw::Dynamic> batch(Index b) {
@@ -97,7 +97,7 @@ class Case {
     forward_limit_ = forward;
     gradient_limit_ = gradient;
   }
-  /// Whether all compared arrays are within the limits. False if no array was compared, or no
+  /// True if all compared arrays are within the limits. False if no array was compared, or no
   /// gradient although the file has gradients.
   bool right() const {
     const auto names = file_.names();

@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// \file
-/// What a file of a memory means: the memory's name in the table, its options, and the conventions
+/// The meaning of a memory's file: the memory's name in the table, its options, and the conventions
 /// of the file's arrays. Data only: a source of cases compiles in a second.
 
 namespace reference {
@@ -43,7 +43,7 @@ struct Layout {
   bool scales_query = true;  // the source multiplies q by 1/√K
   /// Members that the source multiplies with q as it is: they are multiplied by √K.
   std::set<std::string_view> of_unscaled_query = {};
-  double normalise = -1;     // if ≥ 0, it first divides q and k by √(‖x‖² + this)
+  double normalise = -1;  // if ≥ 0, it first divides q and k by √(‖x‖² + this)
 };
 
 /// The value of an option: a number, or where the file has it.

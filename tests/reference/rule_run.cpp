@@ -302,7 +302,7 @@ void scan_and_backward(const Memory& m, fw::AnyState<double>& state, const Views
   const auto w = constant(written), r = constant(read), dy = constant(dout);
   fw::AnyCheckpoints<double> checkpoints;
   m.scan(state, w, r, out, checkpoints);
-  // What is written and read has two gradients, which add up.
+  // An array that is written and read has two gradients, which add up.
   std::vector<Eigen::MatrixXd> own(dread.size());
   Views apart = dread;
   for (std::size_t i = 0; i < dread.size(); ++i)

@@ -32,7 +32,7 @@ class Inputs {
   Array& of(std::string_view member) { return arrays_.at(name_of(member)); }
   /// Compares the gradients with those of the file, which are of its arrays as they are.
   void compare(const std::string& kind, Inputs& gradients) const;
-  /// The same arrays with zeros.
+  /// Arrays of the same sizes with zeros.
   Inputs zeros() const;
 
  private:
@@ -50,7 +50,7 @@ class Inputs {
 /// Copies head h of sequence b between the arrays of a file and a state.
 class States {
  public:
-  /// Where the entries of a leaf are: an array, and which part of it.
+  /// The place of a leaf's entries: an array, and a part of it.
   struct Place {
     const std::string& name;
     Index part;
@@ -82,7 +82,7 @@ class States {
 using Make = std::function<Memory(Index dk, Index dv, Index h)>;
 void run(Case& file, const Layout& layout, const Make& make);
 
-/// The same with a memory of the table.
+/// Runs a file with a memory of the table.
 void run(Case& file, const MemoryCase& given);
 
 /// The views of one record.

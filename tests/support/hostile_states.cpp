@@ -21,7 +21,7 @@ template <class F> void for_each_counter(const Subject& s, const F& f) {
                            });
 }
 
-// Whether the text names the counter, or a member that it is in.
+// True if the text names the counter, or a member that it is in.
 bool names(const std::string& text, std::string path) {
   while (!path.empty() && text.find(path.substr(path.rfind('.') + 1)) == std::string::npos)
     path.resize(path.rfind('.') + 1 > 0 ? path.rfind('.') : 0);

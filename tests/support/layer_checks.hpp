@@ -73,7 +73,7 @@ double gradient_error(Array& array, const Gradient& given, const Loss& loss) {
   return largest > 0 ? difference / largest : difference;
 }
 
-/// Whether all parameters of two layers, or all arrays of two states, are equal.
+/// True if all parameters of two layers, or all arrays of two states, are equal.
 template <class L> bool same_parameters(const L& a, const L& b) {
   bool same = true;
   fw::for_each_parameter(

@@ -58,7 +58,7 @@ template <class S> class Shared {
   Index rows_, cols_, out_rows_, out_cols_;
 };
 
-// What a call of the memory takes.
+// The arguments of a call of the memory.
 template <class S> struct Arguments {
   ConstViews<S> inputs, queries;
   Views<S> outputs;

@@ -15,7 +15,7 @@ class QueueParallel final : public fw::SequenceParallel {
 
   /// The part that runs next.
   void go_to(std::size_t part) { part_ = part; }
-  /// Whether all that was sent was received.
+  /// True if all that was sent was received.
   bool is_empty() const { return states_.empty() && gradients_.empty(); }
 
   void receive_state(const fw::detail::Object& state) override {

@@ -39,7 +39,7 @@ double output_difference(const AnySequences<double>& all, const fw::AnyMemory<do
 template <class S>
 Eigen::Map<Eigen::MatrixX<S>> leaf(const fw::detail::Object& record, std::string_view path);
 
-/// The same of a state.
+/// A leaf of a state.
 template <class S> Eigen::Map<Eigen::MatrixX<S>> leaf(fw::AnyState<S>& s, std::string_view path) {
   return leaf<S>(s.object(), path);
 }

@@ -15,8 +15,8 @@
 /// Largest entries below this part of the largest of all gradients are only rounding.
 constexpr double rounding_of_gradients = 1e-13;
 
-/// What an error is divided by, from the largest entry of the truth, and that of all gradients of
-/// the model if the array is one.
+/// The divisor of an error, from the largest entry of the truth, and that of all gradients of the
+/// model if the array is one.
 inline double error_scale(double largest, double largest_of_all = 0) {
   return largest > rounding_of_gradients * largest_of_all ? largest : largest_of_all;
 }

@@ -9,7 +9,7 @@
 #include "support/values.hpp"
 
 /// \file
-/// What the laws are about: a memory by name, with its options. The laws are ordinary functions of
+/// The subject of the laws: a memory by name, with its options. The laws are ordinary functions of
 /// a subject and compile once. Every name of fw::memory_names() is a subject.
 
 namespace laws {
@@ -25,9 +25,9 @@ struct Subject {
   fw::MemoryOptions options;
 
   template <class S> AnyMemory<S> memory() const { return fw::make_memory<S>(name, options); }
-  /// Whether the table has it in this scalar.
+  /// True if the table has it in this scalar.
   template <class S> bool has() const;
-  /// Whether its keys must be positive.
+  /// True if its keys must be positive.
   bool positive() const { return fw::memory_facts(name).positive_keys; }
   /// "DeltaRule, d_k = 3, d_v = 17", and the other options.
   std::string text() const;
@@ -52,7 +52,7 @@ template <class S> class Run {
  public:
   /// Over `steps` random tokens, from the state after `used` other tokens.
   Run(const Subject& subject, Index steps, Index used, std::uint64_t seed);
-  /// Of any memory. `first` is the state before all tokens.
+  /// A run of any memory. `first` is the state before all tokens.
   Run(AnyMemory<S> any, AnyState<S> first, bool positive, Index steps, Index used,
       std::uint64_t seed);
 

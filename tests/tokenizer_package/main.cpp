@@ -1,4 +1,4 @@
-// What the library's patterns and NFC make of characters, for script/check tokenizer-classes.
+// The library's patterns and NFC of characters, for script/check tokenizer-classes.
 //   classes match TEXT < expressions    of each line where matches begin and end in the file TEXT,
 //   or
 //                                       "refused" and why

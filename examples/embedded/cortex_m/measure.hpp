@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the program uses of the device.
+/// Memory and instructions that the program uses.
 namespace measure {
 
 /// Bytes. The heap's and the stack's are the most so far.

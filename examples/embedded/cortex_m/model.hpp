@@ -69,7 +69,7 @@ struct Model {
   Block first, second;
   static constexpr auto names = fw::names("first", "second");
 
-  /// What one stream needs.
+  /// The state of one stream.
   struct Stream {
     Heads first, second;
   };

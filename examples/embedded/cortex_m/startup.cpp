@@ -1,4 +1,4 @@
-// What runs before main: vectors, the floating-point unit, memory, constructors.
+// Code that runs before main: vectors, the floating-point unit, memory, constructors.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

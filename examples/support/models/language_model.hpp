@@ -34,7 +34,7 @@ fw::networks::Value<S> language_layers(fw::networks::Value<S> x, const LanguageM
   return linear(layer_norm(x, "norm", norm), "head", o.symbols, true);
 }
 
-/// The same behind an embedding. All weights are zero.
+/// A language model: the blocks behind an embedding. All weights are zero.
 template <class S>
 fw::networks::Network<S> language_network(const LanguageModelSizes& o, const Mixer<S>& mixer) {
   fw::networks::Builder<S> net;

@@ -55,7 +55,7 @@ class CommandLine {
   Option add_positive(const std::string& name, T& value, const std::string& description) {
     return add_option(name, value, description).above_zero().show_default();
   }
-  /// Which of some kinds of models to train.
+  /// The option that chooses the kinds of models to train.
   Option add_models(std::vector<std::string>& models, const Kinds& kinds);
 
   /// Options under a title of their own, part of the same command line.

@@ -189,7 +189,7 @@ inline Images warped(const Images& images, int copies, std::uint64_t seed, const
   return all;
 }
 
-/// Where a glimpse lies: a square of `width` pixels, seen as `patch` by `patch` means.
+/// The place of a glimpse: a square of `width` pixels, seen as `patch` by `patch` means.
 struct Glimpse {
   int row = 0, column = 0, width = 0;
   bool operator==(const Glimpse&) const = default;

@@ -104,7 +104,7 @@ inline SortSequence draw_sort_sequence(std::uint64_t seed, std::uint64_t index, 
   return make_sort_sequence(draw_tokens(random, p0, p1, static_cast<std::size_t>(length)));
 }
 
-/// How many outputs are right, position by position.
+/// The number of right outputs, position by position.
 inline long count_hits(const Ranking& outputs, const Ranking& targets) {
   return std::inner_product(outputs.begin(), outputs.end(), targets.begin(), 0L, std::plus<>(),
                             std::equal_to<>());

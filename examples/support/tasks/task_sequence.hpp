@@ -23,7 +23,7 @@ struct TaskSequence {
   }
 };
 
-/// How many answers a sequence expects.
+/// The number of answers that a sequence expects.
 inline long count_answers(const TaskSequence& sequence) {
   return std::ssize(sequence.targets) - std::ranges::count(sequence.targets, no_answer);
 }

@@ -39,7 +39,7 @@ class Processes {
 
   /// All take the model and optimiser of the first, and from now on sum their gradients.
   void join(fw::Trainer<AnyModel<float>>& trainer) const;
-  /// The same for a trainer of one shard; the sums continue during the backward pass, which calls
+  /// Join for a trainer of one shard; the sums continue during the backward pass, which calls
   /// the result. They end with this object.
   fw::GradientReady join(fw::Trainer<fw::networks::Network<float>>& trainer);
 

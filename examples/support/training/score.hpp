@@ -3,7 +3,7 @@
 #include <Eigen/Core>
 #include <span>
 
-/// What a model answered to some examples of a batch.
+/// Results of a model for some examples of a batch.
 struct Score {
   double loss = 0;  ///< in nats: the examples' part of the mean over the batch
   long examples = 0;
@@ -25,8 +25,8 @@ struct Score {
   }
 };
 
-/// How many columns of the logits have their largest entry at the target. Negative targets are of
-/// tokens without an answer.
+/// The number of columns of the logits whose largest entry is at the target. Negative targets are
+/// of tokens without an answer.
 template <class Logits> long count_right(const Logits& logits, std::span<const int> targets) {
   long right = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -36,7 +36,7 @@ template <class Self, class Interface, class Network> class RecordModel : public
   Network network;
 };
 
-/// How many numbers a model learns.
+/// The number of parameters of a model.
 inline long parameter_count(TrainedModel& model) {
   return fw::detail::parameter_count(model.parameters());
 }

@@ -17,7 +17,7 @@
 /// bit. The tests also hold under -ffast-math. Without the checks, a step, a write and a read, and
 /// a scan agree about which numbers a NaN makes NaN.
 ///
-/// Where a read divides by what the state has, the state decides too: in MesaMemory with the exact
+/// If a read divides by what the state has, the state decides too: in MesaMemory with the exact
 /// solver, a ridge that is too small for keys which span fewer than d_k dimensions is refused.
 ///
 /// Tokens that pass keep a finite state finite, for at least 2^26 of them of any allowed size and,

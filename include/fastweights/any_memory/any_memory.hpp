@@ -163,7 +163,7 @@ template <class S> class AnyMemory {
     rule_->backward_from(initial, written, queries, dy, ds, dwritten, dqueries);
   }
 
-  /// Takes back the last tokens, at most can().roll_back_limit: of a Deferred memory that keeps
+  /// Rolls back the last tokens, at most can().roll_back_limit: of a Deferred memory that keeps
   /// them, or a cache that does not slide.
   void roll_back(State& state, Index tokens) const {
     require(can().rolls_back, "roll back");

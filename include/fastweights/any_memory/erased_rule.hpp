@@ -32,7 +32,7 @@ struct Capabilities {
   bool rolls_back = false;            ///< roll_back
   bool shares_chunks = false;         ///< several queries read one state in chunkwise form
   bool grows = false;                 ///< writes make the arrays of its state larger
-  Index roll_back_limit = 0;          ///< tokens that it can take back, if it says so; else 0
+  Index roll_back_limit = 0;          ///< tokens that it can roll back, if it says so; else 0
 };
 
 namespace detail {
@@ -53,7 +53,7 @@ concept RollsBack = Memory<M> && requires(StateOf<M>& s) {
 // Finds fw::roll_back by its argument; a member of that name would hide it.
 template <class State> void take_back(State& s, Index tokens) { roll_back(s, tokens); }
 
-// A memory that says how many tokens it takes back, as its options decide that.
+// A memory that says how many tokens it rolls back, as its options decide that.
 template <class M>
 concept LimitsRollBack = Memory<M> && requires(const M& m, StateOf<M>& s) {
   { m.roll_back_limit() } -> std::same_as<Index>;

@@ -27,8 +27,8 @@
 /// 4. **Tokens.** More slots than tokens leave holes: the new chunk's (1−τ) N slots need L tokens.
 ///    (The first chunk of a stream has all N slots.)
 ///
-/// How many tokens there are beside M samples does not matter otherwise: all slots but one hold
-/// samples alone, or tokens alone. tests/continuous/continuous_sizes_test.cpp measures the rule:
+/// The number of tokens beside M samples does not matter otherwise: all slots but one hold samples
+/// alone, or tokens alone. tests/continuous/continuous_sizes_test.cpp measures the rule:
 /// for chosen sizes, half of a chunk is left for K to K + 2 writes.
 
 namespace fw::inline FASTWEIGHTS_ABI {

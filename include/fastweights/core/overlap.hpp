@@ -12,7 +12,7 @@
 #include <utility>
 
 /// \file
-/// Which views share memory. A call that overwrites an entry which it still has to read gives wrong
+/// Views that share memory. A call that overwrites an entry which it still has to read gives wrong
 /// numbers, so every public call refuses an output that has an entry in common with an input or
 /// with another output. The comparison is exact: columns of one matrix that lie between each other,
 /// as those of stacked heads do, share none.

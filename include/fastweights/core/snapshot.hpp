@@ -59,7 +59,7 @@ class Snapshot {
 
   /// The size of the numbers in bytes.
   std::size_t bytes() const;
-  /// Of these, the bytes of the pages that it shares with another snapshot.
+  /// The bytes, of these, of the pages that it shares with another snapshot.
   std::size_t shared_bytes(const Snapshot& other) const;
 
  private:

@@ -8,8 +8,8 @@
 #include <limits>
 
 /// \file
-/// Which tokens keep a memory stable: what fw::checked_step and fw::checked_scan refuse, and what a
-/// layer asks of its feature map.
+/// Tokens that keep a memory stable. fw::checked_step and fw::checked_scan refuse all others, and
+/// layers refuse feature maps that make others.
 ///
 /// Every entry must be finite and below 2^50 ≈ 1e15 in size for float, 2^500 ≈ 3e150 for double, so
 /// that products of two entries and long sums of them are finite. Roles narrow this: a strength is
@@ -21,7 +21,7 @@
 ///       return fw::delta_violation(t.beta, t.key);
 ///     }
 ///
-/// Where this condition bounds a strength by the length of its key, as in the delta rules, the
+/// If this condition bounds a strength by the length of its key, as in the delta rules, the
 /// strength itself need not be at most 2: short keys take a large one, as in the NLMS filter with
 /// β = μ/‖k‖². `static constexpr bool key_bounds_strength = true;` says so, and the range is then 0
 /// to 1e12 for float, 1e147 for double, so that products with the state stay finite.

@@ -107,7 +107,7 @@ concept HasSpan = !is_dense_type<X> && requires(X & x) {
 
 enum class ViewError { none, not_dense, other_scalar, expression, constant, temporary };
 
-// Why S cannot view the numbers of a span, a container or an array.
+// The reason why S cannot view the numbers of a span, a container or an array.
 template <class S, class X> constexpr ViewError span_error() {
   using Plain = std::remove_cvref_t<X>;
   using Element =
@@ -124,7 +124,7 @@ template <class S, class X> constexpr ViewError span_error() {
     return ViewError::none;
 }
 
-// Why S cannot view an X.
+// The reason why S cannot view an X.
 template <class S, class X> constexpr ViewError view_error() {
   using Plain = std::remove_cvref_t<X>;
   constexpr bool writes = !std::is_const_v<S>;

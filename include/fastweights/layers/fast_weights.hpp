@@ -230,7 +230,7 @@ Value<S> fast_weights(const Value<S>& in, const std::string& name, M rule,
   });
 }
 
-/// The same around a memory that is chosen at run time, such as one of fw::make_memory.
+/// A multi-head layer around a memory that is chosen at run time, such as one of fw::make_memory.
 template <class S, FeatureMap Map = IdentityMap>
 Value<S> fast_weights(const Value<S>& in, const std::string& name, const AnyMemory<S>& rule,
                       const FastWeightsOptions& o = {}, Map map = {}) {

@@ -10,7 +10,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Which of the two tokens is first.
+/// The order of the two tokens.
 enum class TokenOrder {
   x_first,  ///< e1, which has x, is the first token
   z_first   ///< e2, which has z, is the first token

@@ -17,7 +17,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// Where the norm of a mixer is, with o and z of the equations.
+/// Places of a mixer's norm, with o and z of the equations.
 enum class GatedNorm {
   after_gate,   ///< w ⊙ rms(o ⊙ silu(z))
   before_gate,  ///< (w ⊙ rms(o)) ⊙ silu(z)

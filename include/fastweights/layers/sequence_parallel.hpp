@@ -22,7 +22,7 @@ class SequenceParallel {
   /// The state after the part before becomes the state before this part.
   virtual void receive_state(const detail::Object& state) = 0;
   virtual void send_state(const detail::Object& state) = 0;
-  /// The same for gradients, from the part behind to the one before.
+  /// Gradients of states go from the part behind to the one before.
   virtual void receive_gradient(const detail::Object& state) = 0;
   virtual void send_gradient(const detail::Object& state) = 0;
 };
@@ -56,7 +56,7 @@ class Pass {
   constexpr bool trains() const { return trains_; }
   /// Null if the sequence is whole.
   constexpr SequenceParallel* parallel() const { return parallel_; }
-  /// The same for a part of a sequence. `parallel` must live until backward has ended.
+  /// This pass for a part of a sequence. `parallel` must live until backward has ended.
   constexpr Pass over(SequenceParallel& parallel) const { return Pass(trains_, &parallel); }
 
  private:

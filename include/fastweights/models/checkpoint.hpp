@@ -43,7 +43,7 @@ class Checkpoint {
 
   /// Its config.json.
   const Config& config() const { return config_; }
-  /// Where it is.
+  /// The folder that was read.
   const std::filesystem::path& folder() const { return folder_; }
 
   /// True if there is a tensor of this name.

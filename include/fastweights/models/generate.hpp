@@ -40,7 +40,7 @@ struct GenerateOptions {
   Index chunk = 256;                ///< tokens of the prompt that are in memory at a time
 };
 
-/// Why a text ended.
+/// Reasons for which a text ends.
 enum class Ending {
   max_tokens,  ///< it has as many tokens as it may have
   end_token,   ///< an end token was drawn
@@ -68,7 +68,8 @@ Generated generate_ids(const networks::Network<S>& network, networks::State& sta
                        const std::function<bool(int)>& goes_on = {},
                        std::span<const int> past = {});
 
-/// The same with text. `past`: tokens before, for the repetition penalty.
+/// Draws tokens as generate_ids does, and gives their text. `past`: tokens before, for the
+/// repetition penalty.
 template <class S>
 Generated generate(const networks::Network<S>& network, networks::State& state,
                    Eigen::Matrix<S, Dynamic, 1>& logits, const Tokenizer& tokenizer,
@@ -88,7 +89,7 @@ Generated generate(const networks::Network<S>& network, networks::State& state,
                    const Tokenizer& tokenizer, std::string_view prompt,
                    const GenerateOptions& options = {}, const TextCallback& callback = {});
 
-/// The same from the beginning of a text.
+/// Reads a prompt from the beginning of a text, and writes what comes next.
 template <class S>
 Generated generate(const networks::Network<S>& network, const Tokenizer& tokenizer,
                    std::span<const int> prompt, const GenerateOptions& options = {},

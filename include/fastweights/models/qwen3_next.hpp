@@ -23,7 +23,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 inline double qwen_epsilon(const Config& c) { return c.number("rms_norm_eps", 1e-6); }
 
 /// The linear layers: networks::gated_delta_net with names and fused projections of their own.
-/// Those of Qwen3-Next have their rows in the order of key heads.
+/// The projections of Qwen3-Next have their rows in the order of key heads.
 template <class S>
 Value<S> qwen_gated_delta_net(const Value<S>& x, const Config& c, bool fused_by_head) {
   Builder<S>& net = *x.builder;

@@ -35,8 +35,8 @@ class RopeOptions {
     if (!(part >= 0 && part <= 1)) fail("partial_rotary_factor", "expected 0 to 1");
     return part;
   }
-  /// The same for a model whose published code does not read the part outside of rope_parameters
-  /// and rope_scaling, and takes `otherwise`: fails for another one there.
+  /// The part for a model whose published code does not read it outside of rope_parameters and
+  /// rope_scaling, and takes `otherwise`: fails for another one there.
   double nested_part(double otherwise) const {
     const double part = this->part(otherwise);
     if (part != otherwise && !own_.contains("partial_rotary_factor"))
@@ -50,7 +50,7 @@ class RopeOptions {
   }
 
  private:
-  // Where an option is read. A null is an option too: it hides other places.
+  // The object in which an option is read. A null is an option too: it hides other places.
   const Config& holder(const char* name) const { return own_.contains(name) ? own_ : whole_; }
   double number(const char* name, double otherwise) const {
     if (has_null(name)) fail(name, "expected a number");

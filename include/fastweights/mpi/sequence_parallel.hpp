@@ -30,7 +30,7 @@ class SequenceParallel final : public fw::SequenceParallel {
   /// state that is large is not copied.
   explicit SequenceParallel(MPI_Comm comm)
       : ranks_(comm), from_(ranks_.before()), to_(ranks_.after()), outbox_(ranks_) {}
-  /// One part of a sequence that goes round: its states come from rank `from` and go to rank `to`;
+  /// One part of a sequence in round robin: its states come from rank `from` and go to rank `to`;
   /// MPI_PROC_NULL at the ends of the sequence. Sending does not wait: what is sent is copied. All
   /// parts of a rank use one object, in infer passes.
   SequenceParallel(MPI_Comm comm, int from, int to)
@@ -61,7 +61,7 @@ class SequenceParallel final : public fw::SequenceParallel {
  private:
   void check_gradient() const {
     if (!waits_)
-      fw::detail::throw_invalid({"mpi::SequenceParallel: a backward pass of parts that go round"});
+      fw::detail::throw_invalid({"mpi::SequenceParallel: a backward pass of parts in round robin"});
   }
   void receive(const fw::detail::Object& state, int from) {
     detail::receive_numbers(ranks_, state, from, buffer_);
@@ -83,7 +83,7 @@ class SequenceParallel final : public fw::SequenceParallel {
 
 using Relay [[deprecated("its name is SequenceParallel")]] = SequenceParallel;
 
-/// A sequence in `parts` parts that go round the ranks, part i on rank i mod P: calls run(i,
+/// A sequence in `parts` parts in round robin, part i on rank i mod P: calls run(i,
 /// parallel) for the parts of this rank in their order. While a rank works on the first layers of
 /// its part, others work on later layers of the parts before. For a sequence that is too long to be
 /// in memory, or that is still arriving. At the end the last part's rank, (parts − 1) mod P, has

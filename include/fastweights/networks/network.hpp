@@ -82,7 +82,7 @@ template <class S> struct Network {
   State initial_state(Index sequences = 1) const {
     return initial_state(StateOptions{.sequences = sequences});
   }
-  /// The same with options: a state whose last tokens State::roll_back can take back. Such a state
+  /// An initial state with options: one whose last tokens can be rolled back. Such a state
   /// is for infer passes without a SequenceParallel. Throws std::invalid_argument if a size is out
   /// of range or the state of an operation cannot roll back.
   State initial_state(const StateOptions& options) const {
@@ -134,7 +134,7 @@ template <class S> struct Network {
     }
   }
 
-  /// Which weights may be quantised: the matrices of linear maps and embeddings.
+  /// True for every weight that may be quantised: the matrices of linear maps and embeddings.
   std::vector<bool> quantisable() const {
     std::vector<bool> fits(weights.size(), true);
     for (const Node<S>& node : built().train.nodes)
@@ -254,12 +254,12 @@ template <class S> struct Network {
                 const GradientReady& ready = {}) const {
     backward(x, trace, dy, dx, grad, BackwardOptions{ready});
   }
-  /// The same without the gradient of x, for symbols.
+  /// Gradients without that of x, for symbols.
   void backward(Trace& trace, Input<S> dy, Network& grad, const GradientReady& ready = {}) const {
     backward(trace, dy, grad, BackwardOptions{ready});
   }
 
-  /// The same with options, such as the gradient of the state:
+  /// Gradients with options, such as that of the state:
   ///
   ///     State dstate = network.state_gradient();
   ///     network.backward(x, trace, dy, dx, grad, {.state = &dstate});
@@ -274,7 +274,7 @@ template <class S> struct Network {
     backward(trace, dy, grad, options);
     dx = Forward<S>::template view<const S>(trace.gradients, graph->train.in);
   }
-  /// The same without the gradient of x, for symbols.
+  /// Gradients without that of x, with options, for symbols.
   void backward(Trace& trace, Input<S> dy, Network& grad, const BackwardOptions& options) const {
     check_trained(trace);
     fw::detail::check_extent(name, "dy", dy, outputs(), trace.trained);
@@ -512,7 +512,7 @@ template <class S> struct Network {
     check(pass.parallel() == nullptr, "a state that rolls back",
           "one without in a pass over a SequenceParallel");
   }
-  // Operations leave the tokens that were taken back.
+  // Operations leave the tokens that were rolled back.
   void settle(State& state, Trace& trace) const {
     for_each_member(state, [&](std::size_t i, const State::Member& member) {
       detail::check_kept_inputs(graph->train.nodes[i], member, state, graph->train.is_constant);

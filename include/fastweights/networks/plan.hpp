@@ -123,7 +123,7 @@ template <class S> void plan_gradients(Plan<S>& plan) {
   if (plan.in.rows > 0) write(plan.in.buffer, plan.zeroed);
 }
 
-/// The same operations with fewer buffers, for passes that no backward pass follows.
+/// A plan of the same operations with fewer buffers, for passes that no backward pass follows.
 template <class S> Plan<S> reuse_buffers(const Plan<S>& plan) {
   return detail::BufferReuse<S>(plan).result();
 }

@@ -50,7 +50,7 @@ template <class S> class QuantisedMatrix {
   /// y = M x. Does not allocate for up to 8 columns.
   template <class X, class Y> void multiply(const X& x, Y&& y) const { multiply_rows(0, x, y); }
 
-  /// The same with some of M's rows: `first` and the next y.rows() − 1.
+  /// y = M x for some of M's rows: `first` and the next y.rows() − 1.
   template <class X, class Y> void multiply_rows(Index first, const X& x, Y&& y) const {
     std::visit(
         [&]<class T>(const std::vector<T>& entries) {

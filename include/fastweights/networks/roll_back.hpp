@@ -7,7 +7,7 @@
 #include <string>
 
 /// \file
-/// The record that a state keeps of its last tokens, so that they can be taken back.
+/// The record that a state keeps of its last tokens, so that they can be rolled back.
 /// Every operation keeps two checkpoints of its state and its inputs since the older one. A roll
 /// back moves the number of kept tokens alone. The next pass returns to the last checkpoint that is
 /// not too new, and shows the operation its inputs from there on again, together with the new
@@ -18,7 +18,7 @@ namespace fw::inline FASTWEIGHTS_ABI::networks {
 /// Options of the state of a network.
 struct StateOptions {
   Index sequences = 1;  ///< B
-  Index roll_back = 0;  ///< R, the tokens of each sequence that State::roll_back can take back
+  Index roll_back = 0;  ///< R, the tokens of each sequence that can be rolled back
 };
 
 /// The kept tokens of one sequence, counted from the older checkpoint on.
@@ -27,8 +27,8 @@ struct KeptTokens {
   Index at = 0;     ///< tokens that the states have seen
   Index newer = 0;  ///< tokens before the newer checkpoint; 0 without one
   Index older = 0;  ///< which of the two checkpoints is the older one
-  Index left = 0;   ///< tokens that can be taken back: at most R, and fewer after a roll back
-  Index taken = 0;  ///< tokens that operations with a roll back of their own have yet to take back
+  Index left = 0;   ///< tokens that can be rolled back: at most R, and fewer after a roll back
+  Index taken = 0;  ///< tokens that operations with a roll back of their own have yet to roll back
   Eigen::Matrix<int, 1, Dynamic> ids;  ///< symbols of the kept tokens, if the network takes symbols
   static constexpr auto names = fw::names("kept", "at", "newer", "older", "left", "taken", "ids");
 
@@ -52,7 +52,7 @@ struct KeptTokens {
 namespace detail {
 
 // Tokens between two checkpoints of a state that takes `roll_back` tokens back. A checkpoint is a
-// copy, so even a state that takes back one token has them this far apart.
+// copy, so even a state that rolls back one token has them this far apart.
 inline Index checkpoint_distance(Index roll_back) { return std::max<Index>(roll_back, 8); }
 // Tokens that are kept at most.
 inline Index most_kept(Index roll_back) { return 2 * checkpoint_distance(roll_back); }
@@ -77,7 +77,7 @@ struct TokenMoves {
   bool is_plain() const { return steps == 0 || (from == kept && end(0) == from); }
 };
 
-// After the pass there are as many tokens as can be taken back, if the sequence has them, and at
+// After the pass there are as many tokens as can be rolled back, if the sequence has them, and at
 // most 2 `distance`.
 inline TokenMoves moves_of(const KeptTokens& own, Index steps, Index distance) {
   TokenMoves m{.steps = steps, .from = own.at, .kept = own.kept, .older = own.older};

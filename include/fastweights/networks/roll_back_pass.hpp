@@ -46,7 +46,7 @@ void check_kept_inputs(const Node<S>& node, const State::Member& member, const S
                            state.sequences() * most_kept(state.roll_back_limit));
 }
 
-// An operation leaves the tokens of sequence b that were taken back, or returns to a checkpoint
+// An operation leaves the tokens of sequence b that were rolled back, or returns to a checkpoint
 // before them.
 template <class S>
 void take_back(const State& state, Index b, State::Member& member, const Forward<S>& run) {

@@ -173,7 +173,7 @@ struct KeptPart {
 /// The state of a network between its passes: a value, whose members have the paths of
 /// the operations that own them.
 ///
-/// Network::initial_state({.roll_back = R}) makes a state whose last R tokens can be taken back:
+/// Network::initial_state({.roll_back = R}) makes a state whose last R tokens can be rolled back:
 ///
 ///     auto state = network.initial_state({.roll_back = 8});
 ///     network.forward(state, drafts, logits, trace);
@@ -256,20 +256,20 @@ class State {
     if (roll_back_limit > 0) kept.erase(kept.begin() + b);
   }
 
-  /// Tokens of sequence b that can be taken back now: at most R, none before the first token, and
+  /// Tokens of sequence b that can be rolled back now: at most R, none before the first token, and
   /// fewer after a roll back.
   Index most_rolled_back(Index b) const {
     check_stream(b);
     return roll_back_limit == 0 ? 0 : kept.at(std::size_t(b)).left;
   }
-  /// Takes back the last tokens of every sequence, as if they had never been: the outputs of
+  /// Rolls back the last tokens of every sequence, as if they had never been: the outputs of
   /// further tokens are the same up to rounding. Throws std::invalid_argument, and changes nothing,
-  /// for more than can be taken back.
+  /// for more than can be rolled back.
   void roll_back(Index tokens) {
     for (Index b = 0; b < sequences(); ++b) check_roll_back(b, tokens);
     for (Index b = 0; b < sequences(); ++b) take_back(b, tokens);
   }
-  /// The same for sequence b alone.
+  /// Rolls back sequence b alone.
   void roll_back(Index tokens, Index b) {
     check_roll_back(b, tokens);
     take_back(b, tokens);

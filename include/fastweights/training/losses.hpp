@@ -31,7 +31,7 @@ auto token_cross_entropy(const Logits& logits, Index target, Softmax&& softmax) 
 
 }  // namespace detail
 
-/// Which tokens count in a loss, and how much.
+/// The tokens that count in a loss, and their weights.
 struct LossOptions {
   std::optional<int> ignore_index = {};  ///< tokens with this target do not count
   /// One per token, at least 0, such as a mask. Empty: all 1.

@@ -12,7 +12,7 @@ Ranking ascending() {
   return all;
 }
 
-// How often each symbol occurs, of 1.
+// The share of each symbol, of 1.
 std::array<double, sort_symbols> frequencies(std::span<const int> tokens) {
   std::array<double, sort_symbols> share{};
   for (const int token : tokens)

@@ -39,5 +39,6 @@ struct CheckpointInfo {
 fw::io::Metadata describe(const CheckpointInfo& info);
 CheckpointInfo checkpoint_info(const fw::io::SafeTensors& file);
 
-/// What char_lm wrote under a key. Throws std::invalid_argument for a file of another program.
+/// The text that char_lm wrote under a key. Throws std::invalid_argument for a file of another
+/// program.
 const std::string& noted(const fw::io::SafeTensors& file, const std::string& key);

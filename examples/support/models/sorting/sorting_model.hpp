@@ -22,7 +22,7 @@ inline TaskSequence sorting_sequence(const SortSequence& sequence) {
   return read;
 }
 
-/// How many tokens before the separator a model reads.
+/// Numbers of tokens that a model reads before the separator.
 struct SortingReading {
   long tail = 0;   ///< of these gradients are computed; older ones are only read
   long reach = 0;  ///< how far back the model can see, 0 for all; older tokens are not read

@@ -26,7 +26,7 @@ class TrainedSorting final
   using Base = RecordModel<TrainedSorting, SortingModel, Networks>;
   using Base::Base, Base::network, Base::reading;
 
-  /// What a pass over some tokens needs.
+  /// Buffers of a pass over some tokens.
   struct Buffers {
     typename Network::Trace embedding, positions, blocks;
     Matrix x, places, logits, dlogits, dx, dplaces;

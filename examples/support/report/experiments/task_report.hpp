@@ -34,7 +34,7 @@ inline void add_task_options(CommandLine& app, TaskSettings& s) {
   app.add_flag("--smoke", s.smoke, "a few steps, to see that it runs").excludes({"--quick"});
 }
 
-/// Whether the share of right answers of every model with fast weights is at least `least`. Prints
+/// True if the share of right answers of every model with fast weights is at least `least`. Prints
 /// each comparison.
 inline bool learned(const std::vector<TaskResult>& results, double least) {
   bool all = true;

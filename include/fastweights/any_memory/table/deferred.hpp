@@ -9,7 +9,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-// Which rules of a scalar can wait with their writes: those with kernels.
+// The rules of a scalar that can wait with their writes: those with kernels.
 template <class S, bool = KernelScalar<S>> struct DeferredMemories {
   static void add(MemoryTable<S>&) {}
 };

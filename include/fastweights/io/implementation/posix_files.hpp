@@ -271,7 +271,7 @@ class NewFile {
   void put_on_disk() const {
     if (!temporary_.put_on_disk()) fail_to_write(name_, last_error().message());
   }
-  /// Where it is until then.
+  /// The path of the file until then.
   const path& place() const { return temporary_.place(); }
   std::error_code take_place() {
     return temporary_.rename_to(target_) ? std::error_code() : last_error();

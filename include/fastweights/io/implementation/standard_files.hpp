@@ -115,7 +115,7 @@ class NewFile {
     stream_.close();
     check();
   }
-  /// Where it is until then.
+  /// The path of the file until then.
   const std::filesystem::path& place() const { return temporary_.path(); }
   std::error_code take_place() {
     std::error_code error;

@@ -150,7 +150,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     read_context(state, queries, trace.context, trace, pass);
     detail::set_product(out, output.weight, trace.context, detail::one_block);
   }
-  /// The same without W_out: the heads' outputs, d×T.
+  /// A read without W_out: the heads' outputs, d×T.
   void read_context(State& state, Input<Scalar> queries, Output<Scalar> context, Trace& trace,
                     Pass pass = Pass::infer) const {
     check_chunk("queries", queries, queries.cols());
@@ -190,7 +190,7 @@ template <class M, class Gate = NoGate<typename M::Scalar>> struct LongTermLayer
     read_context_backward(queries, trace, trace.dcontext, dqueries, dstate, grad, total_queries);
     detail::add_product(grad.output.weight, dout, trace.context.transpose(), detail::one_block);
   }
-  /// The same for read_context.
+  /// The backward pass of read_context.
   void read_context_backward(Input<Scalar> queries, Trace& trace, Input<Scalar> dcontext,
                              Output<Scalar> dqueries, State& dstate, LongTermLayer& grad,
                              Index total_queries = 0) const {

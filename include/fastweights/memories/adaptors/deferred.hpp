@@ -14,8 +14,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 namespace detail {
 
 // The member storage with another scalar.
-template <class C, class T> struct CarrierOf { using type = C; };
-template <class S, class T> struct CarrierOf<Owned<S>, T> { using type = Owned<T>; };
+template <class C, class T> struct StorageOf { using type = C; };
+template <class S, class T> struct StorageOf<Owned<S>, T> { using type = Owned<T>; };
 
 // The normaliser of a rule's state; empty for rules without a normaliser.
 template <class OwnedState> struct NormaliserOf { using type = NoNormaliser::State<Extents, 1>; };
@@ -54,7 +54,7 @@ void with_numbers(Normaliser& normaliser, Column column, const F& f) {
 // Parts of a W in 8 bits: see kernels/decode/eight_bits.hpp.
 template <class C, int Dv, int Dk> struct EightBitParts {
   vec<C, Dv> scales;
-  mat<typename CarrierOf<C, std::int8_t>::type, Dv, Dk == Dynamic ? Dynamic : (Dk + 1) / 2>
+  mat<typename StorageOf<C, std::int8_t>::type, Dv, Dk == Dynamic ? Dynamic : (Dk + 1) / 2>
       remainders;
   static constexpr auto names = fw::names("scales", "remainders");
 };
@@ -158,7 +158,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
   template <class C> struct State {
     /// Tokens that can be rolled back, and updates per token.
     static constexpr Index undoable = R, writes_per_token = per_token;
-    mat<typename detail::CarrierOf<C, Stored>::type, Dv, Dk> W;
+    mat<typename detail::StorageOf<C, Stored>::type, Dv, Dk> W;
     mat<C, Dk, most> keys;     ///< the keys of the pending updates
     mat<C, Dv, most> updates;  ///< the pending updates u_i
     /// R = 0: P of each column, or P and c_1, c_2, …. R > 0: the decay of every pending write.
@@ -500,7 +500,7 @@ template <Deferrable M, int N = 8, class Stored = typename M::Scalar, int R = 0>
   M memory_;
 };
 
-/// Takes back the last tokens of a Deferred memory with R > 0, as if they had never been. The next
+/// Rolls back the last tokens of a Deferred memory with R > 0, as if they had never been. The next
 /// steps give the same bits, or, if W has been written meanwhile, the same answers up to rounding.
 /// Throws std::invalid_argument, and changes nothing, for more tokens than R, or than are pending:
 /// a flush and an earlier roll back leave fewer.

@@ -105,10 +105,10 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KeyValueCache {
     ++s.length;
   }
 
-  /// Tokens that roll_back can take back: all that the cache holds; none of one that slides, since
+  /// Tokens that can be rolled back: all that the cache holds; none of one that slides, since
   /// it has overwritten older ones.
   Index roll_back_limit() const { return slides() ? 0 : max_count; }
-  /// Takes back the last tokens. Throws std::invalid_argument, and changes nothing, for more than
+  /// Rolls back the last tokens. Throws std::invalid_argument, and changes nothing, for more than
   /// the cache holds, and for a cache that slides.
   void roll_back(OwnedState& s, Index tokens) const {
     const Index most = std::min({s.length, room_of(s), roll_back_limit()});

@@ -91,7 +91,7 @@ inline std::string title(std::string_view text) {
   });
 }
 
-/// Where the needle is from `from`, or npos, in linear time.
+/// The first place of the needle from `from` on, or npos, in linear time.
 inline std::size_t find(std::string_view text, std::string_view needle, std::size_t from = 0) {
   if (needle.size() < 16 || from > text.size()) return text.find(needle, from);
   std::vector<std::size_t> border(needle.size());  // Knuth, Morris and Pratt

@@ -89,7 +89,7 @@ inline std::vector<std::string> split(std::string_view text, std::string_view se
   parts.add(text.substr(at));
   return parts.all();
 }
-/// The same from the end of the text.
+/// The parts between separators, split from the end of the text.
 inline std::vector<std::string> split_last(std::string_view text, std::string_view separator,
                                            std::int64_t most, Costs& costs) {
   Parts parts(costs);

@@ -85,7 +85,7 @@ class SplitPattern {
     if (done < text.size()) all.push_back({done, text.size(), false});
     return all;
   }
-  /// The same with the steps of this text alone.
+  /// The parts, with the steps of this text alone.
   std::vector<TextPart> parts(std::string_view text) const {
     PatternSteps steps(text.size());
     return parts(text, steps);

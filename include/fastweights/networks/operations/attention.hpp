@@ -15,7 +15,7 @@ Value<S> attention(const Value<S>& queries, const Value<S>& keys, const Value<S>
       KeyValueCache<S>({keys.rows_of_part(key_heads), values.rows_of_part(key_heads)}, cache),
       {keys, values}, {queries}, "cache");
 }
-/// The same over a window: it looks back `window` tokens and forgets those before.
+/// Attention over a window: it looks back `window` tokens and forgets those before.
 template <class S>
 Value<S> attention(const Value<S>& queries, const Value<S>& keys, const Value<S>& values,
                    Index key_heads, Index window, double scale = 0) {

@@ -51,7 +51,7 @@ template <class S, Combination kind> struct Combine final : Operation<S> {
  private:
   template <class V> static Index column(const V& v, Index t) { return v.cols() == 1 ? 0 : t; }
 
-  // Where a has every entry of y, and b has too or is one column.
+  // For a that has every entry of y, and b has too or is one column.
   template <class V> static void add_whole(const Backward<S>& run, const V& a, const V& b) {
     const auto dy = run.dout();
     const bool one_column = b.cols() == 1 && a.cols() > 1;
@@ -71,7 +71,7 @@ template <class S, Combination kind> struct Combine final : Operation<S> {
     if constexpr (kind == Combination::difference) add(-dy);
     if constexpr (kind == Combination::product) add(dy.cwiseProduct(a));
   }
-  // Where an entry of b may belong to several rows of a, or an entry of a to all tokens.
+  // For an entry of b that may belong to several rows of a, or an entry of a to all tokens.
   template <class V> static void add_parts(const Backward<S>& run, const V& a, const V& b) {
     const auto dy = run.dout();
     auto da = run.din(0), db = run.din(1);

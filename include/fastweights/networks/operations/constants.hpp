@@ -4,7 +4,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
-/// The same numbers for every token, which are not learned.
+/// Numbers that are the same for every token and are not learned.
 template <class S> struct Constants final : Operation<S> {
   std::vector<double> numbers;  ///< the rows of the value
 
@@ -15,7 +15,7 @@ template <class S> struct Constants final : Operation<S> {
   }
   void backward(const Backward<S>&) const override {}
 };
-/// The same numbers for every token.
+/// Numbers that are the same for every token.
 template <class S> Value<S> constants(Builder<S>& builder, std::vector<double> numbers) {
   const Index rows = Index(numbers.size());
   return builder.add(Constants<S>(std::move(numbers)), rows, {});

@@ -18,7 +18,7 @@ template <Record State> void seed_draws(State& state, std::uint64_t seed) {
   const detail::Object object = detail::object(state);
   detail::visit_leaves(&object, 1, visit);
 }
-/// The same, by the name that it had when only dropout drew.
+/// seed_draws by the name that it had when only dropout drew.
 template <Record State> void seed_dropout(State& state, std::uint64_t seed) {
   seed_draws(state, seed);
 }

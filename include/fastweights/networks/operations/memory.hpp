@@ -104,7 +104,7 @@ Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
   return builder.add(std::move(operation), all_rows, std::move(in), {}, state_name);
 }
 
-/// The same for a rule.
+/// The memory of a rule.
 template <Memory M, class S = typename M::Scalar>
 Value<S> memory(M rule, const std::vector<Value<S>>& written, const std::vector<Value<S>>& queries,
                 const std::string& state_name = "memory", const LearnedState<S>& learned = {}) {

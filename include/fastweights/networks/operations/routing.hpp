@@ -6,8 +6,8 @@
 #include <limits>
 
 /// \file
-/// Which experts a token chooses, and with which weights: a softmax of scores, the k largest, a sum
-/// of 1. Shazeer et al. 2017, arXiv 1701.06538, eq. 3 to 5.
+/// The experts of a token and their weights: a softmax of scores, the k largest, a sum of 1.
+/// Shazeer et al. 2017, arXiv 1701.06538, eq. 3 to 5.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
