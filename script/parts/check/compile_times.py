@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 GENERAL_LIMIT, GENERAL_MIB = 22, 800  # for any source
 README_LIMIT = 4
-TOLERANCE = 1.15  # of the limits of runs and of the largest source, which vary from machine to machine
+TOLERANCE = 1.15  # of limits and of recorded figures, as machines differ
 PROCESSORS = 2
 RULE_HEADER = "include/fastweights/memories/rules/gated_delta_rule.hpp"
 QUICK = ["-L", "^quick$"]
@@ -34,22 +34,60 @@ class Cost(NamedTuple):
     mib: float
 
 
+class Miss(NamedTuple):
+    """A row that is known to miss a limit. It fails when it becomes worse than its figures here."""
+    reason: str
+    times: float = 0  # the recorded figure in times the empty main; 0: within its limit
+    mib: float = 0    # the recorded figure; 0: within its limit
+
+
+# With --check all other rows fail over TOLERANCE times their limits. A figure is lowered, or its row
+# taken out, when a measurement is better.
+KNOWN = {
+    "own_rule.cpp": Miss("header-only, all of networks and every form of the rule are compiled in the program",
+                         times=22.3, mib=1218),
+    "own_rule.cpp with fastweights::compiled": Miss(
+        "AnyMemory has every form of the user's rule; most of the time is optimisation", times=10.5),
+    "trained_model.cpp": Miss("header-only, all of networks, training and files are compiled in the program",
+                              times=34.3, mib=1407),
+    "trained_model.cpp with fastweights::compiled": Miss(
+        "the headers of networks, training and files together take the memory", mib=790),
+    "stream_state.cpp": Miss("header-only, the reader and writer of files are compiled in the program", times=5.5),
+    ".ci/run": Miss("sanitizers and other processors compile the tests again; 93 minutes beside other work, "
+                    "at 0.95 s an empty main", times=5870),
+    "script/test after a change of a rule": Miss(
+        "published models and layers name this rule's type, 51 objects; running the tests takes half of it", times=261),
+    "the largest source": Miss(
+        "no_exceptions and the single header are header-only programs; in memory, the code of all guides in one source",
+        times=25.5, mib=1941),
+}
+
+
 class Row(NamedTuple):
     name: str
     cost: Cost
     limit: float  # times the empty main
     limit_mib: float
 
-    tolerance: float = 1
-
-    def exceeded(self, empty):
-        """The exceeded limits, as words."""
+    def exceeded(self, empty, times=0, mib=0):
+        """The limits that are exceeded, as words. A limit is at least the figure that is given."""
+        times, mib = max(self.limit, times), max(self.limit_mib, mib)
         over = []
-        if self.cost.seconds > self.tolerance * self.limit * empty.seconds:
-            over.append(f"{self.limit:g} times the empty main")
-        if self.cost.mib > self.tolerance * self.limit_mib:
-            over.append(f"{self.limit_mib:g} MiB")
-        return over
+        if self.cost.seconds > TOLERANCE * times * empty.seconds:
+            over.append(f"{times:g} times the empty main")
+        if self.cost.mib > TOLERANCE * mib:
+            over.append(f"{mib:g} MiB")
+        return " and ".join(over)
+
+    def verdict(self, empty, known=None):
+        """Two values: a text for the table, and True if the row fails."""
+        over, miss = self.exceeded(empty), (KNOWN if known is None else known).get(self.name)
+        if miss is None or not over:
+            return over, bool(over)
+        worse = self.exceeded(empty, miss.times, miss.mib)
+        if worse:
+            return f"{over}; worse than recorded, {worse}", True
+        return f"{over}; known: {miss.reason}", False
 
 
 def flags():
@@ -79,11 +117,14 @@ def compile_alone(source, folder, *options):
     return read_log(log)[str(target)], target
 
 
-def measure_empty(folder):
-    """The cost of an empty main with <Eigen/Dense>: the median of three runs."""
+def compile_empty(folder):
+    """The cost of an empty main with <Eigen/Dense>."""
     source = Path(folder) / "empty_main.cpp"
     source.write_text("#include <Eigen/Dense>\nint main() {}\n")
-    costs = [compile_alone(source, folder)[0] for _ in range(3)]
+    return compile_alone(source, folder)[0]
+
+
+def median(costs):
     return Cost(*map(statistics.median, zip(*costs)))
 
 
@@ -170,7 +211,7 @@ class Build:
         if len(known) < 0.99 * len(outputs) or not known:
             return []
         seconds = (sum(known) + tests) / PROCESSORS
-        return [Row(name, Cost(seconds, 0), limit, float("inf"), TOLERANCE)]
+        return [Row(name, Cost(seconds, 0), limit, float("inf"))]
 
     def user_rows(self):
         quick = outputs_of(self.folder, "quick_tests")
@@ -187,7 +228,7 @@ class Build:
             *self.waits("char_lm for script/demo", DEMO_LIMIT, demo),
             Row("the largest source", Cost(max(c.seconds for c in self.sources().values()),
                                            max(c.mib for c in self.sources().values())),
-                GENERAL_LIMIT, GENERAL_MIB, TOLERANCE),
+                GENERAL_LIMIT, GENERAL_MIB),
         ]
 
     def sources(self):
@@ -195,52 +236,63 @@ class Build:
                 for name, cost in self.costs.items() if name.endswith((".o", ".gch"))}
 
     def source_rows(self):
-        return [Row(name, cost, GENERAL_LIMIT, GENERAL_MIB, TOLERANCE)
+        return [Row(name, cost, GENERAL_LIMIT, GENERAL_MIB)
                 for name, cost in self.sources().items()]
 
 
 def timed_rows():
     """Runs of scripts from nothing, which noted their seconds."""
-    return [Row(name, Cost(float((SECONDS / key).read_text()), 0), limit, float("inf"), TOLERANCE)
+    return [Row(name, Cost(float((SECONDS / key).read_text()), 0), limit, float("inf"))
             for key, (name, limit) in TIMED_RUNS.items() if (SECONDS / key).exists()]
 
 
 def print_table(rows, empty):
-    """Prints the rows, and returns how many exceed a limit."""
+    """Prints the rows, and returns how many exceed a limit, and how many of these fail."""
     print("| what | times the empty main | limit | seconds | MiB | limit | exceeds |")
     print("|---|---:|---:|---:|---:|---:|---|")
+    over = failed = 0
     for row in sorted(rows, key=lambda r: -r.cost.seconds):
         memory = f"{row.cost.mib:.0f} | {row.limit_mib:g}" if row.cost.mib else " | "
+        text, fails = row.verdict(empty)
+        over, failed = over + bool(text), failed + fails
         print(f"| {row.name} | {row.cost.seconds / empty.seconds:.1f} | {row.limit:g} "
-              f"| {row.cost.seconds:.2f} | {memory} | {' and '.join(row.exceeded(empty))} |")
-    return sum(1 for row in rows if row.exceeded(empty))
+              f"| {row.cost.seconds:.2f} | {memory} | {text} |")
+    return over, failed
 
 
 def main():
     parser = argparse.ArgumentParser(prog="script/check compile-times", description=(
         "Compile time and memory of sources, as a Markdown table."))
-    parser.add_argument("--check", action="store_true", help="exit with 1 when a limit is exceeded")
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a row fails")
     parser.add_argument("--build", metavar="FOLDER",
                         help="what a user of the repository waits for, and the sources of this build")
     parser.add_argument("sources", nargs="*", help="instead of tests/compile_times/*.cpp")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        empty = measure_empty(folder)
-        print(f"An empty main with <Eigen/Dense> at -O2 ({' '.join(COMPILER)}): "
-              f"{empty.seconds:.2f} s, {empty.mib:.0f} MiB.\n")
-        if options.build:
-            build = Build(options.build)
-            over = print_table(build.user_rows() + timed_rows(), empty)
-            print()
-            rows = build.source_rows()
-        else:
+        empties, rows = [compile_empty(folder)], []
+        if not options.build:
             sources = options.sources or [readme_program(folder),
                                           *sorted(Path("tests/compile_times").glob("*.cpp"))]
-            rows, over = [row for source in sources for row in measure_program(source, folder)], 0
-    over += print_table(rows, empty)
+            for source in sources:  # an empty main after each, as other programs may come and go
+                rows += measure_program(source, folder)
+                empties.append(compile_empty(folder))
+        while len(empties) < 3:
+            empties.append(compile_empty(folder))
+    empty = median(empties)
+    print(f"An empty main with <Eigen/Dense> at -O2 ({' '.join(COMPILER)}): "
+          f"{empty.seconds:.2f} s, {empty.mib:.0f} MiB.\n")
+    if options.build:
+        build = Build(options.build)
+        over, failed = print_table(build.user_rows() + timed_rows(), empty)
+        print()
+        rows = build.source_rows()
+        over += print_table(rows, empty)[0]  # the row of the largest source fails for all of them
+    else:
+        over, failed = print_table(rows, empty)
     total = sum(row.cost.seconds for row in rows)
-    print(f"\n{len(rows)} sources, {total:.0f} s in all; {over} rows exceed a limit.")
-    return 1 if options.check and over else 0
+    print(f"\n{len(rows)} sources, {total:.0f} s in all; {over} rows exceed a limit, {failed} fail.")
+    return 1 if options.check and failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

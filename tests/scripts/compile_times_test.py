@@ -1,0 +1,71 @@
+"""script/check compile-times: which rows of made-up figures fail."""
+import contextlib
+import io
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "script/parts/check"))
+sys.dont_write_bytecode = True
+import compile_times
+from compile_times import Cost, KNOWN, Miss, Row
+
+EMPTY = Cost(2.0, 200)
+MISSES = {"slow": Miss("its templates", times=20), "large": Miss("its tables", mib=1000)}
+
+
+def row(times, mib=0, name="a row", limit=10, limit_mib=800):
+    return Row(name, Cost(times * EMPTY.seconds, mib), limit, limit_mib)
+
+
+class CompileTimes(unittest.TestCase):
+    def assert_verdict(self, of, fails, *words):
+        text, failed = of.verdict(EMPTY, MISSES)
+        self.assertEqual(failed, fails, text)
+        for word in words:
+            self.assertIn(word, text)
+        if not words:
+            self.assertEqual(text, "")
+
+    def test_a_row_fails_over_1_15_times_its_limit(self):
+        self.assert_verdict(row(10), False)
+        self.assert_verdict(row(11.49), False)
+        self.assert_verdict(row(11.51), True, "10 times the empty main")
+
+    def test_memory_is_a_limit_too(self):
+        self.assert_verdict(row(1, 919), False)
+        self.assert_verdict(row(1, 921), True, "800 MiB")
+        self.assert_verdict(row(12, 921), True, "10 times the empty main and 800 MiB")
+        self.assert_verdict(row(1, 5000, limit_mib=float("inf")), False)
+
+    def test_a_known_row_is_reported_with_its_reason(self):
+        self.assert_verdict(row(20, name="slow"), False, "10 times the empty main", "its templates")
+        self.assert_verdict(row(22.9, name="slow"), False, "its templates")
+        self.assert_verdict(row(1, 1149, name="large"), False, "800 MiB", "its tables")
+
+    def test_a_known_row_fails_when_it_is_15_percent_worse(self):
+        self.assert_verdict(row(23.1, name="slow"), True, "20 times the empty main")
+        self.assert_verdict(row(1, 1151, name="large"), True, "1000 MiB")
+
+    def test_the_other_limit_of_a_known_row_holds(self):
+        self.assert_verdict(row(20, 921, name="slow"), True, "800 MiB")
+        self.assert_verdict(row(11.51, 900, name="large"), True, "10 times the empty main")
+
+    def test_a_known_row_that_is_within_its_limit_is_not_reported(self):
+        self.assert_verdict(row(11, name="slow"), False)
+
+    def test_a_table_counts_what_exceeds_and_what_fails(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            counts = compile_times.print_table([row(1), row(12), row(3, 1000)], EMPTY)
+        self.assertEqual(counts, (2, 2))
+        self.assertEqual(len(out.getvalue().splitlines()), 2 + 3)
+
+    def test_known_rows_have_a_reason_and_a_figure(self):
+        for name, miss in KNOWN.items():
+            self.assertTrue(miss.reason, name)
+            self.assertGreater(miss.times + miss.mib, 0, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
