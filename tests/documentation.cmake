@@ -1,5 +1,6 @@
 # The C++ code of README.md, docs/*.md, CHANGELOG.md and CONTRIBUTING.md compiles and runs. The programs
-# of README.md are programs here too. All other code is one source, for the time it takes to compile.
+# of README.md are programs here too. All other code is one source, for the time it takes to compile,
+# but for docs/layers.md: with its many layers that source would be the largest of all.
 # A ```cpp block is
 # - a program if it has `int main`, here a function, which must return 0
 # - a part of one program in docs/adding_a_rule.md
@@ -28,13 +29,13 @@ macro(next_block text code needs)
   endif()
 endmacro()
 
-# Adds the code in a variable to the source: its includes to `includes`, the rest to `blocks`, in a
-# namespace `name`.
+# Adds the code in a variable to the page's source: its includes to `includes_SOURCE`, the rest to
+# `blocks_SOURCE`, in a namespace `name`.
 macro(add_block name code)
   string(REGEX MATCHALL "#include [^\n]+" found "${${code}}")
-  list(APPEND includes ${found})
+  list(APPEND includes_${source} ${found})
   string(REGEX REPLACE "#include [^\n]+" "" rest "${${code}}")
-  string(APPEND blocks "namespace ${name} {\n${rest}\n}\n\n")
+  string(APPEND blocks_${source} "namespace ${name} {\n${rest}\n}\n\n")
 endmacro()
 
 # The same for a block whose `int main` is called by the program's.
@@ -43,16 +44,24 @@ macro(add_program name code)
   string(REPLACE "int main(int " "int run(int " function "${function}")
   string(REGEX REPLACE "\n}$" "\n  return 0;\n}" function "${function}")
   add_block(${name} function)
+  string(APPEND declarations "namespace ${name} {\nint run(int, char**);\n}\n")
   string(APPEND calls "    {\"${name}\", ${name}::run},\n")
 endmacro()
 
-set(includes "#include <fastweights/fastweights.hpp>")
-set(blocks "")
+foreach(source documentation documentation_layers)
+  set(includes_${source} "#include <fastweights/fastweights.hpp>")
+  set(blocks_${source} "")
+endforeach()
+set(declarations "")
 set(calls "")
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/C*.md)
 foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   cmake_path(GET page STEM stem)
+  set(source documentation)
+  if(stem STREQUAL "layers")
+    set(source documentation_layers)
+  endif()
   file(READ ${page} text)
   string(REGEX MATCHALL "\n *``` *cpp" fences "${text}")
   list(LENGTH fences expected)
@@ -117,12 +126,17 @@ ${body}
   endif()
 endforeach()
 
-list(REMOVE_DUPLICATES includes)
-list(JOIN includes "\n" includes)
-file(GENERATE OUTPUT documentation.cpp CONTENT "${includes}
+foreach(source documentation documentation_layers)
+  list(REMOVE_DUPLICATES includes_${source})
+  list(JOIN includes_${source} "\n" includes_${source})
+endforeach()
+file(GENERATE OUTPUT documentation_layers.cpp
+     CONTENT "${includes_documentation_layers}\n\n${blocks_documentation_layers}")
+file(GENERATE OUTPUT documentation.cpp CONTENT "${includes_documentation}
 #include <cstdio>
 
-${blocks}
+${blocks_documentation}
+${declarations}
 int main(int count, char** arguments) {
   const struct {
     const char* name;
@@ -138,7 +152,8 @@ ${calls}  };
   return failed;
 }
 ")
-add_executable(fastweights_documentation ${CMAKE_CURRENT_BINARY_DIR}/documentation.cpp)
+add_executable(fastweights_documentation ${CMAKE_CURRENT_BINARY_DIR}/documentation.cpp
+                                         ${CMAKE_CURRENT_BINARY_DIR}/documentation_layers.cpp)
 target_link_libraries(fastweights_documentation PRIVATE fastweights_development
                       $<LINK_ONLY:fastweights_test_memories>)
 if(TARGET fastweights_tokenizer)  # pages that write text
