@@ -59,7 +59,8 @@ KNOWN = {
         "published models and layers name this rule's type, 51 objects; running the tests takes half of it", times=261),
     "the largest source": Miss(
         "no_exceptions and the single header are header-only programs; in memory, the code of all guides in one source",
-        times=25.5, mib=1941),
+        times=30, mib=1941),
+    "script/test": Miss("half of it are memories and networks in three scalars, which the laws need", times=1200),
 }
 
 
