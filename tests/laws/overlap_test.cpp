@@ -28,6 +28,9 @@ template <class Law> void for_every_memory(const Law& law) {
 TEST_CASE("an output over an input is refused by name and changes nothing", "[laws][overlap]") {
   for_every_memory([](const auto& runs) { laws::overlaps_are_refused(runs); });
 }
+TEST_CASE("an output that is the value, in place, has the bits of one apart", "[laws][overlap]") {
+  for_every_memory([](const auto& runs) { laws::outputs_may_be_values(runs); });
+}
 TEST_CASE("a view of the state is refused by name and changes nothing", "[laws][overlap]") {
   for_every_memory([](const auto& runs) { laws::views_of_the_state_are_refused(runs); });
 }

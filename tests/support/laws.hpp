@@ -30,6 +30,8 @@ template <class S> void wrong_sizes_are_refused(const Runs<S>& runs);
 /// An output that overlaps what is written or read with is refused by every call, naming both, and
 /// leaves state and output unchanged.
 template <class S> void overlaps_are_refused(const Runs<S>& runs);
+/// A value that is also the output gives the bits of one that is not, where a memory allows it.
+template <class S> void outputs_may_be_values(const Runs<S>& runs);
 /// So is a view that lies in the state which the call changes, or in its gradient.
 template <class S> void views_of_the_state_are_refused(const Runs<S>& runs);
 /// So is a gradient that overlaps another one or what backward reads.

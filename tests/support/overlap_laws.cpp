@@ -81,14 +81,26 @@ template <class S> class Streams {
   std::vector<AnyState<S>> states_;
 };
 
-// Every call that overwrites outputs and looks for views of the state, of `steps` tokens.
+// The calls whose outputs may be the values, for some memories.
+template <class S> std::vector<Call<S>> calls_in_place(Index steps) {
+  using R = Run<S>;
+  using A = Arguments<S>;
+  std::vector<Call<S>> all{
+      [](R& r, const A& a) { r.memory.scan(r.state, a.inputs, a.queries, a.outputs); },
+      [](R& r, const A& a) { r.memory.checked_scan(r.state, a.inputs, a.queries, a.outputs); }};
+  if (steps > 1) return all;
+  all.push_back([](R& r, const A& a) { r.memory.step(r.state, a.inputs, a.queries, a.outputs); });
+  all.push_back(
+      [](R& r, const A& a) { r.memory.checked_step(r.state, a.inputs, a.queries, a.outputs); });
+  return all;
+}
+
+// Every other call that overwrites outputs and looks for views of the state, of `steps` tokens.
 template <class S> std::vector<Call<S>> calls(const AnyMemory<S>& memory, Index steps) {
   std::vector<Call<S>> all;
   const auto add = [&](auto call) { all.push_back(call); };
   using R = Run<S>;
   using A = Arguments<S>;
-  add([](R& r, const A& a) { r.memory.scan(r.state, a.inputs, a.queries, a.outputs); });
-  add([](R& r, const A& a) { r.memory.checked_scan(r.state, a.inputs, a.queries, a.outputs); });
   add([](R& r, const A& a) {
     Streams<S> heads(r, 1);
     r.memory.scan(heads.all(), a.inputs, a.queries, a.outputs);
@@ -114,15 +126,21 @@ template <class S> std::vector<Call<S>> calls(const AnyMemory<S>& memory, Index 
     Streams<S> streams(r, steps);
     r.memory.step(streams.all(), a.inputs, a.queries, a.outputs);
   });
-  if (steps > 1) return all;
-  add([](R& r, const A& a) { r.memory.checked_step(r.state, a.inputs, a.queries, a.outputs); });
   return all;
+}
+
+// True if a member of this size may be an output of these.
+template <class S>
+bool may_be_output(const AnyMemory<S>& memory, const SignatureMember& member, const Matrix<S>& x,
+                   const Matrix<S>& y) {
+  return memory.can().in_place && member.name == "value" && x.cols() == y.cols();
 }
 
 // Every output over every member of `part`, in every call of `calls`.
 template <class S>
 void refuses_over(const Run<S>& start, AnyRecord<S> fw::testing::AnySequences<S>::*part,
-                  ConstViews<S> Arguments<S>::*views, const std::vector<Call<S>>& calls) {
+                  ConstViews<S> Arguments<S>::*views, const std::vector<Call<S>>& calls,
+                  bool in_place = false) {
   const auto& record = start.all.*part;
   for (std::size_t i = 0; i < record.matrices.size(); ++i)
     for (std::size_t o = 0; o < start.all.outputs.matrices.size(); ++o)
@@ -130,6 +148,8 @@ void refuses_over(const Run<S>& start, AnyRecord<S> fw::testing::AnySequences<S>
         if (record.matrices[i].size() == 0) continue;  // nothing that an output could overwrite
         Run<S> run = start;
         const auto& y = run.all.outputs.matrices[o];
+        if (in_place && may_be_output(run.memory, record.members()[i], record.matrices[i], y))
+          continue;
         Shared<S> shared((run.all.*part).matrices[i], y.rows(), y.cols());
         Arguments<S> arguments{run.all.inputs.views(), run.all.queries.views(),
                                run.all.outputs.template views<S>()};
@@ -148,18 +168,36 @@ template <class S> void overlaps_are_refused(const Runs<S>& runs) {
   using All = fw::testing::AnySequences<S>;
   for (const Index steps : {1, 6}) {
     const Run<S> start = runs(steps, 3, 21);
-    auto all = calls(start.memory, steps);
+    const auto all = calls(start.memory, steps), in_place = calls_in_place<S>(steps);
     std::vector<Call<S>> read;
-    if (steps == 1) {
-      all.push_back([](Run<S>& r, const Arguments<S>& a) {
-        r.memory.step(r.state, a.inputs, a.queries, a.outputs);
-      });
+    if (steps == 1)
       read.push_back(
           [](Run<S>& r, const Arguments<S>& a) { r.memory.read(r.state, a.queries, a.outputs); });
-    }
     refuses_over(start, &All::inputs, &Arguments<S>::inputs, all);
-    refuses_over(start, &All::queries, &Arguments<S>::queries, all);
-    refuses_over(start, &All::queries, &Arguments<S>::queries, read);
+    refuses_over(start, &All::inputs, &Arguments<S>::inputs, in_place, true);
+    for (const auto& each : {all, in_place, read})
+      refuses_over(start, &All::queries, &Arguments<S>::queries, each);
+  }
+}
+
+template <class S> void outputs_may_be_values(const Runs<S>& runs) {
+  for (const Index steps : {1, 2, 37}) {
+    Run<S> apart = runs(steps, 3, 21);
+    if (!apart.memory.can().in_place) return;
+    const auto& members = apart.all.inputs.members();
+    for (std::size_t i = 0; i < members.size(); ++i)
+      for (const Call<S>& call : calls_in_place<S>(steps)) {
+        Run<S> start = runs(steps, 3, 21), run = start;
+        auto& value = run.all.inputs.matrices[i];
+        auto& y = start.all.outputs.matrices[0];
+        if (!may_be_output(run.memory, members[i], value, y)) continue;
+        call(start, {start.all.inputs.views(), start.all.queries.views(),
+                     start.all.outputs.template views<S>()});
+        call(run, {run.all.inputs.views(), run.all.queries.views(), {AnyView<S>(value)}});
+        INFO(run.memory.name() << ", " << steps << " tokens");
+        CHECK(value == y);
+        CHECK(run.state == start.state);
+      }
   }
 }
 
@@ -378,6 +416,7 @@ template <class S> void interleaved_numbers_are_apart(const Runs<S>& runs) {
 
 #define FASTWEIGHTS_LAWS(S)                                     \
   template void overlaps_are_refused(const Runs<S>&);           \
+  template void outputs_may_be_values(const Runs<S>&);          \
   template void views_of_the_state_are_refused(const Runs<S>&); \
   template void gradient_overlaps_are_refused(const Runs<S>&);  \
   template void interleaved_numbers_are_apart(const Runs<S>&);

@@ -135,7 +135,7 @@ void checked_scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSe
                   OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_outputs(m, state, inputs, queries, outputs, steps);
+  detail::check_outputs<M, true>(m, state, inputs, queries, outputs, steps);
   detail::check_tokens(m, inputs, steps);
   detail::check_ranges<M, true>(queries, m.signature().read());
   detail::check_trial(m, state, inputs, steps);

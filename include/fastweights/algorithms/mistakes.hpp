@@ -127,6 +127,47 @@ void scan(const M&, StateOf<M>&, const W&, const R&, const Y&) {
                 "{queries}, {outputs})");
 }
 
+/// Does not compile: all braces are missing.
+template <class T = void>
+void checked_step(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare,
+                  detail::Bare = {}, detail::Bare = {}, detail::Bare = {}, detail::Bare = {},
+                  detail::Bare = {}, detail::Bare = {}) {
+  static_assert(
+      detail::never<T>,
+      "fastweights: braces are missing: fw::checked_step(memory, state, {what is written}, "
+      "{queries}, {outputs})");
+}
+/// Does not compile: all braces are missing.
+template <class T = void>
+void checked_scan(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare,
+                  detail::Bare = {}, detail::Bare = {}, detail::Bare = {}, detail::Bare = {},
+                  detail::Bare = {}, detail::Bare = {}) {
+  static_assert(
+      detail::never<T>,
+      "fastweights: braces are missing: fw::checked_scan(memory, state, {what is written}, "
+      "{queries}, {outputs})");
+}
+/// Does not compile: all braces are missing.
+template <class T = void>
+void chunked_scan(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare,
+                  detail::Bare = {}, detail::Bare = {}, detail::Bare = {}, detail::Bare = {},
+                  detail::Bare = {}, detail::Bare = {}) {
+  static_assert(
+      detail::never<T>,
+      "fastweights: braces are missing: fw::chunked_scan(memory, state, {what is written}, "
+      "{queries}, {outputs})");
+}
+/// Does not compile: all braces are missing.
+template <class T = void>
+void parallel_scan(detail::AMemory, detail::AState, detail::Bare, detail::Bare, detail::Bare,
+                   detail::Bare = {}, detail::Bare = {}, detail::Bare = {}, detail::Bare = {},
+                   detail::Bare = {}, detail::Bare = {}) {
+  static_assert(
+      detail::never<T>,
+      "fastweights: braces are missing: fw::parallel_scan(memory, state, {what is written}, "
+      "{queries}, {outputs}, pieces)");
+}
+
 /// Does not compile: the rule has no chunkwise form.
 template <Memory M>
 requires(!Chunkable<M>) void chunked_scan(const M&, StateOf<M>&, WriteSequence<M>, ReadSequence<M>,

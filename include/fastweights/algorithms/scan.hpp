@@ -48,17 +48,21 @@ void check_output_sizes(const M& m, const ReadSequence<M>& queries, const Output
   check_chunks(M::name, outputs, signature.out(), check_chunks(M::name, queries, signature.read()));
 }
 
-template <Memory M>
+// With `in_place` the outputs may be the values, if the rule allows it.
+template <Memory M, bool in_place = false>
 void check_outputs(const M& m, const WriteSequence<M>& inputs, const ReadSequence<M>& queries,
                    const OutSequence<M>& outputs, Index steps) {
   check_output_sizes(m, queries, outputs, steps);
-  check_apart(M::name, outputs, queries, inputs);
+  if constexpr (in_place && output_may_be_value<M>())
+    check_apart_or_in_place(M::name, outputs, queries, inputs);
+  else
+    check_apart(M::name, outputs, queries, inputs);
 }
 
-template <Memory M>
+template <Memory M, bool in_place = false>
 void check_outputs(const M& m, const StateOf<M>& state, const WriteSequence<M>& inputs,
                    const ReadSequence<M>& queries, const OutSequence<M>& outputs, Index steps) {
-  check_outputs(m, inputs, queries, outputs, steps);
+  check_outputs<M, in_place>(m, inputs, queries, outputs, steps);
   check_outside(M::name, state, outputs, queries, inputs);
 }
 
@@ -85,13 +89,14 @@ void run_scan(const M& m, StateOf<M>& state, const WriteSequence<M>& inputs,
 
 }  // namespace detail
 
-/// Writes and reads the tokens of a sequence in order. `state` continues from where it is.
+/// Writes and reads the tokens of a sequence in order. `state` continues from where it is. The
+/// outputs may be the values, in place, for rules of the kernels (Capabilities::in_place).
 template <Memory M>
 void scan(const M& m, StateOf<M>& state, WriteSequence<M> inputs, ReadSequence<M> queries,
           OutSequence<M> outputs) {
   const Index steps = detail::steps_of(inputs, m.signature().write());
   detail::check_scan(m, state, inputs, queries, steps);
-  detail::check_outputs(m, state, inputs, queries, outputs, steps);
+  detail::check_outputs<M, true>(m, state, inputs, queries, outputs, steps);
   detail::run_scan(m, state, inputs, queries, outputs, steps);
 }
 

@@ -61,7 +61,10 @@ EIGEN_ALWAYS_INLINE void check_step(const M& m, const StateOf<M>& state, const W
                                     const ReadToken<M>& query, const OutToken<M>& output) {
   check_write(m, state, input);
   check_query(m, query, output);
-  check_apart(M::name, output, query, input);
+  if constexpr (output_may_be_value<M>())
+    check_apart_or_in_place(M::name, output, query, input);
+  else
+    check_apart(M::name, output, query, input);
 }
 
 template <Memory M>
@@ -124,8 +127,9 @@ void read(const M& m, const StateOf<M>& state, ReadToken<M> query, OutToken<M> o
   m.read(state, query, output);
 }
 
-/// Writes, then reads, or reads first for rules with `reads_first`. Overwrites `output`. Inline,
-/// because passing views to a function takes as long as a step of a small state.
+/// Writes, then reads, or reads first for rules with `reads_first`. Overwrites `output`, which may
+/// be the value itself for rules of the kernels (Capabilities::in_place). Inline, because passing
+/// views to a function takes as long as a step of a small state.
 template <Memory M>
 EIGEN_ALWAYS_INLINE void step(const M& m, StateOf<M>& state, WriteToken<M> input,
                               ReadToken<M> query, OutToken<M> output) {

@@ -21,6 +21,7 @@ struct Capabilities {
   bool traced_backward = false;       ///< its own backward pass, by the kernels or by the rule
   bool chunkable = false;             ///< chunked_scan
   bool mergeable = false;             ///< parallel_scan and segments
+  bool in_place = false;              ///< outputs of step and scan may be the values
   bool pure_read = false;             ///< reads leave the state as it is
   bool reads_first = false;           ///< a step reads before it writes
   bool has_roles = false;             ///< its inputs say their roles, which random sequences need
@@ -126,6 +127,7 @@ template <Memory M> constexpr Capabilities capabilities() {
   can.traced_backward = CustomBackward<M>;
   can.chunkable = Chunkable<M>;
   can.mergeable = Mergeable<M>;
+  can.in_place = output_may_be_value<M>();
   can.pure_read = PureRead<M>;
   can.reads_first = fw::reads_first<M>();
   can.has_roles = requires {

@@ -136,6 +136,15 @@ concept CustomScan = Memory<M> &&
   m.scan(s, inputs, queries, y);
 };
 
+/// True if a step and a scan read the values before they overwrite the outputs, so that an output
+/// may be the value itself. The kernels do; rules that read first cannot.
+template <class M> constexpr bool output_may_be_value() {
+  if constexpr (requires { detail::ScanImplementationOf<M>::in_place; })
+    return detail::ScanImplementationOf<M>::in_place;
+  else
+    return false;
+}
+
 /// Has a chunkwise form in matrix products, equal to step after step for finite inputs.
 template <class M>
 concept Chunkable = Memory<M> && requires(const M& m, StateOf<M>& s, WriteSequence<M> inputs,

@@ -129,27 +129,34 @@ inline bool overlap(const Region& x, const Region& y) {
                  " in memory, expected an output with numbers of its own"});
 }
 
+inline bool same_bytes(const Region& a, const Region& b) {
+  return a.begin == b.begin && a.length == b.length && a.columns == b.columns &&
+         (a.columns == 1 || a.stride == b.stride);
+}
+
 /// Throws std::invalid_argument if an output has an entry in common with an input or with another
-/// output.
+/// output. An output may be the whole input of the name `in_place`.
 EIGEN_DONT_INLINE inline void check_regions_apart(std::string_view owner, const Regions& outputs,
-                                                  const Regions& inputs) {
+                                                  const Regions& inputs,
+                                                  std::string_view in_place = {}) {
   for (const Region* a = outputs.begin(); a != outputs.end(); ++a) {
     for (const Region* b = outputs.begin(); b != a; ++b)
       if (overlap(*a, *b)) throw_overlap(owner, *a, *b);
     for (const Region& b : inputs)
-      if (overlap(*a, b)) throw_overlap(owner, *a, b);
+      if (overlap(*a, b) && !(b.name == in_place && same_bytes(*a, b))) throw_overlap(owner, *a, b);
   }
 }
 
 /// Compares records of views. They are copies, so that a caller that does not call it has no
 /// records in memory.
 template <class Outputs, class... Inputs>
-FASTWEIGHTS_COLD EIGEN_DONT_INLINE void check_records_apart(std::string_view owner, Outputs outputs,
-                                                            Inputs... inputs) {
+FASTWEIGHTS_COLD EIGEN_DONT_INLINE void check_records_apart(std::string_view owner,
+                                                            std::string_view in_place,
+                                                            Outputs outputs, Inputs... inputs) {
   Regions out, in;
   out.add(outputs);
   (in.add(inputs), ...);
-  check_regions_apart(owner, out, in);
+  check_regions_apart(owner, out, in, in_place);
 }
 
 // Functions with sequences of indices and no lambdas, which compilers would call.
@@ -180,7 +187,14 @@ template <class Outputs, class... Inputs>
 EIGEN_ALWAYS_INLINE void check_apart(std::string_view owner, const Outputs& outputs,
                                      const Inputs&... inputs) {
   if (outputs_meet(std::make_index_sequence<member_count<Outputs>>{}, outputs, inputs...) != 0)
-    check_records_apart(owner, outputs, inputs...);
+    check_records_apart(owner, {}, outputs, inputs...);
+}
+/// The same where an output may be the whole value.
+template <class Outputs, class... Inputs>
+EIGEN_ALWAYS_INLINE void check_apart_or_in_place(std::string_view owner, const Outputs& outputs,
+                                                 const Inputs&... inputs) {
+  if (outputs_meet(std::make_index_sequence<member_count<Outputs>>{}, outputs, inputs...) != 0)
+    check_records_apart(owner, "value", outputs, inputs...);
 }
 
 }  // namespace fw::detail

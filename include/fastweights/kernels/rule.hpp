@@ -330,6 +330,9 @@ concept HasOwnScan = requires {
 
 /// The step and scan of a rule by the kernels.
 template <class M> struct KernelScan {
+  /// Values are read before an output is written, which may be the value itself.
+  static constexpr bool in_place = !reads_first<M>();
+
   const M& m;
 
   EIGEN_ALWAYS_INLINE void write(StateOf<M>& s, const WriteToken<M>& input) const
