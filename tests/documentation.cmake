@@ -3,7 +3,7 @@
 # but for docs/layers.md: with its many layers that source would be the largest of all.
 # A ```cpp block is
 # - a program if it has `int main`, here a function, which must return 0
-# - a part of one program in docs/adding_a_rule.md
+# - a part of one program in docs/adding_a_rule.md, without a comment before it
 # - else the lines of a function, or code outside of functions. What they need is in a comment before
 #   the block, <!-- cpp: CODE --> or <!-- cpp outside: CODE -->. They compile, and do not run.
 # A block that is not C++, or not meant to compile, is ```text.
@@ -88,7 +88,7 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
       add_whole_test(${name} documentation ${name} QUICK)
     elseif(code MATCHES "int main")
       add_program(${name} code)
-    elseif(stem STREQUAL "adding_a_rule")
+    elseif(stem STREQUAL "adding_a_rule" AND NOT needs)
       # The parts of a rule, up to its end, and then the lines of a main().
       if(rule_ended)
         string(APPEND body "${code}\n")

@@ -79,3 +79,12 @@ void add_correction_gradients(const M& m, const StateOf<M>& s, const WriteToken<
 }
 
 }  // namespace fw::detail
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+// For rules of your own (docs/adding_a_rule.md).
+using detail::add_gradient;
+using detail::add_strength_gradient;
+using detail::CorrectionGradient;
+
+}  // namespace fw
