@@ -63,7 +63,7 @@ template <class S> struct Network {
 
   struct Trace {
     std::vector<Matrix<S>> values, gradients;
-    std::vector<Matrix<S>> last;  ///< values of the last token: see prefill
+    std::vector<Matrix<S>> last;  ///< values of the chosen tokens: see prompt.hpp
     std::vector<std::unique_ptr<OperationTrace>> operations;
     std::shared_ptr<const Graph<S>> graph;  ///< that they belong to
     std::vector<int> ids;
@@ -200,41 +200,22 @@ template <class S> struct Network {
   /// in memory at a time, or all if an operation needs whole sequences; a pass over a
   /// SequenceParallel takes one chunk.
   void prefill(State& state, Symbols ids, Output<S> y, Trace& trace, Index chunk,
-               const PassOptions& options) const {
-    const Pass pass = options.pass;
-    check(!pass.trains(), "a train pass", "an infer pass here");
-    check(built().takes_symbols, "the symbols", "vectors");
-    const Index tokens = static_cast<Index>(ids.size()), b = state.sequences();
-    fw::detail::check_not_empty(name, "ids", tokens);
-    fw::detail::check_symbols(name, ids, graph->symbols);
-    fw::detail::check_size<Dynamic>(name, "chunk", chunk);
-    fw::detail::check_extent(name, "y", y, outputs(), b);
-    trace.streams.set(name, state.positions, tokens, options.lengths);
-    const Streams whole = trace.streams;
-    check_parts(whole, pass.parallel() != nullptr ? chunk : tokens);
-    if (needs_whole_sequences()) chunk = whole.most_steps();
-    const std::vector<bool> needs_all_tokens = graph->infer.before_tail();
-    std::vector<int> some;
-    std::vector<Index> lengths(static_cast<std::size_t>(b)), later(lengths);
-    for (Index t = 0; t < whole.most_steps(); t += chunk) {
-      some.clear();
-      for (Index i = 0; i < b; ++i) {
-        const Index left = std::max<Index>(0, whole.steps(i) - t), count = std::min(chunk, left);
-        const auto first = ids.begin() + whole.first(i) + t;
-        if (count > 0) some.insert(some.end(), first, first + count);
-        lengths[std::size_t(i)] = count;
-        later[std::size_t(i)] = left - count;
-      }
-      prepare(state, trace, Index(some.size()), some, {pass, lengths}, needs_all_tokens, later);
-      run(state, trace, 0, graph->infer.tail(), pass);
-      advance(state, trace);
-      run_tail(state, y, trace);
-    }
-  }
+               const PassOptions& options) const;
   void prefill(State& state, Symbols ids, Output<S> y, Trace& trace, Index chunk = 256,
                Pass pass = Pass::infer) const {
     prefill(state, ids, y, trace, chunk, PassOptions{pass});
   }
+
+  /// Reads the tokens as prefill does, and gives the outputs of the chosen ones: column i is that
+  /// of the token positions[i], which counts the columns of ids from 0. Positions may repeat, in
+  /// any order, and a sequence may have no tokens.
+  ///
+  ///     const auto y = model.logits(state, ids, {3, 17});
+  ///
+  /// The operations after the last one with a state run for these tokens alone, as the map to
+  /// logits does. Throws std::invalid_argument for a position that is out of range.
+  Matrix<S> logits(State& state, Symbols ids, const std::vector<Index>& positions,
+                   Index chunk = 256, const PassOptions& options = {}) const;
 
   /// A zero gradient of a state. Throws std::invalid_argument, and names the operation, if one does
   /// not take the gradient of its state.
@@ -393,17 +374,6 @@ template <class S> struct Network {
     Positions after = state.positions;
     streams.advance(after);
     pass.parallel()->send_state(fw::detail::object(after));
-  }
-
-  static void check_parts(const Streams& streams, Index most) {
-    for (Index b = 0; b < streams.count(); ++b) {
-      if (streams.steps(b) < 1)
-        fw::detail::throw_invalid(
-            {name, ": sequence ", std::to_string(b), " has no tokens, expected a last one"});
-      if (streams.steps(b) > most)
-        fw::detail::throw_mismatch(name, "the part", streams.steps(b), "tokens", most,
-                                   "at most, a chunk");
-    }
   }
 
   bool needs_whole_sequences() const {
@@ -576,35 +546,16 @@ template <class S> struct Network {
     }
   }
 
-  // The last operations, for the last token of every sequence that ends in this pass.
-  void run_tail(State& state, Output<S>& y, Trace& trace) const {
-    const Plan<S>& plan = graph->infer;
-    const Streams& all = trace.streams;
-    const auto ends = [&](Index b) { return all.steps(b) > 0 && all.later(b) == 0; };
-    trace.last_streams.clear();
-    for (Index b = 0; b < all.count(); ++b)
-      if (ends(b)) trace.last_streams.add(all.position(b) + all.steps(b) - 1, 1);
-    const Index ended = trace.last_streams.count();
-    if (ended == 0) return;
-    resize(trace.last, plan, ended);
-    for (Index b = 0, column = 0; b < all.count(); ++b) {
-      if (!ends(b)) continue;
-      const Index from = all.first(b) + all.steps(b) - 1;
-      for (std::size_t i = 0; i < trace.last.size(); ++i)
-        if (trace.values[i].cols() > 0 && column < trace.last[i].cols())
-          trace.last[i].col(column) = trace.values[i].col(plan.is_constant[i] ? 0 : from);
-      trace.ids[std::size_t(column++)] = trace.ids[std::size_t(from)];
-    }
-    trace.ids.resize(std::size_t(ended));
-    trace.values.swap(trace.last);
-    std::swap(trace.streams, trace.last_streams);
-    run(state, trace, plan.tail(), plan.nodes.size(), Pass::infer);
-    const auto last = Forward<S>::template view<const S>(trace.values, plan.out);
-    trace.values.swap(trace.last);
-    std::swap(trace.streams, trace.last_streams);
-    for (Index b = 0, column = 0; b < all.count(); ++b)
-      if (ends(b)) y.col(b) = last.col(column++);
-  }
+  // How prompts are read: see prompt.hpp.
+  Streams prompt_streams(const State& state, Symbols ids, Index chunk,
+                         const PassOptions& options) const;
+  void read_prompt(State& state, Symbols ids, const Streams& prompt,
+                   const std::vector<ChosenToken>& chosen, Output<S>& y, Trace& trace, Index chunk,
+                   Pass pass) const;
+  void run_tail(State& state, const std::vector<ChosenToken>& chosen, Index begin, Output<S>& y,
+                Trace& trace) const;
 };
 
 }  // namespace fw::networks
+
+#include <fastweights/networks/prompt.hpp>

@@ -35,6 +35,10 @@ class Streams {
   Index position(Index b) const { return positions_[std::size_t(b)]; }
   /// Its tokens that the same call reads after this pass.
   Index later(Index b) const { return later_.empty() ? 0 : later_[std::size_t(b)]; }
+  /// The sequence that has this column.
+  Index sequence_of(Index column) const {
+    return Index(std::upper_bound(starts_.begin(), starts_.end(), column) - starts_.begin()) - 1;
+  }
   /// The tokens of the longest sequence.
   Index most_steps() const {
     Index most = 0;
@@ -92,6 +96,11 @@ class Streams {
 
  private:
   std::vector<Index> starts_ = {0}, positions_, later_;
+};
+
+/// A token of a prompt whose output is wanted: token `step` of a sequence, in column `to`.
+struct ChosenToken {
+  Index sequence, step, to;
 };
 
 }  // namespace fw::networks
