@@ -20,6 +20,10 @@ template <class S> struct Graph {
   Index symbols = 0;            ///< that the ids name, if it takes symbols
 };
 
+namespace detail {
+struct ModuleOutput;
+}
+
 /// Options of a backward pass of a network.
 struct BackwardOptions {
   GradientReady ready = {};  ///< is called for every weight whose gradient is complete
@@ -166,10 +170,8 @@ template <class S> struct Network {
   /// The outputs for symbols.
   void forward(State& state, Symbols ids, Output<S> y, Trace& trace,
                const PassOptions& options) const {
-    check(built().takes_symbols, "the symbols", "vectors");
+    check_ids(ids);
     const Index steps = static_cast<Index>(ids.size());
-    fw::detail::check_not_empty(name, "ids", steps);
-    fw::detail::check_symbols(name, ids, graph->symbols);
     fw::detail::check_extent(name, "y", y, outputs(), steps);
     prepare(state, trace, steps, ids, options);
     run(state, y, trace, options.pass);
@@ -305,6 +307,29 @@ template <class S> struct Network {
         Forward<S>::template view<const S>(trace.values, module.out));
   }
 
+  /// The names that hidden_states takes, but the empty one, in the order in which the outputs are
+  /// complete.
+  std::vector<std::string> module_names() const;
+
+  /// The outputs of modules for all tokens of an infer pass, one column a token, in the order of
+  /// the names. The state advances as with forward. x are symbols or vectors.
+  ///
+  ///     const auto hidden = model.hidden_states(state, ids, {"model.layers.3", "model.norm"});
+  ///
+  /// A linear map, norm, convolution or embedding is a module with the name of its weights:
+  /// model.norm has model.norm.weight. The empty name is the network itself. Of several modules
+  /// with one name, the first is taken. Operations behind these modules and behind the last state
+  /// do not run. Throws std::invalid_argument for a name that is not among module_names.
+  template <class X>
+  std::vector<Matrix<S>> hidden_states(State& state, const X& x,
+                                       const std::vector<std::string>& modules,
+                                       const PassOptions& options = {}) const {
+    if constexpr (std::is_convertible_v<const X&, Symbols>)
+      return hidden_states_of(state, Symbols(x), modules, options);
+    else
+      return hidden_states_of(state, Input<S>(x), modules, options);
+  }
+
   /// As a record whose members are known at run time: see core/leaves.hpp.
   std::size_t part_count() const { return weights.size(); }
   fw::detail::Object part(std::size_t i) {
@@ -330,6 +355,12 @@ template <class S> struct Network {
   static void check(bool fits, std::string_view given, std::string_view expected) {
     if (!fits)
       fw::detail::throw_invalid({name, ": given ", given, ", the network takes ", expected});
+  }
+
+  void check_ids(Symbols ids) const {
+    check(built().takes_symbols, "the symbols", "vectors");
+    fw::detail::check_not_empty(name, "ids", static_cast<Index>(ids.size()));
+    fw::detail::check_symbols(name, ids, graph->symbols);
   }
 
   std::size_t place_of(std::string_view wanted) const {
@@ -526,9 +557,12 @@ template <class S> struct Network {
     if (pass.trains()) trace.trained = y.cols();
   }
   void run(State& state, Trace& trace, std::size_t begin, std::size_t end, Pass pass) const {
-    std::size_t part = 0;
+    const std::vector<Node<S>>& nodes = plan(pass).nodes;
+    const auto has_state = [](const Node<S>& node) { return node.has_state; };
+    std::size_t part =
+        std::size_t(std::count_if(nodes.begin(), nodes.begin() + std::ptrdiff_t(begin), has_state));
     for (std::size_t i = begin; i < end; ++i) {
-      const Node<S>& node = plan(pass).nodes[i];
+      const Node<S>& node = nodes[i];
       StatePart* own = nullptr;
       if (node.has_state) own = state.members[part++].part.get();
       if (own != nullptr && state.members[part - 1].kept) {
@@ -546,6 +580,17 @@ template <class S> struct Network {
     }
   }
 
+  // See hidden_states.hpp.
+  std::vector<Matrix<S>> hidden_states_of(State& state, Symbols ids,
+                                          const std::vector<std::string>& modules,
+                                          const PassOptions& options) const;
+  std::vector<Matrix<S>> hidden_states_of(State& state, Input<S> x,
+                                          const std::vector<std::string>& modules,
+                                          const PassOptions& options) const;
+  std::vector<Matrix<S>> run_modules(State& state, Trace& trace,
+                                     const std::vector<detail::ModuleOutput>& wanted,
+                                     Pass pass) const;
+
   // How prompts are read: see prompt.hpp.
   Streams prompt_streams(const State& state, Symbols ids, Index chunk,
                          const PassOptions& options) const;
@@ -558,4 +603,5 @@ template <class S> struct Network {
 
 }  // namespace fw::networks
 
+#include <fastweights/networks/hidden_states.hpp>
 #include <fastweights/networks/prompt.hpp>

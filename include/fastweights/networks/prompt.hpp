@@ -66,13 +66,10 @@ template <class S>
 Streams Network<S>::prompt_streams(const State& state, Symbols ids, Index chunk,
                                    const PassOptions& options) const {
   check(!options.pass.trains(), "a train pass", "an infer pass here");
-  check(built().takes_symbols, "the symbols", "vectors");
-  const Index tokens = static_cast<Index>(ids.size());
-  fw::detail::check_not_empty(name, "ids", tokens);
-  fw::detail::check_symbols(name, ids, graph->symbols);
+  check_ids(ids);
   fw::detail::check_size<Dynamic>(name, "chunk", chunk);
   Streams prompt;
-  prompt.set(name, state.positions, tokens, options.lengths);
+  prompt.set(name, state.positions, static_cast<Index>(ids.size()), options.lengths);
   if (options.pass.parallel() != nullptr && prompt.most_steps() > chunk)
     fw::detail::throw_mismatch(name, "the part", prompt.most_steps(), "tokens", chunk,
                                "at most, a chunk");
