@@ -18,7 +18,7 @@ void check_model(const std::string& memory, const std::map<std::string, double>&
   using namespace fw::networks;
   const auto rule = fw::make_memory<float>(memory, {.key_size = 16, .more = options});
   Network<float> model =
-      language_model<float>({.symbols = 63, .width = 32, .layers = 2}, [&](const auto& in) {
+      fw::language_model<float>({.symbols = 63, .width = 32, .layers = 2}, [&](const auto& in) {
         const auto x =
             in + fast_weights(rms_norm(in, "norm1", {}), "mixer", rule, {.heads = 2}, map);
         return x + feed_forward(layer_norm(x, "norm2", {.bias = true}), "ffn");
@@ -28,9 +28,7 @@ void check_model(const std::string& memory, const std::map<std::string, double>&
   auto state = model.initial_state();
   Network<float>::Trace trace;
   Eigen::MatrixXf logits(63, 1);
-  const auto read = [&](int symbol) {
-    model.forward(state, fw::Symbols(&symbol, 1), logits, trace);
-  };
+  const auto read = [&](int symbol) { model.step(state, symbol, logits, trace); };
   read(0);
   const Usage streaming = usage_of([&] {
     for (Index t = 0; t < pass_count * sequence_length; ++t) read(static_cast<int>(t % 63));

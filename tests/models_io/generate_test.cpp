@@ -2,6 +2,7 @@
 // Stop texts, end tokens, going on from a state, and what is refused.
 
 #include <fastweights/models/generate.hpp>
+#include <fastweights/models/log_probabilities.hpp>
 #include <fastweights/models/sampler.hpp>
 
 #include "models_io/byte_model.hpp"
@@ -100,6 +101,19 @@ TEST_CASE("a text ends before an end token and a stop text", "[models_io]") {
   CHECK(stopped.ending == Ending::stop_text);
   CHECK(stopped.ids == Ids(whole.ids.begin(), whole.ids.begin() + Index(stopped.ids.size())));
   CHECK(until([](auto& o) { o.max_tokens = 0; }).ids.empty());
+}
+
+TEST_CASE("generate and log_probabilities are names of fw and of fw::models", "[models_io]") {
+  const Network model = network();
+  const Tokenizer words = tokenizer();
+  const GenerateOptions options{.max_tokens = 5, .seed = 3};
+  const Ids ids = fw::generate(model, words, "a cab", options).ids;
+  CHECK(ids == fw::models::generate(model, words, "a cab", options).ids);
+  CHECK(fw::log_probabilities(model, ids) == fw::models::log_probabilities(model, ids));
+  using namespace fw;
+  using namespace fw::models;
+  CHECK(generate(model, words, "a cab", options).ids == ids);
+  CHECK(log_probabilities(model, ids).size() == 4);
 }
 
 TEST_CASE("pieces of a text are whole characters", "[models_io]") {

@@ -153,4 +153,31 @@ TEST_CASE("a language model: how it starts, and a gradient of another model", "[
   check_same_gradients(shallow, before);
 }
 
+// In the namespace fw too, also beside a using-directive for both.
+TEST_CASE("a language model reads one token in a step", "[networks]") {
+  using namespace fw;
+  using namespace fw::networks;
+  CHECK(&fw::language_model<double, Value<double> (*)(const Value<double>&)> ==
+        &fw::networks::language_model<double, Value<double> (*)(const Value<double>&)>);
+  Network<double> model = language_model<double>(
+      {.symbols = symbols, .width = 5},
+      [](const auto& x) { return x + convolution(rms_norm(x, "norm", {}), "conv", 3); });
+  fw::Random random(1);
+  initialise(model, random);
+  networks::State state = model.initial_state(), again = state, other = state;
+  Net::Trace trace;
+  Matrix<double> y(symbols, 1), z(symbols, 1);
+  for (const int id : text) {
+    model.forward(state, Symbols(&id, 1), y, trace);
+    CHECK(model.step(again, id) == y);
+    model.step(other, id, z, trace);
+    CHECK(z == y);
+  }
+  CHECK_THROWS_WITH(model.step(again, symbols), ContainsSubstring("token 0 is 7, expected 0 to 6"));
+  CHECK(numbers_of(again) == numbers_of(state));
+  networks::State two = model.initial_state(2);
+  CHECK_THROWS_WITH(model.step(two, 0), ContainsSubstring("a state of 2 sequences"));
+  CHECK_THROWS_WITH(Net().step(two, 0), ContainsSubstring("is empty"));
+}
+
 }  // namespace

@@ -16,7 +16,7 @@ struct LanguageModelOptions {
 /// An embedding, `layers` blocks, an RMS norm, and a linear map to logits, one a symbol. A block is
 /// a function of a value; its weights are those of layers.0, layers.1, …
 ///
-///     auto network = language_model<float>({.symbols = 256, .width = 64}, [](const auto& x) {
+///     auto network = fw::language_model<float>({.symbols = 256, .width = 64}, [](const auto& x) {
 ///       return x + gated_delta_net(rms_norm(x, "norm", {}), "mixer", {.heads = {2, 2, 32, 32}});
 ///     });
 ///
@@ -34,3 +34,7 @@ Network<S> language_model(const LanguageModelOptions& o, const Block& block) {
 }
 
 }  // namespace fw::networks
+
+namespace fw::inline FASTWEIGHTS_ABI {
+using networks::language_model;
+}

@@ -15,12 +15,12 @@
 ///
 ///     const auto model = fw::models::load<float>(folder);
 ///     const auto tokenizer = fw::models::Tokenizer::read(folder / "tokenizer.json");
-///     fw::models::generate(model, tokenizer, "In the beginning",
-///                          {.max_tokens = 100,
-///                           .temperature = 0.7,
-///                           .stop = {"\n\n"},
-///                           .end_tokens = fw::models::end_tokens(folder, model.outputs())},
-///                          [](std::string_view text) { std::cout << text << std::flush; });
+///     fw::generate(model, tokenizer, "In the beginning",
+///                  {.max_tokens = 100,
+///                   .temperature = 0.7,
+///                   .stop = {"\n\n"},
+///                   .end_tokens = fw::models::end_tokens(folder, model.outputs())},
+///                  [](std::string_view text) { std::cout << text << std::flush; });
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
@@ -100,6 +100,10 @@ Generated generate(const networks::Network<S>& network, const Tokenizer& tokeniz
                    const TextCallback& callback = {});
 
 }  // namespace fw::models
+
+namespace fw::inline FASTWEIGHTS_ABI {
+using models::generate;
+}
 
 #ifndef FASTWEIGHTS_COMPILED_TEXT
 #include <fastweights/models/implementation/generate.hpp>

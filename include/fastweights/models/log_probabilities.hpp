@@ -22,6 +22,10 @@ std::vector<double> log_probabilities(const networks::Network<S>& network, Symbo
 
 }  // namespace fw::models
 
+namespace fw::inline FASTWEIGHTS_ABI {
+using models::log_probabilities;
+}
+
 #ifndef FASTWEIGHTS_COMPILED_MODELS
 #include <fastweights/models/implementation/log_probabilities.hpp>
 #endif

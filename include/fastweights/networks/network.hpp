@@ -197,6 +197,20 @@ template <class S> struct Network {
     forward(state, Symbols(ids), y, trace, PassOptions{pass});
   }
 
+  /// One more token of the only sequence, and its outputs: a text goes on with the symbol drawn
+  /// from them. In a loop, give y and a trace that is used again; then a step allocates nothing.
+  ///
+  ///     const auto logits = model.step(state, id);
+  Eigen::Matrix<S, Dynamic, 1> step(State& state, int id) const {
+    Eigen::Matrix<S, Dynamic, 1> y(outputs());
+    Trace trace;
+    step(state, id, y, trace);
+    return y;
+  }
+  void step(State& state, int id, Output<S> y, Trace& trace) const {
+    forward(state, Symbols(&id, 1), y, trace);
+  }
+
   /// Reads the tokens and gives the output of the last one of every sequence, y rows×B, as
   /// generating needs it of a prompt. Each sequence has at least one. `chunk` tokens a sequence are
   /// in memory at a time, or all if an operation needs whole sequences; a pass over a
