@@ -3,7 +3,7 @@
 #include "rule_run.hpp"
 
 /// \file
-/// RWKV-4, whose files have another state and other parameters than the memory.
+/// RWKV-4 and RWKV-5, whose files have other parameters than the memories: logarithms of rates.
 
 namespace reference {
 
@@ -66,8 +66,48 @@ void rwkv4(Case& file) {
   file.forward("final_logden", log);
 }
 
+// RWKV-6 with the same decay e^{−e^w} for all tokens.
+void rwkv5(Case& file) {
+  Array r = file["r"], k = file["k"], v = file["v"], w = file["w"], u = file["u"],
+        initial = file["initial_state"], up = file["up_o"], up_final = file["up_final_state"],
+        o = file.like("o"), final = file.like("final_state");
+  const Index steps = k.axis(1), heads = k.axis(2);
+  const Memory m =
+      fw::make_memory<double>("Rwkv6", {.key_size = k.axis(3), .value_size = v.axis(3)});
+  for (const std::string kind : {"grad_", "gradout_"}) {
+    Array dr = file.like("r", 0), dk = file.like("k", 0), dv = file.like("v", 0),
+          dw = file.like("w", 0), du = file.like("u", 0), dinitial = file.like("initial_state");
+    for (Index b = 0; b < k.axis(0); ++b)
+      for (Index h = 0; h < heads; ++h) {
+        const Eigen::ArrayXd rate = vector(w, h).array().exp(), d = (-rate).exp();
+        Matrix decay = d.matrix().replicate(1, steps), ddecay = 0 * decay;
+        auto state = m.initial_state(), ds = m.zero_gradient();
+        entries(state, "W") = initial.key_major(b, h);
+        entries(state, "slow.bonus") = vector(u, h);
+        if (kind == "grad_") entries(ds, "W") = up_final.key_major(b, h);
+        const auto at = [&](Array& array) { return array.view(b, h); };
+        scan_and_backward(m, state, {at(k), at(v), decay}, {at(r), at(k), at(v)}, {at(o)}, {at(up)},
+                          ds, {at(dk), at(dv), ddecay}, {at(dr), at(dk), at(dv)});
+        final.key_major(b, h) = entries(state, "W");
+        dinitial.key_major(b, h) = entries(ds, "W");
+        vector(dw, h).array() -= ddecay.rowwise().sum().array() * rate * d;
+        vector(du, h) += entries(ds, "slow.bonus");
+      }
+    file.gradient(kind + "r", dr);
+    file.gradient(kind + "k", dk);
+    file.gradient(kind + "v", dv);
+    file.gradient(kind + "w", dw);
+    file.gradient(kind + "u", du);
+    file.gradient(kind + "initial_state", dinitial);
+  }
+  file.forward("o", o);
+  file.forward("final_state", final);
+}
+
 }  // namespace
 
-std::map<std::string, Test> rwkv_tests() { return {{"rwkv4", rwkv4}, {"rwkv4_large_keys", rwkv4}}; }
+std::map<std::string, Test> rwkv_tests() {
+  return {{"rwkv4", rwkv4}, {"rwkv4_large_keys", rwkv4}, {"rwkv5", rwkv5}};
+}
 
 }  // namespace reference

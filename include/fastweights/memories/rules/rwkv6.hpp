@@ -24,7 +24,7 @@ template <int Dk, int Dv> struct KeyValueBonus : KeyValueVectorDecay<Dk, Dv> {
 };
 
 /// RWKV-6: gated linear attention that reads before it writes. The token itself has the weights u
-/// instead of a decay.
+/// instead of a decay. With the same α for all tokens it is RWKV-5.
 ///
 ///     y_t = W_{t−1} q_t + v_t (u ⊙ k_t)·q_t     W_t = W_{t−1} diag(α_t) + v_t k_tᵀ
 ///
