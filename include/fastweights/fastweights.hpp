@@ -68,6 +68,7 @@
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/attention/parallax.hpp>
 #include <fastweights/memories/attention/path_attention.hpp>
+#include <fastweights/memories/attention/stick_breaking_attention.hpp>
 #include <fastweights/memories/recurrent/delta_delta_net.hpp>
 #include <fastweights/memories/recurrent/delta_lstm.hpp>
 #include <fastweights/memories/recurrent/delta_mlp.hpp>

@@ -436,6 +436,18 @@ Over the last `capacity` tokens; scale 0 is 1 / sqrt(d_k). arXiv 2505.19488.)"},
     p = softmax of scale k_i.q
 
 Over the last `capacity` tokens; scale 0 is 1 / sqrt(d_k). arXiv 2605.29157.)"},
+    {"StickBreakingAttention",
+     R"(Stick-breaking attention, over the last `capacity` tokens: the newest take first, without a softmax.
+
+    y = sum_i p_i v_i      p_i = s_i times the product of 1 - s_l over all newer tokens l
+    s_i = sigmoid(scale k_i.q)
+
+Weights add up to at most 1: give values a row of ones to read their sum. scale 0 is 1 / sqrt(d_k).
+Tan et al. 2024, arXiv 2410.17980.)"},
+    {"StrictStickBreakingAttention",
+     R"(StickBreakingAttention as published: it reads first, so a token attends to those before it only.
+
+Tan et al. 2024, arXiv 2410.17980.)"},
     {"CompressiveMemory",
      R"(The memory of the Compressive Transformer: the means of every `rate` tokens, the last `capacity` of them.
 

@@ -8,6 +8,7 @@
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/attention/parallax.hpp>
 #include <fastweights/memories/attention/path_attention.hpp>
+#include <fastweights/memories/attention/stick_breaking_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
@@ -55,6 +56,8 @@ template class DeltaFormer<double, 3, 4>;
 template class ForgettingAttention<double, 3, 4>;
 template class Parallax<double, 3, 4>;
 template class PathAttention<double, 3, 4>;
+template class StickBreakingAttention<double, 3, 4>;
+template class StickBreakingAttention<float, 3, 4, false>;
 
 template struct KeyValueBetaQuery<4, 3>;
 template struct KeyValueReflection<4, 3>;

@@ -47,8 +47,8 @@ TEST_CASE("PaTH attention that reflects nothing is forgetting attention", "[path
 }
 
 TEST_CASE("an attention memory of no tokens answers 0", "[token_attention][key_value_cache]") {
-  for (const char* const name :
-       {"KeyValueCache", "ForgettingAttention", "PathAttention", "DeltaFormer"}) {
+  for (const char* const name : {"KeyValueCache", "ForgettingAttention", "PathAttention",
+                                 "DeltaFormer", "StickBreakingAttention"}) {
     INFO(name);
     const auto m = make_memory<double>(name, {4, 5, {{"capacity", 7}}});
     const auto state = m.initial_state();
@@ -56,6 +56,59 @@ TEST_CASE("an attention memory of no tokens answers 0", "[token_attention][key_v
     m.read(state, {query}, {output});
     CHECK(output.isZero(0));
   }
+}
+
+// What the newer tokens left, times the sigmoid of the score.
+TEST_CASE("stick-breaking attention gives the newest tokens their share first",
+          "[stick_breaking]") {
+  constexpr Index d = 3, steps = 20, capacity = 7;
+  const fw::MemoryOptions options{d, 2, {{"capacity", capacity}, {"scale", 0.7}}};
+  for (const bool strict : {false, true}) {
+    const auto m = make_memory<double>(
+        strict ? "StrictStickBreakingAttention" : "StickBreakingAttention", options);
+    const auto all = random_outputs(m, steps, 4);
+    const MatrixXd &K = all.inputs["key"], &V = all.inputs["value"], &Q = all.queries["query"];
+    for (Index t = 0; t < steps; ++t) {
+      const Index last = strict ? t - 1 : t;
+      VectorXd y = VectorXd::Zero(2);
+      double left = 1;
+      for (Index i = last; i >= 0 && i > last - capacity; --i) {
+        const double share = left / (1 + std::exp(-0.7 * K.col(i).dot(Q.col(t))));
+        y += share * V.col(i);
+        left -= share;
+      }
+      CHECK(largest_entry(y - all.outputs["output"].col(t)) <= 1e-14);
+    }
+  }
+}
+
+// Every token takes e^-12 of the rest; a float would subtract it from 1 with an error of 1 in 200.
+TEST_CASE("stick-breaking attention keeps small shares of many tokens", "[stick_breaking]") {
+  constexpr int tokens = 200000;
+  const auto m = make_memory<float>("StickBreakingAttention", {1, 1, {{"capacity", tokens}}});
+  auto state = m.initial_state();
+  float y = NAN;
+  m.write(state, {-12.F, 1e5F});
+  for (int t = 1; t < tokens; ++t) m.write(state, {-12.F, 0.F});
+  m.read(state, {1.F}, {y});
+  const double share = 1 / (1 + std::exp(12.0));
+  CHECK(std::abs(y / (1e5 * share * std::pow(1 - share, tokens - 1)) - 1) <= 1e-6);
+}
+
+TEST_CASE("stick-breaking attention with huge scores is finite", "[stick_breaking]") {
+  const auto m = make_memory<float>("StickBreakingAttention", {1, 1, {{"capacity", 3}}});
+  auto state = m.initial_state();
+  float y = NAN, dkey = 0, dvalue = 0, dquery = 0;
+  m.write(state, {1e30F, 5.F});
+  m.write(state, {1e30F, 7.F});
+  m.read(state, {1e8F}, {y});
+  CHECK(y == 7);
+  m.read(state, {-1e8F}, {y});
+  CHECK(std::abs(y) <= 1e-30F);
+  auto ds = m.zero_gradient();
+  m.backward(state, {1e30F, 3.F}, {1e8F}, {1.F}, ds, {dkey, dvalue}, {dquery});
+  CHECK((std::isfinite(dkey) && dvalue == 1 && std::isfinite(dquery)));
+  CHECK((leaf(ds, "history.keys").allFinite() && leaf(ds, "history.values").isZero(1e-30F)));
 }
 
 TEST_CASE("key-value cache is softmax attention", "[key_value_cache]") {

@@ -76,6 +76,7 @@ const std::map<std::string, bool> merges{
     {"PathAttention", Mergeable<fw::PathAttention<S>>},
     {"DeltaFormer", Mergeable<fw::DeltaFormer<S>>},
     {"Parallax", Mergeable<fw::Parallax<S>>},
+    {"StickBreakingAttention", Mergeable<fw::StickBreakingAttention<S>>},
     {"ContinuousMemory",
      Mergeable<fw::ContinuousMemory<S, fw::GibbsDensity<S>, fw::RectangularBasis<S>>>},
     {"CompressiveMemory", Mergeable<fw::CompressiveMemory<S>>},

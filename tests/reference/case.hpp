@@ -136,6 +136,7 @@ using Test = std::function<void(Case&)>;
 /// The rules of each source file that are more than a memory of the table, by file stem.
 std::map<std::string, Test> typed_memory_tests();
 std::map<std::string, Test> rwkv_tests();
+std::map<std::string, Test> stick_breaking_tests();
 std::map<std::string, Test> programmer_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();

@@ -6,6 +6,7 @@
 #include <fastweights/memories/attention/forgetting_attention.hpp>
 #include <fastweights/memories/attention/parallax.hpp>
 #include <fastweights/memories/attention/path_attention.hpp>
+#include <fastweights/memories/attention/stick_breaking_attention.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -22,6 +23,14 @@ template <class S> void add_attention(MemoryTable<S>& table) {
   });
   table.add("Parallax", [](auto& o) {
     return Parallax<S>(o.sizes(), {o.integer("capacity", 1024), o.number("scale", 0)});
+  });
+  table.add("StickBreakingAttention", [](auto& o) {
+    return StickBreakingAttention<S>(o.sizes(),
+                                     {o.integer("capacity", 1024), o.number("scale", 0)});
+  });
+  table.add("StrictStickBreakingAttention", [](auto& o) {
+    return StickBreakingAttention<S, Dynamic, Dynamic, false>(
+        o.sizes(), {o.integer("capacity", 1024), o.number("scale", 0)});
   });
   table.add("CompressiveMemory",
             [](auto& o) {

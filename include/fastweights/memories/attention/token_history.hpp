@@ -10,7 +10,8 @@
 
 /// \file
 /// A ring buffer of the last tokens, and softmax attention to them, token by token: what
-/// ForgettingAttention, PathAttention, DeltaFormer and Parallax share.
+/// ForgettingAttention, PathAttention, DeltaFormer and Parallax share. StickBreakingAttention has
+/// the buffer and the scores.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -40,6 +41,19 @@ template <class H> Index held(const H& history) {
   return std::min<Index>(history.length, history.keys.cols());
 }
 
+/// Calls f with the columns of the tokens held, from the oldest to the newest.
+template <class H, class F> void oldest_first(const H& history, const F& f) {
+  const Index n = held(history), first = n < history.length ? slot_of(history) : 0;
+  for (Index i = first; i < n; ++i) f(i);
+  for (Index i = 0; i < first; ++i) f(i);
+}
+/// The same from the newest to the oldest.
+template <class H, class F> void newest_first(const H& history, const F& f) {
+  const Index n = held(history), first = n < history.length ? slot_of(history) : 0;
+  for (Index i = first; i-- > 0;) f(i);
+  for (Index i = n; i-- > first;) f(i);
+}
+
 template <class H, class K, class V> void append(H& history, const K& key, const V& value) {
   history.keys.col(slot_of(history)) = key;
   history.values.col(slot_of(history)) = value;
@@ -57,14 +71,31 @@ void append_vjp(const H& before, H& dhistory, DK& dkey, DV& dvalue) {
   value.setZero();
 }
 
+/// scores = scale Kᵀq, of the tokens held.
+template <class H, class Q, class S, class P>
+void score(const H& history, const Q& query, const S& scale, P& scores) {
+  scores.noalias() = history.keys.leftCols(scores.size()).transpose() * query;
+  scores *= scale;
+}
+/// Adds to the gradients of keys and query.
+template <class H, class Q, class S, class DP, class DQ>
+void score_vjp(const H& history, const Q& query, const S& scale, DP& dscores, H& dhistory,
+               DQ& dquery) {
+  const Index n = dscores.size();
+  // Not `scale * dscores`: a product in an expression would need the heap.
+  dscores *= scale;
+  dhistory.keys.leftCols(n).noalias() += query * dscores.transpose();
+  dquery.noalias() += history.keys.leftCols(n) * dscores;
+  dscores /= scale;
+}
+
 struct NoBias {
   template <class P> void operator()(P&) const {}
 };
 /// weights = softmax of scale Kᵀq, over the tokens held. `bias(scores)` changes the scores first.
 template <class H, class Q, class S, class P, class Bias = NoBias>
 void attend(const H& history, const Q& query, const S& scale, P& weights, const Bias& bias = {}) {
-  weights.noalias() = history.keys.leftCols(weights.size()).transpose() * query;
-  weights *= scale;
+  score(history, query, scale, weights);
   bias(weights);
   softmax_in_place(weights);
 }
@@ -73,12 +104,7 @@ template <class H, class Q, class S, class P, class DP, class DQ>
 void attend_vjp(const H& history, const Q& query, const S& scale, const P& weights, DP& dweights,
                 H& dhistory, DQ& dquery) {
   softmax_vjp_in_place(weights, dweights);
-  const Index n = weights.size();
-  // Not `scale * dweights`: a product in an expression would need the heap.
-  dweights *= scale;
-  dhistory.keys.leftCols(n).noalias() += query * dweights.transpose();
-  dquery.noalias() += history.keys.leftCols(n) * dweights;
-  dweights /= scale;
+  score_vjp(history, query, scale, dweights, dhistory, dquery);
 }
 
 /// y = V weights; 0 without tokens.
