@@ -22,6 +22,10 @@ template <class M> struct Run {
     all = fw::testing::random_sequences(m, steps, random);
     random.fill(state.W);
     random.fill(dstate.W);
+    if constexpr (requires { state.momentum; }) {
+      random.fill(state.momentum);
+      random.fill(dstate.momentum);
+    }
     if constexpr (requires { state.slow; }) {
       fw::for_each_member([&](auto, auto& x) { random.fill(x); }, state.slow);
       dstate.slow = state.slow;
@@ -41,6 +45,10 @@ template <class M> struct Run {
     copy(state.W, o.state.W);
     dstate = state;
     copy(dstate.W, o.dstate.W);
+    if constexpr (requires { state.momentum; }) {
+      copy(state.momentum, o.state.momentum);
+      copy(dstate.momentum, o.dstate.momentum);
+    }
     if constexpr (requires { state.slow; })
       fw::for_each_member([&](auto, auto& to, const auto& from) { copy(to, from); }, state.slow,
                           o.state.slow);
@@ -103,6 +111,8 @@ void check(
         [&](auto, const auto& a, const auto& b) { CHECK(difference(a, b) <= limit); },
         ours.gradients.queries, truth.gradients.queries);
     CHECK(difference(ours.dstate.W, truth.dstate.W) <= limit);
+    if constexpr (requires { ours.dstate.momentum; })
+      CHECK(difference(ours.dstate.momentum, truth.dstate.momentum) <= limit);
     if constexpr (requires { ours.dstate.slow; })
       fw::for_each_member(
           [&](auto, const auto& a, const auto& b) { CHECK(difference(a, b) <= limit); },
