@@ -90,6 +90,7 @@
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/hebbian.hpp>
 #include <fastweights/memories/rules/hgrn.hpp>
+#include <fastweights/memories/rules/kalma_memory.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/longhorn.hpp>

@@ -250,6 +250,13 @@ beta is at least 0. Liu et al. 2024, arXiv 2407.14207.)"},
 ridge is a weight of the state and starts at 1. von Oswald et al. 2025, arXiv 2506.05233.)"},
     {"IterativeMesaMemory",
      R"(MesaMemory whose reads take a number of steps of conjugate gradients.)"},
+    {"KalmaMemory",
+     R"(The memory of Gated KalmaNet: ridge regression with a decay, read by `iterations` Chebyshev steps.
+
+    W = decay W + v k^T      G = decay G + k k^T      y = W ((1 - mix) q + mix z)
+
+z solves (G + ridge |G| I) z = q, with the Frobenius norm of G. With mix = 0 it is gated linear
+attention. Peng et al. 2025, arXiv 2511.21016.)"},
     {"MirasMemory", R"(A gradient step on the squared error, from a decayed sum of earlier steps.
 
     W = decay W - beta (W k - v) k^T      y = W q

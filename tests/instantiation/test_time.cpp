@@ -1,6 +1,7 @@
 // As memories.cpp, for the memories that learn at test time.
 
 #include <fastweights/memories/rules/atlas_memory.hpp>
+#include <fastweights/memories/rules/kalma_memory.hpp>
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
 #include <fastweights/memories/rules/momentum_delta_rule.hpp>
@@ -15,6 +16,7 @@ template class MomentumDeltaRule<double, 3, 4>;
 template class TitansMemory<double, 3, 4>;
 template class MesaMemory<double, 3, 4>;
 template class MesaMemory<float, 3, 4, ConjugateGradients>;
+template class KalmaMemory<double, 3, 4>;
 template class MirasMemory<double, 3, 4, HuberLoss, PlainRetention>;
 template class MirasMemory<float, 3, 1, SquaredLoss, SoftmaxRetention>;
 template class OmegaMemory<double, 3, 4, 2>;

@@ -1,10 +1,13 @@
+#include <cmath>
+#include <fastweights/core/finite.hpp>
 #include <fastweights/math/newton_schulz.hpp>
+#include <stdexcept>
 
 #include "support/catch.hpp"
 #include "support/reductions.hpp"
 
 /// \file
-/// Memories that learn a matrix at test time: Mesa, Miras, Omega and Atlas.
+/// Memories that learn a matrix at test time: Mesa, Kalma, Miras, Omega and Atlas.
 
 namespace {
 
@@ -55,6 +58,84 @@ TEST_CASE("conjugate gradients stay finite when they have converged", "[mesa]") 
   const auto exact = outputs("MesaMemory", {3, 2});
   const auto converged = outputs("IterativeMesaMemory", {3, 2, {{"iterations", 100}}});
   CHECK(largest_entry(exact - converged) <= 1e-4);
+}
+
+TEST_CASE("the Kalma memory answers with a ridge regression if it takes many steps", "[kalma]") {
+  const auto m = make_memory<double>("KalmaMemory", {6, 3, {{"iterations", 200}}});
+  fw::Random random(7);
+  auto all = fw::testing::random_sequences(m, 20, random);
+  auto state = m.initial_state();
+  fw::testing::scan(m, state, all);
+  const MatrixXd G = leaf(state, "G");
+  const VectorXd x = VectorXd::LinSpaced(6, -1, 2), query = G * x + 0.02 * G.norm() * x;
+  VectorXd y(3);
+  for (const double mix : {0.0, 0.25, 1.0}) {
+    m.read(state, {query, mix}, {y});
+    CHECK(largest_entry(y - leaf(state, "W") * ((1 - mix) * query + mix * x)) <= 1e-12);
+  }
+}
+
+TEST_CASE("the Kalma memory without a solution is gated linear attention", "[kalma]") {
+  const auto all = random_outputs(make_memory<double>("SimpleGatedLinearAttention", {4, 5}), 20, 7);
+  const auto& in = all.inputs;
+  const MatrixXd y = laws::outputs_of(make_memory<double>("KalmaMemory", {4, 5}),
+                                      {in["key"], in["value"], in["decay"]},
+                                      {all.queries["query"], MatrixXd::Zero(1, 20)});
+  CHECK(largest_entry(y - all.outputs["output"]) <= 1e-14);
+}
+
+TEST_CASE("the Kalma memory of zero keys has no solution, and finite gradients", "[kalma]") {
+  for (const Index dk : {1, 3, 70}) {
+    const auto m = make_memory<double>("KalmaMemory", {dk, 2});
+    fw::Random random(5);
+    auto all = fw::testing::random_sequences(m, 20, random);
+    all.inputs["key"].leftCols(18).setZero();
+    auto state = m.initial_state(), gradient = m.zero_gradient();
+    leaf(state, "W").setOnes();
+    fw::AnyCheckpoints<double> checkpoints;
+    m.scan(state, all.inputs.views(), all.queries.views(), all.outputs.views<double>(),
+           checkpoints);
+    const double rest = 1 - all.queries["mix"](0);
+    const VectorXd first =
+        VectorXd::Constant(2, rest * all.inputs["decay"](0) * all.queries["query"].col(0).sum());
+    CHECK(largest_entry(all.outputs["output"].col(0) - first) <= 1e-14);
+    auto d = all;
+    m.backward(checkpoints, all.inputs.views(), all.queries.views(), all.outputs.views(), gradient,
+               d.inputs.views<double>(), d.queries.views<double>());
+    CHECK(fw::all_finite(all.outputs["output"]));
+    for (const auto* record : {&d.inputs, &d.queries})
+      for (const MatrixXd& each : record->matrices) CHECK(fw::all_finite(each));
+    CHECK(fw::all_finite(MatrixXd(leaf(gradient, "G"))));
+  }
+}
+
+// With keys c k the solution is that of k, divided by c². At 2⁻⁴⁰ the squares of G underflow.
+TEST_CASE("the Kalma memory takes keys of any size", "[kalma]") {
+  const auto m = make_memory<float>("KalmaMemory", {100, 3});
+  fw::Random random(3);
+  auto all = fw::testing::random_sequences(m, 40, random);
+  all.queries["mix"].setOnes();
+  auto state = m.initial_state();
+  fw::testing::scan(m, state, all);
+  const Eigen::MatrixXf plain = all.outputs["output"], keys = all.inputs["key"];
+  for (const float scale : {0x1p-20f, 0x1p-40f, 0x1p20f, 0x1p40f}) {
+    all.inputs["key"] = scale * keys;
+    state = m.initial_state();
+    fw::testing::scan(m, state, all);
+    CHECK(largest_entry(scale * all.outputs["output"] - plain) <= 1e-5f * largest_entry(plain));
+  }
+}
+
+TEST_CASE("the Kalma memory refuses a ridge that is not positive, and a negative number of steps",
+          "[kalma]") {
+  const auto made_with = [](const char* option, double value) {
+    make_memory<double>("KalmaMemory", {3, 2, {{option, value}}});
+  };
+  for (const double ridge : {0.0, -1.0, std::nan(""), HUGE_VAL})
+    CHECK_THROWS_AS(made_with("ridge", ridge), std::invalid_argument);
+  for (const double iterations : {-1.0, 1001.0})
+    CHECK_THROWS_AS(made_with("iterations", iterations), std::invalid_argument);
+  CHECK_NOTHROW(made_with("iterations", 0));
 }
 
 TEST_CASE("a Huber loss without outliers gives Comba that looks up the key", "[miras]") {

@@ -46,6 +46,7 @@ const std::map<std::string, bool> merges{
     {"MomentumDeltaRule", Mergeable<fw::MomentumDeltaRule<S>>},
     {"TitansMemory", Mergeable<fw::TitansMemory<S>>},
     {"MesaMemory", Mergeable<fw::MesaMemory<S>>},
+    {"KalmaMemory", Mergeable<fw::KalmaMemory<S>>},
     {"Yaad", Mergeable<fw::Yaad<S>>},
     {"Moneta", Mergeable<fw::Moneta<S>>},
     {"Memora", Mergeable<fw::Memora<S>>},

@@ -43,6 +43,15 @@ Layout mesa() {
           .scales_query = false};
 }
 
+// A solution is linear in the query, so the scale of the output may be that of the query.
+MemoryCase kalma() {
+  return {"KalmaMemory",
+          {.inputs = {{"mix", "alpha"}},
+           .state = {{"W", {"initial_U", "final_U"}},
+                     {"G", {"initial_H", "final_H", /*key_major=*/false}}}},
+          {{"iterations", setting("num_iter")}, {"ridge", setting("ridge")}}};
+}
+
 // One step: no axis of tokens.
 Layout mesa_step() {
   Layout layout = mesa();
@@ -57,6 +66,7 @@ MemoryCases test_time_cases() {
   return {
       {"mesa_net_exact", {"MesaMemory", mesa()}},
       {"mesa_net_cg_one_step", {"IterativeMesaMemory", mesa_step()}},
+      {"own_gated_kalmanet", kalma()},
       {"own_yaad_linear", {"Yaad", own({{"threshold", "delta"}}, {{"A", {"W0", "final_W"}}})}},
       {"own_moneta_linear", {"Moneta", own({}, {{"A", {"A0", "final_A"}}})}},
       {"own_memora_linear",

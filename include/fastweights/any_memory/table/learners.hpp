@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/any_memory/memory_table.hpp>
+#include <fastweights/memories/rules/kalma_memory.hpp>
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>
 
@@ -12,6 +13,9 @@ template <class S> void add_learners(MemoryTable<S>& table) {
   table.add("IterativeMesaMemory", [](auto& o) {
     return MesaMemory<S, Dynamic, Dynamic, ConjugateGradients>(
         o.sizes(), {o.integer("iterations", 30), o.number("epsilon", 1e-5)});
+  });
+  table.add("KalmaMemory", [](auto& o) {
+    return KalmaMemory<S>(o.sizes(), {o.integer("iterations", 30), o.number("ridge", 0.02)});
   });
   table.add("MirasMemory", [](auto& o) { return MirasMemory<S>(o.sizes()); });
   table.add("Yaad", [](auto& o) { return Yaad<S>(o.sizes()); });
