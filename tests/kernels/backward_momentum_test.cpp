@@ -33,10 +33,11 @@ TEST_CASE("backward of a momentum: numbers of 0 and 1", "[kernels]") {
     });
 }
 
+// The limit is 100 units of rounding of float.
 TEST_CASE("backward of a momentum: float", "[kernels]") {
   for (const fw::Index d : {3, 17, 64})
     gradients::check(
-        Titans<float>({d, d}), Titans<long double>({d, d}), 70, [](auto&) {}, 2e9);
+        Titans<float>({d, d}), Titans<long double>({d, d}), 70, [](auto&) {}, 5e7);
 }
 
 }  // namespace

@@ -180,25 +180,29 @@ template <class S> void overlaps_are_refused(const Runs<S>& runs) {
   }
 }
 
+template <class S>
+void outputs_may_be_values(const Runs<S>& runs, Index steps, Index dk, Index dv) {
+  const Run<S> apart = runs(steps, dk, dv);
+  if (!apart.memory.can().in_place) return;
+  const auto& members = apart.all.inputs.members();
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (const Call<S>& call : calls_in_place<S>(steps)) {
+      Run<S> start = apart, run = apart;
+      auto& value = run.all.inputs.matrices[i];
+      auto& y = start.all.outputs.matrices[0];
+      if (!may_be_output(run.memory, members[i], value, y)) continue;
+      call(start, {start.all.inputs.views(), start.all.queries.views(),
+                   start.all.outputs.template views<S>()});
+      call(run, {run.all.inputs.views(), run.all.queries.views(), {AnyView<S>(value)}});
+      INFO(run.memory.name() << ", " << steps << " tokens");
+      CHECK(value == y);
+      CHECK(run.state == start.state);
+    }
+}
+
 template <class S> void outputs_may_be_values(const Runs<S>& runs) {
-  for (const Index steps : {1, 2, 37}) {
-    Run<S> apart = runs(steps, 3, 21);
-    if (!apart.memory.can().in_place) return;
-    const auto& members = apart.all.inputs.members();
-    for (std::size_t i = 0; i < members.size(); ++i)
-      for (const Call<S>& call : calls_in_place<S>(steps)) {
-        Run<S> start = runs(steps, 3, 21), run = start;
-        auto& value = run.all.inputs.matrices[i];
-        auto& y = start.all.outputs.matrices[0];
-        if (!may_be_output(run.memory, members[i], value, y)) continue;
-        call(start, {start.all.inputs.views(), start.all.queries.views(),
-                     start.all.outputs.template views<S>()});
-        call(run, {run.all.inputs.views(), run.all.queries.views(), {AnyView<S>(value)}});
-        INFO(run.memory.name() << ", " << steps << " tokens");
-        CHECK(value == y);
-        CHECK(run.state == start.state);
-      }
-  }
+  for (const Index dv : {1, 2, 5, 21})
+    for (const Index steps : {1, 2, 70}) outputs_may_be_values(runs, steps, 3, dv);
 }
 
 namespace {

@@ -129,9 +129,10 @@ inline bool overlap(const Region& x, const Region& y) {
                  " in memory, expected an output with numbers of its own"});
 }
 
+// True if two views are the same columns, none of which meets another.
 inline bool same_bytes(const Region& a, const Region& b) {
   return a.begin == b.begin && a.length == b.length && a.columns == b.columns &&
-         (a.columns == 1 || a.stride == b.stride);
+         (a.columns == 1 || (a.stride == b.stride && std::abs(a.stride) >= a.length));
 }
 
 /// Throws std::invalid_argument if an output has an entry in common with an input or with another

@@ -25,6 +25,7 @@
 ///     static constexpr Index key_buffers, value_buffers;  // vectors it computes in `buffer`
 ///     static constexpr bool lookup_before_decay; // whether W is looked up before it decays
 ///     static constexpr Products products;        // if a pair needs less than all products
+///     static constexpr bool row_strengths;       // whether c.betas has one β per value row
 ///
 /// `c` has the token's key as all keys, its value, its decay per row if j = 0, and otherwise no
 /// decay and β = 1. Change what differs: a β, or one decay per token, is in c.coefficients.

@@ -11,7 +11,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// What a token writes to a rule with momentum.
+/// What a token writes to a rule with momentum. `lookup` is a vector of the token.
 template <class S> struct MomentumWrite {
   const S* lookup;  ///< p, looked up in W before the write
   S rate;           ///< s

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <fastweights/memories/rules/causal.hpp>
 #include <fastweights/memories/rules/correction_forms.hpp>
 
@@ -8,7 +9,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// True if a chunk of M's corrections is a system of matrix products: W decays by one number, and
 /// is read after the write.
 template <class M> constexpr bool has_correction_chunk() {
-  if constexpr (has_corrections<M> || has_coefficients<M>)
+  if constexpr (says_corrections<M>())
     return (M::decay_kind == DecayKind::none || M::decay_kind == DecayKind::scalar) &&
            !reads_first<M>();
   else
@@ -21,30 +22,38 @@ template <class M> struct ChunkCorrections {
   using Matrix = Eigen::Matrix<S, Dynamic, Dynamic>;
   static constexpr Index per_token = corrections_per_token<M>();
 
-  Matrix lookups, keys, values;               // r a, b and s v
-  Matrix betas;                               // one row, or d_v
-  Eigen::Matrix<S, 1, Dynamic> token_decays;  // α, one per token
+  Matrix lookups, keys, values;  // r a, b and s v
+  Matrix betas;                  // one row, or d_v
+  // One per token: the factor of a read, and α.
+  Eigen::Matrix<S, 1, Dynamic> read_scales, token_decays;
 
   template <class State>
   ChunkCorrections(const M& m, const State& s, const WriteSequence<M>& inputs, Index tokens)
       : lookups(s.W.cols(), per_token * tokens),
         keys(s.W.cols(), per_token * tokens),
         values(s.W.rows(), per_token * tokens),
-        betas(has_row_strengths<M>() ? s.W.rows() : 1, per_token * tokens),
+        read_scales(tokens),
         token_decays(tokens) {
     for (Index t = 0; t < tokens; ++t)
-      with_corrections(m, s, token_at<WriteToken<M>>(inputs, m.signature().write(), t),
-                       [&](const auto& c) {
-                         token_decays[t] = c[0].coefficients.decay;
-                         for (Index j = 0; j < per_token; ++j)
-                           set(t * per_token + j, c[std::size_t(j)]);
-                       });
+      with_corrections(
+          m, s, token_at<WriteToken<M>>(inputs, m.signature().write(), t), [&](const auto& c) {
+            if (t == 0) {
+              const bool per_row =
+                  std::any_of(c.begin(), c.end(), [](const auto& x) { return x.betas != nullptr; });
+              betas.resize(per_row ? values.rows() : 1, keys.cols());
+            }
+            read_scales[t] = c.back().coefficients.read_scale;
+            token_decays[t] = c[0].coefficients.decay;
+            for (Index j = 0; j < per_token; ++j) set(t * per_token + j, c[std::size_t(j)]);
+          });
   }
 
  private:
   void set(Index i, const Correction<S>& c) {
     using Vector = GradientVector<S>;
-    lookups.col(i) = c.coefficients.retrieved_scale * Vector(c.lookup, lookups.rows());
+    lookups.col(i).setZero();
+    if (looks_up<M>(i % per_token))
+      lookups.col(i) = c.coefficients.retrieved_scale * Vector(c.lookup, lookups.rows());
     keys.col(i) = Vector(c.key, keys.rows());
     values.col(i) = c.coefficients.value_scale * Vector(c.value, values.rows());
     betas.col(i).setOnes();
@@ -76,6 +85,7 @@ template <class M> class CorrectionChunk {
     set_product(weights, c_.keys.transpose(), queries);
     for (Index t = 0; t < tokens_; ++t) weigh(weights.col(t), (t + 1) * per_token, t);
     add_product(out, updates_, weights);
+    out *= c_.read_scales.asDiagonal();
     if constexpr (decays) {
       s_.W *= of_state(tokens_ - 1);
       for (Index h = 0; h < updates_.cols(); ++h)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/kernels/backward/correction_gradient.hpp>
 #include <fastweights/math/decay.hpp>
@@ -16,23 +17,25 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
+/// True if a rule says its corrections.
+template <class M> constexpr bool says_corrections() {
+  return has_corrections<M> || has_coefficients<M>;
+}
 /// True if the gradients of a rule's corrections are known.
 template <class M> constexpr bool has_correction_gradients() {
   if constexpr (has_corrections<M>) return has_correction_vjp<M>;
   return has_coefficients<M> && says_plain_coefficients<M>;
 }
-/// True if a correction may have one β per value row. A rule with `correction` says so by
-/// `static constexpr bool row_strengths = true`.
+/// True if a correction has one β per value row: `row_strengths` of kernels/rule.hpp.
 template <class M> constexpr bool has_row_strengths() {
-  if constexpr (requires { M::row_strengths; })
-    return M::row_strengths;
-  else
-    return requires(const WriteToken<M>& t) { t.beta.data(); }
-  &&!has_corrections<M>;
+  if constexpr (requires { M::row_strengths; }) return M::row_strengths;
+  if constexpr (has_corrections<M>) return false;
+  return requires(const WriteToken<M>& t) { t.beta.data(); };
 }
 /// True if a write composes into a segment by its corrections.
 template <class M> constexpr bool has_correction_segments() {
-  return (has_corrections<M> || has_coefficients<M>)&&!has_row_strengths<M>() && !reads_first<M>();
+  if constexpr (says_corrections<M>()) return !has_row_strengths<M>() && !reads_first<M>();
+  return false;
 }
 /// True if correction j of a token looks W up.
 template <class M> constexpr bool looks_up(Index j) {
@@ -155,10 +158,15 @@ template <class M> class WriteGradient {
   }
 
   void add_decay() {
-    if constexpr (requires { t_.decay; })
+    static_assert(
+        M::decay_kind != DecayKind::per_channel || requires { t_.decay; },
+        "fastweights: the gradient of decays per key row needs the token's decay");
+    if constexpr (M::decay_kind == DecayKind::none) {
+    } else if constexpr (requires { t_.decay; }) {
       apply_decay_vjp(s_.W, t_.decay, ds_.W, dt_.decay);
-    else if constexpr (M::decay_kind != DecayKind::none)
+    } else {
       ds_.W *= c_[0].coefficients.decay;
+    }
     if (looks_up<M>(0) && before_decay(0)) ds_.W.noalias() += dretrieved_ * lookup(0).transpose();
   }
 
@@ -200,7 +208,11 @@ void extend_by_corrections(const M& m, Segment& g, const WriteToken<M>& t) {
         value = coefficients.value_scale * Vector(each.value, dv);
         lookup.setZero();
         if (looks_up<M>(j)) lookup = coefficients.retrieved_scale * Vector(each.lookup, dk);
-        if (j > 0 || !order_of<M>().lookup_before_decay) decay_by<M>(lookup, c[0]);
+        if (j == 0 && !order_of<M>().lookup_before_decay) decay_by<M>(lookup, c[0]);
+        if (each.betas != nullptr)
+          throw_invalid({M::name,
+                         ": a correction has a strength per value row, so its writes are no "
+                         "segment; say `row_strengths`"});
         const auto add = [&](const auto& decay) {
           g.add(lookup, value, coefficients.beta, decay, Vector(each.key, dk));
         };
@@ -223,9 +235,10 @@ template <class M> Violation violation_of_corrections(const M& m, const WriteTok
     for (const Correction<S>& each : c) {
       if (result || each.lookup != each.key) continue;
       const GradientVector<S> key(each.key, t.key.rows());
+      const S scale = each.coefficients.retrieved_scale;
       result = each.betas == nullptr
-                   ? delta_violation(each.coefficients.beta, key)
-                   : delta_violation(GradientVector<S>(each.betas, t.value.rows()), key);
+                   ? delta_violation(S(scale * each.coefficients.beta), key)
+                   : delta_violation(scale * GradientVector<S>(each.betas, t.value.rows()), key);
     }
   });
   return result;

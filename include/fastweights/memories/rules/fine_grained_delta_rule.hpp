@@ -30,9 +30,9 @@ template <int D> struct ChannelBetaDecay : QueryOutput<D, D> {
 ///
 /// With the same β in all channels it is GatedDeltaRule with KeyValueBetaVectorDecay.
 ///
-/// Shapes: W d×d; k, v, β, α, q and y d. Cost per token: 7 d² flops. β ≥ 0; its gradient is
-/// infinite at 0. Stable for Σ_i β_i k_i² ≤ 2. A zero key writes nothing. Throws
-/// std::invalid_argument when a size does not fit. arXiv 2604.19021; the equation is that of
+/// Shapes: W d×d; k, v, β, α, q and y d. Cost per token: 7 d² flops. β ≥ 0; at 0, where √β has no
+/// derivative, its gradient is given as 0. Stable for Σ_i β_i k_i² ≤ 2. A zero key writes nothing.
+/// Throws std::invalid_argument when a size does not fit. arXiv 2604.19021; the equation is that of
 /// secondary sources.
 template <class S, int D = Dynamic>
 class FineGrainedDeltaRule : public MatrixRule<FineGrainedDeltaRule<S, D>, S, ChannelBetaDecay<D>> {
@@ -77,8 +77,11 @@ class FineGrainedDeltaRule : public MatrixRule<FineGrainedDeltaRule<S, D>, S, Ch
     scratch<S, D>(Base::dk(), [&](auto& root) {
       root = t.beta.cwiseSqrt();
       const auto add = [&](auto& dx, const auto& x, const S* gradient) {
-        detail::add_gradient(dx, root, gradient);
-        detail::add_gradient(dt.beta, S(0.5) * x.cwiseQuotient(root), gradient);
+        if (gradient == nullptr) return;
+        for (Index i = 0; i < x.size(); ++i) {
+          dx[i] += root[i] * gradient[i];
+          if (root[i] != S(0)) dt.beta[i] += S(0.5) * x[i] / root[i] * gradient[i];
+        }
       };
       add(dt.key, t.key, g.key);
       add(dt.key, t.key, g.lookup);

@@ -18,14 +18,14 @@ namespace fw::inline FASTWEIGHTS_ABI {
 /// A rule that tells the kernels its corrections (kernels/rule.hpp) also gets from them
 ///
 /// - the gradient of its write, if it has `correction_vjp` or `plain_coefficients`
-///   (kernels/backward/correction_gradient.hpp);
+///   (kernels/backward/correction_gradient.hpp) and its decay is the token's `decay` or a constant;
 /// - the chunkwise form, if W does not decay or by one number, and is read after the write;
 /// - segments, if a correction has one β, not one per value row. `Segment` is detail::SumSegment
 ///   for a rule without look-ups;
 /// - with `static constexpr bool key_bounds_strength = true`, the condition of stability
 ///   0 ≤ β‖k‖² ≤ 2 for every correction that looks up its own key.
 ///
-/// A member of the rule itself goes first.
+/// A member of the rule itself goes first. A rule with another State has none of these.
 template <class Rule, class S, class Inputs,
           class Segment = detail::AffineSegment<S, Inputs::key_rows, Inputs::value_rows>>
 class MatrixRule : public detail::SegmentWrites<Rule, Segment> {
@@ -42,6 +42,13 @@ class MatrixRule : public detail::SegmentWrites<Rule, Segment> {
   };
   using OwnedState = State<Owned<S>>;
 
+ private:
+  // R is Rule, which is complete when this is used.
+  template <class R> static constexpr bool keeps_state() {
+    return std::is_same_v<StateOf<R>, OwnedState>;
+  }
+
+ public:
   /// Throws std::invalid_argument when a size does not fit.
   explicit MatrixRule(Sizes<Signature::key_rows, Signature::value_rows> sizes = {})
       : signature_{{sizes.key_size, sizes.value_size}} {
@@ -68,25 +75,26 @@ class MatrixRule : public detail::SegmentWrites<Rule, Segment> {
   /// The gradient of the write, from those of the corrections.
   void write_vjp(const OwnedState& s, const Written& t, OwnedState& ds,
                  typename Inputs::template Write<Token<S>> dt) const
-      requires(detail::has_correction_gradients<Rule>()) {
+      requires(keeps_state<Rule>() && detail::has_correction_gradients<Rule>()) {
     detail::write_gradient(rule(), s, t, ds, dt);
   }
   /// Several tokens in matrix products (detail::CorrectionChunk).
   void chunk(OwnedState& s, const typename Inputs::template Write<Sequence<const S>>& inputs,
              const typename Inputs::template Read<Sequence<const S>>& queries,
              typename Inputs::template Out<Sequence<S>> out) const
-      requires(detail::has_correction_chunk<Rule>()) {
+      requires(keeps_state<Rule>() && detail::has_correction_chunk<Rule>()) {
     const Index tokens = queries.query.cols();
     detail::CorrectionChunk<Rule>(rule(), s, inputs, tokens).run(queries.query, out.output);
   }
   /// Appends a write to a segment.
   void extend(Segment& g, const Written& t) const
-      requires(detail::has_correction_segments<Rule>()) {
+      requires(keeps_state<Rule>() && detail::has_correction_segments<Rule>()) {
     detail::extend_by_corrections(rule(), g, t);
   }
   /// What makes a write unstable.
   Violation violation(const Written& t) const
-      requires(key_bounds_strength<Rule>() && detail::has_correction_gradients<Rule>()) {
+      requires(keeps_state<Rule>() && key_bounds_strength<Rule>() &&
+               detail::says_corrections<Rule>()) {
     return detail::violation_of_corrections(rule(), t);
   }
 
