@@ -129,7 +129,7 @@ class Counting : public fw::MatrixRule<Counting, double, Inputs> {
   };
   using OwnedState = State<fw::Owned<double>>;
   static constexpr auto decay_kind = fw::DecayKind::none;
-  static constexpr bool has_delta_term = false, plain_coefficients = true;
+  static constexpr bool has_delta_term = false;
   State<fw::Extents> state_extents() const { return {{dv(), dk()}, {dk(), 1}}; }
   template <class T> Counting cast() const { return *this; }
   void write(OwnedState& s, const fw::WriteToken<Counting>& t) const {

@@ -60,16 +60,16 @@ template <class M> struct MomentumTokens : RowTokens<typename M::Scalar> {
       update = error;
       update.scale(by.rate);
     }
-    EIGEN_ALWAYS_INLINE void operator()(Column& w, Column& m, S key) const {
-      m.scale(by.momentum);
-      m.add(update, key);
+    EIGEN_ALWAYS_INLINE void operator()(Column& w, Column& momentum, S key) const {
+      momentum.scale(by.momentum);
+      momentum.add(update, key);
       if constexpr (adds_momentum<M>()) {
-        Column sum = m;
+        Column sum = momentum;
         sum.add(w, by.keep);
         w = sum;
       } else {
         w.scale(by.keep);
-        w.add(m, by.write);
+        w.add(momentum, by.write);
       }
     }
   };
