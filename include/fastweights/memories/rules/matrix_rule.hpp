@@ -6,6 +6,7 @@
 #include <fastweights/memories/rules/correction_chunk.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 #include <fastweights/memories/rules/segments.hpp>
+#include <fastweights/memories/rules/write_gradient.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
