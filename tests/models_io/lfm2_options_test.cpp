@@ -11,14 +11,13 @@ using folder_files::ContainsSubstring;
 using namespace fw::models;
 using namespace model_options;
 
-const json sizes{{"vocab_size", 7},
-                 {"hidden_size", 12},
-                 {"num_hidden_layers", 3},
-                 {"num_attention_heads", 2},
-                 {"intermediate_size", 30}};
+const json sizes{{"vocab_size", 7},          {"hidden_size", 12},        {"num_hidden_layers", 3},
+                 {"num_attention_heads", 2}, {"num_key_value_heads", 2}, {"intermediate_size", 30}};
 
-Model lfm2_of(const json& config) { return lfm2<float>(Config(config)); }
-Model gemma_of(const json& config) { return recurrent_gemma<float>(Config(config)); }
+Model lfm2_of(const json& config) { return lfm2<float>(Config(config).of_type("lfm2")); }
+Model gemma_of(const json& config) {
+  return recurrent_gemma<float>(Config(config).of_type("recurrent_gemma"));
+}
 
 TEST_CASE("LFM2 computes the rows of its feed-forward layers", "[models_io]") {
   const auto hidden = [](const json& config) {

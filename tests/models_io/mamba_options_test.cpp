@@ -12,14 +12,15 @@ using namespace model_options;
 using folder_files::check_error;
 
 const json mamba_config{{"vocab_size", 7}, {"hidden_size", 18}, {"num_hidden_layers", 2}};
-const json jamba_config{
-    {"vocab_size", 7},          {"hidden_size", 18},      {"num_hidden_layers", 4},
-    {"num_attention_heads", 3}, {"intermediate_size", 5}, {"num_experts", 2},
-    {"attn_layer_period", 2},   {"attn_layer_offset", 1}, {"num_experts_per_tok", 1}};
+const json jamba_config{{"vocab_size", 7},          {"hidden_size", 18},
+                        {"num_hidden_layers", 4},   {"num_attention_heads", 3},
+                        {"num_key_value_heads", 3}, {"intermediate_size", 5},
+                        {"num_experts", 2},         {"attn_layer_period", 2},
+                        {"attn_layer_offset", 1},   {"num_experts_per_tok", 1}};
 
 Model mamba_of(const json& config) { return mamba<float>(Config(config)); }
 Model falcon_of(const json& config) { return falcon_mamba<float>(Config(config)); }
-Model jamba_of(const json& config) { return jamba<float>(Config(config)); }
+Model jamba_of(const json& config) { return jamba<float>(Config(config).of_type("jamba")); }
 
 const std::string mixer = "backbone.layers.1.mixer.";
 

@@ -21,7 +21,8 @@ using seven_symbols::logits;
 using seven_symbols::Network;
 using Json = nlohmann::json;
 
-const Json kimi{{"vocab_size", 7},
+const Json kimi{{"model_type", "kimi_linear"},
+                {"vocab_size", 7},
                 {"hidden_size", 6},
                 {"num_hidden_layers", 2},
                 {"num_attention_heads", 2},

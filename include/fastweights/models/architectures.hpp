@@ -31,7 +31,11 @@ template <class S> class Architectures {
   /// `is_ignored`: tensors in its files that the network does not have.
   void add(std::initializer_list<const char*> model_types, const Build& build,
            const IsIgnored& is_ignored = {}) {
-    for (const char* each : model_types) known_[each] = {build, is_ignored};
+    for (const std::string each : model_types)
+      known_[each] = {[each, build](const Config& config, const ModelOptions& options) {
+                        return build(config.of_type(each), options);
+                      },
+                      is_ignored};
   }
 
   /// The network that config.json describes, without weights. Of a model for text and images, the

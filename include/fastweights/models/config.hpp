@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fastweights/core/errors.hpp>
 #include <fastweights/core/views.hpp>
+#include <fastweights/models/known_names.hpp>
 #include <fastweights/models/strict_json.hpp>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -15,17 +16,32 @@
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
 /// The sizes and options of a model, by the names of its publisher. All functions throw
-/// std::invalid_argument, which names the entry, what was expected and what is there.
+/// std::invalid_argument, which names the entry, what was expected and what is there. Where
+/// transformers reads an entry of a model_type under two names, both have the value that it takes;
+/// see known_names.hpp.
 class Config {
  public:
   /// `where` is what errors begin with.
   explicit Config(nlohmann::json json, std::string where = "config.json")
       : json_(std::move(json)), where_(std::move(where)) {
     if (!json_.is_object()) fail("", "expected an object");
+    if (!has("model_type") || !json_.at("model_type").is_string()) return;
+    if (has("per_layer_config"))
+      fail("per_layer_config", "supported are the same sizes everywhere");
+    origins_ = detail::add_known_names(
+        json_, [&](const char* name, const char* expected) { fail(name, expected); });
   }
   /// From the text of a file, by parse_strictly.
   static Config parse(const std::string& text, const std::string& where = "config.json") {
     return Config(parse_strictly(text, where), where);
+  }
+
+  /// The same; read as a file of this model_type if it names none.
+  Config of_type(const std::string& model_type) const {
+    if (has("model_type")) return *this;
+    nlohmann::json named = json_;
+    named["model_type"] = model_type;
+    return Config(std::move(named), where_);
   }
 
   /// True if the entry is there and not null.
@@ -150,6 +166,10 @@ class Config {
     }
     fail(name, "supported is " + all);
   }
+  /// Throws unless the entry is absent or this size, which a source computes as `what`.
+  void expect_size(const std::string& name, Index size, const std::string& what) const {
+    if (has(name) && this->size(name) != size) fail(name, "expected " + what);
+  }
   /// Throws unless the entry is absent or has this value.
   void expect_flag(const std::string& name, bool supported) const {
     if (has(name) && flag(name) != supported)
@@ -161,7 +181,9 @@ class Config {
     const std::string given = json_.is_object() && json_.contains(name)
                                   ? ", is " + json_[name].dump().substr(0, 100)
                                   : std::string();
-    fw::detail::throw_invalid({where_, ": ", name, ": ", expected, given});
+    const auto origin = origins_.find(name);
+    fw::detail::throw_invalid(
+        {where_, ": ", origin == origins_.end() ? name : origin->second, ": ", expected, given});
   }
 
  private:
@@ -193,6 +215,7 @@ class Config {
 
   nlohmann::json json_;
   std::string where_;
+  std::map<std::string, std::string> origins_;  // what errors call entries of another name
 };
 
 /// The part for text of the config.json of a model for text and images. Its embeddings are tied if

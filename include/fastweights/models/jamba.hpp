@@ -41,9 +41,7 @@ inline MambaOptions jamba_mixer(const Config& c) {
 }
 
 /// The number of experts of a sparse layer; a single one is a feed-forward layer.
-inline Index jamba_experts(const Config& c) {
-  return c.size("num_experts", c.size("num_local_experts", 16));
-}
+inline Index jamba_experts(const Config& c) { return c.size("num_experts", 16); }
 
 /// A feed-forward layer, or experts, whose weights are probabilities over all experts.
 template <class S> Value<S> jamba_feed_forward(const Value<S>& x, const Config& c, bool sparse) {

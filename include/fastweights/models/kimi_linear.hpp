@@ -43,12 +43,17 @@ inline KimiDeltaAttentionOptions kimi_delta_options(const Config& c) {
           .gate = {"g_a_proj", "g_b_proj", d}};
 }
 
-/// The layers of latent attention: linear_attn_config counts them from 1.
+/// The layers of latent attention: linear_attn_config counts them from 1, if it has both lists.
 inline std::vector<std::string> kimi_layer_types(const Config& c) {
   const Config own = c.part("linear_attn_config");
-  const std::set<Index> full = layer_numbers(own, "full_attn_layers", layer_count(c));
+  const char *of_full = "full_attn_layers", *of_delta = "kda_layers";
+  const std::set<Index> full = layer_numbers(own, of_full, layer_count(c)),
+                        delta = layer_numbers(own, of_delta, layer_count(c));
+  const bool listed = own.has(of_full) && own.has(of_delta);
   return layer_kinds(c, "layer_types", {"linear_attention", "full_attention"}, [&](Index l) {
-    const bool is_full = own.has("full_attn_layers") ? full.contains(l + 1) : l > 0 && l % 4 == 0;
+    if (listed && full.contains(l + 1) == delta.contains(l + 1))
+      own.fail(of_delta, "expected each layer there or in full_attn_layers");
+    const bool is_full = listed ? full.contains(l + 1) : l > 0 && l % 4 == 0;
     return is_full ? "full_attention" : "linear_attention";
   });
 }

@@ -16,7 +16,7 @@ namespace fw::inline FASTWEIGHTS_ABI::models {
 /// The rows between the maps of a feed-forward layer: intermediate_size or, with
 /// block_auto_adjust_ff_dim, two thirds of it times a factor, rounded up to a multiple.
 inline Index lfm2_hidden(const Config& c) {
-  const char* size = c.has("block_ff_dim") ? "block_ff_dim" : "intermediate_size";
+  const char* size = "intermediate_size";
   const Index given = c.size(size), adjusted = 2 * given / 3;
   if (!c.flag("block_auto_adjust_ff_dim", true)) return given;
   if (adjusted < 1) c.fail(size, "expected at least 2");
@@ -67,9 +67,7 @@ Network<S> lfm2(const Config& c, const ModelOptions& options = {},
   const NormOptions norm{.epsilon = c.number("norm_eps", 1e-5)};
   const std::vector<std::string> kinds = lfm2_layer_kinds(c);
   const Index hidden = lfm2_hidden(c);
-  // Its older name, tie_embedding, comes first.
-  const bool tied =
-      c.flag("tie_embedding", c.flag("tie_word_embeddings", true)) && !options.own_head;
+  const bool tied = is_tied(c, options, true);
   Builder<S> net;
   net.enter(prefix);
   Value<S> x = token_embedding(net, c, "embed_tokens");

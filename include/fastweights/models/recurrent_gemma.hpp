@@ -48,8 +48,7 @@ inline GroupedAttention recurrent_gemma_attention(const Config& c, const ModelOp
   o.theta = rope.theta(10000);
   o.rotated = rope.part(0.5);
   o.output_bias = true;
-  const char* window = c.has("sliding_window") ? "sliding_window" : "attention_window_size";
-  o.cache = cache_of(options, c.size(window, 2048));
+  o.cache = cache_of(options, c.size("attention_window_size", 2048));
   return o;
 }
 

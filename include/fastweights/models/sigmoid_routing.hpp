@@ -35,25 +35,21 @@ inline Choice checked_choice(const Config& c, const Choice& choice, Index expert
 }
 
 /// Routed experts, and shared ones that every token sees, as Kimi Linear and Ling have them. Both
-/// also publish files with DeepSeek's names of the sizes.
+/// also publish files with DeepSeek's names of the sizes: see known_names.hpp.
 template <class S>
 Value<S> routed_and_shared_experts(const Value<S>& x, const Config& c, const std::string& bias,
                                    const ExpertNames& names = {}) {
-  const auto either = [&](const char* name, const char* other) {
-    return c.has(name) ? name : other;
-  };
-  const Choice choice{.experts = c.size(either("num_experts_per_token", "num_experts_per_tok")),
-                      .groups = c.size(either("num_expert_group", "n_group")),
+  const Choice choice{.experts = c.size("num_experts_per_token"),
+                      .groups = c.size("num_expert_group"),
                       .best_groups = c.size("topk_group")};
   const Index all = c.size("num_experts");
-  const SigmoidRouting routing{
-      .experts = all,
-      .choice = checked_choice(c, choice, all),
-      .renormalise = c.flag(either("moe_renormalize", "norm_topk_prob"), true),
-      .factor = c.number("routed_scaling_factor"),
-      .bias = bias};
+  const SigmoidRouting routing{.experts = all,
+                               .choice = checked_choice(c, choice, all),
+                               .renormalise = c.flag("moe_renormalize", true),
+                               .factor = c.number("routed_scaling_factor"),
+                               .bias = bias};
   const Index hidden = c.size("moe_intermediate_size");
-  const Index shared = hidden * c.size(either("num_shared_experts", "n_shared_experts"), 1);
+  const Index shared = hidden * c.size("num_shared_experts", 1);
   return experts(x, sigmoid_routing(x, routing), hidden, names) +
          module("shared_experts", x, [&](const Value<S>& in) { return swiglu(in, shared); });
 }

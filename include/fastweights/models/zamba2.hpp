@@ -38,6 +38,20 @@ inline Mamba2Options zamba2_mixer(const Config& c) {
           .least_step = c.number("time_step_min", 0.001)};
 }
 
+/// Throws if an entry that the source computes, and takes from a file that has it, is another one.
+inline void check_zamba2_sizes(const Config& c, const std::vector<std::string>& kinds) {
+  const Index d = c.size("hidden_size"), heads = c.size("num_attention_heads");
+  c.expect_size("attention_hidden_size", 2 * d, "2 hidden_size");
+  for (const char* name : {"attention_head_dim", "head_dim"})
+    c.expect_size(name, 2 * d / heads, "2 hidden_size / num_attention_heads");
+  c.expect_size("mamba_headdim", zamba2_mixer(c).d_v, "the values / n_mamba_heads");
+  std::vector<Index> hybrid;
+  for (std::size_t l = 0; l < kinds.size(); ++l)
+    if (kinds[l] == "hybrid") hybrid.push_back(Index(l));
+  if (c.has("hybrid_layer_ids") && c.sizes("hybrid_layer_ids") != hybrid)
+    c.fail("hybrid_layer_ids", "expected the hybrid layers of layers_block_type");
+}
+
 /// The projection of low rank `name`.i that the i-th use of a block adds to one of its maps. A
 /// block has those of all its uses, as its file has. Uses that share weights find them.
 template <class S>
@@ -107,6 +121,7 @@ Network<S> zamba2(const Config& c, const ModelOptions& options = {},
   const std::vector<std::string> kinds =
       layer_kinds(c, "layers_block_type", {"linear_attention", "hybrid"},
                   [&](Index) -> std::string { c.fail("layers_block_type", "is missing"); });
+  check_zamba2_sizes(c, kinds);
   Zamba2Use use{.uses = std::count(kinds.begin(), kinds.end(), "hybrid")};
   std::vector<std::string> paths;  // of the blocks, one a use
   const bool tied = c.flag("tie_word_embeddings", true);
