@@ -36,6 +36,23 @@ SCRIPTS = ("Han Hiragana Katakana Hangul Arabic Devanagari Latin Greek Cyrillic 
 CLASSES = [rf"\p{{{script}}}+" for script in SCRIPTS] + [
     r"\P{Han}+", r"\p{^Hira}+", r"\P{^Greek}+", r"[^\p{Latin}\p{Cyrillic}]+", r"[\p{L}&&[^\p{Han}]]+",
     r"\p{Lm}+", r"\w+", r"\W+", r"[\w]+", r"[^\w\s]+", r"[\W]+", r"[^\W\d]+", r"(?i:\w)+", r"\d+", r"\h+"]
+# Long names of general categories and POSIX's names, in several spellings.
+LONG_NAMES = """
+    Letter Uppercase_Letter Lowercase_Letter Titlecase_Letter Cased_Letter LC Modifier_Letter Other_Letter
+    Mark Combining_Mark Nonspacing_Mark Spacing_Mark Enclosing_Mark Number Decimal_Number Digit
+    Letter_Number Other_Number Punctuation Punct Connector_Punctuation Dash_Punctuation Open_Punctuation
+    Close_Punctuation Initial_Punctuation Final_Punctuation Other_Punctuation Symbol Math_Symbol
+    Currency_Symbol Modifier_Symbol Other_Symbol Separator Space_Separator Line_Separator
+    Paragraph_Separator Other Control Cntrl Format Unassigned Private_Use Surrogate Assigned Any Alnum Word
+    XDigit Blank Graph Print""".split()
+LONG_CLASSES = [rf"\p{{{name}}}+" for name in LONG_NAMES] + [
+    r"\p{letter}+", r"\p{UPPERCASE-LETTER}+", r"\p{decimal number}+", r"\P{Letter}+", r"\p{^Letter}+",
+    r"\P{^Letter}+", r"\P{Assigned}+", r"\P{Print}+", r"\P{Word}+", r"[\p{Word}]+", r"[^\p{Word}]+",
+    r"[\P{Word}\p{Digit}]+", r"[^\p{Letter}\p{Number}\s]+", r"[\p{Letter}&&[^\p{Han}]]+",
+    r"[\P{Graph}a]+", r"(?i:\p{Uppercase_Letter}+)"]
+# A character or two of every general category.
+CATEGORIES = ("aB\u01c5\u02b0\u5b57\u0301\u0903\u20dd7\u0663\u2167\u00b2_\u203f-\u2014()\u00ab\u00bb\u2019!\u00a7+<"
+              "$\u20ac^`\u00a9\u00a6 \u00a0\u3000\u2028\u2029\t\n\x01\u0085\u00ad\u200d\ue000\u0378\u24b6\u0345fG\U0001f600")
 # Marks of Unicode 10 to 16, and older neighbours.
 NEWER = [0x5C7, 0x59F, 0x17DD, 0x7FD, 0x8D3, 0x8D4, 0x1ABF, 0x1AC0, 0x1DF5, 0x1DF6, 0x1DF7, 0x10F46, 0x10D24,
          0x1133B, 0x1133C, 0x1E130, 0x1E2EC, 0x11930, 0x1193D, 0xA82C, 0x897, 0x1E4EC, 0x10EFD, 0x1612F]
@@ -152,6 +169,10 @@ def splits():
         step = pre_tokenizers.Split(Regex(expression), "isolated")
         words = [word for word, _ in step.pre_tokenize_str(RARE)]
         cases.append([expression, "Isolated", False, RARE, words])
+    for expression in LONG_CLASSES:
+        step = pre_tokenizers.Split(Regex(expression), "isolated")
+        words = [word for word, _ in step.pre_tokenize_str(CATEGORIES)]
+        cases.append([expression, "Isolated", False, CATEGORIES, words])
     return cases
 
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fastweights/core/errors.hpp>
+#include <fastweights/models/tokenizer/category_names.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,9 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::models {
 
-/// Rewrites what the two libraries understand differently: \s, \w, \h, scripts such as \p{Han}, and
-/// sets of sets, such as [\p{L}&&[^\p{Han}]]. Throws std::invalid_argument for what it does not
-/// know. PCRE2 checks the rest.
+/// Rewrites what the two libraries understand differently: \s, \w, \h, scripts such as \p{Han},
+/// long names such as \p{Letter}, and sets of sets, such as [\p{L}&&[^\p{Han}]]. Throws
+/// std::invalid_argument for what it does not know. PCRE2 checks the rest.
 ///
 /// The differences left: (?i:ss) matches no ß, and the like for characters that fold to several;
 /// which characters are in a class follows PCRE2's version of Unicode (script/check
@@ -86,26 +87,27 @@ class OnigurumaPattern {
     for (const char* anchor : {"\\A", "\\z", "\\Z"})
       if (take(anchor)) return anchor;
     // In a set, such as [\w], Oniguruma leaves the numbers of Latin-1 out.
-    if (take("\\w")) return "[" + std::string(word) + latin_numbers + "]";
-    if (take("\\W")) return "[^" + std::string(word) + latin_numbers + "]";
-    const Union one = escaped();
+    const Union one = escaped(std::string(word) + latin_numbers);
     return one.others.empty() ? "[" + one.entries + "]" : one.others[0];
   }
 
-  // At a backslash: \S and the like are sets of their own, the others entries.
-  Union escaped() {
+  static Union without(const std::string& entries) { return {"", {"[^" + entries + "]"}}; }
+
+  // At a backslash: \S and the like are sets of their own, the others entries. `words` are those of
+  // \w.
+  Union escaped(const std::string& words) {
     rest_.remove_prefix(1);
     if (take("s")) return {space, {}};
-    if (take("w")) return {word, {}};
+    if (take("w")) return {words, {}};
     if (take("h")) return {hexadecimal, {}};
-    if (take("S")) return {"", {"[^" + std::string(space) + "]"}};
-    if (take("W")) return {"", {"[^" + std::string(word) + "]"}};
-    if (take("H")) return {"", {"[^" + std::string(hexadecimal) + "]"}};
+    if (take("S")) return without(space);
+    if (take("W")) return without(words);
+    if (take("H")) return without(hexadecimal);
     if (take("v")) return {"\\x{B}", {}};
     if (take("u")) return {"\\x{" + std::string(take_bytes(4)) + "}", {}};
     if (rest_.starts_with("x{")) return {"\\" + std::string(take_bytes(rest_.find('}') + 1)), {}};
-    if (take("p{")) return {property(false), {}};
-    if (take("P{")) return {property(true), {}};
+    if (take("p{")) return property(false, words);
+    if (take("P{")) return property(true, words);
     for (const char* each : {"n", "r", "t", "f", "a", "e", "d", "D"})
       if (take(each)) return {std::string("\\") + each, {}};
     const char c = next();
@@ -116,13 +118,18 @@ class OnigurumaPattern {
 
   // Behind \p{ or \P{. PCRE2 since 10.40 reads \p{Han} as Script_Extensions, and \p{sc:Han} as the
   // script. It reads sc: with scripts alone; older ones do not know it, and mean scripts.
-  std::string property(bool is_negative) {
+  Union property(bool is_negative, const std::string& words) {
     if (take("^")) is_negative = !is_negative;
     const std::string_view name = take_bytes(rest_.find('}') + 1);
+    if (const auto* category = detail::category_of(name.substr(0, name.size() - 1))) {
+      const std::string entries = *category->entries != 0 ? category->entries : words;
+      return is_negative == category->is_complement ? Union{entries, {}} : without(entries);
+    }
     if (name.find_first_of(":=") != name.npos) fail("{" + std::string(name) + " is not supported");
     const std::string script = "sc:" + std::string(name);
-    return (is_negative ? "\\P{" : "\\p{") +
-           (is_known("\\p{" + script) ? script : std::string(name));
+    return {
+        (is_negative ? "\\P{" : "\\p{") + (is_known("\\p{" + script) ? script : std::string(name)),
+        {}};
   }
   static bool is_known(const std::string& pattern) {
     int error = 0;
@@ -163,7 +170,7 @@ class OnigurumaPattern {
         is_character = false;
       } else if (rest_[0] == '\\') {
         is_character = !is_class();
-        const Union one = escaped();
+        const Union one = escaped(word);
         all.entries += one.entries;
         all.others.insert(all.others.end(), one.others.begin(), one.others.end());
       } else if (take("-")) {
