@@ -21,6 +21,7 @@
 #include <new>
 #include <set>
 
+#include "published/finite.hpp"
 #include "published/shapes.hpp"
 #include "report/command_line.hpp"
 #include "training/processes.hpp"
@@ -209,13 +210,6 @@ void save(const std::string& path, Reader& reader) {
   fw::io::add_state(file, reader.state(), "state");
   file.add("logits", reader.logits());
   file.write(path);
-}
-void check_finite(const fw::io::SafeTensors& file) {
-  for (const std::string& name : file.names())
-    if (file.dtype(name) == fw::io::DType::F32)
-      for (const float x : file.values<float>(name))
-        if (!std::isfinite(x))
-          file.fail(name, "has the entry " + std::to_string(x) + ", expected a finite number");
 }
 
 void load(const std::string& path, Reader& reader) try {
