@@ -31,6 +31,7 @@ Config experts(int count) {
                      {"vocab_size", 7},
                      {"hidden_size", 4},
                      {"num_hidden_layers", 4},
+                     {"num_key_value_heads", 1},
                      {"num_experts", count},
                      {"num_experts_per_tok", 1},
                      {"moe_intermediate_size", 1},

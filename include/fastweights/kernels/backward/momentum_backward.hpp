@@ -75,7 +75,7 @@ template <class M, int R> class MomentumPanel {
     for (Index i = 0; i < count; ++i) {
       const Index t = tokens.first + i;
       const typename Tokens::template Write<Column> write(tokens, t, retrieved, rows_);
-      write.error.store(errors_ + i * size);
+      tokens.error(t, retrieved, rows_).store(errors_ + i * size);
       retrieved = pass(write, i, tokens.key(t), tokens.lookup(t + (i + 1 < count ? 1 : 0)));
     }
   }

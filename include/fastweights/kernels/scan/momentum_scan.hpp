@@ -50,26 +50,35 @@ template <class M> struct MomentumTokens : RowTokens<typename M::Scalar> {
   const MomentumWrite<S>& write(Index t) const { return writes[std::size_t(t - first)]; }
   const S* lookup(Index t) const { return write(t).lookup; }
 
+  /// v − W p, for some rows.
+  template <class Column>
+  Column error(Index t, const Column& retrieved, const Panel<S>& rows) const {
+    Column e = load_part<Column>(values(t) + rows.first, 0, rows.rows);
+    e.subtract(retrieved);
+    return e;
+  }
+
   template <class Column> struct Write {
-    Column error, update;
-    const MomentumWrite<S>& by;
+    Column update;
+    S momentum, keep, write;
 
     Write(const MomentumTokens& x, Index t, const Column& retrieved, const Panel<S>& rows)
-        : error(load_part<Column>(x.values(t) + rows.first, 0, rows.rows)), by(x.write(t)) {
-      error.subtract(retrieved);
-      update = error;
-      update.scale(by.rate);
+        : update(x.error(t, retrieved, rows)),
+          momentum(x.write(t).momentum),
+          keep(x.write(t).keep),
+          write(x.write(t).write) {
+      update.scale(x.write(t).rate);
     }
-    EIGEN_ALWAYS_INLINE void operator()(Column& w, Column& momentum, S key) const {
-      momentum.scale(by.momentum);
-      momentum.add(update, key);
+    EIGEN_ALWAYS_INLINE void operator()(Column& w, Column& other, S key) const {
+      other.scale(momentum);
+      other.add(update, key);
       if constexpr (adds_momentum<M>()) {
-        Column sum = momentum;
-        sum.add(w, by.keep);
+        Column sum = other;
+        sum.add(w, keep);
         w = sum;
       } else {
-        w.scale(by.keep);
-        w.add(momentum, by.write);
+        w.scale(keep);
+        w.add(other, write);
       }
     }
   };
