@@ -58,9 +58,10 @@ KNOWN = {
     "script/test after a change of a rule": Miss(
         "published models and layers name this rule's type, 51 objects; running the tests takes half of it", times=261),
     "the largest source": Miss(
-        "no_exceptions and the single header are header-only programs; in memory, the code of all guides in one source",
-        times=30, mib=1941),
-    "script/test": Miss("half of it are memories and networks in three scalars, which the laws need", times=1200),
+        "no_exceptions and the single header are header-only programs, 26 alone and more beside other compilers; in memory, "
+        "the code of all guides in one source",
+        times=36, mib=1941),
+    "script/test": Miss("half of it are memories and networks in three scalars, which the laws need", times=1300),
 }
 
 
