@@ -36,7 +36,7 @@ class Config {
     return Config(parse_strictly(text, where), where);
   }
 
-  /// The same; read as a file of this model_type if it names none.
+  /// This file, read as one of this model_type if it names none.
   Config of_type(const std::string& model_type) const {
     if (has("model_type")) return *this;
     nlohmann::json named = json_;

@@ -20,10 +20,10 @@ Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic> causal_products(const K& keys, 
 /// β a·b > 1 reflect: an error of p does not fade, but adds up over all writes of a key; with 2,
 /// outputs after T writes are within 4 T units of rounding, here as in scan. With such a write a
 /// chunk in float takes its products and sums in double, and is then as exact as steps. Calls
-/// solve(U, P) with matrices of one scalar; `weigh(P)` applies decays.
-template <class K, class L, class B, class U, class Weigh, class Solve>
-void solve_chunk(const K& keys, const L& lookups, const B& betas, U& updates, const Weigh& weigh,
-                 const Solve& solve) {
+/// solve(U, P) with matrices of one scalar; `decay_products(P)` applies decays.
+template <class K, class L, class B, class U, class Decay, class Solve>
+void solve_chunk(const K& keys, const L& lookups, const B& betas, U& updates,
+                 const Decay& decay_products, const Solve& solve) {
   using S = typename U::Scalar;
   auto products = causal_products<S>(keys, lookups);
   if constexpr (std::is_same_v<S, float>) {
@@ -32,14 +32,14 @@ void solve_chunk(const K& keys, const L& lookups, const B& betas, U& updates, co
       const Eigen::MatrixXd exact_keys = keys.template cast<double>(),
                             exact_lookups = lookups.template cast<double>();
       auto exact_products = causal_products<double>(exact_keys, exact_lookups);
-      weigh(exact_products);
+      decay_products(exact_products);
       Eigen::MatrixXd exact = updates.template cast<double>();
       solve(exact, exact_products);
       updates = exact.cast<float>();
       return;
     }
   }
-  weigh(products);
+  decay_products(products);
   solve(updates, products);
 }
 

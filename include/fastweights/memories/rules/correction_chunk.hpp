@@ -83,7 +83,7 @@ template <class M> class CorrectionChunk {
     set_product_with_state(out, queries, [](Index t) { return t; });
     Matrix weights(updates_.cols(), tokens_);
     set_product(weights, c_.keys.transpose(), queries);
-    for (Index t = 0; t < tokens_; ++t) weigh(weights.col(t), (t + 1) * per_token, t);
+    for (Index t = 0; t < tokens_; ++t) decay_products(weights.col(t), (t + 1) * per_token, t);
     add_product(out, updates_, weights);
     out *= c_.read_scales.asDiagonal();
     if constexpr (decays) {
@@ -117,7 +117,8 @@ template <class M> class CorrectionChunk {
   }
   // Multiplies the first `count` products of a column, with writes of earlier tokens, by the decays
   // from each up to token t. The others are later ones, and become 0.
-  template <class X> void weigh(X&& products, Index count, [[maybe_unused]] Index t) const {
+  template <class X>
+  void decay_products(X&& products, Index count, [[maybe_unused]] Index t) const {
     using A = typename std::remove_cvref_t<X>::Scalar;
     products.tail(products.size() - count).setZero();
     if constexpr (!decays) return;
@@ -135,7 +136,8 @@ template <class M> class CorrectionChunk {
       solve_chunk(
           c_.keys, c_.lookups, c_.betas, updates_,
           [&](auto& products) {
-            for (Index i = 0; i < products.cols(); ++i) weigh(products.col(i), i, seen_by(i));
+            for (Index i = 0; i < products.cols(); ++i)
+              decay_products(products.col(i), i, seen_by(i));
           },
           [&](auto& u, const auto& products) { solve(u, products); });
     } else {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <fastweights/core/check.hpp>
+#include <fastweights/core/decay_signatures.hpp>
 #include <fastweights/core/finite.hpp>
-#include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/chebyshev_solver.hpp>
 #include <fastweights/memories/rules/correction.hpp>
@@ -11,14 +11,7 @@
 namespace fw::inline FASTWEIGHTS_ABI {
 
 /// Write (k, v, α), read (q, μ): a query, and the share μ of the solution in what W is read with.
-template <int Dk, int Dv> struct KeyValueMix : QueryOutput<Dk, Dv> {
-  template <class C> struct Write {
-    vec<C, Dk> key;
-    vec<C, Dv> value;
-    num<C> decay;
-    static constexpr auto names = fw::names("key", "value", "decay");
-    static constexpr auto roles = fw::roles(Role::key, Role::value, Role::decay);
-  };
+template <int Dk, int Dv> struct KeyValueMix : KeyValueDecay<Dk, Dv> {
   template <class C> struct Read {
     vec<C, Dk> query;
     num<C> mix;  ///< μ
@@ -27,7 +20,6 @@ template <int Dk, int Dv> struct KeyValueMix : QueryOutput<Dk, Dv> {
   };
   template <int NewDk> using with_keys_of = KeyValueMix<NewDk, Dv>;
 
-  Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}}; }
   Read<Extents> read() const { return {{this->dk, 1}, {1, 1}}; }
 };
 
@@ -60,7 +52,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class KalmaMemory {
   using OwnedState = State<Owned<S>>;
 
   explicit KalmaMemory(Sizes<Dk, Dv> sizes = {}, ChebyshevSolver solver = {})
-      : signature_{{sizes.key_size, sizes.value_size}}, solver_(solver) {
+      : signature_{{{sizes.key_size, sizes.value_size}}}, solver_(solver) {
     signature_.check(name);
     detail::check_above_zero(name, "ridge", solver.ridge);
     if (!detail::is_finite(solver.ridge))
