@@ -15,7 +15,7 @@ endfunction()
 
 # The longest sources first: what is last keeps one processor busy.
 fastweights_add_compiled(fastweights_compiled_core fastweights
-                         SOURCES io memories core testing training)
+                         SOURCES io memories core training)
 fastweights_add_compiled(fastweights_compiled_float fastweights_compiled_core
                          SOURCES backward_float step_float scan_float products_float)
 # Long chunks of keys in float are multiplied in double.
@@ -26,7 +26,7 @@ fastweights_add_compiled(fastweights_compiled_kernels fastweights_compiled_netwo
                          SOURCES operations_recurrent_double operations_double networks_double
                                  functions_double
                                  backward_double step_double scan_double deferred deferred_16_bits
-                                 deferred_8_bits)
+                                 deferred_8_bits testing)
 fastweights_add_memories(fastweights_compiled_memories float)
 fastweights_add_memories(fastweights_compiled_memories_double double)
 

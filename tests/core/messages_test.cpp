@@ -1,8 +1,7 @@
 // The texts of errors for mistakes that are easy to make.
 
-#include <fastweights/any_memory/any_memory.hpp>
+#include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/memories/recurrent/delta_rnn.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "support/catch.hpp"
 

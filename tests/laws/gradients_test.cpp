@@ -56,6 +56,19 @@ TEST_CASE("a backward pass from the first state is one from checkpoints", "[laws
       laws::backward_from_the_first_state(subject.memory<double>(), subject.positive());
     }
 }
+
+TEST_CASE("checkpoints serve another size", "[laws][gradients]") {
+  for (const auto& [from, to] : {std::pair<Index, Index>{1, 40}, {9, 2}}) {
+    const auto before = laws::subjects(from, from), after = laws::subjects(to, to);
+    REQUIRE(before.size() == after.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      INFO(before[i].text() << ", then " << after[i].text());
+      laws::checkpoints_fit_another_size(before[i].memory<double>(), after[i].memory<double>(),
+                                         before[i].positive());
+    }
+  }
+}
+
 TEST_CASE("gradients of a wrong size are refused and leave all gradients unchanged",
           "[laws][gradients]") {
   for (const Subject& subject : laws::subjects(3, 3)) {

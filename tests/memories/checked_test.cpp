@@ -198,6 +198,18 @@ TEST_CASE("checked calls look at sizes first", "[checked]") {
                     "GatedDeltaRule: key has 3 rows, the memory expects 5");
 }
 
+TEST_CASE("a read of a const state looks at sizes", "[checked]") {
+  const fw::DeltaRule<double> m({.key_size = 3});
+  const auto state = fw::initial_state(m);
+  const Eigen::VectorXd query = Eigen::VectorXd::Ones(3), longer = Eigen::VectorXd::Ones(4);
+  Eigen::VectorXd output(3), shorter(2);
+  CHECK_NOTHROW(fw::read(m, state, {query}, {output}));
+  CHECK_THROWS_WITH(fw::read(m, state, {longer}, {output}),
+                    ContainsSubstring("query has 4 rows, the memory expects 3"));
+  CHECK_THROWS_WITH(fw::read(m, state, {query}, {shorter}),
+                    ContainsSubstring("output has 2 rows, the memory expects 3"));
+}
+
 TEST_CASE("check_tokens looks at the queries as well", "[checked]") {
   const fw::DeltaRule<float> m({.key_size = 3});
   const Eigen::MatrixXf keys = Eigen::MatrixXf::Identity(3, 3), beta = keys.row(0);

@@ -1,8 +1,6 @@
 // The tokens that attention keeps: all, up to a limit, or those of a window.
 
-#include <fastweights/models/minimax.hpp>
-#include <fastweights/models/qwen3_next.hpp>
-
+#include "models_io/built.hpp"
 #include "models_io/folder_files.hpp"
 #include "models_io/seven_symbols.hpp"
 
@@ -10,14 +8,14 @@ namespace {
 
 using namespace folder_files;
 using fw::Index;
-using fw::models::Config;
 using fw::models::ModelOptions;
 using seven_symbols::drawn;
 using seven_symbols::Network;
 using Json = nlohmann::json;
 using Logits = Eigen::MatrixXf;
 
-const Json sizes{{"vocab_size", 7},
+const Json sizes{{"model_type", "qwen3_5_text"},
+                 {"vocab_size", 7},
                  {"hidden_size", 8},
                  {"num_hidden_layers", 1},
                  {"num_attention_heads", 2},
@@ -28,14 +26,15 @@ const Json sizes{{"vocab_size", 7},
                  {"max_position_embeddings", 4},
                  {"layer_types", {"full_attention"}}};
 
-Network qwen(const ModelOptions& options) {
-  return drawn(fw::models::qwen3_next<float>(Config(sizes), options));
-}
+Network qwen(const ModelOptions& options) { return drawn(built(sizes, options)); }
 Network minimax(const ModelOptions& options, const Json& more = Json::object()) {
   Json config = sizes;
-  config.update({{"hidden_act", "silu"}, {"num_local_experts", 2}, {"num_experts_per_tok", 2}});
+  config.update({{"model_type", "minimax"},
+                 {"hidden_act", "silu"},
+                 {"num_local_experts", 2},
+                 {"num_experts_per_tok", 2}});
   config.update(more);
-  return drawn(fw::models::minimax<float>(Config(config), options));
+  return drawn(built(config, options));
 }
 
 std::vector<int> ids(Index count) {

@@ -4,6 +4,7 @@
 #include <fastweights/models/generate.hpp>
 #include <fastweights/models/log_probabilities.hpp>
 #include <fastweights/models/sampler.hpp>
+#include <fastweights/models/tokenizer/unicode.hpp>
 
 #include "models_io/byte_model.hpp"
 #include "models_io/folder_files.hpp"

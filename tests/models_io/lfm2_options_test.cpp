@@ -1,8 +1,6 @@
 // LFM2 and RecurrentGemma: options of config.json that they read, and those that they refuse.
 
-#include <fastweights/models/lfm2.hpp>
-#include <fastweights/models/recurrent_gemma.hpp>
-
+#include "models_io/built.hpp"
 #include "models_io/model_options.hpp"
 
 namespace {
@@ -14,10 +12,8 @@ using namespace model_options;
 const json sizes{{"vocab_size", 7},          {"hidden_size", 12},        {"num_hidden_layers", 3},
                  {"num_attention_heads", 2}, {"num_key_value_heads", 2}, {"intermediate_size", 30}};
 
-Model lfm2_of(const json& config) { return lfm2<float>(Config(config).of_type("lfm2")); }
-Model gemma_of(const json& config) {
-  return recurrent_gemma<float>(Config(config).of_type("recurrent_gemma"));
-}
+Model lfm2_of(const json& config) { return built_as("lfm2", config); }
+Model gemma_of(const json& config) { return built_as("recurrent_gemma", config); }
 
 TEST_CASE("LFM2 computes the rows of its feed-forward layers", "[models_io]") {
   const auto hidden = [](const json& config) {

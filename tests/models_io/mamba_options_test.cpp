@@ -1,8 +1,6 @@
 // Mamba, Falcon-Mamba and Jamba: options of config.json that they read, and those that they refuse.
 
-#include <fastweights/models/jamba.hpp>
-#include <fastweights/models/mamba.hpp>
-
+#include "models_io/built.hpp"
 #include "models_io/model_options.hpp"
 
 namespace {
@@ -18,9 +16,9 @@ const json jamba_config{{"vocab_size", 7},          {"hidden_size", 18},
                         {"num_experts", 2},         {"attn_layer_period", 2},
                         {"attn_layer_offset", 1},   {"num_experts_per_tok", 1}};
 
-Model mamba_of(const json& config) { return mamba<float>(Config(config)); }
-Model falcon_of(const json& config) { return falcon_mamba<float>(Config(config)); }
-Model jamba_of(const json& config) { return jamba<float>(Config(config).of_type("jamba")); }
+Model mamba_of(const json& config) { return built_as("mamba", config); }
+Model falcon_of(const json& config) { return built_as("falcon_mamba", config); }
+Model jamba_of(const json& config) { return built_as("jamba", config); }
 
 const std::string mixer = "backbone.layers.1.mixer.";
 

@@ -5,8 +5,8 @@
 #include <fastweights/models/falcon_h1.hpp>
 #include <fastweights/models/granite_hybrid.hpp>
 #include <fastweights/models/olmo_hybrid.hpp>
-#include <fastweights/models/qwen3_next.hpp>
 
+#include "models_io/built.hpp"
 #include "models_io/folder_files.hpp"
 #include "models_io/seven_symbols.hpp"
 
@@ -117,7 +117,7 @@ TEST_CASE("a model with its rotary options elsewhere gives the same logits", "[m
                  {"layer_types", {"full_attention"}},
                  {"intermediate_size", 6}});
   const auto model = [&](const std::string& place, const Json& options) {
-    return drawn(fw::models::qwen3_next<float>(with(config, place, options), {.context = 5}));
+    return drawn(built(with(config, place, options), {.context = 5}));
   };
   const Json options{{"rope_theta", 3.0}, {"partial_rotary_factor", 1.0}};
   const Eigen::MatrixXf expected = logits(model("rope_parameters", options));

@@ -1,7 +1,9 @@
 // RWKV-4: options of config.json that it reads, and those that it refuses.
 
-#include <fastweights/models/rwkv4.hpp>
+#include <fastweights/layers/feed_forward.hpp>
+#include <fastweights/layers/rwkv4.hpp>
 
+#include "models_io/built.hpp"
 #include "models_io/model_options.hpp"
 #include "models_io/seven_symbols.hpp"
 
@@ -14,7 +16,7 @@ using folder_files::ContainsSubstring;
 const json sizes{
     {"vocab_size", 7}, {"hidden_size", 12}, {"num_hidden_layers", 3}, {"intermediate_size", 30}};
 
-Model rwkv4_of(const json& config) { return rwkv4<float>(Config(config)); }
+Model rwkv4_of(const json& config) { return built_as("rwkv", config); }
 
 TEST_CASE("RWKV-4 reads its options, and refuses what it does not support", "[models_io]") {
   const std::string block = "rwkv.blocks.0.";

@@ -2,10 +2,10 @@
 
 #include <fastweights/io/safetensors.hpp>
 #include <fastweights/models/load.hpp>
-#include <fastweights/models/qwen3_next.hpp>
 #include <fastweights/models/save.hpp>
 
 #include "data_folder.hpp"
+#include "models_io/built.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -18,7 +18,7 @@ using fw::models::CheckpointError;
 const fs::path source = FASTWEIGHTS_REFERENCE_DIR "/models/qwen3_5_folder";
 
 fw::networks::Network<float> loaded(const Checkpoint& folder) {
-  auto network = fw::models::qwen3_next<float>(folder.config(), {.context = 8});
+  auto network = built(folder.config(), {.context = 8});
   fw::models::load_weights(network, folder);
   return network;
 }

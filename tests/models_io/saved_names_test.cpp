@@ -1,11 +1,10 @@
 // Files whose names are not those of the publisher: as transformers saves them, and tied models
 // with a head.
 
-#include <fastweights/models/kimi_linear.hpp>
 #include <fastweights/models/load.hpp>
-#include <fastweights/models/olmo_hybrid.hpp>
 #include <fastweights/models/save.hpp>
 
+#include "models_io/built.hpp"
 #include "models_io/folder_files.hpp"
 #include "models_io/seven_symbols.hpp"
 
@@ -41,7 +40,8 @@ const Json kimi{{"model_type", "kimi_linear"},
                 {"moe_intermediate_size", 4},
                 {"routed_scaling_factor", 1.5}};
 
-const Json olmo{{"vocab_size", 7},
+const Json olmo{{"model_type", "olmo_hybrid"},
+                {"vocab_size", 7},
                 {"hidden_size", 6},
                 {"num_hidden_layers", 2},
                 {"num_attention_heads", 2},
@@ -52,13 +52,6 @@ const Json olmo{{"vocab_size", 7},
                 {"linear_num_value_heads", 2},
                 {"linear_key_head_dim", 2},
                 {"linear_value_head_dim", 5}};  // 2, 2 and 10 rows of q, k and v
-
-Network kimi_of(const Config& c, const ModelOptions& o) {
-  return fw::models::kimi_linear<float>(c, o);
-}
-Network olmo_of(const Config& c, const ModelOptions& o) {
-  return fw::models::olmo_hybrid<float>(c, o);
-}
 
 using Tensors = std::map<std::string, std::pair<fw::io::Shape, std::vector<float>>>;
 
@@ -85,11 +78,9 @@ void rename(Tensors& tensors, const std::string& from, const std::string& to) {
 }
 
 // The model loads from the tensors and gives these logits.
-template <class Build>
-Network loaded(const Json& config, const Build& build, const Tensors& tensors,
-               const Eigen::MatrixXf& expected) {
+Network loaded(const Json& config, const Tensors& tensors, const Eigen::MatrixXf& expected) {
   const SafeTensors file = SafeTensors::parse(file_of(tensors).bytes(), "weights");
-  Network network = build(Config(config), fw::models::model_options(file, 5));
+  Network network = built(config, fw::models::model_options(file, 5));
   fw::models::load_weights(network, file);
   CHECK(logits(network) == expected);
   return network;
@@ -97,12 +88,12 @@ Network loaded(const Json& config, const Build& build, const Tensors& tensors,
 
 TEST_CASE("Kimi Linear loads with its own names and with those that transformers saves",
           "[models_io]") {
-  const Network model = drawn(kimi_of(Config(kimi), {.context = 5}));
+  const Network model = drawn(built(kimi, {.context = 5}));
   Tensors tensors = tensors_of(model);
   CHECK(tensors.contains("model.layers.0.mlp.gate_proj.weight"));
-  loaded(kimi, kimi_of, tensors, logits(model));
+  loaded(kimi, tensors, logits(model));
   rename(tensors, ".mlp.", ".block_sparse_moe.");
-  loaded(kimi, kimi_of, tensors, logits(model));
+  loaded(kimi, tensors, logits(model));
 }
 
 // The three convolutions have 14 rows, which are saved as 5, 5 and 4.
@@ -124,17 +115,17 @@ void save_equal_convolutions(Tensors& tensors) {
 
 TEST_CASE("OLMo Hybrid loads with its own names and with those that transformers saves",
           "[models_io]") {
-  const Network model = drawn(olmo_of(Config(olmo), {.context = 5}));
+  const Network model = drawn(built(olmo, {.context = 5}));
   Tensors tensors = tensors_of(model);
   CHECK(tensors.at("model.layers.0.linear_attn.v_conv1d.weight").first == fw::io::Shape{10, 4});
-  loaded(olmo, olmo_of, tensors, logits(model));
+  loaded(olmo, tensors, logits(model));
   Tensors norms = tensors;
   rename(norms, "layers.1.post_attention_layernorm", "layers.1.feedforward_layer_norm");
-  loaded(olmo, olmo_of, norms, logits(model));
+  loaded(olmo, norms, logits(model));
   save_equal_convolutions(tensors);
-  loaded(olmo, olmo_of, tensors, logits(model));
+  loaded(olmo, tensors, logits(model));
   save_equal_convolutions(norms);
-  loaded(olmo, olmo_of, norms, logits(model));
+  loaded(olmo, norms, logits(model));
 }
 
 Json tied_olmo() {
@@ -145,28 +136,28 @@ Json tied_olmo() {
 const std::string table = "model.embed_tokens.weight", head = "lm_head.weight";
 
 TEST_CASE("a tied model may have its table twice, or under the name of the head", "[models_io]") {
-  const Network model = drawn(olmo_of(Config(tied_olmo()), {.context = 5}));
+  const Network model = drawn(built(tied_olmo(), {.context = 5}));
   Tensors tensors = tensors_of(model);
   REQUIRE(!tensors.contains(head));
   tensors[head] = tensors.at(table);
-  CHECK(tensors_of(loaded(tied_olmo(), olmo_of, tensors, logits(model))) == tensors_of(model));
+  CHECK(tensors_of(loaded(tied_olmo(), tensors, logits(model))) == tensors_of(model));
   tensors.erase(table);
-  CHECK(tensors_of(loaded(tied_olmo(), olmo_of, tensors, logits(model))) == tensors_of(model));
+  CHECK(tensors_of(loaded(tied_olmo(), tensors, logits(model))) == tensors_of(model));
   tensors.erase(head);
   const SafeTensors file = SafeTensors::parse(file_of(tensors).bytes(), "weights");
-  Network network = olmo_of(Config(tied_olmo()), fw::models::model_options(file));
+  Network network = built(tied_olmo(), fw::models::model_options(file));
   check_error<fw::io::SafeTensorsError>([&] { fw::models::load_weights(network, file); },
                                         {table + ": is missing"});
 }
 
 TEST_CASE("a tied model with another head uses the head, as transformers does", "[models_io]") {
-  const Network model = drawn(olmo_of(Config(olmo), {.context = 5}));  // not tied
+  const Network model = drawn(built(olmo, {.context = 5}));  // not tied
   const Tensors tensors = tensors_of(model);
   REQUIRE(tensors.contains(head));
-  loaded(tied_olmo(), olmo_of, tensors, logits(model));
+  loaded(tied_olmo(), tensors, logits(model));
   const SafeTensors file = SafeTensors::parse(file_of(tensors).bytes(), "weights");
   CHECK(fw::models::model_options(file).own_head);
-  Network network = olmo_of(Config(tied_olmo()), {});
+  Network network = built(tied_olmo(), {});
   check_error<fw::io::SafeTensorsError>([&] { fw::models::load_weights(network, file); },
                                         {head + ": is in the file, but not expected"});
 }
@@ -174,7 +165,7 @@ TEST_CASE("a tied model with another head uses the head, as transformers does", 
 TEST_CASE("a saved folder has the new table under both names", "[models_io]") {
   const Folder source, target;
   write_text(source / "config.json", tied_olmo().dump());
-  Tensors tensors = tensors_of(drawn(olmo_of(Config(tied_olmo()), {.context = 5})));
+  Tensors tensors = tensors_of(drawn(built(tied_olmo(), {.context = 5})));
   tensors[head] = tensors.at(table);
   for (const bool has_table : {true, false}) {
     if (!has_table) tensors.erase(table);
@@ -182,7 +173,7 @@ TEST_CASE("a saved folder has the new table under both names", "[models_io]") {
     const auto folder = fw::models::Checkpoint::read(source.path());
     const ModelOptions options = fw::models::model_options(folder, 5);
     CHECK(!options.own_head);
-    Network network = olmo_of(folder.config(), options);
+    Network network = built(folder.config(), options);
     fw::models::load_weights(network, folder);
     for (auto& weight : network.weights) weight.value *= 2;
     fw::models::save_folder(network, folder, target.path());

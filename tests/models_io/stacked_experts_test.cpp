@@ -1,8 +1,8 @@
 // Qwen3.5 with experts: folders have a tensor for every expert, or all experts of a layer in one.
 
 #include <fastweights/models/load.hpp>
-#include <fastweights/models/qwen3_next.hpp>
 
+#include "models_io/built.hpp"
 #include "models_io/folder_files.hpp"
 
 namespace {
@@ -71,11 +71,11 @@ Matrix logits(const Network& network) {
 }
 
 TEST_CASE("stacked experts are those of single tensors", "[models_io]") {
-  Network single = fw::models::qwen3_next<float>(config);
+  Network single = built(config);
   fw::Random random(3);
   fw::initialise(single, random);
   const SafeTensors file = stacked_file(single);
-  Network stacks = fw::models::qwen3_next<float>(config, fw::models::model_options(file));
+  Network stacks = built(config, fw::models::model_options(file));
   fw::models::load_weights(stacks, file);
   CHECK(logits(stacks) == logits(single));
   check_error<fw::io::SafeTensorsError>([&] { fw::models::load_weights(single, file); },

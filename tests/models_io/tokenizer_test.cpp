@@ -3,6 +3,7 @@
 
 #include <fastweights/io/safetensors.hpp>
 #include <fastweights/models/tokenizer.hpp>
+#include <fastweights/models/tokenizer/byte_level.hpp>
 #include <fstream>
 
 #include "data_folder.hpp"

@@ -1,5 +1,5 @@
+#include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/core/snapshot.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/networks/operations.hpp>
 
 #include "networks/operation_checks.hpp"

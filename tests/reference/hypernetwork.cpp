@@ -1,5 +1,6 @@
+#include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/layers/hypernetwork.hpp>
-#include <fastweights/memories/rules/delta_rule.hpp>
 
 #include "case.hpp"
 

@@ -57,8 +57,11 @@ class CompileTimes(unittest.TestCase):
 
     def test_a_table_counts_what_exceeds_and_what_fails(self):
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            counts = compile_times.print_table([row(1), row(12), row(3, 1000)], EMPTY)
-        self.assertEqual(counts, (2, 2))
+            over, failed = compile_times.print_table([row(1), row(12), row(3, 1000)], EMPTY)
+        self.assertEqual(over, 2)
+        self.assertEqual(failed, [
+            "a row: 12.0 times the empty main, 0 MiB; exceeds 10 times the empty main",
+            "a row: 3.0 times the empty main, 1000 MiB; exceeds 800 MiB"])
         self.assertEqual(len(out.getvalue().splitlines()), 2 + 3)
 
     def test_known_rows_have_a_reason_and_a_figure(self):

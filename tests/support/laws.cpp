@@ -209,12 +209,15 @@ Gradients random_gradients(const AnyMemory<double>& m, Index steps, bool positiv
   return {pass.d.inputs, pass.d.queries, pass.ds};
 }
 
-// Adds a row or a column to one gradient, and expects an error that leaves all gradients unchanged.
-void refuses_gradient(const Pass& start, Record fw::testing::AnySequences<double>::*part,
+using Sequences = fw::testing::AnySequences<double>;
+
+// Adds a row or a column to one input, query or gradient, and expects an error that leaves all
+// gradients unchanged.
+void backward_refuses(const Pass& start, Sequences Pass::*whose, Record Sequences::*part,
                       std::size_t member, bool by_row) {
   for (const bool from_initial : {false, true}) {
     Pass wrong = start;
-    auto& matrix = (wrong.d.*part).matrices[member];
+    auto& matrix = (wrong.*whose.*part).matrices[member];
     matrix.setZero(matrix.rows() + (by_row ? 1 : 0), matrix.cols() + (by_row ? 0 : 1));
     const Pass before = wrong;
     CHECK_THROWS_AS(from_initial ? wrong.backward_from_initial() : wrong.backward(),
@@ -269,13 +272,31 @@ void backward_from_the_first_state(const AnyMemory<double>& memory, bool positiv
   }
 }
 
+void checkpoints_fit_another_size(const AnyMemory<double>& small, const AnyMemory<double>& large,
+                                  bool positive) {
+  if (!small.can().differentiable) return;
+  Pass of_small(small, 3, positive), fresh(large, 5, positive), reused = fresh;
+  of_small.backward();  // fills what a backward pass keeps in the checkpoints
+  reused.checkpoints = of_small.checkpoints;
+  fw::AnyState<double> state = reused.initial;
+  large.scan(state, reused.all.inputs.views(), reused.all.queries.views(),
+             reused.all.outputs.views<double>(), reused.checkpoints);
+  reused.backward();
+  fresh.backward();
+  CHECK(difference(reused.d.inputs, fresh.d.inputs) == 0);
+  CHECK(difference(reused.d.queries, fresh.d.queries) == 0);
+  CHECK(difference(reused.ds, fresh.ds) == 0);
+}
+
 void wrong_gradients_are_refused(const AnyMemory<double>& memory, bool positive) {
-  using All = fw::testing::AnySequences<double>;
   if (!memory.can().differentiable) return;
   const Pass start(memory, 4, positive);
-  for (const auto part : {&All::inputs, &All::queries, &All::outputs})
-    for (std::size_t i = 0; i < (start.d.*part).matrices.size(); ++i)
-      for (const bool by_row : {true, false}) refuses_gradient(start, part, i, by_row);
+  for (const auto whose : {&Pass::all, &Pass::d})
+    for (const auto part : {&Sequences::inputs, &Sequences::queries, &Sequences::outputs}) {
+      if (whose == &Pass::all && part == &Sequences::outputs) continue;  // backward takes none
+      for (std::size_t i = 0; i < (start.*whose.*part).matrices.size(); ++i)
+        for (const bool by_row : {true, false}) backward_refuses(start, whose, part, i, by_row);
+    }
 }
 
 #define FASTWEIGHTS_LAWS(S)                             \

@@ -54,7 +54,10 @@ void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Comple
                          Index steps, bool positive = false);
 /// A backward pass that is given the first state equals one that is given checkpoints.
 void backward_from_the_first_state(const AnyMemory<double>& memory, bool positive = false);
-/// Gradients of a wrong size are refused and leave all gradients unchanged.
+/// Checkpoints of a scan and backward pass serve the same rule in another size, to the last bit.
+void checkpoints_fit_another_size(const AnyMemory<double>& small, const AnyMemory<double>& large,
+                                  bool positive = false);
+/// Inputs, queries and gradients of a wrong size are refused and leave all gradients unchanged.
 void wrong_gradients_are_refused(const AnyMemory<double>& memory, bool positive = false);
 
 }  // namespace laws

@@ -208,7 +208,7 @@ class Checkpoint {
     std::error_code error;
     const auto root = std::filesystem::canonical(folder_ / ".", error);
     if (error) return;  // there is no such folder
-    const auto target = std::filesystem::weakly_canonical(folder_ / file, error);
+    const auto target = std::filesystem::weakly_canonical(root / file, error);
     if (error) return;  // nor such a file
     const auto relative = target.lexically_relative(root);
     if (!relative.empty() && *relative.begin() != "..") return;
