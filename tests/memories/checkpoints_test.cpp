@@ -52,6 +52,19 @@ TEST_CASE("backward requires the checkpoints of the same sequence", "[delta_rule
   CHECK_NOTHROW(run.backward(checkpoints));
 }
 
+TEST_CASE("backward refuses inputs and queries of a wrong size", "[delta_rule]") {
+  using Catch::Matchers::ContainsSubstring;
+  Example<Delta> run(6);
+  fw::Checkpoints<Delta> checkpoints;
+  run.scan(checkpoints);
+  Example<Delta> wrong_key = run, wrong_query = run;
+  wrong_key.all.inputs.key.setZero(3, 6);
+  CHECK_THROWS_WITH(wrong_key.backward(checkpoints), ContainsSubstring("key has 3 rows"));
+  wrong_query.all.queries.query.setZero(3, 6);
+  CHECK_THROWS_WITH(wrong_query.backward(checkpoints), ContainsSubstring("query has 3 rows"));
+  CHECK(wrong_query.gradients.inputs.key.isZero(0));
+}
+
 // The normalised delta rule has no backward pass of its own.
 TEST_CASE("reused checkpoints have the interval √T of the new T", "[delta_rule]") {
   fw::Checkpoints<Normalised> checkpoints;

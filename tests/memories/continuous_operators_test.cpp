@@ -1,7 +1,8 @@
-#include <fastweights/algorithms/scan.hpp>
+#include <fastweights/algorithms/backward.hpp>
 #include <fastweights/continuous/density.hpp>
 #include <fastweights/continuous/gibbs_density.hpp>
 #include <fastweights/memories/attention/continuous_memory.hpp>
+#include <fastweights/testing/sequences.hpp>
 #include <set>
 
 #include "support/catch.hpp"
@@ -231,6 +232,30 @@ TEST_CASE("a sticky memory samples where reads attended to, and a write clears t
   fw::write(m, state, {x, u});
   CHECK(largest_entry(state.coefficients - expected) <= 1e-13 * largest_entry(expected));
   CHECK(state.histogram.isZero(0));
+}
+
+// A read of a sticky memory changes it, so that the backward pass recomputes its outputs too.
+TEST_CASE("checkpoints of a sticky memory take the size of its outputs", "[continuous][sticky]") {
+  using M = Memory<StickySampling>;
+  fw::Checkpoints<M> checkpoints;
+  for (const Index d : {4, 8, 2}) {
+    auto o = options<M>();
+    o.d = d;
+    fw::Random random(5);
+    Learned density{fw::LearnedComponents<double>(6, 1, true, 1e-3)};
+    density.components.initialise(random);
+    const M m(o, {6, {0.1, 0.3}}, density);
+    auto all = fw::testing::random_sequences(m, 2, random), gradients = all;
+    auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
+    const auto inputs = fw::view<fw::WriteSequence<M>>(all.inputs);
+    const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
+    fw::scan(m, state, inputs, queries, fw::view<fw::OutSequence<M>>(all.outputs), checkpoints);
+    fw::backward(m, checkpoints, inputs, queries,
+                 fw::view<fw::OutGradSequence<M>>(gradients.outputs), ds,
+                 fw::view<fw::WriteGradSequence<M>>(gradients.inputs),
+                 fw::view<fw::ReadGradSequence<M>>(gradients.queries));
+    CHECK(checkpoints.recomputed_output.output.rows() == d);
+  }
 }
 
 TEST_CASE("continuous memory: the error names the option that is out of range", "[continuous]") {
