@@ -169,7 +169,9 @@ find_package(Python3 QUIET COMPONENTS Interpreter)
 if(Python3_FOUND)
   add_test(NAME documented_headers
            COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
+  add_test(NAME documented_table
+           COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/check_table.py)
   add_test(NAME site_equations
            COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
-  set_tests_properties(documented_headers site_equations PROPERTIES LABELS documentation)
+  set_tests_properties(documented_headers documented_table site_equations PROPERTIES LABELS documentation)
 endif()

@@ -31,7 +31,7 @@ template <int Dk, int Dv> struct KeyValueBetaQuery : QueryOutput<Dk, Dv> {
 ///
 /// Shapes: k and q d_k, v and y d_v, β 1; state (d_k + d_v)·capacity. Cost per token:
 /// 4 (d_k + d_v) flops for every token kept. β is in [0, 2]; u is bounded for β < 1. Throws
-/// std::invalid_argument when a size does not fit. arXiv 2505.19488.
+/// std::invalid_argument when a size does not fit. Zhong et al. 2025, arXiv 2505.19488.
 template <class S, int Dk = Dynamic, int Dv = Dk> class DeltaFormer {
  public:
   using Scalar = S;

@@ -28,7 +28,7 @@ template <int Dk, int Dv> struct KeyValueTwoQueries : KeyValue<Dk, Dv> {
 ///
 /// Shapes: k, q and r d_k, v and y d_v; state (d_k + d_v)·capacity. Cost per token: 4 d_k + 2 d_v
 /// flops for every token kept. Throws std::invalid_argument when a size does not fit.
-/// arXiv 2605.29157.
+/// Zuo et al. 2026, arXiv 2605.29157.
 template <class S, int Dk = Dynamic, int Dv = Dk> class Parallax {
  public:
   using Scalar = S;

@@ -43,8 +43,8 @@ template <int Dk, int Dv, bool PerRow> struct KeyValueErase : QueryOutput<Dk, Dv
 ///
 /// Shapes: W d_v×d_k, k, e and q d_k, v and y d_v, β and γ 1, α 1 or, if PerRow, d_k. Cost per
 /// token: 11 d_v d_k flops. β, γ ≥ 0. Stable for β‖k‖² ≤ 2 and γ‖e‖² ≤ 2: normalise both keys. A
-/// zero key writes or erases nothing. Throws std::invalid_argument when a size does not fit. arXiv
-/// 2606.26560.
+/// zero key writes or erases nothing. Throws std::invalid_argument when a size does not fit. Li
+/// et al. 2026, arXiv 2606.26560.
 template <class S, int Dk = Dynamic, int Dv = Dk, bool PerRow = true>
 class EraseThenDelta
     : public MatrixRule<EraseThenDelta<S, Dk, Dv, PerRow>, S, KeyValueErase<Dk, Dv, PerRow>> {

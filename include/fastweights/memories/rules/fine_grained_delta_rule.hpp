@@ -32,8 +32,8 @@ template <int D> struct ChannelBetaDecay : QueryOutput<D, D> {
 ///
 /// Shapes: W d×d; k, v, β, α, q and y d. Cost per token: 7 d² flops. β ≥ 0; at 0, where √β has no
 /// derivative, its gradient is given as 0. Stable for Σ_i β_i k_i² ≤ 2. A zero key writes nothing.
-/// Throws std::invalid_argument when a size does not fit. arXiv 2604.19021; the equation is that of
-/// secondary sources.
+/// Throws std::invalid_argument when a size does not fit. Sun et al. 2026, arXiv 2604.19021; the
+/// equation is that of secondary sources.
 template <class S, int D = Dynamic>
 class FineGrainedDeltaRule : public MatrixRule<FineGrainedDeltaRule<S, D>, S, ChannelBetaDecay<D>> {
   using Base = MatrixRule<FineGrainedDeltaRule<S, D>, S, ChannelBetaDecay<D>>;

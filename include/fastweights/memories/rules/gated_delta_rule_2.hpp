@@ -39,7 +39,8 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
 /// are in [0, 2]. A token that is repeated is stable for Σ_i b_i k_i² ≤ 2, and any sequence of such
 /// tokens if the b of a token are equal; different ones can grow W, by up to 1.5 in four tokens
 /// with unit keys and b of 0 and 1 (found by random search). A zero key writes nothing. Throws
-/// std::invalid_argument when a size does not fit. arXiv 2605.22791.
+/// std::invalid_argument when a size does not fit. Hatamizadeh, Choi, Kautz 2026, arXiv
+/// 2605.22791.
 template <class S, int Dk = Dynamic, int Dv = Dk>
 class GatedDeltaRule2
     : public MatrixRule<GatedDeltaRule2<S, Dk, Dv>, S, KeyValueDecayEraseWrite<Dk, Dv>> {

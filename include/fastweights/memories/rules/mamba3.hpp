@@ -54,7 +54,8 @@ template <int Dk, int Dv, int Angles> struct KeyValueRotation : QueryOutput<Dk, 
 /// Shapes: W d_v×d_k, k, q, b_k and b_q d_k, v, z and y d_v, α, Δ, λ and D 1, a and θ m ≤ d_k/2.
 /// The state also has the last rotated key and the last value. b_k, b_q and D (`skip`) are slow
 /// weights of the state. Cost per token: 7 d_v d_k flops. Δ is in [0, 2], λ and α in [0, 1]; then
-/// it is stable. Throws std::invalid_argument when a size does not fit. arXiv 2603.15569.
+/// it is stable. Throws std::invalid_argument when a size does not fit. Lahoti et
+/// al. 2026, arXiv 2603.15569.
 template <class S, int Dk = Dynamic, int Dv = Dk, int Angles = Dk == Dynamic ? Dynamic : Dk / 2>
 class Mamba3 {
  public:

@@ -37,8 +37,8 @@ template <int Dk, int Dv> struct KeyValueLookupMomentum : QueryOutput<Dk, Dv> {
 ///
 /// Shapes: W and M d_v×d_k, k, p and q d_k, v and y d_v, η, μ, β and α 1. Cost per token: 9 d_v d_k
 /// flops. μ and α are in [0, 1]. With p = k and constant numbers it is stable for β η‖k‖² ≤ (1 + α)
-/// (1 + μ): normalise the keys. Throws std::invalid_argument when a size does not fit. arXiv
-/// 2605.05838.
+/// (1 + μ): normalise the keys. Throws std::invalid_argument when a size does not fit. Huang et
+/// al. 2026, arXiv 2605.05838.
 template <class S, int Dk = Dynamic, int Dv = Dk>
 class MomentumDeltaRule
     : public MomentumRule<MomentumDeltaRule<S, Dk, Dv>, S, KeyValueLookupMomentum<Dk, Dv>> {

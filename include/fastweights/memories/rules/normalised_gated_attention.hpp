@@ -20,7 +20,8 @@ namespace fw::inline FASTWEIGHTS_ABI {
 ///
 /// Shapes: W d_v×d_k, z, k and q d_k (feature-mapped already), v and y d_v, α 1 or d_k. Cost per
 /// token: 5 d_v d_k flops. If z·q + ε is exactly 0, the output is 0; choose positive weights.
-/// Throws std::invalid_argument when a size does not fit or ε is not finite. arXiv 2507.04239.
+/// Throws std::invalid_argument when a size does not fit or ε is not finite. Gelada et
+/// al. 2025, arXiv 2507.04239.
 template <class S, int Dk = Dynamic, int Dv = Dk, template <int, int> class Inputs = KeyValueDecay>
 class NormalisedGatedAttention {
  public:

@@ -45,7 +45,7 @@ template <int Dk, int Dv, int Decays> struct PreconditionedKeyValue : QueryOutpu
 /// Shapes: W d_v×d_k, A, k and q d_k, v and y d_v, β, β_a and α_a 1, α 1 or d_k. ρ, the logarithm
 /// of the scale of A, is a slow weight. Cost per token: 7 d_v d_k flops. β is in [0, 2]. Stable for
 /// β‖k‖² ≤ 4/3: normalise the keys. A zero key writes nothing. Throws std::invalid_argument when a
-/// size does not fit. arXiv 2604.21100.
+/// size does not fit. Tumma et al. 2026, arXiv 2604.21100.
 template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class PreconditionedDeltaRule {
  public:
   using Scalar = S;

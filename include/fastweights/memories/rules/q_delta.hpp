@@ -38,7 +38,8 @@ template <int Dk, int Dv> struct KeyValueProbe : QueryOutput<Dk, Dv> {
 ///
 /// Shapes: W d_v×d_k, k, p and q d_k, v and y d_v, β, λ and α 1. Cost per token: 7 d_v d_k flops.
 /// β ≥ 0. Not stable for any query: a write multiplies by I − β x kᵀ. A zero key writes nothing.
-/// Throws std::invalid_argument when a size does not fit. arXiv 2606.08804, eq. 17–20.
+/// Throws std::invalid_argument when a size does not fit. Park, Kim, Park 2026, arXiv 2606.08804,
+/// eq. 17–20.
 template <class S, int Dk = Dynamic, int Dv = Dk>
 class QDelta : public MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>> {
   using Base = MatrixRule<QDelta<S, Dk, Dv>, S, KeyValueProbe<Dk, Dv>>;
