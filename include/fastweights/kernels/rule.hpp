@@ -3,7 +3,7 @@
 #include <fastweights/core/check.hpp>
 #include <fastweights/core/memory.hpp>
 #include <fastweights/core/scratch.hpp>
-#include <fastweights/kernels/decode/step.hpp>
+#include <fastweights/kernels/decode/removal_step.hpp>
 #include <fastweights/kernels/scan/scan.hpp>
 
 /// \file
@@ -212,6 +212,25 @@ EIGEN_ALWAYS_INLINE void step_correction(State& s, const Correction<typename M::
   step_by_panels<M::decay_kind, M::has_delta_term>(s.W, rounding_errors_of<S>(s), c, before);
 }
 
+/// True if a step of M is a removal_step. The corrections must not share a buffer.
+template <class M>
+inline constexpr bool removes = corrections_per_token<M>() == 2 &&
+                                products_of<M>() == Products::removal&& buffer_size<M>(1, 1) == 0 &&
+                                (M::decay_kind == DecayKind::none ||
+                                 (M::decay_kind == DecayKind::per_channel &&
+                                  order_of<M>().lookup_before_decay));
+
+/// All corrections of a step; `correction` makes correction j.
+template <class M, class State, class F>
+EIGEN_ALWAYS_INLINE void step_corrections(State& s, const F& correction) {
+  if constexpr (removes<M>)
+    if (has_removal_step<decltype(s.W), typename M::Scalar>(s.W)) {
+      const auto one = correction(0), two = correction(1);  // in order
+      return step_removal<M::decay_kind>(s.W, one, two);
+    }
+  for (Index j = 0; j < corrections_per_token<M>(); ++j) step_correction<M>(s, correction(j), j);
+}
+
 /// True if a read takes a query and nothing else, so that a write can stand for its query.
 template <class M> inline constexpr bool has_plain_query = member_count<ReadToken<M>> == 1;
 
@@ -225,11 +244,11 @@ EIGEN_ALWAYS_INLINE void write_by_kernel(const M& m, State& s, const WriteToken<
     if (errors.data == nullptr) return m.write(s, input);
   const ReadToken<M> any_query{input.key.col(0)};
   with_correction_buffer<M>(s.W, [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
-    for (Index j = 0; j < corrections_per_token<M>(); ++j) {
+    step_corrections<M>(s, [&](Index j) FASTWEIGHTS_INLINE_LAMBDA {
       auto c = correction_of(m, s, input, any_query, static_cast<S*>(nullptr), j, buffer);
       c.error = errors(j);
-      step_correction<M>(s, c, j);
-    }
+      return c;
+    });
   });
 }
 
@@ -258,11 +277,11 @@ EIGEN_ALWAYS_INLINE void step_by_kernel(const M& m, State& s, const WriteToken<M
       return m.read(s, query, out);
     }
   with_correction_buffer<M>(s.W, [&](S* buffer) FASTWEIGHTS_INLINE_LAMBDA {
-    for (Index j = 0; j < corrections_per_token<M>(); ++j) {
+    step_corrections<M>(s, [&](Index j) FASTWEIGHTS_INLINE_LAMBDA {
       auto c = correction_of(m, s, input, query, columns_of(out.output).data, j, buffer);
       c.error = errors(j);
-      step_correction<M>(s, c, j);
-    }
+      return c;
+    });
   });
 }
 

@@ -35,7 +35,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
     }
   }
 
- private:
+ protected:
   struct Sums {
     Column key, query;
     EIGEN_ALWAYS_INLINE void add(const Sums& other) {
@@ -54,17 +54,19 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
     return decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
   }
 
-  // W ← decay W + u kᵀ. With Reads it returns the new W q.
+  // W ← decay W + u kᵀ. With Reads it returns the new W q. From the last column to the first: a
+  // panel that is too large for the first-level cache has left its last columns there.
   template <bool Reads>
   static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
                                                    const StepToken<S>& t, const Column& u,
                                                    Index first, Index rows) {
     struct Visit {
       S *W, *rounding_errors;
-      Index stride, rows;
+      Index stride, rows, last;
       const S *key, *query, *decays;
       Column decay, u;
-      EIGEN_ALWAYS_INLINE void operator()(Index j, Column& sum) const {
+      EIGEN_ALWAYS_INLINE void operator()(Index i, Column& sum) const {
+        const Index j = last - i;
         S* const w_j = W + j * stride;
         Column w = Column::load(w_j, rows);
         if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);
@@ -87,7 +89,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
         decay_kind == DecayKind::compensated ? t.rounding_errors + first : nullptr;
     return sum_over_columns<Column>(
         columns, Column::all(S(0)),
-        Visit{W, rounding_errors, stride, rows, t.key, t.query, t.decays, decay, u});
+        Visit{W, rounding_errors, stride, rows, columns - 1, t.key, t.query, t.decays, decay, u});
   }
 
   static EIGEN_ALWAYS_INLINE Column product(const S* W, Index stride, Index columns, const S* x,
@@ -248,27 +250,36 @@ template <class Matrix> constexpr bool is_small() {
   return rows <= 2 * lanes<typename Matrix::Scalar> && rows <= 16 && columns <= 16;
 }
 
+/// Calls f(R, first, count) for panels of at most `tallest` packets, which together are all rows:
+/// at least a packet. R is a std::integral_constant; see step_panel.
+template <class S, int tallest, class F>
+EIGEN_ALWAYS_INLINE void for_step_panels(Index rows, const F& f) {
+  Index first = 0;
+  const auto panels = [&]<int R>(std::integral_constant<int, R> packets) {
+    constexpr Index size = R * lanes<S>;
+    // as long as they leave no rows or at least a packet
+    for (; first + size == rows || first + size + lanes<S> <= rows; first += size)
+      f(packets, first, size);
+  };
+  if constexpr (tallest >= 8) panels(std::integral_constant<int, 8>{});
+  if constexpr (tallest >= 4) panels(std::integral_constant<int, 4>{});
+  panels(std::integral_constant<int, 2>{});
+  if (const Index left = rows - first; left == lanes<S> || left > 2 * lanes<S>) {
+    f(std::integral_constant<int, 1>{}, first, lanes<S>);
+    first += lanes<S>;
+  }
+  if (first < rows) f(std::integral_constant<int, 2>{}, first, rows - first);
+}
+
 /// One step, by panels of rows.
 template <class S, DecayKind decay_kind, bool HasLookups>
 void step_panels(S* W, Index stride, Index rows, Index columns, const StepToken<S>& t) {
   if (rows < lanes<S>) return step_few_rows<S, decay_kind, HasLookups>(W, stride, columns, t, rows);
-  Index first = 0;
-  const auto panels = [&]<int R>(std::integral_constant<int, R>) {
-    constexpr Index size = R * lanes<S>;
-    // as long as they leave no rows or at least a packet
-    for (; first + size == rows || first + size + lanes<S> <= rows; first += size)
-      step_panel<S, R, decay_kind, HasLookups>(W, stride, columns, t, first, size);
-  };
-  if constexpr (EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32)
-    panels(std::integral_constant<int, 8>{});
-  panels(std::integral_constant<int, 4>{});
-  panels(std::integral_constant<int, 2>{});
-  if (const Index left = rows - first; left == lanes<S> || left > 2 * lanes<S>) {
-    step_panel<S, 1, decay_kind, HasLookups>(W, stride, columns, t, first, lanes<S>);
-    first += lanes<S>;
-  }
-  if (first < rows)
-    step_panel<S, 2, decay_kind, HasLookups>(W, stride, columns, t, first, rows - first);
+  constexpr int tallest = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
+  for_step_panels<S, tallest>(
+      rows, [&]<int R>(std::integral_constant<int, R>, Index first, Index count) {
+        step_panel<S, R, decay_kind, HasLookups>(W, stride, columns, t, first, count);
+      });
 }
 
 /// One step of a narrow W; see is_narrow.
