@@ -19,7 +19,7 @@ template <class Law> void for_every_memory(const Law& law) {
       law(runs_of<S>(subject));
     }
   };
-  for (const auto& [dk, dv] : {std::pair<Index, Index>{3, 3}, {1, 5}, {17, 4}}) {
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{3, 3}, {1, 5}, {17, 4}, {3, 21}}) {
     each(laws::subjects<double>(dk, dv), 0.0);
     each(laws::subjects<float>(dk, dv), 0.0f);
   }
