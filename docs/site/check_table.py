@@ -42,12 +42,13 @@ def bare(text):
 
 def differences(header, cost, source):
     said = comments(header)
+    compact = bare(said)
     for formula in formulas(cost):
-        if bare(formula) not in bare(said):
+        if not re.search(r'(?<![\d.])' + re.escape(bare(formula)), compact):
             yield f'cost {formula}'
     first = re.match(r"(?:.*? )??([A-Z][\w’-]+)(?: et al\.| & [\w’-]+)? (\d{4})", source)
     for part in [*(first.groups() if first else []), *re.findall(r'arxiv.org/abs/([\d.]+)', source)]:
-        if part not in said:
+        if not re.search(rf'\b{re.escape(part)}\b', said):
             yield f'source {part}'
     if not first and source != "the rule's":
         yield 'no author and year in the table'

@@ -45,13 +45,17 @@ template <class M = Memory<>> typename M::Options options() {
   return o;
 }
 
-Memory<> memory(Contraction contraction = Contraction::even()) {
-  auto o = options();
-  o.contraction = contraction;
+// Of 6 functions.
+template <class M> M memory_with(const typename M::Options& o) {
   fw::Random random(5);
   Learned density{fw::LearnedComponents<double>(6, 1, true, 1e-3)};
   density.components.initialise(random);
   return {o, {6, {0.1, 0.3}}, density};
+}
+Memory<> memory(Contraction contraction = Contraction::even()) {
+  auto o = options();
+  o.contraction = contraction;
+  return memory_with<Memory<>>(o);
 }
 
 TEST_CASE("an operator is computed once, for a memory and its copies", "[continuous]") {
@@ -241,10 +245,8 @@ TEST_CASE("checkpoints of a sticky memory take the size of its outputs", "[conti
   for (const Index d : {4, 8, 2}) {
     auto o = options<M>();
     o.d = d;
-    fw::Random random(5);
-    Learned density{fw::LearnedComponents<double>(6, 1, true, 1e-3)};
-    density.components.initialise(random);
-    const M m(o, {6, {0.1, 0.3}}, density);
+    const M m = memory_with<M>(o);
+    fw::Random random(6);
     auto all = fw::testing::random_sequences(m, 2, random), gradients = all;
     auto state = fw::initial_state(m), ds = fw::zero_gradient(m);
     const auto inputs = fw::view<fw::WriteSequence<M>>(all.inputs);

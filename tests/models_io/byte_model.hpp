@@ -20,18 +20,7 @@ constexpr int special = 257;
 
 /// The network with random weights. Large weights of the head make it sure of its tokens.
 inline Network network(const fw::models::ModelOptions& options = {}) {
-  const nlohmann::json sizes{{"model_type", "qwen3_5_text"},
-                             {"vocab_size", vocabulary},
-                             {"hidden_size", 8},
-                             {"num_hidden_layers", 1},
-                             {"num_attention_heads", 2},
-                             {"num_key_value_heads", 1},
-                             {"head_dim", 4},
-                             {"intermediate_size", 6},
-                             {"rms_norm_eps", 1e-5},
-                             {"max_position_embeddings", 4},
-                             {"layer_types", {"full_attention"}}};
-  return seven_symbols::drawn(built(sizes, options));
+  return seven_symbols::drawn(built(one_attention(vocabulary), options));
 }
 
 /// The tokenizer as the text of its file.

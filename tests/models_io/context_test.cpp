@@ -14,17 +14,7 @@ using seven_symbols::Network;
 using Json = nlohmann::json;
 using Logits = Eigen::MatrixXf;
 
-const Json sizes{{"model_type", "qwen3_5_text"},
-                 {"vocab_size", 7},
-                 {"hidden_size", 8},
-                 {"num_hidden_layers", 1},
-                 {"num_attention_heads", 2},
-                 {"num_key_value_heads", 1},
-                 {"head_dim", 4},
-                 {"intermediate_size", 6},
-                 {"rms_norm_eps", 1e-5},
-                 {"max_position_embeddings", 4},
-                 {"layer_types", {"full_attention"}}};
+const Json sizes = one_attention(7);
 
 Network qwen(const ModelOptions& options) { return drawn(built(sizes, options)); }
 Network minimax(const ModelOptions& options, const Json& more = Json::object()) {

@@ -287,11 +287,11 @@ def main():
     parser.add_argument("sources", nargs="*", help="instead of tests/compile_times/*.cpp")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        empties, rows = [], []
+        rows = []
         if options.build:  # whose compilers ran side by side
             empties = empties_side_by_side(folder, rounds=3)
         else:
-            empties.append(compile_empty(folder))
+            empties = [compile_empty(folder)]
             sources = options.sources or [readme_program(folder),
                                           *sorted(Path("tests/compile_times").glob("*.cpp"))]
             for source in sources:  # an empty main after each, as other programs may come and go
@@ -313,7 +313,8 @@ def main():
         over, failed = print_table(rows, empty)
     total = sum(row.cost.seconds for row in rows)
     print(f"\n{len(rows)} sources, {total:.0f} s in all; {over} rows exceed a limit, {len(failed)} fail.")
-    print("".join(text + "\n" for text in failed), end="")  # last, where a reader of a long log looks
+    for text in failed:  # last, where a reader of a long log looks
+        print(text)
     return 1 if options.check and failed else 0
 
 

@@ -12,7 +12,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Such a step for `rows` rows of W, in place; see PanelStep.
+/// Such a step for `rows` rows of W, in place; see PanelStep. The decays are those of `two`.
 template <class S, class Column, DecayKind decay_kind>
 class RemovalStep : PanelStep<S, Column, decay_kind, true> {
   using Base = PanelStep<S, Column, decay_kind, true>;
@@ -23,12 +23,12 @@ class RemovalStep : PanelStep<S, Column, decay_kind, true> {
     W += first;
     Column retrieved = Base::product(W, stride, columns, one.lookup, rows);
     retrieved.scale(one.lookup_scale);
-    const Updates u{Base::update_of(one, first, rows, retrieved),
-                    Base::update_of(two, first, rows, Column::all(S(0)))};
+    const Updates u{{Base::update_of(one, first, rows, retrieved), one.key},
+                    {Base::update_of(two, first, rows, Column::all(S(0))), two.key}};
     if (two.output == nullptr) {
-      write_and_read<false>(W, stride, columns, one, two, u, rows);
+      Base::template write_and_read<false>(W, stride, columns, two, u, first, rows);
     } else {
-      Column y = write_and_read<true>(W, stride, columns, one, two, u, rows);
+      Column y = Base::template write_and_read<true>(W, stride, columns, two, u, first, rows);
       y.scale(two.coefficients.read_scale);
       y.store(two.output + first, rows);
     }
@@ -36,34 +36,12 @@ class RemovalStep : PanelStep<S, Column, decay_kind, true> {
 
  private:
   struct Updates {
-    Column one, two;
+    typename Base::Update one, two;
+    EIGEN_ALWAYS_INLINE void add_to(Column& w, Index j) const {
+      one.add_to(w, j);
+      two.add_to(w, j);
+    }
   };
-
-  // With Reads it returns the new W q. From the last column to the first, as PanelStep does.
-  template <bool Reads>
-  static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
-                                                   const StepToken<S>& one, const StepToken<S>& two,
-                                                   const Updates& u, Index rows) {
-    struct Visit {
-      S* W;
-      Index stride, rows, last;
-      const S *decays, *key_one, *key_two, *query;
-      Updates u;
-      EIGEN_ALWAYS_INLINE void operator()(Index i, Column& sum) const {
-        const Index j = last - i;
-        S* const w_j = W + j * stride;
-        Column w = Column::load(w_j, rows);
-        if constexpr (decay_kind == DecayKind::per_channel) w.scale(decays[j]);
-        w.add(u.one, key_one[j]);
-        w.add(u.two, key_two[j]);
-        w.store(w_j, rows);
-        if constexpr (Reads) sum.add(w, query[j]);
-      }
-    };
-    return Base::template sum_over_columns<Column>(
-        columns, Column::all(S(0)),
-        Visit{W, stride, rows, columns - 1, one.decays, one.key, two.key, two.query, u});
-  }
 };
 
 /// RemovalStep as step_panel.
@@ -109,6 +87,7 @@ void step_removal(Matrix& W, const Correction<S>& one, const Correction<S>& two)
   first.set(one);
   second.set(two);
   first.lookup_scale = -one.coefficients.retrieved_scale;
+  second.decays = one.decays;
   for_step_panels<S, tallest>(W.rows(), [&]<int R>(std::integral_constant<int, R>, Index begin,
                                                    Index count) {
     removal_panel<S, R, decay_kind>(W.data(), W.colStride(), W.cols(), first, second, begin, count);

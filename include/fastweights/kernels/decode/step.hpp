@@ -17,7 +17,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
     W += first;
     if (!reads_new_state && t.output != nullptr) {
       const Column u = finish(t, products(W, stride, columns, t, rows), first, rows);
-      write_and_read<false>(W, stride, columns, t, u, first, rows);
+      write_and_read<false>(W, stride, columns, t, Update{u, t.key}, first, rows);
       return;
     }
     Column retrieved = Column::all(S(0));
@@ -27,9 +27,9 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
     }
     const Column u = update_of(t, first, rows, retrieved);
     if (t.output == nullptr) {
-      write_and_read<false>(W, stride, columns, t, u, first, rows);
+      write_and_read<false>(W, stride, columns, t, Update{u, t.key}, first, rows);
     } else if constexpr (reads_new_state) {
-      Column y = write_and_read<true>(W, stride, columns, t, u, first, rows);
+      Column y = write_and_read<true>(W, stride, columns, t, Update{u, t.key}, first, rows);
       y.scale(t.coefficients.read_scale);
       y.store(t.output + first, rows);
     }
@@ -54,17 +54,25 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
     return decay_kind == DecayKind::scalar ? t.coefficients.decay : S(1);
   }
 
-  // W ← decay W + u kᵀ. With Reads it returns the new W q. From the last column to the first: a
-  // panel that is too large for the first-level cache has left its last columns there.
-  template <bool Reads>
+  // u kᵀ
+  struct Update {
+    Column u;
+    const S* key;
+    EIGEN_ALWAYS_INLINE void add_to(Column& w, Index j) const { w.add(u, key[j]); }
+  };
+
+  // W ← decay W + the update. With Reads it returns the new W q. From the last column to the first:
+  // a panel that is too large for the first-level cache has left its last columns there.
+  template <bool Reads, class U>
   static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
-                                                   const StepToken<S>& t, const Column& u,
+                                                   const StepToken<S>& t, const U& update,
                                                    Index first, Index rows) {
     struct Visit {
       S *W, *rounding_errors;
       Index stride, rows, last;
-      const S *key, *query, *decays;
-      Column decay, u;
+      const S *query, *decays;
+      Column decay;
+      U update;
       EIGEN_ALWAYS_INLINE void operator()(Index i, Column& sum) const {
         const Index j = last - i;
         S* const w_j = W + j * stride;
@@ -74,11 +82,11 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
         if constexpr (decay_kind == DecayKind::compensated) {
           S* const errors_j = rounding_errors + j * stride;
           Column error = Column::load(errors_j, rows);
-          error.add(u, key[j]);
+          update.add_to(error, j);
           carry(w, error);
           error.store(errors_j, rows);
         } else {
-          w.add(u, key[j]);
+          update.add_to(w, j);
         }
         w.store(w_j, rows);
         if constexpr (Reads) sum.add(w, query[j]);
@@ -89,7 +97,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
         decay_kind == DecayKind::compensated ? t.rounding_errors + first : nullptr;
     return sum_over_columns<Column>(
         columns, Column::all(S(0)),
-        Visit{W, rounding_errors, stride, rows, columns - 1, t.key, t.query, t.decays, decay, u});
+        Visit{W, rounding_errors, stride, rows, columns - 1, t.query, t.decays, decay, update});
   }
 
   static EIGEN_ALWAYS_INLINE Column product(const S* W, Index stride, Index columns, const S* x,
