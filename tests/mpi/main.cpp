@@ -297,6 +297,7 @@ int main(int argc, char** argv) {
     go_on_training(argv[2]);
   } else {
     check_sums();
+    check_table();
     check_delta_rules();
     check_low_rank_rules();
     check_training();

@@ -5,6 +5,7 @@
 namespace mpi_test {
 
 void check_sums();
+void check_table();
 void check_delta_rules();
 void check_low_rank_rules();
 void check_training();
