@@ -1,5 +1,6 @@
-// Every memory of the table on a sequence that is cut over the ranks: states go from rank to rank and
-// their gradients back, as layers of networks send them. The parts in one process give the same bits.
+// Every memory of the table on a sequence that is cut over the ranks: states go from rank to rank
+// and their gradients back, as layers of networks send them. The parts in one process give the same
+// bits.
 
 #include <cstdio>
 #include <fastweights/mpi/sequence_parallel.hpp>
@@ -34,8 +35,11 @@ bool same_columns(const Record& a, const Record& b, Index first, Index count) {
 class Passes {
  public:
   Passes(const fw::AnyMemory<double>& memory, bool positive, int ranks)
-      : memory_(memory), ranks_(ranks), checkpoints_(static_cast<std::size_t>(ranks)),
-        dy_(memory.given(), tokens, 0), dinputs_(memory.written(), tokens, 0),
+      : memory_(memory),
+        ranks_(ranks),
+        checkpoints_(static_cast<std::size_t>(ranks)),
+        dy_(memory.given(), tokens, 0),
+        dinputs_(memory.written(), tokens, 0),
         dqueries_(memory.read_with(), tokens, 0) {
     fw::Random random(7);
     all_ = fw::testing::random_sequences(memory, tokens, random, positive);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fastweights/layers/parts.hpp>
+#include <fastweights/networks/operations/experts.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
@@ -22,14 +23,17 @@ Value<S> feed_forward(const Value<S>& in, const std::string& name,
   });
 }
 
-/// W_down (silu(W_gate x) ⊙ W_up x) with `hidden` rows between, and the weights NAME.gate_proj,
-/// NAME.up_proj and NAME.down_proj. Shazeer 2020, arXiv 2002.05202, eq. 6.
+/// W_down (silu(W_gate x) ⊙ W_up x) with `hidden` rows between, and the weights gate_proj, up_proj
+/// and down_proj, or of other names. Shazeer 2020, arXiv 2002.05202, eq. 6.
+template <class S>
+Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}, bool bias = false) {
+  return linear(silu(linear(x, names.gate, hidden, bias)) * linear(x, names.up, hidden, bias),
+                names.down, x.rows(), bias);
+}
+/// The same, with the weights NAME.gate_proj, NAME.up_proj and NAME.down_proj.
 template <class S>
 Value<S> swiglu(const Value<S>& in, const std::string& name, Index hidden, bool bias = false) {
-  return module(name, in, [&](const Value<S>& x) {
-    return project(silu(project(x, "gate", hidden, bias)) * project(x, "up", hidden, bias), "down",
-                   x.rows(), bias);
-  });
+  return module(name, in, [&](const Value<S>& x) { return swiglu(x, hidden, {}, bias); });
 }
 
 }  // namespace fw::networks

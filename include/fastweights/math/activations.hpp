@@ -3,11 +3,13 @@
 #include <Eigen/Core>
 #include <cmath>
 #include <fastweights/core/abi.hpp>
+#include <type_traits>
 
 /// \file
 /// Elementwise activations: `value(x)` and `derivative(x)`, for real, complex and automatic
-/// differentiation scalars. Your own activation needs only these two members. It may add `values`
-/// and `derivatives` of an Eigen array expression: these are used for whole matrices and vectorise.
+/// differentiation scalars. Your own activation needs only these two members. It may add
+/// `values(x)` and `derivatives(x)` of an Eigen array expression, which vectorise, and
+/// `derivatives(x, y)`, which is given y = values(x) too: these are used for whole matrices.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -35,6 +37,16 @@ template <class A> auto softplus_of(const Eigen::ArrayBase<A>& x) {
   return x.derived().max(S(0)) + (-x.derived().abs()).exp().log1p();
 }
 
+// Arrays of real numbers, whose functions vectorise.
+template <class A>
+concept RealArray = std::is_floating_point_v<typename A::Scalar>;
+
+// 1/(1 + e^{−x}). Where e^{−x} overflows, the result is 0, the correct limit.
+template <class X> auto logistic(const X& x) {
+  using S = typename X::Scalar;
+  return ((-x).exp() + S(1)).inverse();
+}
+
 // value() and derivative() of every entry, as an expression.
 template <class F, class A> auto activated(const F& f, const Eigen::ArrayBase<A>& x) {
   if constexpr (requires { f.values(x.derived()); })
@@ -47,6 +59,13 @@ template <class F, class A> auto activated_derivative(const F& f, const Eigen::A
     return f.derivatives(x.derived());
   else
     return x.unaryExpr([f](const auto& each) { return f.derivative(each); });
+}
+template <class F, class A, class B>
+auto activated_derivative(const F& f, const Eigen::ArrayBase<A>& x, const Eigen::ArrayBase<B>& y) {
+  if constexpr (requires { f.derivatives(x.derived(), y.derived()); })
+    return f.derivatives(x.derived(), y.derived());
+  else
+    return activated_derivative(f, x);
 }
 
 }  // namespace detail
@@ -77,6 +96,10 @@ struct Tanh {
   template <class A> auto derivatives(const A& x) const {
     return typename A::Scalar(1) - x.tanh().square();
   }
+  /// The same, of y = tanh(x).
+  template <class A, class B> auto derivatives(const A&, const B& y) const {
+    return typename B::Scalar(1) - y.square();
+  }
 };
 
 /// 1 / (1 + e^{−x}), without overflow on either side.
@@ -93,6 +116,12 @@ struct Sigmoid {
     const S y = value(x);
     return y * (S(1) - y);
   }
+  /// The function of every entry.
+  template <detail::RealArray A> auto values(const A& x) const { return detail::logistic(x); }
+  /// The derivatives of all entries, of y = σ(x).
+  template <class A, class B> auto derivatives(const A&, const B& y) const {
+    return y * (typename B::Scalar(1) - y);
+  }
 };
 
 /// max(x, 0), with derivative 0 at 0. NaN stays NaN.
@@ -103,6 +132,41 @@ struct Relu {
   template <class S> S derivative(const S& x) const {
     return detail::real_part(x) <= 0 ? S(0) : S(1);
   }
+  /// The function of every entry.
+  template <detail::RealArray A> auto values(const A& x) const {
+    return x.max(typename A::Scalar(0));
+  }
+  /// The derivatives of all entries.
+  template <detail::RealArray A> auto derivatives(const A& x) const {
+    using S = typename A::Scalar;
+    return S(1) - (x <= S(0)).template cast<S>();
+  }
+};
+
+/// Ln(1 + e^x), without overflow.
+struct Softplus {
+  /// ln(1 + e^x).
+  template <class S> S value(const S& x) const { return detail::softplus(x); }
+  /// σ(x).
+  template <class S> S derivative(const S& x) const { return Sigmoid().value(x); }
+  /// The function of every entry.
+  template <detail::RealArray A> auto values(const A& x) const { return detail::softplus_of(x); }
+  /// The derivatives of all entries.
+  template <detail::RealArray A> auto derivatives(const A& x) const { return detail::logistic(x); }
+};
+
+/// Ln(1 / (1 + e^{−x})), without overflow.
+struct LogSigmoid {
+  /// ln σ(x).
+  template <class S> S value(const S& x) const { return -detail::softplus(S(-x)); }
+  /// σ(−x).
+  template <class S> S derivative(const S& x) const { return Sigmoid().value(S(-x)); }
+  /// The function of every entry.
+  template <detail::RealArray A> auto values(const A& x) const {
+    return x.min(typename A::Scalar(0)) - (-x.abs()).exp().log1p();
+  }
+  /// The derivatives of all entries.
+  template <detail::RealArray A> auto derivatives(const A& x) const { return detail::logistic(-x); }
 };
 
 namespace detail {

@@ -28,12 +28,6 @@ template <class S, class F, class X, class Y> void for_each_piece(F&& f, const X
     }
 }
 
-// 1/(1 + e^{−x}). Where e^{−x} overflows, the result is 0, the correct limit.
-template <class X> auto logistic(const X& x) {
-  using S = typename X::Scalar;
-  return ((-x).exp() + S(1)).inverse();
-}
-
 }  // namespace detail
 
 /// y = F(x), entry by entry, with an activation of math/activations.hpp (Tanh, Relu) or a user's

@@ -47,4 +47,44 @@ struct Gelu {
   }
 };
 
+/// The tanh form of the GELU, an activation of math/activations.hpp: x/2 (1 + tanh(√(2/π) (x +
+/// 0.044715 x³))). Hendrycks, Gimpel 2016, arXiv 1606.08415, section 2.
+struct GeluTanh {
+  /// The function.
+  template <class S> S value(const S& x) const { return of<S>(x, within_ten(x)); }
+  /// Its derivative.
+  template <class S> S derivative(const S& x) const { return slope<S>(within_ten(x)); }
+  /// The function of every entry.
+  template <detail::RealArray A> auto values(const A& x) const {
+    return of<typename A::Scalar>(x, entries_within_ten(x));
+  }
+  /// The derivatives of all entries.
+  template <detail::RealArray A> auto derivatives(const A& x) const {
+    return slope<typename A::Scalar>(entries_within_ten(x));
+  }
+
+ private:
+  static constexpr double root = 0.79788456080286535588, cube = 0.044715;
+  // x between −10 and 10, beyond which tanh of its cube is ±1.
+  template <class S> static S within_ten(const S& x) {
+    const auto real = detail::real_part(x);
+    return real > 10 ? S(10) : real < -10 ? S(-10) : x;
+  }
+  template <class A> static auto entries_within_ten(const A& x) {
+    using S = typename A::Scalar;
+    return x.max(S(-10)).min(S(10));
+  }
+  template <class S, class Z> static auto tanh_of(const Z& z) {
+    using std::tanh;
+    return tanh(S(root) * z * (S(1) + S(cube) * (z * z)));
+  }
+  template <class S, class X, class Z> static auto of(const X& x, const Z& z) {
+    return S(0.5) * x * (S(1) + tanh_of<S>(z));
+  }
+  template <class S, class Z> static auto slope(const Z& z) {
+    const auto t = tanh_of<S>(z);
+    return S(0.5) * (S(1) + t + z * (S(1) - t * t) * (S(root) * (S(1) + S(3 * cube) * (z * z))));
+  }
+};
+
 }  // namespace fw

@@ -23,11 +23,15 @@ template <class V> void softmax_in_place(V&& x) {
   x /= S(x.sum());
 }
 
-/// dp ← p ⊙ (dp − p·dp): turns the gradient of p = softmax(x) into the gradient of x.
-template <class P, class V> void softmax_vjp_in_place(const P& p, V&& dp) {
-  using S = typename std::remove_cvref_t<V>::Scalar;
+/// p ⊙ (dp − p·dp): the gradient of x, given that of p = softmax(x). An expression.
+template <class P, class V> auto softmax_vjp(const P& p, const V& dp) {
+  using S = typename V::Scalar;
   const S mean = (p.array() * dp.array()).sum();
-  dp.array() = p.array() * (dp.array() - mean);
+  return p.array() * (dp.array() - mean);
+}
+/// dp ← p ⊙ (dp − p·dp)
+template <class P, class V> void softmax_vjp_in_place(const P& p, V&& dp) {
+  dp.array() = softmax_vjp(p, dp);
 }
 
 }  // namespace fw::detail

@@ -103,11 +103,4 @@ Value<S> logits(const Value<S>& x, const Config& c, const std::string& tied_to =
   return linear(x, tied_to.empty() ? "lm_head" : tied_to, c.size("vocab_size"));
 }
 
-/// A gated feed-forward layer: down(silu(gate x) ⊙ up x). Shazeer 2020, arXiv 2002.05202, eq. 6.
-template <class S>
-Value<S> swiglu(const Value<S>& x, Index hidden, const ExpertNames& names = {}, bool bias = false) {
-  return linear(silu(linear(x, names.gate, hidden, bias)) * linear(x, names.up, hidden, bias),
-                names.down, x.rows(), bias);
-}
-
 }  // namespace fw::models

@@ -147,13 +147,14 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     auto A = matrix_of(run.template own_state<FastWeightsState<S>>(), b);
     const Index token = run.streams.first(b) + t, first = token * options.inner;
     const Index end = first + options.inner;
-    trace.inner_hidden.col(first).array() = F::value(trace.preactivation.col(token).array());
+    trace.inner_hidden.col(first).array() =
+        fw::detail::activated(F{}, trace.preactivation.col(token).array());
     for (Index i = first; i < end; ++i) {
       auto sum = trace.sums.col(i);
       sum = trace.preactivation.col(token);
       memory.read(A, in, t, trace.inner_hidden.col(i), sum);
       normalise(run, trace, i);
-      const auto h = F::value(trace.normed.col(i).array());
+      const auto h = fw::detail::activated(F{}, trace.normed.col(i).array());
       if (i + 1 < end)
         trace.inner_hidden.col(i + 1).array() = h;
       else
@@ -231,14 +232,15 @@ template <class S, class F> struct RecurFastWeights final : Operation<S> {
     auto du = trace.dpreactivation.col(token);
     du.setZero();
     for (Index i = first + options.inner - 1; i >= first; --i) {
-      trace.dnormed.array() =
-          trace.dh.array() *
-          F::derivative(trace.normed.col(i).array(), inner_hidden(run, trace, token, i + 1));
+      trace.dnormed.array() = trace.dh.array() * fw::detail::activated_derivative(
+                                                     F{}, trace.normed.col(i).array(),
+                                                     inner_hidden(run, trace, token, i + 1));
       normalise_vjp(run, trace, i);
       du += trace.dsum;
       memory.read_vjp(in, t, trace.inner_hidden.col(i), trace.dsum, out, trace.dh);
     }
-    du.array() += trace.dh.array() * F::derivative(trace.preactivation.col(token).array(),
+    du.array() += trace.dh.array() *
+                  fw::detail::activated_derivative(F{}, trace.preactivation.col(token).array(),
                                                    inner_hidden(run, trace, token, first));
     add_rates(run, out);
   }

@@ -22,7 +22,7 @@ template <class Column> auto stacked(Column& column, Index i, Index size) {
 
 }  // namespace detail
 
-/// h_t = f(z + r), for f of elementwise.hpp.
+/// h_t = F(z + r), with an activation of math/activations.hpp.
 template <class F> struct RnnCell {
   static constexpr Index gates = 1, states = 1, saved = 2;
 
@@ -31,13 +31,14 @@ template <class F> struct RnnCell {
     const Index n = h.size();
     auto sum = detail::stacked(to, 0, n);
     sum = z + r;
-    h = F::value(sum);
+    h = fw::detail::activated(F{}, sum);
     detail::stacked(to, 1, n) = h;
   }
   template <class Saved, class State, class D>
   static void step_backward(const Saved& from, State& dh, D& dz, D& dr) {
     const Index n = dh.size();
-    dz = dh * F::derivative(detail::stacked(from, 0, n), detail::stacked(from, 1, n));
+    dz = dh * fw::detail::activated_derivative(F{}, detail::stacked(from, 0, n),
+                                               detail::stacked(from, 1, n));
     dr = dz;
     dh.setZero();
   }

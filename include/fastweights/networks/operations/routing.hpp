@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <fastweights/math/softmax.hpp>
 #include <fastweights/networks/operations/elementwise.hpp>
 #include <fastweights/networks/operations/equal_parts.hpp>
 #include <limits>
@@ -20,14 +21,15 @@ template <class S> struct Softmax final : Operation<S> {
     for_each_part(
         groups,
         [](const auto& x, auto y) {
-          y = (x - S(x.real().maxCoeff())).exp();
-          y /= y.sum();
+          y = x;
+          fw::detail::softmax_in_place(y);
         },
         run.in(), run.out());
   }
   void backward(const Backward<S>& run) const override {
     for_each_part(
-        groups, [](const auto& y, const auto& dy, auto dx) { dx += y * (dy - (y * dy).sum()); },
+        groups,
+        [](const auto& y, const auto& dy, auto dx) { dx += fw::detail::softmax_vjp(y, dy); },
         run.out(), run.dout(), run.din());
   }
 };
