@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <cmath>
+
+#include "support/accepted_tokens.hpp"
+#include "support/catch.hpp"
+
+/// \file
+/// Every memory over a long stream; lengthy/long_streams_test.cpp measures the errors of some over
+/// 10⁸ tokens.
+
+namespace {
+
+using fw::Index;
+using laws::Subject;
+
+constexpr Index block = 500;
+
+bool all_finite(const laws::Values& values) {
+  return std::all_of(values.numbers.begin(), values.numbers.end(),
+                     [](double x) { return std::isfinite(x); });
+}
+
+// The same block of tokens again and again.
+template <class S> void stays_finite(const Subject& subject, Index blocks) {
+  const bool has_room = !subject.options.more.contains("refuse");  // else a full cache throws
+  if (!has_room || !laws::tokens_decide_stability(subject)) return;
+  INFO(subject.text());
+  const auto memory = subject.memory<S>();
+  if (memory.can().grows) blocks = 4;  // its reads cost more from block to block
+  auto all = laws::accepted_tokens(memory, block);
+  auto state = laws::first_state<S>(subject);
+  std::size_t size = 0;
+  for (Index i = 0; i < blocks; ++i) {
+    memory.scan(state, all.inputs.views(), all.queries.views(), all.outputs.template views<S>());
+    const laws::Values values = laws::values_of(state);
+    if (i > 0 && !memory.can().grows) REQUIRE(values.numbers.size() == size);
+    size = values.numbers.size();
+    REQUIRE(all_finite(values));
+    REQUIRE(all_finite(laws::values_of(all.outputs)));
+  }
+  memory.check_state(state);
+}
+
+TEST_CASE("a long stream leaves a finite state of the same size", "[laws][streams]") {
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{5, 3}, {1, 1}}) {
+    for (const Subject& subject : laws::subjects<float>(dk, dv)) stays_finite<float>(subject, 40);
+    for (const Subject& subject : laws::subjects<double>(dk, dv)) stays_finite<double>(subject, 10);
+  }
+  for (const Subject& subject : laws::variants<float>()) stays_finite<float>(subject, 10);
+}
+
+}  // namespace
