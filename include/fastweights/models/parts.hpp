@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <fastweights/layers/parts.hpp>
+#include <fastweights/layers/feed_forward.hpp>
 #include <fastweights/models/tied_head.hpp>
 
 /// \file
