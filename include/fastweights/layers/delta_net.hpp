@@ -27,8 +27,10 @@ struct DeltaNetOptions {
 
 /// 1 / x, as an operation.
 struct Reciprocal {
-  template <class X> static auto value(const X& x) { return x.inverse(); }
-  template <class X, class Y> static auto derivative(const X&, const Y& y) { return -y.square(); }
+  template <class S> S value(const S& x) const { return S(1) / x; }
+  template <class S> S derivative(const S& x) const { return S(-1) / (x * x); }
+  template <class A> auto values(const A& x) const { return x.inverse(); }
+  template <class A, class B> auto derivatives(const A&, const B& y) const { return -y.square(); }
 };
 
 /// Queries or keys of a delta_net.
