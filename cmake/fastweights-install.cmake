@@ -64,6 +64,8 @@ if(FASTWEIGHTS_INSTALL_COMPILED)
 
   find_package(nlohmann_json QUIET)  # what reads config.json includes it
   if(nlohmann_json_FOUND)
+    target_include_directories(fastweights_architectures SYSTEM PRIVATE
+                               $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)
     set_target_properties(fastweights_architectures PROPERTIES
                           EXCLUDE_FROM_ALL OFF EXPORT_NAME architectures)
     set_target_properties(fastweights_compiled_models PROPERTIES EXPORT_NAME compiled_models)

@@ -18,7 +18,6 @@ class FastweightsConan(ConanFile):
     license = "MIT"
     description = "Fast-weight memory layers on Eigen (C++20)"
     topics = ("linear-attention", "delta-rule", "fast-weights", "eigen", "header-only")
-    package_type = "library"  # header_only=False: static libraries too
     settings = "os", "arch", "compiler", "build_type"
     options = {"models": [True, False], "header_only": [True, False]}
     default_options = {"models": False, "header_only": True}
@@ -36,6 +35,9 @@ class FastweightsConan(ConanFile):
         for pattern in ("include/*.hpp", "src/*", "cmake/*", "CMakeLists.txt", "README.md", "CHANGELOG.md",
                         "LICENSE"):
             copy(self, pattern, self._root, self.export_sources_folder)
+
+    def configure(self):
+        self.package_type = "header-library" if self.options.header_only else "static-library"
 
     def layout(self):
         cmake_layout(self)

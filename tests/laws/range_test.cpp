@@ -100,6 +100,16 @@ TEST_CASE("a NaN: steps, writes and reads apart, and scans agree about what is f
   follows_nans<double>(laws::variants<double>());
 }
 
+// Memories of which a token does not decide whether the state stays finite: see
+// algorithms/checked.hpp.
+bool decides_stability(const std::string& name) {
+  for (const char* other :
+       {"Comba", "QDelta", "MomentumDeltaRule", "LowRankRule", "IdentityLowRankRule", "TttMlp",
+        "TitansMlp", "TttRegression", "TitansRegression"})
+    if (name == other) return false;
+  return true;
+}
+
 // Tokens with keys and values of these sizes are refused, or keep the state finite.
 void keeps_the_state_finite(const Subject& subject, float key_size, float value_size) {
   INFO(subject.text() << ", keys of " << key_size << ", values of " << value_size);
@@ -138,7 +148,7 @@ TEST_CASE("very large and very small tokens are refused or keep a state in float
                                        {1e10f, 1e-20f},
                                        {1e-20f, 1e10f},
                                        {2e14f, 2e14f}})
-        if (!divides && laws::tokens_decide_stability(subject))
+        if (!divides && decides_stability(subject.name))
           keeps_the_state_finite(subject, key, value);
     }
 }

@@ -31,6 +31,11 @@ bool same_columns(const Record& a, const Record& b, Index first, Index count) {
   return true;
 }
 
+// The gradient of a state that grows would have another size on every rank: networks refuse it.
+bool trains(const fw::AnyMemory<double>& memory) {
+  return memory.can().differentiable && !memory.can().grows;
+}
+
 // The passes over the parts of one sequence.
 class Passes {
  public:
@@ -61,8 +66,7 @@ class Passes {
                      all_.queries.part(first, n), dy_.part(first, n), ds,
                      dinputs_.part<double>(first, n), dqueries_.part<double>(first, n));
   }
-  // The gradient of a state that grows would have another size on every rank: networks refuse it.
-  bool trains() const { return memory_.can().differentiable && !memory_.can().grows; }
+  bool trains() const { return mpi_test::trains(memory_); }
   bool same_part(const Passes& other, int rank) const {
     const auto same = [&](const Record& a, const Record& b) {
       return same_columns(a, b, begin(rank), count(rank));
@@ -128,7 +132,7 @@ void check_table() {
     for (const laws::Subject& subject : laws::subjects<double>(dk, dv)) {
       expect(same_over_ranks(subject, ranks), subject.text().c_str());
       ++count;
-      if (subject.memory<double>().can().differentiable) ++trained;
+      if (trains(subject.memory<double>())) ++trained;
     }
   if (ranks.is_first())
     std::printf("mpi %d memories of the table over %d ranks, %d with gradients\n", count,

@@ -44,12 +44,4 @@ template fw::testing::AnySequences<float> accepted_tokens(const AnyMemory<float>
 template fw::testing::AnySequences<double> accepted_tokens(const AnyMemory<double>&, Index);
 template fw::testing::AnySequences<Complex> accepted_tokens(const AnyMemory<Complex>&, Index);
 
-bool tokens_decide_stability(const Subject& subject) {
-  for (const char* other :
-       {"Comba", "QDelta", "MomentumDeltaRule", "LowRankRule", "IdentityLowRankRule", "TttMlp",
-        "TitansMlp", "TttRegression", "TitansRegression"})
-    if (subject.name == other) return false;
-  return true;
-}
-
 }  // namespace laws

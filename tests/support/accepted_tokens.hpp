@@ -12,8 +12,4 @@ namespace laws {
 template <class S>
 fw::testing::AnySequences<S> accepted_tokens(const AnyMemory<S>& memory, Index steps);
 
-/// False of memories whose state may leave the range of float though every token is accepted: see
-/// algorithms/checked.hpp.
-bool tokens_decide_stability(const Subject& subject);
-
 }  // namespace laws

@@ -51,16 +51,28 @@ struct Gelu {
 /// 0.044715 x³))). Hendrycks, Gimpel 2016, arXiv 1606.08415, section 2.
 struct GeluTanh {
   /// The function.
-  template <class S> S value(const S& x) const { return of<S>(x, within_ten(x)); }
+  template <class S> S value(const S& x) const {
+    const S t = tanh_of(within_ten(x));
+    return S(0.5) * x * (S(1) + t);
+  }
   /// Its derivative.
-  template <class S> S derivative(const S& x) const { return slope<S>(within_ten(x)); }
+  template <class S> S derivative(const S& x) const {
+    const S z = within_ten(x), t = tanh_of(z), rest = S(1) - t * t;
+    const S inner = S(root) * (S(1) + S(3 * cube) * z * z);
+    return S(0.5) * (S(1) + t + z * rest * inner);
+  }
   /// The function of every entry.
   template <detail::RealArray A> auto values(const A& x) const {
-    return of<typename A::Scalar>(x, entries_within_ten(x));
+    using S = typename A::Scalar;
+    return S(0.5) * x * (S(1) + tanh_of_entries(entries_within_ten(x)));
   }
   /// The derivatives of all entries.
   template <detail::RealArray A> auto derivatives(const A& x) const {
-    return slope<typename A::Scalar>(entries_within_ten(x));
+    using S = typename A::Scalar;
+    const auto z = entries_within_ten(x);
+    const auto t = tanh_of_entries(z);
+    const auto inner = S(root) * (S(1) + S(3 * cube) * z.square());
+    return S(0.5) * (S(1) + t + z * (S(1) - t.square()) * inner);
   }
 
  private:
@@ -74,16 +86,14 @@ struct GeluTanh {
     using S = typename A::Scalar;
     return x.max(S(-10)).min(S(10));
   }
-  template <class S, class Z> static auto tanh_of(const Z& z) {
+  template <class S> static S tanh_of(const S& z) {
     using std::tanh;
-    return tanh(S(root) * z * (S(1) + S(cube) * (z * z)));
+    const S inner = S(root) * z * (S(1) + S(cube) * z * z);
+    return tanh(inner);
   }
-  template <class S, class X, class Z> static auto of(const X& x, const Z& z) {
-    return S(0.5) * x * (S(1) + tanh_of<S>(z));
-  }
-  template <class S, class Z> static auto slope(const Z& z) {
-    const auto t = tanh_of<S>(z);
-    return S(0.5) * (S(1) + t + z * (S(1) - t * t) * (S(root) * (S(1) + S(3 * cube) * (z * z))));
+  template <class A> static auto tanh_of_entries(const A& z) {
+    using S = typename A::Scalar;
+    return (S(root) * z * (S(1) + S(cube) * z.square())).tanh();
   }
 };
 

@@ -32,7 +32,12 @@ struct Square {
 /// is infinite; that of the root is bounded by 1000, as in the code of De et al. 2024, arXiv
 /// 2402.19427.
 struct RootOfComplement {
-  template <class S> S value(const S& x) const { return std::sqrt(S(1) - std::exp(S(2) * x)); }
+  template <class S> S value(const S& x) const {
+    if constexpr (std::is_floating_point_v<S>)
+      return std::sqrt(-std::expm1(S(2) * x));
+    else
+      return std::sqrt(S(1) - std::exp(S(2) * x));
+  }
   template <class S> S derivative(const S& x) const {
     const S y = value(x);
     return -std::exp(S(2) * x) / (fw::detail::real_part(y) < least ? S(least) : y);
