@@ -19,8 +19,8 @@ class FastweightsConan(ConanFile):
     description = "Fast-weight memory layers on Eigen (C++20)"
     topics = ("linear-attention", "delta-rule", "fast-weights", "eigen", "header-only")
     settings = "os", "arch", "compiler", "build_type"
-    options = {"models": [True, False], "header_only": [True, False]}
-    default_options = {"models": False, "header_only": True}
+    options = {"models": [True, False], "compiled": [True, False]}
+    default_options = {"models": False, "compiled": False}
     no_copy_source = True
 
     @property
@@ -37,7 +37,7 @@ class FastweightsConan(ConanFile):
             copy(self, pattern, self._root, self.export_sources_folder)
 
     def configure(self):
-        self.package_type = "header-library" if self.options.header_only else "static-library"
+        self.package_type = "static-library" if self.options.compiled else "header-library"
 
     def layout(self):
         cmake_layout(self)
@@ -48,14 +48,14 @@ class FastweightsConan(ConanFile):
             self.requires("nlohmann_json/[>=3.11 <4]", transitive_headers=True)
 
     def package_id(self):
-        if self.info.options.header_only:
+        if not self.info.options.compiled:
             self.info.clear()
 
     def validate(self):
         check_min_cppstd(self, 20)
 
     def generate(self):
-        if self.options.header_only:
+        if not self.options.compiled:
             return
         CMakeDeps(self).generate()
         toolchain = CMakeToolchain(self)
@@ -69,14 +69,14 @@ class FastweightsConan(ConanFile):
         toolchain.generate()
 
     def build(self):
-        if not self.options.header_only:
+        if self.options.compiled:
             cmake = CMake(self)
             cmake.configure()
             cmake.build()
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        if self.options.header_only:
+        if not self.options.compiled:
             copy(self, "*.hpp", os.path.join(self.source_folder, "include"),
                  os.path.join(self.package_folder, "include"))
             return
@@ -90,7 +90,7 @@ class FastweightsConan(ConanFile):
         self._component("io", "io", ["core"])
         if self.options.models:
             self._component("models", "models", ["io", "nlohmann_json::nlohmann_json"])
-        if not self.options.header_only:
+        if self.options.compiled:
             self._compiled_components()
         self.cpp_info.set_property("cmake_file_name", "fastweights")
         # All components; the default is the name of one.

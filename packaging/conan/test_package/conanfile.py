@@ -29,7 +29,7 @@ class TestFastweights(ConanFile):
 
     def test(self):
         programs = ["step", "file"]
-        if not self.dependencies["fastweights"].options.header_only:
+        if self.dependencies["fastweights"].options.compiled:
             programs.append("compiled")
         if can_run(self):
             for program in programs:
