@@ -199,12 +199,11 @@ def rule_headers():
 def dependents(build, headers):
     """For each header, the objects that a change of it makes stale."""
     found, output = {header: set() for header in headers}, None
-    by_end = {str(header): found[header] for header in headers}
     for line in output_of("ninja", "-C", build, "-t", "deps").splitlines():
         if line and not line.startswith(" "):
             output = line.split(": #deps")[0]
-        elif (at := line.find(str(RULES))) >= 0 and line[at:] in by_end:
-            by_end[line[at:]].add(output)
+        elif (at := line.find(f"{RULES}/")) >= 0 and (header := Path(line[at:])) in found:
+            found[header].add(output)
     return found
 
 
