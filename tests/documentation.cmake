@@ -1,6 +1,6 @@
 # The C++ code of README.md, docs/*.md, CHANGELOG.md and CONTRIBUTING.md compiles and runs. The programs
 # of README.md are programs here too. All other code is one source, for the time it takes to compile,
-# but for docs/layers.md: with its many layers that source would be the largest of all.
+# but for the guides that would make it the largest of all: they have a source each.
 # A ```cpp block is
 # - a program if it has `int main`, here a function, which must return 0
 # - a part of one program in docs/adding_a_rule.md, without a comment before it
@@ -48,7 +48,9 @@ macro(add_program name code)
   string(APPEND calls "    {\"${name}\", ${name}::run},\n")
 endmacro()
 
-foreach(source documentation documentation_layers)
+set(own_sources layers adding_a_rule)
+list(TRANSFORM own_sources PREPEND documentation_ OUTPUT_VARIABLE sources)
+foreach(source documentation ${sources})
   set(includes_${source} "#include <fastweights/fastweights.hpp>")
   set(blocks_${source} "")
 endforeach()
@@ -59,8 +61,8 @@ foreach(page ${PROJECT_SOURCE_DIR}/README.md ${pages})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   cmake_path(GET page STEM stem)
   set(source documentation)
-  if(stem STREQUAL "layers")
-    set(source documentation_layers)
+  if(stem IN_LIST own_sources)
+    set(source documentation_${stem})
   endif()
   file(READ ${page} text)
   string(REGEX MATCHALL "\n *``` *cpp" fences "${text}")
@@ -126,12 +128,15 @@ ${body}
   endif()
 endforeach()
 
-foreach(source documentation documentation_layers)
+set(files documentation.cpp)
+foreach(source documentation ${sources})
   list(REMOVE_DUPLICATES includes_${source})
   list(JOIN includes_${source} "\n" includes_${source})
 endforeach()
-file(GENERATE OUTPUT documentation_layers.cpp
-     CONTENT "${includes_documentation_layers}\n\n${blocks_documentation_layers}")
+foreach(source ${sources})
+  file(GENERATE OUTPUT ${source}.cpp CONTENT "${includes_${source}}\n\n${blocks_${source}}")
+  list(APPEND files ${source}.cpp)
+endforeach()
 file(GENERATE OUTPUT documentation.cpp CONTENT "${includes_documentation}
 #include <cstdio>
 
@@ -152,8 +157,8 @@ ${calls}  };
   return failed;
 }
 ")
-add_executable(fastweights_documentation ${CMAKE_CURRENT_BINARY_DIR}/documentation.cpp
-                                         ${CMAKE_CURRENT_BINARY_DIR}/documentation_layers.cpp)
+list(TRANSFORM files PREPEND ${CMAKE_CURRENT_BINARY_DIR}/)
+add_executable(fastweights_documentation ${files})
 target_link_libraries(fastweights_documentation PRIVATE fastweights_development
                       $<LINK_ONLY:fastweights_test_memories>)
 if(TARGET fastweights_tokenizer)  # pages that write text

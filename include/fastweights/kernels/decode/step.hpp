@@ -61,8 +61,12 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
     EIGEN_ALWAYS_INLINE void add_to(Column& w, Index j) const { w.add(u, key[j]); }
   };
 
-  // W ← decay W + the update. With Reads it returns the new W q. From the last column to the first:
-  // a panel that is too large for the first-level cache has left its last columns there.
+  // The second pass over a panel that may be too large for the first-level cache goes from the last
+  // column to the first: the last ones are still there. With a small panel the next step would wait
+  // for its first column.
+  static constexpr bool goes_back = HasLookups && Column::packets > 2;
+
+  // W ← decay W + the update. With Reads it returns the new W q.
   template <bool Reads, class U>
   static EIGEN_ALWAYS_INLINE Column write_and_read(S* W, Index stride, Index columns,
                                                    const StepToken<S>& t, const U& update,
@@ -74,7 +78,7 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
       Column decay;
       U update;
       EIGEN_ALWAYS_INLINE void operator()(Index i, Column& sum) const {
-        const Index j = last - i;
+        const Index j = goes_back ? last - i : i;
         S* const w_j = W + j * stride;
         Column w = Column::load(w_j, rows);
         if constexpr (decay_kind == DecayKind::scalar) w.scale(decay);

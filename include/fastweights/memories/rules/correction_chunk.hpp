@@ -108,12 +108,13 @@ template <class M> class CorrectionChunk {
   // W X, with the decays up to token seen(i) for column i.
   template <class To, class X, class F>
   void set_product_with_state(To& to, const X& x, [[maybe_unused]] const F& seen) const {
-    if constexpr (decays)
-      set_decayed_product<S>(to, s_.W, x,
-                             Eigen::Matrix<S, 1, Dynamic>::NullaryExpr(
-                                 x.cols(), [&](Index i) { return of_state(seen(i)); }));
-    else
+    if constexpr (decays) {
+      Eigen::Matrix<S, 1, Dynamic> factors(x.cols());
+      for (Index i = 0; i < x.cols(); ++i) factors[i] = of_state(seen(i));
+      set_decayed_product<S>(to, s_.W, x, factors);
+    } else {
       set_product(to, s_.W, x);
+    }
   }
   // Multiplies the first `count` products of a column, with writes of earlier tokens, by the decays
   // from each up to token t. The others are later ones, and become 0.
