@@ -1,6 +1,6 @@
 // The library without exceptions and run-time type information (-fno-exceptions -fno-rtti). Without
-// an argument it uses memories, a layer, training and the continuous memory. With the argument
-// "error" it passes a key of a wrong size, which must print the error and abort.
+// an argument it uses memories, one of them continuous. With the argument "error" it passes a key
+// of a wrong size, which must print the error and abort.
 #include <fastweights/fastweights.hpp>
 
 #include "without_exceptions.hpp"
@@ -21,30 +21,6 @@ void scan_equals_the_equation() {
   }
   check((Y - expected).cwiseAbs().maxCoeff() < 1e-12, "the outputs of a scan");
   check((state.W - W).cwiseAbs().maxCoeff() < 1e-12, "the state after a scan");
-}
-
-void layer_learns() {
-  using Layer = fw::FastWeightLayer<fw::DeltaRule<float>, fw::L2Normalise>;
-  Layer layer({.d_model = 8, .heads = 2}, fw::DeltaRule<float>({.key_size = 4}));
-  fw::Random random(1);
-  fw::initialise(layer, random);
-  fw::AdamW<Layer> optimiser(layer);
-  Layer gradient = fw::zero_gradient(layer);
-  Layer::Trace trace;
-  Eigen::MatrixXf x(8, 30), y(8, 30), dy(8, 30), dx(8, 30);
-  random.fill(x);
-  const Eigen::MatrixXf target = 0.5f * x;
-  float first = 0, loss = 0;
-  for (int step = 0; step < 200; ++step) {
-    auto state = layer.initial_state();
-    layer.forward(state, x, y, trace, fw::Pass::train);
-    loss = fw::squared_error(y, target, dy);
-    if (step == 0) first = loss;
-    fw::set_zero_parameters(gradient);
-    layer.backward(x, trace, dy, dx, gradient);
-    optimiser.step(layer, gradient, 1e-2);
-  }
-  check(loss < first / 2, "the loss of a trained layer");
 }
 
 void continuous_memory_recalls() {
@@ -78,7 +54,6 @@ int main(int count, char**) {
     return 0;
   }
   scan_equals_the_equation();
-  layer_learns();
   continuous_memory_recalls();
   return failures;
 }

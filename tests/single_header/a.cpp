@@ -1,4 +1,4 @@
-// Two sources include the single header. One uses all parts of the library, and both agree.
+// Three sources include the single header. They use all parts of the library, and two agree.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

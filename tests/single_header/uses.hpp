@@ -10,6 +10,10 @@
 /// In b.cpp.
 std::array<double, 2> steps_in_b();
 
+/// In training.cpp: a layer's loss before and after five steps of training, and the loss of the
+/// layer that was saved to `path` and loaded again.
+std::array<double, 3> training(const std::filesystem::path& path);
+
 /// Scan and backward of a delta rule with mapped keys: the answers and the keys' gradient.
 inline std::array<double, 2> scan_and_backward() {
   using Memory = fw::DeltaRule<double>;
@@ -69,37 +73,4 @@ inline std::array<double, 1> continuous() {
   fw::write(memory, state, {chunk});
   fw::read(memory, state, {queries}, {outputs});
   return {outputs.norm()};
-}
-
-/// A layer's loss before and after five steps of training, and the loss of the layer that was saved
-/// to `path` and loaded again.
-inline std::array<double, 3> training(const std::filesystem::path& path) {
-  using Layer = fw::FastWeightLayer<fw::DeltaRule<double>, fw::L2Normalise>;
-  Layer layer({.d_model = 4, .heads = 1}, fw::DeltaRule<double>({.key_size = 4}));
-  fw::Random random(3);
-  fw::initialise(layer, random);
-  fw::AdamW<Layer> optimiser(layer, {.weight_decay = 0.0});
-  Layer::Trace trace;
-  Eigen::MatrixXd x(4, 10), y(4, 10), dy(4, 10), dx(4, 10);
-  random.fill(x);
-  const Eigen::MatrixXd target = 0.5 * x;
-  const auto loss = [&](const Layer& of) {
-    auto state = of.initial_state();
-    of.forward(state, x, y, trace, fw::Pass::train);
-    return double(fw::squared_error(y, target, dy));
-  };
-  std::array<double, 3> losses{};
-  losses[0] = loss(layer);
-  for (int step = 0; step < 5; ++step) {
-    Layer gradient = fw::zero_gradient(layer);
-    layer.backward(x, trace, dy, dx, gradient);
-    optimiser.step(layer, gradient, 1e-2);
-    losses[1] = loss(layer);
-  }
-  fw::io::save(layer, path);
-  Layer loaded = layer;
-  fw::initialise(loaded, random);
-  fw::io::load(loaded, path);
-  losses[2] = loss(loaded);
-  return losses;
 }
