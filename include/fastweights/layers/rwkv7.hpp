@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/any_memory/table/delta_family.hpp>
+#include <fastweights/any_memory/table/delta_removals.hpp>
 #include <fastweights/layers/parts.hpp>
 #include <optional>
 

@@ -7,6 +7,7 @@
 #include <fastweights/any_memory/table/deferred.hpp>
 #include <fastweights/any_memory/table/delta_family.hpp>
 #include <fastweights/any_memory/table/delta_products.hpp>
+#include <fastweights/any_memory/table/delta_removals.hpp>
 #include <fastweights/any_memory/table/delta_rows.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/any_memory/table/fast_nets.hpp>

@@ -3,10 +3,8 @@
 #include <fastweights/any_memory/memory_table.hpp>
 #include <fastweights/memories/rules/comba.hpp>
 #include <fastweights/memories/rules/efla.hpp>
-#include <fastweights/memories/rules/erase_then_delta.hpp>
 #include <fastweights/memories/rules/fine_grained_delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule_2.hpp>
-#include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/q_delta.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -15,26 +13,18 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 template <class S> void add_delta_family(MemoryTable<S>& table) {
   table.add("Comba", [](auto& o) { return Comba<S>(o.sizes()); });
   table.add("Efla", [](auto& o) { return Efla<S>(o.sizes()); });
-  table.add("EraseThenDelta", [](auto& o) { return EraseThenDelta<S>(o.sizes()); });
-  table.add("ScalarEraseThenDelta",
-            [](auto& o) { return EraseThenDelta<S, Dynamic, Dynamic, false>(o.sizes()); });
   table.add("FineGrainedDeltaRule", [](auto& o) { return FineGrainedDeltaRule<S>(o.size()); },
             {.square = true});
   table.add("QDelta", [](auto& o) { return QDelta<S>(o.sizes()); });
   table.add("GatedDeltaRule2", [](auto& o) { return GatedDeltaRule2<S>(o.sizes()); });
-  table.add("LowRankRule", [](auto& o) { return LowRankRule<S>(o.sizes()); });
-  table.add("IdentityLowRankRule",
-            [](auto& o) { return LowRankRule<S, Dynamic, Dynamic, KeyValueRemoval>(o.sizes()); });
 }
 
 #define FASTWEIGHTS_DELTA_FAMILY(prefix, S)            \
   FASTWEIGHTS_ERASED(prefix, Comba<S>);                \
   FASTWEIGHTS_ERASED(prefix, Efla<S>);                 \
-  FASTWEIGHTS_ERASED(prefix, EraseThenDelta<S>);       \
   FASTWEIGHTS_ERASED(prefix, FineGrainedDeltaRule<S>); \
   FASTWEIGHTS_ERASED(prefix, QDelta<S>);               \
-  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>);      \
-  FASTWEIGHTS_ERASED(prefix, LowRankRule<S>)
+  FASTWEIGHTS_ERASED(prefix, GatedDeltaRule2<S>)
 
 FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTA_FAMILY);
 

@@ -13,6 +13,7 @@
   GROUP(channels)                        \
   GROUP(gated_deltas)                    \
   GROUP(delta_family)                    \
+  GROUP(delta_removals)                  \
   GROUP(delta_products)                  \
   GROUP(delta_rows)                      \
   GROUP(learners)                        \
