@@ -29,7 +29,7 @@ template <class M> struct ChunkCorrections {
 
   template <class State>
   ChunkCorrections(const M& m, const State& s, const WriteSequence<M>& inputs, Index tokens)
-      : lookups(s.W.cols(), per_token * tokens),
+      : lookups(s.W.cols(), M::has_delta_term ? per_token * tokens : 0),
         keys(s.W.cols(), per_token * tokens),
         values(s.W.rows(), per_token * tokens),
         read_scales(tokens),
@@ -51,13 +51,18 @@ template <class M> struct ChunkCorrections {
  private:
   void set(Index i, const Correction<S>& c) {
     using Vector = GradientVector<S>;
-    lookups.col(i).setZero();
-    if (looks_up<M>(i % per_token))
-      lookups.col(i) = c.coefficients.retrieved_scale * Vector(c.lookup, lookups.rows());
+    if constexpr (M::has_delta_term) {
+      if (looks_up<M>(i % per_token))
+        lookups.col(i) = c.coefficients.retrieved_scale * Vector(c.lookup, lookups.rows());
+      else
+        lookups.col(i).setZero();
+    }
     keys.col(i) = Vector(c.key, keys.rows());
     values.col(i) = c.coefficients.value_scale * Vector(c.value, values.rows());
-    betas.col(i).setOnes();
-    scale_by_strength(betas.col(i), c);
+    if (c.betas != nullptr)
+      betas.col(i) = Vector(c.betas, betas.rows());
+    else
+      betas.col(i).setConstant(c.coefficients.beta);
   }
 };
 
@@ -83,7 +88,8 @@ template <class M> class CorrectionChunk {
     set_product_with_state(out, queries, [](Index t) { return t; });
     Matrix weights(updates_.cols(), tokens_);
     set_product(weights, c_.keys.transpose(), queries);
-    for (Index t = 0; t < tokens_; ++t) decay_products(weights.col(t), (t + 1) * per_token, t);
+    decay_products(
+        weights, [](Index t) { return (t + 1) * per_token; }, [](Index t) { return t; });
     add_product(out, updates_, weights);
     out *= c_.read_scales.asDiagonal();
     if constexpr (decays) {
@@ -116,18 +122,21 @@ template <class M> class CorrectionChunk {
       set_product(to, s_.W, x);
     }
   }
-  // Multiplies the first `count` products of a column, with writes of earlier tokens, by the decays
-  // from each up to token t. The others are later ones, and become 0.
-  template <class X>
-  void decay_products(X&& products, Index count, [[maybe_unused]] Index t) const {
-    using A = typename std::remove_cvref_t<X>::Scalar;
-    products.tail(products.size() - count).setZero();
-    if constexpr (!decays) return;
-    if (count == 0) return;
-    if constexpr (per_token == 1)
-      products.head(count).array() *= decays_.col(t).head(count).array().template cast<A>();
-    else
-      for (Index h = 0; h < count; ++h) products[h] *= A(decays_(h / per_token, t));
+  // Column i becomes its products with the first count(i) writes, times the decays from each up to
+  // token seen(i), and 0 for later ones.
+  template <class X, class Count, class F>
+  void decay_products(X& products, const Count& count, const F& seen) const {
+    using A = typename X::Scalar;
+    for (Index i = 0; i < products.cols(); ++i) {
+      const Index earlier = count(i);
+      products.col(i).tail(products.rows() - earlier).setZero();
+      if (!decays || earlier == 0) continue;
+      auto column = products.col(i).head(earlier);
+      if constexpr (per_token == 1)
+        column.array() *= decays_.col(seen(i)).head(earlier).array().template cast<A>();
+      else
+        for (Index h = 0; h < earlier; ++h) column[h] *= A(decays_(h / per_token, seen(i)));
+    }
   }
 
   void set_updates() {
@@ -137,8 +146,8 @@ template <class M> class CorrectionChunk {
       solve_chunk(
           c_.keys, c_.lookups, c_.betas, updates_,
           [&](auto& products) {
-            for (Index i = 0; i < products.cols(); ++i)
-              decay_products(products.col(i), i, seen_by(i));
+            decay_products(
+                products, [](Index i) { return i; }, seen_by);
           },
           [&](auto& u, const auto& products) { solve(u, products); });
     } else {
