@@ -134,6 +134,8 @@ void add_state_spaces(Table& table, Index d) {
   table.add("… with KeyValueVectorDecay", "NormalisedVectorGatedAttention", {.squares = 5});
   table.add("Mlstm", "Mlstm", {.squares = 5});
   table.add("GatedSlotAttention, M = 64", "GatedSlotAttention", {.lines = 5 * slots * 2});
+  table.add("CyclicFlowAttention, M = 64", "CyclicFlowAttention",
+            {.lines = 5 * slots * 2, .also = "8 M²"});
   // 16 keys, as published: with A_ij = −j for j = 1 … d most decays would be subnormal numbers.
   table.add("SelectiveScan (Mamba), d_k = 16",
             fw::make_memory<float>("SelectiveScan", {.key_size = 16, .value_size = d}),

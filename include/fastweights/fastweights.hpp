@@ -77,6 +77,7 @@
 #include <fastweights/memories/recurrent/self_referential_matrix.hpp>
 #include <fastweights/memories/rules/atlas_memory.hpp>
 #include <fastweights/memories/rules/comba.hpp>
+#include <fastweights/memories/rules/cyclic_flow_attention.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/efla.hpp>
 #include <fastweights/memories/rules/erase_then_delta.hpp>

@@ -135,6 +135,15 @@ state["slow.bonus"] u. Peng et al. 2023, arXiv 2305.13048.)"},
 
 A, skip and step_bias are weights of the state; A_ij is -j at first. Gu & Dao 2023, arXiv 2312.00752,
 algorithm 2.)"},
+    {"CyclicFlowAttention",
+     R"(Cyclic flow attention: softmax attention over the positions of a ring, which tokens pass as they age.
+
+    c = c + advance mod ring      a = beta f(-c)      K = decay K + a k^T      V = decay V + v a^T
+    y = V R^T softmax(R K q)      R = readout F D(c)
+
+ring is 2 frequencies - 1. f(r) has the cosines and sines of 2 pi n r / ring for all frequencies n, F
+the rows f(0), f(1), ..., and D(c) turns them by c. state["slow.readout"] is the identity at first.
+2026, arXiv 2609.36259.)"},
     // gated_deltas
     {"GatedDeltaRule",
      R"(The gated delta rule: the state decays, then the delta rule updates the value under the key.

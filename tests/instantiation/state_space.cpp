@@ -3,6 +3,7 @@
 #include <fastweights/feature_maps/symmetric_power.hpp>
 #include <fastweights/feature_maps/taylor.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
+#include <fastweights/memories/rules/cyclic_flow_attention.hpp>
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/hgrn.hpp>
 #include <fastweights/memories/rules/linear_attention.hpp>
@@ -15,6 +16,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+template class CyclicFlowAttention<double, 3, 4, 2>;
 template class GatedSlotAttention<double, 3, 4, 2>;
 template class Hgrn<double, 3>;
 template class LogLinearAttention<double, 3, 4>;

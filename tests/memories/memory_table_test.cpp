@@ -60,6 +60,7 @@ const std::map<std::string, bool> merges{
     {"NormalisedGatedAttention", Mergeable<fw::NormalisedGatedAttention<S>>},
     {"Mlstm", Mergeable<fw::Mlstm<S>>},
     {"GatedSlotAttention", Mergeable<fw::GatedSlotAttention<S>>},
+    {"CyclicFlowAttention", Mergeable<fw::CyclicFlowAttention<S>>},
     {"SelectiveScan", Mergeable<fw::SelectiveScan<S>>},
     {"Mamba3", Mergeable<fw::Mamba3<S>>},
     {"Hgrn", Mergeable<fw::Hgrn<S>>},

@@ -1,3 +1,4 @@
+#include <array>
 #include <bit>
 
 #include "support/catch.hpp"
@@ -6,7 +7,7 @@
 
 /// \file
 /// Memories that forget by gates: HGRN, RWKV-4, mLSTM, normalised gated attention, gated slot
-/// attention, the selective scan, Mamba-3 and log-linear attention.
+/// attention, cyclic flow attention, the selective scan, Mamba-3 and log-linear attention.
 
 namespace {
 
@@ -183,6 +184,110 @@ TEST_CASE("gated slot attention takes large scores", "[gated_slot_attention]") {
   Eigen::Vector2f y;
   m.read(state, {q}, {y});
   CHECK(y == Eigen::Vector2f(1, 4));
+}
+
+// Σ_n (c_n/C) cos(2πn a/C): how much of a token of age a is at position 0 of a ring.
+double ring_weight(Index frequencies, double age) {
+  const double positions = double(2 * frequencies - 1);
+  double sum = 1;
+  for (Index n = 1; n < frequencies; ++n)
+    sum += 2 * std::cos(2 * 3.14159265358979323846 * double(n) * age / positions);
+  return sum / positions;
+}
+
+TEST_CASE("cyclic flow attention is softmax attention over positions that tokens pass",
+          "[cyclic_flow_attention]") {
+  constexpr Index steps = 20;
+  for (const auto& [dk, dv, frequencies] :
+       {std::array<Index, 3>{3, 2, 4}, {1, 1, 1}, {3, 1, 2}, {17, 3, 9}, {1, 17, 3}}) {
+    CAPTURE(dk, dv, frequencies);
+    const auto m = make_memory<double>("CyclicFlowAttention",
+                                       {dk, dv, {{"frequencies", double(frequencies)}}});
+    auto all = random_outputs(m, steps, 5);
+    const MatrixXd &key = all.inputs["key"], &value = all.inputs["value"],
+                   &advance = all.inputs["advance"], &query = all.queries["query"];
+    const Index positions = 2 * frequencies - 1;
+    fw::Random random(8);
+    MatrixXd readout(positions, positions);
+    for (double& x : readout.reshaped()) x = random.normal();
+    State state = m.initial_state();
+    leaf(state, "clock")(0) = 1.3;
+    leaf(state, "slow.readout") = readout;
+    fw::testing::scan(m, state, all);
+    for (Index t = 0; t < steps; ++t) {
+      MatrixXd keys = MatrixXd::Zero(positions, dk), values = MatrixXd::Zero(dv, positions);
+      double age = 0, decay = 1;
+      for (Index i = t; i >= 0; --i) {
+        for (Index r = 0; r < positions; ++r) {
+          const double weight =
+              all.inputs["beta"](i) * decay * ring_weight(frequencies, age - double(r));
+          keys.row(r) += weight * key.col(i).transpose();
+          values.col(r) += weight * value.col(i);
+        }
+        age += advance(i);
+        decay *= all.inputs["decay"](i);
+      }
+      const VectorXd p = (readout * (keys * query.col(t))).array().exp();
+      const VectorXd expected = values * (readout.transpose() * p) / p.sum();
+      CHECK(largest_entry(all.outputs["output"].col(t) - expected) <=
+            1e-12 * std::max(1.0, largest_entry(expected)));
+    }
+  }
+}
+
+TEST_CASE("cyclic flow attention with a tick a token is softmax attention over one turn",
+          "[cyclic_flow_attention]") {
+  constexpr Index steps = 7;
+  const auto cache =
+      make_memory<double>("KeyValueCache", {4, 5, {{"capacity", steps}, {"scale", 1}}});
+  const auto all = random_outputs(cache, steps, 3);
+  const MatrixXd ones = MatrixXd::Ones(1, steps);
+  const MatrixXd y = outputs_of(
+      make_memory<double>("CyclicFlowAttention", {4, 5, {{"frequencies", (steps + 1) / 2}}}),
+      {all.inputs["key"], all.inputs["value"], ones, ones, ones}, {all.queries["query"]});
+  CHECK(largest_entry(y.col(steps - 1) - all.outputs["output"].col(steps - 1)) <= 1e-13);
+}
+
+// The softmax of one score is 1.
+TEST_CASE("cyclic flow attention of one position is a decaying sum of values",
+          "[cyclic_flow_attention]") {
+  const auto m = make_memory<double>("CyclicFlowAttention", {2, 3, {{"frequencies", 1}}});
+  const auto all = random_outputs(m, 20, 4);
+  VectorXd sum = VectorXd::Zero(3);
+  for (Index t = 0; t < 20; ++t) {
+    sum = all.inputs["decay"](t) * sum + all.inputs["beta"](t) * all.inputs["value"].col(t);
+    CHECK(largest_entry(all.outputs["output"].col(t) - sum) <= 1e-14);
+  }
+}
+
+TEST_CASE("the clock of cyclic flow attention stays on the ring, and turns change nothing",
+          "[cyclic_flow_attention]") {
+  const auto m = make_memory<float>("CyclicFlowAttention", {1, 1, {{"frequencies", 4}}});
+  auto state = m.initial_state();
+  for (const float advance : {-1e-30F, 20.F, -20.F, 1e-9F, -1e-9F, 7.F, -7.F, 1e14F, -1e14F})
+    for (int t = 0; t < 100; ++t) {
+      m.write(state, {1.F, 2.F, 0.5F, 0.9F, advance});
+      const float at = leaf(state, "clock")(0);
+      CHECK((at >= 0 && at < 7));
+    }
+  float y = NAN, turned = NAN;
+  leaf(state, "clock")(0) = 1.5F;
+  m.read(state, {1.F}, {y});
+  leaf(state, "clock")(0) = 1.5F - 14;
+  m.read(state, {1.F}, {turned});
+  CHECK(std::abs(y - turned) <= 1e-5F);
+}
+
+TEST_CASE("cyclic flow attention takes large scores, and refuses no frequency",
+          "[cyclic_flow_attention]") {
+  const auto m = make_memory<float>("CyclicFlowAttention", {1, 1, {{"frequencies", 2}}});
+  auto state = m.initial_state();
+  for (const float value : {1.F, 2.F, 3.F}) m.write(state, {1e15F * value, value, 1.F, 1.F, 1.F});
+  float y = NAN;
+  m.read(state, {1e15F}, {y});  // of the newest, which is at position 0
+  CHECK(std::abs(y - 3) <= 1e-5F);
+  CHECK_THROWS_WITH(make_memory<float>("CyclicFlowAttention", {4, 4, {{"frequencies", 0}}}),
+                    "CyclicFlowAttention: the number of frequencies is 0, expected at least 1");
 }
 
 // With equal decays in a row's entries, A_ij = a, the scan of one value row is gated attention.

@@ -137,6 +137,7 @@ using Test = std::function<void(Case&)>;
 std::map<std::string, Test> typed_memory_tests();
 std::map<std::string, Test> rwkv_tests();
 std::map<std::string, Test> stick_breaking_tests();
+std::map<std::string, Test> cyclic_flow_tests();
 std::map<std::string, Test> programmer_tests();
 std::map<std::string, Test> feature_map_tests();
 std::map<std::string, Test> layer_tests();

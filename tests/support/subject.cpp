@@ -23,15 +23,16 @@ using fw::detail::ScalarKind;
 using More = std::map<std::string, double>;
 
 // Values of options that are small beside the sequences of the laws.
-const More small = {{"capacity", 9}, {"levels", 4}, {"slots", 3},      {"window", 2},
-                    {"batch", 4},    {"hidden", 5}, {"iterations", 3}, {"functions", 6},
-                    {"samples", 5},  {"chunk", 3},  {"rate", 2},       {"bins", 16},
-                    {"features", 6}};
+const More small = {{"capacity", 9}, {"levels", 4},     {"slots", 3},      {"window", 2},
+                    {"batch", 4},    {"hidden", 5},     {"iterations", 3}, {"functions", 6},
+                    {"samples", 5},  {"chunk", 3},      {"rate", 2},       {"bins", 16},
+                    {"features", 6}, {"frequencies", 2}};
 
 // Other values, one at a time.
 const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 200}},
                                                            {"levels", {1, 6}},
                                                            {"slots", {1, 65}},
+                                                           {"frequencies", {1, 33}},
                                                            {"window", {1, 4}},
                                                            {"batch", {1, 100}},
                                                            {"hidden", {1, 17}},
