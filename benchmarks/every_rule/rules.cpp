@@ -110,6 +110,7 @@ void add_learners(Table& table) {
   table.add("MesaMemory, exact", "MesaMemory", {.squares = 8, .cubes = 2. / 3});
   table.add("… with 30 conjugate gradients", "IterativeMesaMemory", {.squares = 8 + 2 * 30});
   table.add("KalmaMemory, 30 iterations", "KalmaMemory", {.squares = 10 + 2 * 30});
+  table.add("RecursiveLeastSquares", "RecursiveLeastSquares", {.squares = 15});
   table.add("Yaad", "Yaad", {.squares = 7});
   table.add("Moneta", "Moneta", {.squares = 17}, take_small_steps);
   table.add("Memora", "Memora", {.squares = 13, .also = "2 d² exp"});

@@ -109,6 +109,7 @@
 #include <fastweights/memories/rules/preconditioned_delta_rule.hpp>
 #include <fastweights/memories/rules/programmer1991.hpp>
 #include <fastweights/memories/rules/q_delta.hpp>
+#include <fastweights/memories/rules/recursive_least_squares.hpp>
 #include <fastweights/memories/rules/rwkv4.hpp>
 #include <fastweights/memories/rules/rwkv6.hpp>
 #include <fastweights/memories/rules/selective_scan.hpp>

@@ -319,6 +319,13 @@ NS is five Newton-Schulz steps. Behrouz et al. 2025 (ATLAS), arXiv 2505.23735.)"
     P = W + beta (v - W k) k^T      W = P / max(1, |P|)      y = LN(W q)
 
 Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key.)"},
+    {"RecursiveLeastSquares",
+     R"(Recursive least squares, the RLS adaptive filter: W is a ridge regression of all values on all keys.
+
+    g = P k / (decay + k^T P k)      W = W + (v - W k) g^T      P = (P - g k^T P) / decay      y = W q
+
+P starts as I / ridge. Its trace grows to at most `largest` times that; then decays count as larger.
+The state has a factor F of P = F F^T. Plackett 1950; Haykin, Adaptive Filter Theory.)"},
     // models
     {"TttLinear",
      R"(TTT with a linear model W k + b: a mini-batch of `batch` tokens is a step of gradient descent.

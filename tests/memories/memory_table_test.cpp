@@ -47,6 +47,7 @@ const std::map<std::string, bool> merges{
     {"TitansMemory", Mergeable<fw::TitansMemory<S>>},
     {"MesaMemory", Mergeable<fw::MesaMemory<S>>},
     {"KalmaMemory", Mergeable<fw::KalmaMemory<S>>},
+    {"RecursiveLeastSquares", Mergeable<fw::RecursiveLeastSquares<S>>},
     {"Yaad", Mergeable<fw::Yaad<S>>},
     {"Moneta", Mergeable<fw::Moneta<S>>},
     {"Memora", Mergeable<fw::Memora<S>>},

@@ -53,7 +53,8 @@ const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 2
                                                            {"epsilon", {0.5}},
                                                            {"angles", {1}},
                                                            {"decay", {0.5}},
-                                                           {"gradients_of_the_past", {0}}};
+                                                           {"gradients_of_the_past", {0}},
+                                                           {"largest", {1}}};
 
 // The names in FASTWEIGHTS_LAWS_OF, which must be known; without it, all of the table.
 template <class S> std::vector<std::string> chosen_names() {

@@ -100,7 +100,7 @@ EIGEN_ALWAYS_INLINE void write(const M& m, StateOf<M>& state, WriteToken<M> inpu
 /// the family"): the look-up key and the value are those of the rule, and with a normaliser both
 /// terms are scaled as it says (DeltaRule). The error is a product that the write needs anyway: an
 /// adaptive filter needs no read for it. For rules of the kernels with a delta term, in float and
-/// double, and FeatureMapped ones.
+/// double, RecursiveLeastSquares, and FeatureMapped ones of these.
 ///
 ///     fw::write(filter, state, {samples, desired, mu / energy}, {error});
 template <GivesErrors M>
