@@ -107,6 +107,7 @@ void add_learners(Table& table) {
   constexpr double window = 4;
   table.add("MomentumDeltaRule", "MomentumDeltaRule", {.squares = 9});
   table.add("TitansMemory", "TitansMemory", {.squares = 9});
+  table.add("CachedSegments of DeltaRule, 32 segments", "CachedDeltaRule", {.squares = 6 + 2 * 32});
   table.add("MesaMemory, exact", "MesaMemory", {.squares = 8, .cubes = 2. / 3});
   table.add("… with 30 conjugate gradients", "IterativeMesaMemory", {.squares = 8 + 2 * 30});
   table.add("KalmaMemory, 30 iterations", "KalmaMemory", {.squares = 10 + 2 * 30});

@@ -59,6 +59,7 @@
 #include <fastweights/continuous/sticky.hpp>
 
 // Memories.
+#include <fastweights/memories/adaptors/cached_segments.hpp>
 #include <fastweights/memories/adaptors/deferred.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/attention/compressive_memory.hpp>

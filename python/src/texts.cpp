@@ -326,6 +326,17 @@ Schlag, Munkhdalai, Schmidhuber 2021, arXiv 2011.07831, section 3, with one key.
 
 P starts as I / ridge. Its trace grows to at most `largest` times that; then decays count as larger.
 The state has a factor F of P = F F^T. Plackett 1950; Haykin, Adaptive Filter Theory.)"},
+    // segments
+    {"CachedDeltaRule",
+     R"(Memory caching: a delta rule that keeps its matrix of every segment, and reads all of them.
+
+    y = sum_i c_i W_i q over the segments kept and the open one      c = softmax of u.m_i
+    m_i = the mean of `pooled` over the tokens of the segment      u = `segment_query`
+
+A segment has `segment` tokens. It starts from the first state, or with restart=False from the last.
+It keeps `capacity` segments, then overwrites the oldest; with refuse=True it raises ValueError.
+`pooled_size` is that of `pooled` and u. Behrouz et al. 2026, arXiv 2602.24281, eq. 4, 9, 10.)"},
+    {"CachedGatedDeltaRule", R"(CachedDeltaRule of a gated delta rule.)"},
     // models
     {"TttLinear",
      R"(TTT with a linear model W k + b: a mini-batch of `batch` tokens is a step of gradient descent.

@@ -69,7 +69,7 @@ def random_state(memory, batch, seed=2):
 
 
 # How much a memory keeps, small beside the sequences of the tests.
-SMALL = {"capacity": 9, "levels": 4, "slots": 3, "window": 2, "batch": 4, "hidden": 5, "iterations": 3}
+SMALL = {"capacity": 9, "levels": 4, "slots": 3, "window": 2, "batch": 4, "hidden": 5, "iterations": 3, "segment": 3}
 SMALL |= {"functions": 6, "samples": 5, "bins": 16}
 
 

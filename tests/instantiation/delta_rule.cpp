@@ -1,6 +1,7 @@
 // As memories.cpp, for the delta rule in all its forms and the memories with a decay a token.
 
 #include <fastweights/feature_maps/dpfp.hpp>
+#include <fastweights/memories/adaptors/cached_segments.hpp>
 #include <fastweights/memories/adaptors/deferred.hpp>
 #include <fastweights/memories/adaptors/feature_mapped.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
@@ -34,8 +35,14 @@ template class GatedLinearAttention<double, 3, 4>;
 template class GatedDeltaRule<float, 3, 4, KeyValueBetaVectorDecay>;
 #endif
 
+template class CachedSegments<DeltaRule<double, 3, 4>, 2>;
+template class CachedSegments<GatedDeltaRule<float, 3, 4>>;
+template class CachedSegments<GatedLinearAttention<double, 3, 1, KeyValueDecay>, 1>;
+
 template class FeatureMapped<GatedLinearAttention<double, 16, 4>, Dpfp<2>, 4>;
 
+template struct PooledInputs<KeyValueBeta<4, 3>, 2>;
+template struct PooledInputs<KeyValueBetaDecay<Dynamic, Dynamic>, Dynamic>;
 template struct KeyValueDecay<4, 3>;
 template struct KeyValueDecay<Dynamic, Dynamic>;
 template struct KeyValueFeatureDecay<4, 3, 3>;

@@ -1,3 +1,4 @@
+#include <fastweights/memories/adaptors/cached_segments.hpp>
 #include <fastweights/memories/attention/key_value_cache.hpp>
 #include <fastweights/memories/rules/delta_rule.hpp>
 #include <fastweights/memories/rules/gated_delta_rule.hpp>
@@ -29,6 +30,13 @@ TEST_CASE("fixed sizes: normalised linear attention", "[laws][fixed_sizes]") {
 TEST_CASE("fixed sizes: a cache of tokens", "[laws][fixed_sizes]") {
   fixed_is_dynamic(fw::KeyValueCache<double, 5, 3>({}, {.capacity = 7}),
                    make_memory<double>("KeyValueCache", {5, 3, {{"capacity", 7}}}));
+}
+TEST_CASE("fixed sizes: a memory that keeps segments", "[laws][fixed_sizes]") {
+  using Delta = fw::DeltaRule<double, 5, 3>;
+  fixed_is_dynamic(
+      fw::CachedSegments<Delta, 2>(Delta(), 2, {.segment = 3, .capacity = 2}),
+      make_memory<double>("CachedDeltaRule",
+                          {5, 3, {{"pooled_size", 2}, {"segment", 3}, {"capacity", 2}}}));
 }
 
 }  // namespace

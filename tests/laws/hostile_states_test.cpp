@@ -70,9 +70,12 @@ void refuses_hostile_states(const AnyMemory<S>& m, const std::vector<std::string
 // The counters of memories that forget the oldest tokens, or count without a limit, are free.
 // Test-time training counts the tokens of its mini-batch.
 std::vector<std::string> free_counters(const Subject& subject) {
-  const auto slide = subject.options.more.find("slide");
-  const bool slides = slide != subject.options.more.end() && slide->second == 1;
-  if (subject.name.starts_with("Ttt") || (subject.name == "KeyValueCache" && !slides)) return {};
+  const auto is_set = [&](const char* option) {
+    const auto found = subject.options.more.find(option);
+    return found != subject.options.more.end() && found->second == 1;
+  };
+  const bool grows = subject.name == "KeyValueCache" && !is_set("slide");
+  if (subject.name.starts_with("Ttt") || grows || is_set("refuse")) return {};
   return {"length", "tokens", "history.length"};
 }
 

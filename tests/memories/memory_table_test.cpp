@@ -31,6 +31,7 @@ const std::map<std::string, bool> merges{
      Mergeable<fw::GatedDeltaRule<S, d, d, fw::KeyValueBetaVectorDecay>>},
     {"HebbianMemory", Mergeable<fw::HebbianMemory<S>>},
     {"Deferred", Mergeable<fw::Deferred<fw::GatedDeltaRule<S>>>},
+    {"CachedSegments", Mergeable<fw::CachedSegments<fw::DeltaRule<S>>>},
     {"Comba", Mergeable<fw::Comba<S>>},
     {"Efla", Mergeable<fw::Efla<S>>},
     {"EraseThenDelta", Mergeable<fw::EraseThenDelta<S>>},

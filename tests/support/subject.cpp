@@ -23,10 +23,10 @@ using fw::detail::ScalarKind;
 using More = std::map<std::string, double>;
 
 // Values of options that are small beside the sequences of the laws.
-const More small = {{"capacity", 9}, {"levels", 4},     {"slots", 3},      {"window", 2},
-                    {"batch", 4},    {"hidden", 5},     {"iterations", 3}, {"functions", 6},
-                    {"samples", 5},  {"chunk", 3},      {"rate", 2},       {"bins", 16},
-                    {"features", 6}, {"frequencies", 2}};
+const More small = {{"capacity", 9}, {"levels", 4},  {"slots", 3},       {"window", 2},
+                    {"batch", 4},    {"hidden", 5},  {"iterations", 3},  {"functions", 6},
+                    {"samples", 5},  {"chunk", 3},   {"rate", 2},        {"bins", 16},
+                    {"features", 6}, {"segment", 3}, {"pooled_size", 2}, {"frequencies", 2}};
 
 // Other values, one at a time.
 const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 200}},
@@ -53,6 +53,9 @@ const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 2
                                                            {"epsilon", {0.5}},
                                                            {"angles", {1}},
                                                            {"decay", {0.5}},
+                                                           {"segment", {1, 5}},
+                                                           {"pooled_size", {1, 17}},
+                                                           {"restart", {0}},
                                                            {"gradients_of_the_past", {0}},
                                                            {"largest", {1}}};
 

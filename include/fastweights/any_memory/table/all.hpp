@@ -19,6 +19,7 @@
 #include <fastweights/any_memory/table/mapped_sums.hpp>
 #include <fastweights/any_memory/table/models.hpp>
 #include <fastweights/any_memory/table/recurrent.hpp>
+#include <fastweights/any_memory/table/segments.hpp>
 #include <fastweights/any_memory/table/state_spaces.hpp>
 #include <fastweights/any_memory/table/sums.hpp>
 #include <fastweights/any_memory/table/windows.hpp>

@@ -18,6 +18,7 @@
   GROUP(delta_rows)                      \
   GROUP(learners)                        \
   GROUP(windows)                         \
+  GROUP(segments)                        \
   GROUP(models)                          \
   GROUP(fast_nets)                       \
   GROUP(recurrent)                       \

@@ -8,18 +8,12 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/attention/attention_window.hpp>
+#include <fastweights/memories/attention/when_full.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 namespace fw::inline FASTWEIGHTS_ABI {
-
-/// Behaviour of a full key-value cache when a token comes.
-enum class WhenFull {
-  slide,   ///< overwrite the oldest token
-  refuse,  ///< throw std::length_error
-  grow     ///< make more room, on the heap
-};
 
 /// Number of tokens that a key-value cache keeps.
 struct CacheOptions {
