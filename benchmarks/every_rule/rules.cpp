@@ -143,6 +143,7 @@ void add_state_spaces(Table& table, Index d) {
             fw::make_memory<float>("SelectiveScan", {.key_size = 16, .value_size = d}),
             {.lines = 6 * 16, .also = "16 d exp"});
   table.add("Mamba3", "Mamba3", {.squares = 7});
+  table.add("Mamba3Mimo, R = 4", "Mamba3Mimo", {.squares = 6 * 4 + 1});
   table.add("Hgrn", "Hgrn", {.lines = 2});
   table.add("Rwkv4", "Rwkv4", {.lines = 19, .also = "4 d exp"});
   table.add("FastWeightMemory", "FastWeightMemory", {.squares = 9});

@@ -98,6 +98,7 @@
 #include <fastweights/memories/rules/longhorn.hpp>
 #include <fastweights/memories/rules/low_rank_rule.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/mamba3_mimo.hpp>
 #include <fastweights/memories/rules/matrix_rule.hpp>
 #include <fastweights/memories/rules/mesa_memory.hpp>
 #include <fastweights/memories/rules/miras_memory.hpp>

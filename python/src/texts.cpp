@@ -435,6 +435,14 @@ The paper has strength = 1 - decay. Zhang et al. 2024, arXiv 2409.07146.)"},
     W' = decay W + (1 - share) step decay v_before p^T + share step v p'^T
 
 p and v_before are those of the token before. arXiv 2603.15569.)"},
+    {"Mamba3Mimo",
+     R"(The memory of Mamba-3 with several inputs and outputs: Mamba3 with `ranks` keys, values, queries,
+gates and outputs per token, and one W.
+
+    a = a + pi step tanh(angles)      P' = R(a) (K + key_bias)      Y = (W' R(a) (Q + query_bias) + skip V) * silu(gate)
+    W' = decay W + (1 - share) step decay V_before P^T + share step V P'^T
+
+Capital letters have one column per rank; P and V_before are those of the token before. arXiv 2603.15569.)"},
     // attention
     {"KeyValueCache",
      R"(Softmax attention over a cache of past tokens, the baseline of every fast-weight memory.

@@ -204,6 +204,16 @@ def test_several_vectors_a_token():
         "beta": (5, 14, 2),
         "decay": (5, 7, 2),
     }
+    assert fastweights.Mamba3Mimo(4, 3, heads=2, ranks=3).input_shapes(5, 7) == {
+        "query": (5, 21, 2, 4),
+        "value": (5, 21, 2, 3),
+        "gate": (5, 21, 2, 3),
+        "key": (5, 21, 2, 4),
+        "decay": (5, 7, 2),
+        "step": (5, 7, 2),
+        "share": (5, 7, 2),
+        "angles": (5, 7, 2, 2),
+    }
     memory = small("DeltaLstm")
     inputs = small_inputs(memory, BATCH, TIME)
     with pytest.raises(ValueError, match="DeltaLstm: key has 20 tokens, expected a multiple of 3"):

@@ -9,6 +9,7 @@
 #include <fastweights/memories/rules/linear_attention.hpp>
 #include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/mamba3_mimo.hpp>
 #include <fastweights/memories/rules/mlstm.hpp>
 #include <fastweights/memories/rules/normalised_gated_attention.hpp>
 #include <fastweights/memories/rules/rwkv4.hpp>
@@ -22,6 +23,9 @@ template class Hgrn<double, 3>;
 template class LogLinearAttention<double, 3, 4>;
 template class Mamba3<double, 3, 4>;
 template class Mamba3<float, 4, 3, 1>;
+template class Mamba3Mimo<double, 3, 1>;
+template class Mamba3Mimo<double, 1, 4, 1>;
+template class Mamba3Mimo<float, 4, 3, 2, 1>;
 template class Mlstm<double, 3, 4>;
 template class NormalisedGatedAttention<double, 3, 4>;
 template class NormalisedGatedAttention<float, 3, 4, KeyValueVectorDecay>;
@@ -36,6 +40,7 @@ template struct KeyValueSlots<4, 3, 2>;
 template struct ValueDecay<3>;
 template struct KeyValueDecayLevels<4, 3>;
 template struct KeyValueRotation<4, 3, 2>;
+template struct RankedRotation<4, 3, 2, 2>;
 template struct KeyValueGates<4, 3>;
 template struct KeyValueStep<4, 3>;
 template struct KeyValueChannels<3>;

@@ -30,8 +30,8 @@ TEST_CASE("a memory of no or negative size is refused", "[laws][options]") {
 
 TEST_CASE("a memory that would keep, learn from or read nothing is refused", "[laws][options]") {
   const std::set<std::string> counts = {
-      "capacity", "batch", "window",     "slots", "levels",  "hidden",      "functions",  "chunk",
-      "rate",     "heads", "components", "bins",  "segment", "pooled_size", "frequencies"};
+      "capacity", "batch", "window",     "slots", "levels",  "hidden",      "functions",   "chunk",
+      "rate",     "heads", "components", "bins",  "segment", "pooled_size", "frequencies", "ranks"};
   std::set<std::string> seen;
   for (const std::string& name : fw::memory_names())
     for (const fw::MemoryOption& option : fw::memory_options(name))

@@ -65,6 +65,7 @@ const std::map<std::string, bool> merges{
     {"CyclicFlowAttention", Mergeable<fw::CyclicFlowAttention<S>>},
     {"SelectiveScan", Mergeable<fw::SelectiveScan<S>>},
     {"Mamba3", Mergeable<fw::Mamba3<S>>},
+    {"Mamba3Mimo", Mergeable<fw::Mamba3Mimo<S>>},
     {"Hgrn", Mergeable<fw::Hgrn<S>>},
     {"Rwkv4", Mergeable<fw::Rwkv4<S>>},
     {"FastWeightMemory", Mergeable<fw::FastWeightMemory<S>>},

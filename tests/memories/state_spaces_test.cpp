@@ -1,5 +1,8 @@
 #include <array>
 #include <bit>
+#include <complex>
+#include <fastweights/memories/rules/mamba3_mimo.hpp>
+#include <numbers>
 
 #include "support/catch.hpp"
 #include "support/reductions.hpp"
@@ -7,7 +10,8 @@
 
 /// \file
 /// Memories that forget by gates: HGRN, RWKV-4, mLSTM, normalised gated attention, gated slot
-/// attention, cyclic flow attention, the selective scan, Mamba-3 and log-linear attention.
+/// attention, cyclic flow attention, the selective scan, Mamba-3 with one and with several ranks,
+/// and log-linear attention.
 
 namespace {
 
@@ -368,6 +372,115 @@ TEST_CASE("Mamba-3 refuses too many angles and a share over 1", "[mamba3]") {
                     Catch::Matchers::ContainsSubstring("share is 1.5"));
   CHECK(state == m.initial_state());
   CHECK_NOTHROW(m.checked_write(state, {k, 1., 1., 1., 1., 1.}));
+}
+
+// R(θ) x with complex numbers.
+VectorXd turned(const VectorXd& x, const VectorXd& angle) {
+  VectorXd y = x;
+  for (Index i = 0; i < angle.size(); ++i) {
+    const std::complex<double> z = std::complex(x[2 * i], x[2 * i + 1]) * std::polar(1.0, angle[i]);
+    y[2 * i] = z.real();
+    y[2 * i + 1] = z.imag();
+  }
+  return y;
+}
+
+// The outputs of Mamba-3 from a zero state, as sums over all writes. Angles are not reduced.
+MatrixXd sums_of_ranks(const laws::AnySequences<double>& all, Index ranks, const MatrixXd& key_bias,
+                       const MatrixXd& query_bias, double skip) {
+  const auto& in = all.inputs;
+  const MatrixXd &key = in["key"], &value = in["value"], &a = in["angles"],
+                 &query = all.queries["query"], &gate = all.queries["gate"],
+                 &read = all.queries["value"];
+  const Index steps = in["decay"].cols();
+  MatrixXd angle(a.rows(), steps), y = skip * read;
+  for (Index t = 0; t < steps; ++t) {
+    angle.col(t) = std::numbers::pi * in["step"](t) * a.col(t).array().tanh();
+    if (t > 0) angle.col(t) += angle.col(t - 1);
+  }
+  for (Index c = 0; c < y.cols(); ++c) {
+    const Index t = c / ranks;
+    const VectorXd q = turned(query.col(c) + query_bias.col(c % ranks), angle.col(t));
+    double decay = 1;  // α_{i+1} ⋯ α_t
+    for (Index i = t; i >= 0; --i) {
+      double weight = in["share"](i) * in["step"](i);
+      if (i < t) weight += (1 - in["share"](i + 1)) * in["step"](i + 1);
+      for (Index r = 0; r < ranks; ++r) {
+        const Index w = i * ranks + r;
+        const VectorXd k = turned(key.col(w) + key_bias.col(r), angle.col(i));
+        y.col(c) += decay * weight * k.dot(q) * value.col(w);
+      }
+      decay *= in["decay"](i);
+    }
+  }
+  return y.array() * gate.array() / (1 + (-gate.array()).exp());
+}
+
+fw::AnyMemory<double> mimo(Index dk, Index dv, Index ranks) {
+  return make_memory<double>("Mamba3Mimo", {dk, dv, {{"ranks", double(ranks)}}});
+}
+
+TEST_CASE("Mamba-3 with several ranks is a sum over all writes", "[mamba3_mimo]") {
+  for (const Index ranks : {1, 3, 17})
+    for (const auto& [dk, dv] : {std::pair<Index, Index>{1, 3}, {3, 1}, {17, 3}, {4, 17}}) {
+      CAPTURE(ranks, dk, dv);
+      const auto m = mimo(dk, dv, ranks);
+      auto all = random_outputs(m, 41, 8);
+      State state = m.initial_state();
+      const MatrixXd key_bias = MatrixXd::Constant(dk, ranks, 0.3),
+                     query_bias = MatrixXd::Constant(dk, ranks, -0.2);
+      leaf(state, "slow.key_bias") = key_bias;
+      leaf(state, "slow.query_bias") = query_bias;
+      leaf(state, "slow.skip")(0) = 0.7;
+      State by_steps = state;
+      const MatrixXd expected = sums_of_ranks(all, ranks, key_bias, query_bias, 0.7);
+      fw::testing::scan(m, state, all);
+      CHECK(largest_entry(all.outputs["output"] - expected) <= 1e-13 * expected.norm());
+      for (Index t = 0; t < 41; ++t)
+        m.step(by_steps, all.inputs.part(t, 1), all.queries.part(t, 1),
+               all.outputs.part<double>(t, 1));
+      CHECK(largest_entry(all.outputs["output"] - expected) <= 1e-13 * expected.norm());
+    }
+}
+TEST_CASE("Mamba-3 with several ranks, of which there is one, is Mamba-3", "[mamba3_mimo]") {
+  const auto one = make_memory<double>("Mamba3", {5, 4});
+  const auto all = random_outputs(one, 100, 9);
+  const auto& in = all.inputs;
+  CHECK(output_difference(
+            all, mimo(5, 4, 1),
+            {in["key"], in["value"], in["decay"], in["step"], in["share"], in["angles"]}) <= 1e-14);
+}
+TEST_CASE("a rank of Mamba-3 without values writes nothing", "[mamba3_mimo]") {
+  constexpr Index ranks = 3, steps = 30;
+  const auto m = mimo(6, 5, ranks), one = mimo(6, 5, 1);
+  auto all = random_outputs(m, steps, 10);
+  auto single = random_outputs(one, steps, 10);
+  for (const char* name : {"decay", "step", "share", "angles"})
+    single.inputs[name] = all.inputs[name];
+  for (Index c = 0; c < ranks * steps; ++c)
+    if (c % ranks != 1) all.inputs["value"].col(c).setZero();
+  for (Index t = 0; t < steps; ++t) {
+    single.inputs["key"].col(t) = all.inputs["key"].col(ranks * t + 1);
+    single.inputs["value"].col(t) = all.inputs["value"].col(ranks * t + 1);
+  }
+  const State state = scan(m, all), expected = scan(one, single);
+  CHECK(largest_entry(leaf(state, "W") - leaf(expected, "W")) <= 1e-14);
+}
+TEST_CASE("Mamba-3 with several ranks refuses wrong numbers of them", "[mamba3_mimo]") {
+  CHECK_THROWS_WITH(mimo(4, 4, 0), "Mamba3Mimo: the number of ranks is 0, expected at least 1");
+  CHECK_THROWS_WITH(make_memory<float>("Mamba3Mimo", {4, 4, {{"angles", 3}}}),
+                    "Mamba3Mimo: the number of angles is 3, expected 0 to 2");
+  CHECK_THROWS_WITH((fw::Mamba3Mimo<double, 4, 4, 2>({}, 3)),
+                    "Mamba3Mimo: the number of ranks is 3, expected 2");
+  const auto m = mimo(2, 1, 2);
+  auto state = m.initial_state();
+  const MatrixXd k = MatrixXd::Ones(2, 2), three = MatrixXd::Ones(2, 3), v = MatrixXd::Ones(1, 2);
+  CHECK_THROWS_WITH(m.write(state, {three, v, 1., 1., 1., 1.}),
+                    Catch::Matchers::ContainsSubstring("key"));
+  CHECK_THROWS_WITH(m.checked_write(state, {k, v, 1., 1., 1.5, 1.}),
+                    Catch::Matchers::ContainsSubstring("share is 1.5"));
+  CHECK(state == m.initial_state());
+  CHECK_NOTHROW(m.checked_write(state, {k, v, 1., 1., 1., 1.}));
 }
 
 TEST_CASE("log-linear attention with equal weights is gated linear attention",

@@ -47,6 +47,10 @@ TEST_CASE("fast weights: gradients and streaming around memories of all kinds", 
   check_operation(3, layer("DeltaMlp", {.key_size = 2}, {.heads = 2}));
   check_operation(3, layer("PreconditionedDeltaRule", {.key_size = 2}, {}, fw::L2Normalise()));
   check_operation(3, layer("GatedDeltaProduct", {.key_size = 2}, {.heads = 2}, fw::L2Normalise()));
+  const fw::MemoryOptions two_outputs{.key_size = 2, .value_size = 3, .more = {{"ranks", 2}}};
+  for (const bool sums : {false, true})
+    check_operation(3, layer("Mamba3Mimo", two_outputs,
+                             {.heads = 2, .norm = HeadNorm::rms, .sums_heads = sums}));
   check_operation(3, layer("GatedSlotAttention", {.key_size = 2}, {.heads = 2}));
   check_operation(3, layer("GatedLinearAttention", {.key_size = 8, .value_size = 3},
                            {.heads = 2, .key_size = 2}, fw::Dpfp<2>()));

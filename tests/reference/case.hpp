@@ -136,6 +136,7 @@ using Test = std::function<void(Case&)>;
 /// The rules of each source file that are more than a memory of the table, by file stem.
 std::map<std::string, Test> typed_memory_tests();
 std::map<std::string, Test> rwkv_tests();
+std::map<std::string, Test> mamba3_mimo_tests();
 std::map<std::string, Test> stick_breaking_tests();
 std::map<std::string, Test> cyclic_flow_tests();
 std::map<std::string, Test> programmer_tests();

@@ -21,12 +21,13 @@ std::map<std::string, reference::Test> all_tests() {
         reference::attention_cases(), reference::test_time_cases()})
     for (const auto& [stem, given] : cases)
       tests[stem] = [given = given](reference::Case& file) { reference::run(file, given); };
-  for (const auto& more : {reference::typed_memory_tests(), reference::rwkv_tests(),
-                           reference::stick_breaking_tests(), reference::cyclic_flow_tests(),
-                           reference::programmer_tests(), reference::recurrent_layer_tests(),
-                           reference::layer_tests(), reference::feature_map_tests(),
-                           reference::infformer_tests(), reference::fast_weights_rnn_tests(),
-                           reference::hypernetwork_tests(), reference::synthetic_tests()})
+  for (const auto& more :
+       {reference::typed_memory_tests(), reference::rwkv_tests(), reference::mamba3_mimo_tests(),
+        reference::stick_breaking_tests(), reference::cyclic_flow_tests(),
+        reference::programmer_tests(), reference::recurrent_layer_tests(), reference::layer_tests(),
+        reference::feature_map_tests(), reference::infformer_tests(),
+        reference::fast_weights_rnn_tests(), reference::hypernetwork_tests(),
+        reference::synthetic_tests()})
     tests.insert(more.begin(), more.end());
   return tests;
 }

@@ -52,6 +52,7 @@ const std::map<std::string, std::vector<double>> others = {{"capacity", {1, 4, 2
                                                            {"scale", {2}},
                                                            {"epsilon", {0.5}},
                                                            {"angles", {1}},
+                                                           {"ranks", {1, 3}},
                                                            {"decay", {0.5}},
                                                            {"segment", {1, 5}},
                                                            {"pooled_size", {1, 17}},

@@ -35,7 +35,7 @@ struct FastWeightsOptions {
   double scale = 1;                ///< factor of the memory's outputs
   bool bias = false;               ///< of all projections
   HeadNorm norm = HeadNorm::none;  ///< with ε = 1e-5
-  bool sums_heads = false;         ///< y = W_o Σ_h norm(o_h)
+  bool sums_heads = false;         ///< y = W_o Σ_h norm(o_h), over all columns of the outputs
   bool allow_unstable = false;     ///< accept a φ whose keys can make the memory unstable
 };
 
@@ -162,9 +162,11 @@ template <class S>
 Value<S> fast_weights(const Value<S>& x, const AnyMemory<S>& rule, const FastWeightsOptions& o,
                       Index key_size, const KeyMap<S>& map) {
   const MemoryInputs<S> in = memory_inputs(x, rule, o, key_size, map);
+  FastWeightsOptions columns = o;  // every column of a head's outputs has a norm of its own
+  columns.heads *= fw::detail::per_token(rule.given().front().extent()).width;
   return fast_weights_output(
       x, memory(rule, in.written, in.queries, "memory", slow_weights(*x.builder, rule, o.heads)),
-      o);
+      columns);
 }
 
 /// The number of rows of a key before φ, which has to make the memory's keys of it.

@@ -4,6 +4,7 @@
 #include <fastweights/memories/rules/gated_slot_attention.hpp>
 #include <fastweights/memories/rules/log_linear_attention.hpp>
 #include <fastweights/memories/rules/mamba3.hpp>
+#include <fastweights/memories/rules/mamba3_mimo.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
@@ -15,6 +16,10 @@ template <class S> void add_state_spaces(MemoryTable<S>& table) {
             [](auto& o) { return GatedSlotAttention<S>(o.sizes(), o.integer("slots", 64)); });
   table.add("Mamba3", [](auto& o) {
     return Mamba3<S>(o.sizes(), o.integer("angles", o.sizes().key_size / 2));
+  });
+  table.add("Mamba3Mimo", [](auto& o) {
+    const Index ranks = o.integer("ranks", Mamba3Mimo<S>::usual_ranks);
+    return Mamba3Mimo<S>(o.sizes(), ranks, o.integer("angles", o.sizes().key_size / 2));
   });
 }
 

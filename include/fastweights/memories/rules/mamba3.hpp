@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cmath>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/mamba3_tokens.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -106,50 +106,47 @@ class Mamba3 {
   }
 
   void write(OwnedState& s, const WriteToken<Mamba3>& t) const {
-    const Weights c = weights(t);
+    const detail::TrapezoidWeights<S> c(t);
     s.W *= t.decay;
     s.W.noalias() += (c.last * s.value) * s.key.transpose();
-    turn(s.angle, t);
+    detail::turn(s.angle, t.step, t.angles);
     s.key = t.key + s.slow.key_bias;
-    rotate(s.angle, s.key);
+    detail::rotate<Angles>(s.angle, s.key);
     s.value = t.value;
     s.W.noalias() += (c.token * s.value) * s.key.transpose();
   }
-  Violation violation(const WriteToken<Mamba3>& t) const {
-    if (Eigen::numext::real(t.share) <= 1) return {};
-    return {"share", static_cast<double>(Eigen::numext::real(t.share)), "0 to 1"};
-  }
+  Violation violation(const WriteToken<Mamba3>& t) const { return detail::share_violation(t); }
   void read(const OwnedState& s, const ReadToken<Mamba3>& t, OutToken<Mamba3> y) const {
     scratch<S, Dk>(signature_.dk, [&](auto& query) {
       query = t.query + s.slow.query_bias;
-      rotate(s.angle, query);
+      detail::rotate<Angles>(s.angle, query);
       y.output.noalias() = s.W * query;
     });
     add_skip_and_gate(s, t, y.output);
   }
   void write_vjp(const OwnedState& s, const WriteToken<Mamba3>& t, OwnedState& ds,
                  WriteGradToken<Mamba3> dt) const {
-    const Weights c = weights(t);
+    const detail::TrapezoidWeights<S> c(t);
     scratch<S, Angles>(signature_.angle_count, [&](auto& angle) {
       scratch<S, Dk>(signature_.dk, [&](auto& key) {
         scratch<S, Dv, 2>(signature_.dv, [&](auto& with_last, auto& with_token) {
           angle = s.angle;
-          turn(angle, t);
+          detail::turn(angle, t.step, t.angles);
           key = t.key + s.slow.key_bias;
-          rotate(angle, key);
+          detail::rotate<Angles>(angle, key);
           with_last.noalias() = ds.W * s.key;
           with_token.noalias() = ds.W * key;
-          add_weight_gradients(t, detail::product_sum(s.value, with_last),
-                               detail::product_sum(t.value, with_token), dt);
+          detail::add_trapezoid_gradients(t, detail::product_sum(s.value, with_last),
+                                          detail::product_sum(t.value, with_token), dt);
           dt.value += c.token * with_token + ds.value;
           ds.value = c.last * with_last;
           ds.key.noalias() += c.token * (ds.W.transpose() * t.value);
-          rotate_vjp(key, angle, ds.key, ds.angle);
+          detail::rotate_vjp(key, angle, ds.key, ds.angle);
           dt.key += ds.key;
           ds.slow.key_bias += ds.key;
           ds.key.noalias() = c.last * (ds.W.transpose() * s.value);
           detail::apply_decay_vjp(s.W, t.decay, ds.W, dt.decay);
-          add_turn_gradients(t, ds.angle, dt);
+          detail::add_turn_gradients(t.step, t.angles, ds.angle, dt.step, dt.angles);
         });
       });
     });
@@ -159,7 +156,7 @@ class Mamba3 {
     scratch<S, Dk, 2>(signature_.dk, [&](auto& query, auto& dquery) {
       scratch<S, Dv>(signature_.dv, [&](auto& sum) {
         query = t.query + s.slow.query_bias;
-        rotate(s.angle, query);
+        detail::rotate<Angles>(s.angle, query);
         sum.noalias() = s.W * query;
         sum += s.slow.skip * t.value;
         detail::silu_gate_vjp(t.gate, dy.output, sum, dt.gate);
@@ -167,7 +164,7 @@ class Mamba3 {
         ds.slow.skip += detail::product_sum(t.value, sum);
         dquery.setZero();
         detail::product_vjp(s.W, query, sum, ds.W, dquery);
-        rotate_vjp(query, s.angle, dquery, ds.angle);
+        detail::rotate_vjp(query, s.angle, dquery, ds.angle);
         dt.query += dquery;
         ds.slow.query_bias += dquery;
       });
@@ -201,96 +198,26 @@ class Mamba3 {
     if (j == 0) {
       value = s.value;
       c.value = value.data();
-      c.coefficients.beta = weights(t).last;
+      c.coefficients.beta = detail::TrapezoidWeights<S>(t).last;
       c.coefficients.decay = t.decay;
     } else {
-      turn(s.angle, t);
+      detail::turn(s.angle, t.step, t.angles);
       s.key = t.key + s.slow.key_bias;
       query = q.query + s.slow.query_bias;
-      rotate(s.angle, s.key, query);
+      detail::rotate<Angles>(s.angle, s.key, query);
       s.value = t.value;
       c.query = query.data();
-      c.coefficients.beta = weights(t).token;
+      c.coefficients.beta = detail::TrapezoidWeights<S>(t).token;
     }
     key = s.key;
     c.key = c.bonus_key = key.data();
   }
 
  private:
-  static S pi() { return S(3.14159265358979323846); }
-
-  // The weights of the last and of the new token in W.
-  struct Weights {
-    S last, token;
-  };
-  static Weights weights(const WriteToken<Mamba3>& t) {
-    return {S((S(1) - t.share) * t.step * t.decay), S(t.share * t.step)};
-  }
-  // dlast and dtoken are the gradients of the weights.
-  static void add_weight_gradients(const WriteToken<Mamba3>& t, const S& dlast, const S& dtoken,
-                                   WriteGradToken<Mamba3>& dt) {
-    dt.decay += (S(1) - t.share) * t.step * dlast;
-    dt.step += (S(1) - t.share) * t.decay * dlast + t.share * dtoken;
-    dt.share += t.step * (dtoken - t.decay * dlast);
-  }
-
   template <class Y>
   static void add_skip_and_gate(const OwnedState& s, const ReadToken<Mamba3>& t, Y& y) {
     y += s.slow.skip * t.value;
     detail::multiply_by_silu(t.gate, y);
-  }
-
-  // θ ← θ + π Δ tanh(a) mod 2π. The whole number of turns is a constant for the gradient.
-  template <class A> static void turn(A& angle, const WriteToken<Mamba3>& t) {
-    const auto circle = detail::real_part(S(S(2) * pi()));
-    if constexpr (std::is_floating_point_v<S>) {
-      angle.array() += pi() * t.step * t.angles.array().tanh();
-      angle.array() -= circle * (angle.array() / circle).floor();
-    } else {
-      using std::floor;
-      for (Index i = 0; i < angle.size(); ++i) {
-        angle[i] += pi() * t.step * Tanh().value(S(t.angles[i]));
-        angle[i] -= S(circle * floor(detail::real_part(S(angle[i])) / circle));
-      }
-    }
-    // A tiny negative angle is rounded to a full circle.
-    for (Index i = 0; i < angle.size(); ++i)
-      if (detail::real_part(S(angle[i])) >= circle) angle[i] -= S(circle);
-  }
-  template <class DA>
-  static void add_turn_gradients(const WriteToken<Mamba3>& t, const DA& dangle,
-                                 WriteGradToken<Mamba3>& dt) {
-    for (Index i = 0; i < dangle.size(); ++i) {
-      dt.step += pi() * Tanh().value(S(t.angles[i])) * dangle[i];
-      dt.angles[i] += pi() * t.step * Tanh().derivative(S(t.angles[i])) * dangle[i];
-    }
-  }
-
-  // x ← R(θ) x
-  template <class A, class... X> static void rotate(const A& angle, X&... x) {
-    scratch<S, Angles, 2>(angle.size(), [&](auto& c, auto& s) {
-      c = angle.array().cos();
-      s = angle.array().sin();
-      const auto rotate_one = [&](auto& vector) {
-        for (Index i = 0; i < angle.size(); ++i) {
-          const S even = vector[2 * i], odd = vector[2 * i + 1];
-          vector[2 * i] = c[i] * even - s[i] * odd;
-          vector[2 * i + 1] = s[i] * even + c[i] * odd;
-        }
-      };
-      (rotate_one(x), ...);
-    });
-  }
-  // Turns the gradient of `rotated` = R(θ) x into that of x, and adds that of θ.
-  template <class X, class A, class DX, class DA>
-  static void rotate_vjp(const X& rotated, const A& angle, DX& dx, DA& dangle) {
-    using std::cos, std::sin;
-    for (Index i = 0; i < angle.size(); ++i) {
-      const S c = cos(angle[i]), s = sin(angle[i]), even = dx[2 * i], odd = dx[2 * i + 1];
-      dangle[i] += odd * rotated[2 * i] - even * rotated[2 * i + 1];
-      dx[2 * i] = c * even + s * odd;
-      dx[2 * i + 1] = c * odd - s * even;
-    }
   }
 
   Signature signature_;

@@ -89,7 +89,7 @@ Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
   std::vector<HeadMember> members;
   detail::add_head_members(path, rule.written(), written, builder, members);
   detail::add_head_members(path, rule.read_with(), queries, builder, members);
-  const Index rows = rule.given()[0].rows;
+  const MemberExtent given = fw::detail::per_token(rule.given()[0].extent());
   RunMemory<S> operation(std::move(rule), std::move(members));
   operation.learned = learned.learned;
   for (const HeadMember& each : operation.members)
@@ -100,7 +100,7 @@ Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
   std::vector<Value<S>> in = written;
   in.insert(in.end(), queries.begin(), queries.end());
   in.insert(in.end(), learned.values.begin(), learned.values.end());
-  const Index all_rows = operation.heads * rows;
+  const Index all_rows = operation.heads * given.rows * given.width;
   return builder.add(std::move(operation), all_rows, std::move(in), {}, state_name);
 }
 

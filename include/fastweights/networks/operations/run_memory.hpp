@@ -52,7 +52,8 @@ template <class S> struct RunMemory final : Operation<S> {
       heads = std::max(heads, members[i].heads);
       if (i < writes()) states = heads;
     }
-    output = {heads, memory.given()[0].rows};
+    const MemberExtent given = fw::detail::per_token(memory.given()[0].extent());
+    output = {heads, given.rows, given.width};
     for (HeadMember& each : members) each.sharing = heads / each.heads;
   }
 
