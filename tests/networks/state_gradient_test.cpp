@@ -1,4 +1,5 @@
 #include <fastweights/any_memory/table/deltas.hpp>
+#include <fastweights/any_memory/table/gated_deltas.hpp>
 
 #include "networks/operation_checks.hpp"
 #include "support/queue_parallel.hpp"
@@ -30,6 +31,14 @@ TEST_CASE("a learned first state: gradients, streaming and roll back", "[network
     const auto k = l2(x, 2);
     return memory(fw::DeltaRule<S>({2, 2}), {k, x, sigmoid(linear(x, "b", 2))}, {k}, "memory",
                   LearnedState<S>({W}, Learned::first_state));
+  });
+}
+
+// No pass changes them, so later tokens have a part in the gradient of those before.
+TEST_CASE("the gradient of slow weights that no input gives", "[networks]") {
+  check_operation(4, [](const auto& x) {
+    const auto decay = sigmoid(linear(x, "w", 4));
+    return memory(fw::Rwkv6<ScalarOf<decltype(x)>>({2, 2}), {x, x, decay}, {linear(x, "r", 4)});
   });
 }
 
