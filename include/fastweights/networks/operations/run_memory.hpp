@@ -195,9 +195,9 @@ template <class S> struct RunMemory final : Operation<S> {
       set_zero(*asked);
       // Those of later tokens are counted there, if inputs give them.
       if (learned == Learned::slow_weights && run.node.in.size() > members.size())
-        for_each_learned(
-            *own.after, learned,
-            [](const fw::detail::Leaf& array, const auto&) { array.entries<S>().setZero(); });
+        for_each_learned(*own.after, learned, [](const fw::detail::Leaf& array, const auto&) {
+          array.entries<S>().setZero();
+        });
     }
     if (asked != nullptr && place == shared - 1)
       own.dstate = *own.after;
