@@ -7,7 +7,7 @@ function(add_configuration name)
   target_link_libraries(${name} PRIVATE fastweights::fastweights fastweights_flags)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> ${ARGN})
   add_test(NAME configuration.${name} COMMAND ${name})
-  set_tests_properties(configuration.${name} PROPERTIES LABELS configurations)
+  set_tests_properties(configuration.${name} PROPERTIES LABELS configurations ENVIRONMENT ${waiting_threads})
 endfunction()
 
 set(no_exceptions -fno-exceptions -fno-rtti)
@@ -22,7 +22,8 @@ add_test(NAME configuration.no_exceptions_aborts
   COMMAND ${CMAKE_COMMAND} -D "COMMAND=$<TARGET_FILE:no_exceptions>;error"
     -D "EXPECTED=^DeltaRule: key has 3 rows, the memory expects 4"
     -P ${CMAKE_CURRENT_SOURCE_DIR}/configurations/expect_abort.cmake)
-set_tests_properties(configuration.no_exceptions_aborts PROPERTIES LABELS configurations)
+set_tests_properties(configuration.no_exceptions_aborts PROPERTIES LABELS configurations
+                     ENVIRONMENT ${waiting_threads})
 
 # A header that script/embed_weights writes, and a program that loads from it without files.
 find_package(Python3 QUIET COMPONENTS Interpreter)

@@ -27,6 +27,15 @@ void take_small_steps(Inputs& inputs, State& state) {
       },
       state);
 }
+// As after `kept` segments of 64 tokens, whose matrices are zero.
+constexpr double kept = 32;
+void keep_segments(Inputs&, State& state) {
+  fw::detail::visit_all_leaves(
+      [](const Leaf* leaf, const LeafPath& path) {
+        if (path.name == "length") leaf->store_integer(0, (static_cast<Index>(kept) + 1) * 64);
+      },
+      state);
+}
 void take_mean(Inputs& inputs, State&) { inputs["weights"] /= 4; }  // of a window of 4
 void lower_rates(Inputs& inputs, State&) {
   inputs["rate"] /= static_cast<float>(inputs["key"].rows());
@@ -107,7 +116,8 @@ void add_learners(Table& table) {
   constexpr double window = 4;
   table.add("MomentumDeltaRule", "MomentumDeltaRule", {.squares = 9});
   table.add("TitansMemory", "TitansMemory", {.squares = 9});
-  table.add("CachedSegments of DeltaRule, 32 segments", "CachedDeltaRule", {.squares = 6 + 2 * 32});
+  table.add("CachedSegments of DeltaRule, 32 segments", "CachedDeltaRule",
+            {.squares = 6 + 2 * kept}, keep_segments);
   table.add("MesaMemory, exact", "MesaMemory", {.squares = 8, .cubes = 2. / 3});
   table.add("… with 30 conjugate gradients", "IterativeMesaMemory", {.squares = 8 + 2 * 30});
   table.add("KalmaMemory, 30 iterations", "KalmaMemory", {.squares = 10 + 2 * 30});

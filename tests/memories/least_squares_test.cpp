@@ -1,9 +1,11 @@
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cmath>
 #include <fastweights/algorithms/scan.hpp>
 #include <fastweights/memories/rules/recursive_least_squares.hpp>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
@@ -231,6 +233,9 @@ TEST_CASE("recursive least squares takes keys of any size", "[rls]") {
                             ones = Eigen::VectorXf::Ones(2);
       fw::write(m, s, {key, ones, t % 7 ? 0.9f : 0.0f});
       CHECK((s.F.allFinite() && s.W.allFinite()));
+      // The key is much longer than √δ, or much shorter.
+      const Eigen::VectorXf found = s.W * key;
+      CHECK((found - (size > 1 ? 1.0f : 0.0f) * ones).cwiseAbs().maxCoeff() < 1e-5f);
     }
   }
 }

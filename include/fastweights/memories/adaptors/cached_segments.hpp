@@ -75,14 +75,15 @@ inline constexpr auto cached_name = [] {
 ///     y_t = Σ_{i<s} γ_i W⁽ⁱ⁾ q_t + γ_s W_t q_t      γ = softmax over i ≤ s of u_t·m⁽ⁱ⁾
 ///
 /// m⁽ˢ⁾ of the open segment s is the mean over its tokens so far. A segment starts from the first
-/// state (`restart`), or from the last state of the segment before. Once `capacity` segments are
-/// kept, the oldest is overwritten; with WhenFull::refuse write throws std::length_error instead,
-/// and scan throws before its first token, with the state unchanged. The mean of the tokens so far,
+/// state (`restart`), or from the last state of the segment before. When `capacity` segments
+/// and the open one are full, the next token overwrites the oldest; with WhenFull::refuse write
+/// throws std::length_error instead, and scan throws before its first token, with the state
+/// unchanged. The mean of the tokens so far,
 /// and p as an input of its own, are our choices: the paper leaves open how it pools.
 ///
 /// M is a rule with one matrix W that the kernels read, y = W q: DeltaRule, GatedDeltaRule,
 /// LinearAttention, GatedLinearAttention, HebbianMemory, Comba, Efla, GatedDeltaRule2, rules of
-/// your own above MatrixRule, all without a normaliser.
+/// your own above MatrixRule, all without a normaliser. It takes no feature map, inside or outside.
 ///
 /// Shapes: those of M; p and u d_p. State: M's, d_v·d_k and d_p for each of `capacity` segments, a
 /// matrix more with `restart`. Cost per token: that of M, and 2 d_v d_k + 2 d_p flops for every

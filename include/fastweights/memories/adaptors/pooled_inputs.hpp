@@ -100,9 +100,6 @@ template <class Inputs, int Dp> struct PooledInputs : Inputs {
     static constexpr auto names = fw::names("query", "segment_query");
     static constexpr auto roles = fw::roles(Role::key, Role::value);
   };
-  template <int NewDk>
-  using with_keys_of = PooledInputs<typename Inputs::template with_keys_of<NewDk>, Dp>;
-
   Write<Extents> write() const {
     auto inputs = Inputs::write();
     return std::apply(

@@ -91,9 +91,7 @@ class Mamba3 {
   Mamba3(Sizes<Dk, Dv> sizes, Index angles)
       : signature_{{sizes.key_size, sizes.value_size}, angles} {
     signature_.check(name);
-    if (angles < 0 || angles > signature_.dk / 2 || (Angles != Dynamic && angles != Angles))
-      detail::throw_invalid({name, ": the number of angles is ", std::to_string(angles),
-                             ", expected 0 to ", std::to_string(signature_.dk / 2)});
+    detail::check_angles<Angles>(name, angles, signature_.dk);
   }
 
   Signature signature() const { return signature_; }

@@ -64,7 +64,8 @@ template <int Dk, int Dv, int Angles, int Ranks> struct RankedRotation : QueryOu
 /// m ≤ d_k/2. A sequence of T tokens has R T columns of keys, values, queries, gates and outputs.
 /// The state also has the last rotated keys and the last values. B_k, B_q and D (`skip`) are slow
 /// weights of the state. Cost per token: (6 R + 1) d_v d_k flops; a scan has matrix products of 64
-/// columns. Δ is in [0, 2], λ and α in [0, 1]; then it is stable. Throws std::invalid_argument when
+/// columns, in which (1 − λ) Δ V′ K̃′ᵀ must be finite before its decay. Δ is in [0, 2], λ and α in
+/// [0, 1]; then it is stable. Throws std::invalid_argument when
 /// a size does not fit. Lahoti et al. 2026, arXiv 2603.15569.
 template <class S, int Dk = Dynamic, int Dv = Dk, int Ranks = Dynamic,
           int Angles = Dk == Dynamic ? Dynamic : Dk / 2>
@@ -100,9 +101,7 @@ class Mamba3Mimo {
       : signature_{{sizes.key_size, sizes.value_size}, angles, ranks} {
     signature_.check(name);
     detail::check_size<Ranks>(name, "the number of ranks", ranks);
-    if (angles < 0 || angles > signature_.dk / 2 || (Angles != Dynamic && angles != Angles))
-      detail::throw_invalid({name, ": the number of angles is ", std::to_string(angles),
-                             ", expected 0 to ", std::to_string(signature_.dk / 2)});
+    detail::check_angles<Angles>(name, angles, signature_.dk);
   }
 
   Signature signature() const { return signature_; }

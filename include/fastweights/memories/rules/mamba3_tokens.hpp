@@ -1,9 +1,13 @@
 #pragma once
 
+#include <Eigen/Core>
 #include <cmath>
+#include <fastweights/core/errors.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/core/stability.hpp>
 #include <fastweights/math/activations.hpp>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 /// \file
@@ -11,6 +15,13 @@
 /// angles, and weighs the last and the new token by the trapezoidal rule.
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
+
+/// Throws unless `angles` is 0 to d_k / 2, and the number that is fixed if one is.
+template <int Fixed> void check_angles(std::string_view name, Index angles, Index dk) {
+  if (angles < 0 || angles > dk / 2 || (Fixed != Dynamic && angles != Fixed))
+    throw_invalid({name, ": the number of angles is ", std::to_string(angles), ", expected 0 to ",
+                   std::to_string(dk / 2)});
+}
 
 /// The weights of the last and of the new token in W: (1 − λ) Δ α and λ Δ.
 template <class S> struct TrapezoidWeights {

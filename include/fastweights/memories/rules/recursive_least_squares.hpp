@@ -40,7 +40,8 @@ struct RlsOptions {
 ///
 /// Shapes: W d_v×d_k, F d_k×d_k, k and q d_k, v and y d_v, λ 1. Cost per token: 6 d_v d_k + 9 d_k²
 /// flops, for λ = 1 two d_k² less. λ is in [0, 1]. Stable for any key: a write leaves 1/s² of the
-/// error. fw::write also gives the error v − W k. Throws std::invalid_argument when a size or an
+/// error. But with s above 10⁷ in float (10¹⁶ in double) rounding leaves nothing of P in the
+/// direction of the key, and the rule learns nothing there any more. fw::write also gives the error v − W k. Throws std::invalid_argument when a size or an
 /// option does not fit. Plackett 1950, Biometrika 37; Haykin, Adaptive Filter Theory, RLS
 /// algorithm; Potter 1963, in Battin 1964, Astronautical Guidance.
 template <class S, int Dk = Dynamic, int Dv = Dk> class RecursiveLeastSquares {
@@ -139,7 +140,7 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class RecursiveLeastSquares {
   Kept kept(const OwnedState& s, const S& decay) const {
     using std::sqrt;
     const auto make = [](const S& lambda, Source source) -> Kept {
-      // An F of zeros. Its squares are below the trace's bound after a division by 1e-37 too.
+      // An F of zeros, or a decay of 0 without a bound: λ counts as 1e-37.
       if (detail::real_part(lambda) < 1e-37) return {S(1 / std::sqrt(1e-37)), Source::constant};
       return {S(S(1) / sqrt(lambda)), source};
     };
@@ -153,21 +154,33 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class RecursiveLeastSquares {
     return options_.ridge / (options_.largest * static_cast<double>(signature_.dk));
   }
 
-  // Calls f(λ, s, u / s, F u / (√λ s)). The quotients are finite where ‖u‖² overflows.
+  // Calls f(λ, s, u / s, F u / (√λ s)).
   template <class F>
   void with_gain(const OwnedState& s, const WriteToken<RecursiveLeastSquares>& t,
                  const F& f) const {
-    using std::sqrt;
     const Kept k = kept(s, t.decay);
     scratch<S, Dk, 2>(signature_.dk, [&](auto& u, auto& gain) {
       u.noalias() = s.F.transpose() * t.key;
       u *= k.scale;
-      const S size = sqrt(S(S(1) + detail::product_sum(u, u)));
+      const S size = size_of(u);
       u /= size;
       gain.noalias() = s.F * u;
       gain *= k.scale;
       f(k, size, u, gain);
     });
+  }
+  // √(1 + ‖u‖²), also where ‖u‖² overflows.
+  template <class U> static S size_of(const U& u) {
+    using std::abs, std::sqrt;
+    auto largest = detail::real_part(S(1));
+    for (Index i = 0; i < u.size(); ++i) {
+      const auto entry = abs(detail::real_part(u[i]));
+      if (entry > largest) largest = entry;
+    }
+    const S inverse = S(S(1) / S(largest));
+    S sum = inverse * inverse;
+    for (Index i = 0; i < u.size(); ++i) sum += (inverse * u[i]) * (inverse * u[i]);
+    return S(largest) * S(sqrt(sum));
   }
   // s / (1 + s)
   static S removed(const S& size) { return S(S(1) / (S(1) + S(1) / size)); }
@@ -191,7 +204,8 @@ template <class S, int Dk = Dynamic, int Dv = Dk> class RecursiveLeastSquares {
   // Of F / √λ: `ds.F` is the gradient of the quotient on entry and that of F on return.
   void forget_vjp(const OwnedState& s, const Kept& k, OwnedState& ds,
                   WriteGradToken<RecursiveLeastSquares>& dt) const {
-    const S dlambda = S(-0.5) * k.scale * k.scale * k.scale * detail::product_sum(s.F, ds.F);
+    // The sum first: where it is 0, its product with a large factor is 0 too.
+    const S dlambda = S(-0.5) * k.scale * (k.scale * (k.scale * detail::product_sum(s.F, ds.F)));
     ds.F *= k.scale;
     if (k.source == Source::token) dt.decay += dlambda;
     if (k.source == Source::trace) ds.F += (S(2 * inverse_limit()) * dlambda) * s.F;
