@@ -146,9 +146,10 @@ template <class S> struct GroupedConvolution final : Operation<S> {
 /// Zeros precede the first token, the last tap is the current token's. With g groups, group i maps
 /// rows i D/g … of x to rows i R/g … of y; g = D = R is depthwise. The weights are those of
 /// PyTorch's Conv1d: `name`.weight [R, D/g, K] and `name`.bias [R]. Shapes: x D×T, y R×T; the state
-/// holds δ(K − 1) tokens. Cost per token: 2 R K D/g flops. There is no stride, because every value
-/// of a network has one column a token. Throws std::invalid_argument for sizes below 1, too large a
-/// reach, or groups that divide D or R with a remainder.
+/// holds δ(K − 1) tokens. Cost per token: 2 R K D/g flops. For a stride see
+/// frame_convolution(), as every value of a network has one column a token. Throws
+/// std::invalid_argument for sizes below 1, too large a reach, or groups that divide D or R with a
+/// remainder.
 template <class S>
 Value<S> convolution(const Value<S>& x, const std::string& name, ConvolutionOptions o) {
   Builder<S>& builder = *x.builder;
