@@ -37,8 +37,8 @@ TEST_CASE("a learned first state: gradients, streaming and roll back", "[network
 // No pass changes them, so later tokens have a part in the gradient of those before.
 TEST_CASE("the gradient of slow weights that no input gives", "[networks]") {
   check_operation(4, [](const auto& x) {
-    const auto decay = sigmoid(linear(x, "w", 4));
-    return memory(fw::Rwkv6<ScalarOf<decltype(x)>>({2, 2}), {x, x, decay}, {linear(x, "r", 4)});
+    const auto decay = sigmoid(linear(x, "w", 4)), r = linear(x, "r", 4);
+    return memory(fw::Rwkv6<ScalarOf<decltype(x)>>({2, 2}), {x, x, decay}, {r, x, x});
   });
 }
 
