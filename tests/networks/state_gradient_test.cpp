@@ -1,5 +1,7 @@
+#include <fastweights/any_memory/table/channels.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/any_memory/table/gated_deltas.hpp>
+#include <fastweights/any_memory/table/state_spaces.hpp>
 
 #include "networks/operation_checks.hpp"
 #include "support/queue_parallel.hpp"
@@ -39,6 +41,21 @@ TEST_CASE("the gradient of slow weights that no input gives", "[networks]") {
   check_operation(4, [](const auto& x) {
     const auto decay = sigmoid(linear(x, "w", 4)), r = linear(x, "r", 4);
     return memory(fw::Rwkv6<ScalarOf<decltype(x)>>({2, 2}), {x, x, decay}, {r, x, x});
+  });
+}
+
+// D of Mamba-3 and the clock of cyclic flow attention.
+TEST_CASE("the gradient of a state that has numbers", "[networks]") {
+  check_operation(4, [](const auto& x) {
+    const auto number = [&](const char* name) { return sigmoid(linear(x, name, 2)); };
+    const auto q = linear(x, "q", 4), v = linear(x, "v", 4), a = linear(x, "a", 2);
+    return memory(fw::Mamba3<ScalarOf<decltype(x)>>({2, 2}),
+                  {x, v, number("decay"), number("step"), number("share"), a}, {q, v, x});
+  });
+  check_operation(4, [](const auto& x) {
+    const auto number = [&](const char* name) { return sigmoid(linear(x, name, 2)); };
+    return memory(fw::CyclicFlowAttention<ScalarOf<decltype(x)>>({2, 2}, 2),
+                  {x, x, number("beta"), number("decay"), number("advance")}, {linear(x, "q", 4)});
   });
 }
 

@@ -70,6 +70,16 @@ template <class S> void set_zero(const AnyState<S>& state) {
   });
 }
 
+/// into += from, for gradients of a state. Counters have none.
+template <class S> void add_gradient(const AnyState<S>& into, const AnyState<S>& from) {
+  const std::array objects{into.object(), from.object()};
+  fw::detail::visit_leaves(objects.data(), objects.size(),
+                           [](const fw::detail::Leaf* leaves, const auto&) {
+                             if (leaves->scalar == fw::detail::scalar_kind<S>())
+                               leaves[0].entries<S>() += leaves[1].entries<S>();
+                           });
+}
+
 /// Arrays of a memory's state that a network learns.
 enum class Learned {
   slow_weights,  ///< those in its record `slow`, which no write changes
@@ -77,7 +87,7 @@ enum class Learned {
 };
 
 /// Calls f(leaf, path) for everything of a state that is learned. Slow weights may be numbers;
-/// numbers of a first state are counters.
+/// numbers of a first state are left out.
 template <class S, class F>
 void for_each_learned(const AnyState<S>& state, Learned learned, const F& f) {
   const bool slow = learned == Learned::slow_weights;

@@ -170,7 +170,7 @@ template <class S> struct RunMemory final : Operation<S> {
     move(run, h, b, own.call.written, own.call.queries, own.dy, own.dwritten, own.dqueries);
     memory.backward(checkpoints.at(std::size_t(b * heads + h)), own.call.written, own.call.queries,
                     own.dy, own.dstate, own.dwritten, own.dqueries);
-    if (asked != nullptr) fw::detail::add_parameters<S>(asked->object(), own.dstate.object());
+    if (asked != nullptr) add_gradient(*asked, own.dstate);
     for_each_learned_input(run, run.gradients, own.dstate, h * states / heads, b,
                            [](const auto& dweights, auto given) { given += dweights; });
     if (asked != nullptr) clear_learned_inputs(run, *asked, b);
