@@ -8,18 +8,11 @@ namespace {
 
 using laws::Subject;
 
-// A token of a memory that takes chunks is a whole chunk. Large ones take most of the time.
-Index tokens_of(const Subject& subject) {
-  const auto chunk = subject.options.more.find("chunk");
-  const bool large = chunk != subject.options.more.end() && chunk->second > 100;
-  return large ? 2 : sequence_length;
-}
-
 template <class S> void check_memory(const Subject& subject, Index passes) {
-  Tokens<S> tokens(subject, tokens_of(subject));
+  Tokens<S> tokens(subject, sequence_length);
   const auto pass = [&](const auto& call) {
     tokens.state = tokens.initial;
-    for (Index t = 0; t < tokens.count(); ++t) call(t);
+    for (Index t = 0; t < sequence_length; ++t) call(t);
   };
   const auto usage = [&](const auto& call) {
     return usage_of([&] {
