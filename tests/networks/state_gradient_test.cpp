@@ -1,7 +1,5 @@
-#include <fastweights/any_memory/table/channels.hpp>
+#include <fastweights/any_memory/table.hpp>
 #include <fastweights/any_memory/table/deltas.hpp>
-#include <fastweights/any_memory/table/gated_deltas.hpp>
-#include <fastweights/any_memory/table/state_spaces.hpp>
 
 #include "networks/operation_checks.hpp"
 #include "support/queue_parallel.hpp"
@@ -36,11 +34,15 @@ TEST_CASE("a learned first state: gradients, streaming and roll back", "[network
   });
 }
 
+template <class X> auto named(const X&, const char* name, fw::MemoryOptions options) {
+  return fw::make_memory<ScalarOf<X>>(name, std::move(options));
+}
+
 // No pass changes them, so later tokens have a part in the gradient of those before.
 TEST_CASE("the gradient of slow weights that no input gives", "[networks]") {
   check_operation(4, [](const auto& x) {
     const auto decay = sigmoid(linear(x, "w", 4)), r = linear(x, "r", 4);
-    return memory(fw::Rwkv6<ScalarOf<decltype(x)>>({2, 2}), {x, x, decay}, {r, x, x});
+    return memory(named(x, "Rwkv6", {.key_size = 2}), {x, x, decay}, {r, x, x});
   });
 }
 
@@ -49,12 +51,12 @@ TEST_CASE("the gradient of a state that has numbers", "[networks]") {
   check_operation(4, [](const auto& x) {
     const auto number = [&](const char* name) { return sigmoid(linear(x, name, 2)); };
     const auto q = linear(x, "q", 4), v = linear(x, "v", 4), a = linear(x, "a", 2);
-    return memory(fw::Mamba3<ScalarOf<decltype(x)>>({2, 2}),
+    return memory(named(x, "Mamba3", {.key_size = 2}),
                   {x, v, number("decay"), number("step"), number("share"), a}, {q, v, x});
   });
   check_operation(4, [](const auto& x) {
     const auto number = [&](const char* name) { return sigmoid(linear(x, name, 2)); };
-    return memory(fw::CyclicFlowAttention<ScalarOf<decltype(x)>>({2, 2}, 2),
+    return memory(named(x, "CyclicFlowAttention", {.key_size = 2, .more = {{"frequencies", 2}}}),
                   {x, x, number("beta"), number("decay"), number("advance")}, {linear(x, "q", 4)});
   });
 }
