@@ -82,10 +82,10 @@ class Row(NamedTuple):
     def exceeded(self, empty, known=Miss("")):
         """The limits, or the recorded figures of a known miss, that are exceeded, as words."""
         over = []
-        for is_, limit, figure, unit in (
+        for measured, limit, figure, unit in (
                 (self.cost.seconds / empty.seconds, self.limit, known.times, "times the empty main"),
                 (self.cost.mib, self.limit_mib, known.mib, "MiB")):
-            if is_ > max(TOLERANCE * limit, KNOWN_TOLERANCE * figure):
+            if measured > max(TOLERANCE * limit, KNOWN_TOLERANCE * figure):
                 over.append(f"{max(limit, figure):g} {unit}")
         return " and ".join(over)
 

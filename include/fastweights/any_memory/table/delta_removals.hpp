@@ -6,7 +6,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
-/// Rules that remove with a key of its own.
+/// Rules that remove with one key and write with another.
 template <class S> void add_delta_removals(MemoryTable<S>& table) {
   table.add("EraseThenDelta", [](auto& o) { return EraseThenDelta<S>(o.sizes()); });
   table.add("ScalarEraseThenDelta",

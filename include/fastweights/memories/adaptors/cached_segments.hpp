@@ -75,11 +75,11 @@ inline constexpr auto cached_name = [] {
 ///     y_t = Σ_{i<s} γ_i W⁽ⁱ⁾ q_t + γ_s W_t q_t      γ = softmax over i ≤ s of u_t·m⁽ⁱ⁾
 ///
 /// m⁽ˢ⁾ of the open segment s is the mean over its tokens so far. A segment starts from the first
-/// state (`restart`), or from the last state of the segment before. When `capacity` segments
-/// and the open one are full, the next token overwrites the oldest; with WhenFull::refuse write
-/// throws std::length_error instead, and scan throws before its first token, with the state
-/// unchanged. The mean of the tokens so far,
-/// and p as an input of its own, are our choices: the paper leaves open how it pools.
+/// state (`restart`), or from the last state of the segment before. When `capacity` segments and
+/// the open one are full, the next token overwrites the oldest; with WhenFull::refuse write throws
+/// std::length_error instead, and scan throws before its first token, with the state unchanged. The
+/// mean of the tokens so far, and p as an input of its own, are our choices: the paper leaves open
+/// how it pools.
 ///
 /// M is a rule with one matrix W that the kernels read, y = W q: DeltaRule, GatedDeltaRule,
 /// LinearAttention, GatedLinearAttention, HebbianMemory, Comba, Efla, GatedDeltaRule2, rules of

@@ -56,17 +56,18 @@ template <int Dk, int Dv, int Angles, int Ranks> struct RankedRotation : QueryOu
 ///     W_t = α_t W_{t−1} + (1 − λ_t) Δ_t α_t V_{t−1} K̃_{t−1}ᵀ + λ_t Δ_t V_t K̃_tᵀ
 ///     Y_t = (W_t R(θ_t) (Q_t + B_q) + D V_t) ⊙ silu(Z_t)
 ///
-/// All ranks share the decay, the step, λ and the angles. In the paper the columns of V are one
-/// value times a vector per rank, those of Z one gate likewise, and the output is a weighted sum of
-/// the columns of Y: a layer does this. One rank is Mamba3.
+/// R(θ) rotates every column as in Mamba3. All ranks share the decay, the step, λ and the angles.
+/// In the paper the columns of V are one value times a vector per rank, those of Z one gate
+/// likewise, and the output is a weighted sum of the columns of Y: a layer does this. One rank is
+/// Mamba3.
 ///
 /// Shapes: W d_v×d_k, K, Q, B_k and B_q d_k×R, V, Z and Y d_v×R, α, Δ, λ and D 1, a and θ
 /// m ≤ d_k/2. A sequence of T tokens has R T columns of keys, values, queries, gates and outputs.
 /// The state also has the last rotated keys and the last values. B_k, B_q and D (`skip`) are slow
 /// weights of the state. Cost per token: (6 R + 1) d_v d_k flops; a scan has matrix products of 64
-/// columns, in which (1 − λ) Δ V′ K̃′ᵀ must be finite before its decay. Δ is in [0, 2], λ and α in
-/// [0, 1]; then it is stable. Throws std::invalid_argument when
-/// a size does not fit. Lahoti et al. 2026, arXiv 2603.15569.
+/// columns. In these (1 − λ) Δ V_{t−1} K̃_{t−1}ᵀ must be finite before its decay. Δ is in [0, 2], λ
+/// and α in [0, 1]; then it is stable. Throws std::invalid_argument when a size does not fit.
+/// Lahoti et al. 2026, arXiv 2603.15569.
 template <class S, int Dk = Dynamic, int Dv = Dk, int Ranks = Dynamic,
           int Angles = Dk == Dynamic ? Dynamic : Dk / 2>
 class Mamba3Mimo {

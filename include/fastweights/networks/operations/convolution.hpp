@@ -14,6 +14,14 @@ struct ConvolutionOptions {
   bool bias = false;   ///< whether b is added
 };
 
+/// The weights of tap j of a convolution, transposed: one column for each output. They are
+/// contiguous, because the matrix of a weight has the taps as columns.
+template <class M> auto transposed_tap(M& weight, Index j, Index outputs) {
+  using S = typename M::Scalar;
+  using Plain = std::conditional_t<std::is_const_v<M>, const Matrix<S>, Matrix<S>>;
+  return Eigen::Map<Plain>(weight.col(j).data(), weight.rows() / outputs, outputs);
+}
+
 /// A causal convolution with groups and dilation: see convolution(). One product for each tap and
 /// group takes all tokens of a sequence.
 template <class S> struct GroupedConvolution final : Operation<S> {
@@ -94,12 +102,6 @@ template <class S> struct GroupedConvolution final : Operation<S> {
                              padding() + run.streams.steps(b));
   }
 
-  // The weights of tap j, transposed: one column for each output. They are contiguous, because the
-  // matrix of a weight has the taps as columns.
-  template <class M> auto tap(M& weight, Index j) const {
-    using Plain = std::conditional_t<std::is_const_v<M>, const Matrix<S>, Matrix<S>>;
-    return Eigen::Map<Plain>(weight.col(j).data(), channels / groups, outputs);
-  }
   // Calls f(first input, inputs, first output, outputs) for every group.
   template <class F> void for_each_group(const F& f) const {
     const Index in = channels / groups, out = outputs / groups;
@@ -112,7 +114,7 @@ template <class S> struct GroupedConvolution final : Operation<S> {
       y.noalias() += weight.col(j).asDiagonal() * x;
       return;
     }
-    const auto taps = tap(weight, j);
+    const auto taps = transposed_tap(weight, j, outputs);
     for_each_group([&](Index from, Index in, Index to, Index out) {
       auto part = y.middleRows(to, out);
       fw::detail::add_product(part, taps.middleCols(to, out).transpose(), x.middleRows(from, in),
@@ -126,8 +128,8 @@ template <class S> struct GroupedConvolution final : Operation<S> {
       dx.noalias() += run.weight().col(j).asDiagonal() * dy;
       return;
     }
-    const auto taps = tap(run.weight(), j);
-    auto dtaps = tap(run.dweight(), j);
+    const auto taps = transposed_tap(run.weight(), j, outputs);
+    auto dtaps = transposed_tap(run.dweight(), j, outputs);
     for_each_group([&](Index from, Index in, Index to, Index out) {
       auto dpart = dtaps.middleCols(to, out);
       auto dinputs = dx.middleRows(from, in);
@@ -146,8 +148,8 @@ template <class S> struct GroupedConvolution final : Operation<S> {
 /// Zeros precede the first token, the last tap is the current token's. With g groups, group i maps
 /// rows i D/g … of x to rows i R/g … of y; g = D = R is depthwise. The weights are those of
 /// PyTorch's Conv1d: `name`.weight [R, D/g, K] and `name`.bias [R]. Shapes: x D×T, y R×T; the state
-/// holds δ(K − 1) tokens. Cost per token: 2 R K D/g flops. For a stride see
-/// frame_convolution(), as every value of a network has one column a token. Throws
+/// holds δ(K − 1) tokens. Cost per token: 2 R K D/g flops. There is no stride, because every value
+/// of a network has one column a token; frame_convolution() has one inside of tokens. Throws
 /// std::invalid_argument for sizes below 1, too large a reach, or groups that divide D or R with a
 /// remainder.
 template <class S>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fastweights/math/products.hpp>
-#include <fastweights/networks/operations/time.hpp>
+#include <fastweights/networks/operations/convolution.hpp>
 #include <string>
 #include <string_view>
 
@@ -141,17 +141,12 @@ template <class S> struct FrameConvolution final : Operation<S> {
         }
   }
 
-  // The weights of tap j, transposed: one column for each output.
-  template <class M> auto tap(M& weight, Index j) const {
-    using Plain = std::conditional_t<std::is_const_v<M>, const Matrix<S>, Matrix<S>>;
-    return Eigen::Map<Plain>(weight.col(j).data(), channels, outputs);
-  }
   // With one channel the matrix of the weight is that of the convolution.
   void multiply(const Matrix<S>& weight, const Matrix<S>& windows, Matrix<S>& y) const {
     if (channels == 1) return fw::detail::set_product(y, weight, windows, fw::detail::one_block);
     y.setZero();
     for (Index j = 0; j < kernel; ++j)
-      fw::detail::add_product(y, tap(weight, j).transpose(),
+      fw::detail::add_product(y, transposed_tap(weight, j, outputs).transpose(),
                               windows.middleRows(j * channels, channels), fw::detail::one_block);
   }
   void multiply_gradients(const Backward<S>& run, OwnTrace& trace) const {
@@ -163,11 +158,12 @@ template <class S> struct FrameConvolution final : Operation<S> {
       return;
     }
     for (Index j = 0; j < kernel; ++j) {
-      auto dtap = tap(run.dweight(), j);
+      auto dtap = transposed_tap(run.dweight(), j, outputs);
       auto dpart = trace.dwindows.middleRows(j * channels, channels);
       fw::detail::add_product(dtap, trace.windows.middleRows(j * channels, channels),
                               trace.y.transpose(), fw::detail::one_block);
-      fw::detail::set_product(dpart, tap(run.weight(), j), trace.y, fw::detail::one_block);
+      fw::detail::set_product(dpart, transposed_tap(run.weight(), j, outputs), trace.y,
+                              fw::detail::one_block);
     }
   }
 };
