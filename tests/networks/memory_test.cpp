@@ -3,6 +3,8 @@
 #include <fastweights/any_memory/table/deltas.hpp>
 #include <fastweights/any_memory/table/gated.hpp>
 #include <fastweights/any_memory/table/learners.hpp>
+#include <fastweights/layers/fast_weights.hpp>
+#include <fastweights/layers/self_referential.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -174,6 +176,51 @@ TEST_CASE("threads share the states, and give the same bits", "[networks]") {
     return all;
   };
   CHECK(gradients(1) == gradients(3));
+}
+
+// Slow weights that all sequences share, of one head or of two, and first states.
+std::vector<Function> layers_that_learn() {
+  const auto named = [](const char* name) {
+    return [name](const auto& x) {
+      const auto rule = fw::make_memory<ScalarOf<decltype(x)>>(name, {.key_size = 4});
+      return fast_weights(x, "mixer", rule, {.heads = 3});
+    };
+  };
+  return {named("TttLinear"), named("NormalisedTitans"), named("RecurrentDeltaNet"),
+          [](const auto& x) { return mesa(x, 4, 2); },
+          [](const auto& x) { return self_referential(x, "mixer", 3); }};
+}
+
+// Everything that a train pass over sequences of different lengths computes.
+std::vector<Matrix<double>> trained(const Net& network, const Matrix<double>& x,
+                                    const Matrix<double>& dy, int threads) {
+  const std::vector<Index> lengths{9, 0, 20, 11};
+  Eigen::setNbThreads(threads);
+  State state = network.initial_state(4), dstate = network.state_gradient(4);
+  Net::Trace trace;
+  Net grad = fw::zero_gradient(network);
+  std::vector<Matrix<double>> all{dy, x};
+  network.forward(state, x, all[0], trace, {.pass = fw::Pass::train, .lengths = lengths});
+  network.backward(x, trace, dy, all[1], grad, {.state = &dstate});
+  Eigen::setNbThreads(0);
+  all.push_back(numbers_of(dstate));
+  for (const auto& weight : grad.weights) all.push_back(weight.value);
+  return all;
+}
+
+TEST_CASE("threads share what is learned of states, and give the same bits", "[networks]") {
+  for (const Function& f : layers_that_learn()) {
+    const Net network = network_of(6, f);
+    INFO(names_of_weights(network));
+    fw::Random random(7);
+    const Matrix<double> x = random_matrix(6, 40, random);
+    const Matrix<double> dy = random_matrix(network.outputs(), 40, random);
+    const std::vector<Matrix<double>> expected = trained(network, x, dy, 1);
+    for (const int threads : {2, 3}) CHECK(trained(network, x, dy, threads) == expected);
+    Eigen::setNbThreads(3);
+    check_gradients(network, f);
+    Eigen::setNbThreads(0);
+  }
 }
 
 template <class X>

@@ -80,27 +80,4 @@ template <class S> void add_gradient(const AnyState<S>& into, const AnyState<S>&
                            });
 }
 
-/// Arrays of a memory's state that a network learns.
-enum class Learned {
-  slow_weights,  ///< those in its record `slow`, which no write changes
-  first_state    ///< all that it has before the first token of a sequence
-};
-
-/// Calls f(leaf, path) for everything of a state that is learned. Slow weights may be numbers;
-/// numbers of a first state are left out.
-template <class S, class F>
-void for_each_learned(const AnyState<S>& state, Learned learned, const F& f) {
-  const bool slow = learned == Learned::slow_weights;
-  const auto visit = [&](const fw::detail::Object& part) {
-    fw::detail::visit_leaves(&part, 1, [&](const fw::detail::Leaf* leaf, const auto& path) {
-      if (slow || leaf->is_array) f(*leaf, path);
-    });
-  };
-  const fw::detail::Object object = state.object();
-  if (!slow) return visit(object);
-  for (std::size_t i = 0; i < object.type->count(object.address); ++i)
-    if (const fw::detail::Object part = object.type->part(object.address, i); part.name == "slow")
-      visit(part);
-}
-
 }  // namespace fw::networks

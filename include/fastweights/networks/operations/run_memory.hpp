@@ -2,6 +2,7 @@
 
 #include <fastweights/any_memory/any_memory.hpp>
 #include <fastweights/networks/builder.hpp>
+#include <fastweights/networks/operations/learned_state.hpp>
 #include <fastweights/networks/operations/memory_heads.hpp>
 #include <numeric>
 #include <optional>
@@ -42,6 +43,7 @@ template <class S> struct RunMemory final : Operation<S> {
     std::vector<AnyState<S>> copies;             ///< of a state that queries share, one a thread
     std::vector<AnyCheckpoints<S>> checkpoints;  ///< head after head of a sequence, then the next
     std::vector<HeadGradients> gradients;        ///< backward's, one a thread
+    LearnedGradients<S> dlearned;                ///< head after head, as checkpoints
     std::vector<Matrix<S>> repeated;             ///< see set_repeated
   };
 
@@ -116,10 +118,11 @@ template <class S> struct RunMemory final : Operation<S> {
     std::vector<Matrix<S>>& repeated = trace.repeated;
     set_repeated(run, repeated);
     const Index groups = separate_groups(), count = groups * run.sequences();
-    const bool shares_learned = run.node.in.size() > members.size();  // all sequences do
-    const Index threads = shares_learned ? 1 : std::min<Index>(Eigen::nbThreads(), count);
+    const Index threads = std::min<Index>(Eigen::nbThreads(), count);
     while (Index(trace.gradients.size()) < threads)
       trace.gradients.emplace_back(memory.zero_gradient());
+    if (learns(run))
+      trace.dlearned.resize(trace.gradients[0].dstate, learned, heads * run.sequences());
     parallel_for(threads, threads > 1, [&](Index thread) {
       HeadGradients& own = trace.gradients[std::size_t(thread)];
       start(own.call, run);
@@ -132,10 +135,13 @@ template <class S> struct RunMemory final : Operation<S> {
     });
     for (std::size_t i = 0; i < members.size(); ++i)
       if (repeated[i].size() > 0) run.gradients[run.node.in[i].buffer] += repeated[i];
+    if (learns(run)) add_learned_gradients(run, trace);
   }
 
  private:
   std::size_t writes() const { return memory.written().size(); }
+  // True if inputs give what is learned.
+  bool learns(const Forward<S>& run) const { return run.node.in.size() > members.size(); }
   std::vector<AnyState<S>>& heads_of(const Forward<S>& run) const {
     auto& all = run.template own_state<HeadStates<AnyState<S>>>().heads;
     const Index expected = states * run.sequences();
@@ -165,15 +171,30 @@ template <class S> struct RunMemory final : Operation<S> {
 
   void backward(const Backward<S>& run, Index h, Index b, HeadGradients& own) const {
     if (run.streams.steps(b) == 0) return;
-    auto& checkpoints = run.template own_trace<OwnTrace>().checkpoints;
+    auto& trace = run.template own_trace<OwnTrace>();
+    const Index at = b * heads + h;
     AnyState<S>* const asked = start_state_gradient(run, h, b, own);
     move(run, h, b, own.call.written, own.call.queries, own.dy, own.dwritten, own.dqueries);
-    memory.backward(checkpoints.at(std::size_t(b * heads + h)), own.call.written, own.call.queries,
+    memory.backward(trace.checkpoints.at(std::size_t(at)), own.call.written, own.call.queries,
                     own.dy, own.dstate, own.dwritten, own.dqueries);
     if (asked != nullptr) add_gradient(*asked, own.dstate);
-    for_each_learned_input(run, run.gradients, own.dstate, h * states / heads, b,
-                           [](const auto& dweights, auto given) { given += dweights; });
+    if (learns(run)) trace.dlearned.keep(at, own.dstate, learned);
     if (asked != nullptr) clear_learned_inputs(run, *asked, b);
+  }
+
+  // In one order, so that the bits do not depend on the number of threads.
+  void add_learned_gradients(const Backward<S>& run, const OwnTrace& trace) const {
+    for (Index at = 0; at < heads * run.sequences(); ++at) {
+      const Index h = at % heads, b = at / heads;
+      if (run.streams.steps(b) == 0) continue;
+      const S* from = trace.dlearned.of(at);
+      for_each_learned_input(run, run.gradients, trace.gradients[0].dstate, h * states / heads, b,
+                             [&](const auto& weights, auto given) {
+                               given += Eigen::Map<const Eigen::Matrix<S, Dynamic, 1>>(
+                                   from, weights.size());
+                               from += weights.size();
+                             });
+    }
   }
 
   // What the inputs overwrite has no gradient before.
@@ -194,7 +215,7 @@ template <class S> struct RunMemory final : Operation<S> {
       own.after = *asked;
       set_zero(*asked);
       // Those of later tokens are counted there, if inputs give them.
-      if (learned == Learned::slow_weights && run.node.in.size() > members.size())
+      if (learned == Learned::slow_weights && learns(run))
         for_each_learned(*own.after, learned, [](const fw::detail::Leaf& array, const auto&) {
           array.entries<S>().setZero();
         });
@@ -271,8 +292,8 @@ template <class S> struct RunMemory final : Operation<S> {
   template <class F>
   void for_each_learned_input(const Forward<S>& run, std::vector<Matrix<S>>& buffers,
                               const AnyState<S>& state, Index i, Index b, const F& f) const {
+    if (!learns(run)) return;
     std::size_t at = members.size();
-    if (run.node.in.size() == at) return;
     if (learned == Learned::first_state && run.streams.position(b) > 0) return;
     for_each_learned(state, learned, [&](const fw::detail::Leaf& leaf, const auto&) {
       const Slice& slice = run.node.in[at++];
