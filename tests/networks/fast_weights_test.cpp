@@ -151,6 +151,10 @@ TEST_CASE("a memory: what a learned first state must be", "[networks]") {
   const auto rule = fw::make_memory<double>("LinearAttention", {.key_size = 2});
   CHECK_THROWS_WITH(memory(rule, {x, x}, {x}, "memory", LearnedState<double>({x})),
                     ContainsSubstring("has no slow weights"));
+  const auto cache = fw::AnyMemory<double>(fw::KeyValueCache<double>({.key_size = 2}, {}));
+  CHECK_THROWS_WITH(
+      memory(cache, {x, x}, {x}, "memory", LearnedState<double>({x}, Learned::first_state)),
+      ContainsSubstring("memory: the state of KeyValueCache grows"));
 }
 
 }  // namespace

@@ -250,6 +250,21 @@ TEST_CASE("attention whose cache grows: gradients and streaming", "[networks]") 
     });
 }
 
+// The arrays of the state before a pass have other columns than those behind it, and a gradient
+// that starts at zero has fewer.
+TEST_CASE("attention whose cache grows: gradients of the state", "[networks]") {
+  for (const Index queries : {2, 3}) {
+    const Function f = [=](const auto& x) {
+      return attention(linear(x, "queries", queries * 2 * 2), linear(x, "keys", 4),
+                       linear(x, "values", 4), 2, {.capacity = 2});
+    };
+    const Net network = network_of(3, f);
+    for (const Index steps : {1, 2, 9}) check_state_gradient(network, f, steps);
+    fw::Random random(6);
+    check_ragged_gradients(network, random);
+  }
+}
+
 // Seven tokens of two sequences, where there is room for six.
 TEST_CASE("attention with a limit refuses more tokens, and no state changes", "[networks]") {
   const auto layers = [](const auto& x) {

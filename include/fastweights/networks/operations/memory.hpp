@@ -40,6 +40,9 @@ void check_learned(const std::string& path, const RunMemory<S>& operation,
   const bool slow = operation.learned == Learned::slow_weights;
   if (slow && !operation.memory.can().keeps_slow_weights)
     fw::detail::throw_invalid({path, ": ", operation.memory.name(), " has no slow weights"});
+  if (!slow && operation.memory.can().grows)
+    fw::detail::throw_invalid({path, ": the state of ", operation.memory.name(),
+                               " grows, expected one of constant size to learn the first one"});
   std::vector<Index> entries;  // of every array
   for_each_learned(
       operation.memory.initial_state(), operation.learned,

@@ -70,9 +70,11 @@ template <class S> void set_zero(const AnyState<S>& state) {
   });
 }
 
-/// into += from, for gradients of a state. Counters have none.
+/// into += from, for gradients of a state. Counters have none. Arrays that grow get the columns of
+/// those in `from`: others are 0.
 template <class S> void add_gradient(const AnyState<S>& into, const AnyState<S>& from) {
   const std::array objects{into.object(), from.object()};
+  fw::detail::set_columns(objects[0], objects[1]);
   fw::detail::visit_leaves(objects.data(), objects.size(),
                            [](const fw::detail::Leaf* leaves, const auto&) {
                              if (leaves->scalar == fw::detail::scalar_kind<S>())

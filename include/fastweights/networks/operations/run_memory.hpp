@@ -65,7 +65,7 @@ template <class S> struct RunMemory final : Operation<S> {
     return std::make_unique<StateOfPart<HeadStates<AnyState<S>>>>(std::move(all));
   }
   std::unique_ptr<StatePart> state_gradient(Index sequences) const override {
-    if (!memory.can().differentiable || memory.can().grows) return nullptr;
+    if (!memory.can().differentiable) return nullptr;
     HeadStates<AnyState<S>> all;
     if (sequences > 0) all.heads.assign(std::size_t(states * sequences), memory.zero_gradient());
     return std::make_unique<StateOfPart<HeadStates<AnyState<S>>>>(std::move(all));
