@@ -17,7 +17,6 @@ using Cache = KeyValueCache<double>;
 template struct FastWeightLayer<Delta>;
 template struct FastWeightLayer<Delta, L2Normalised<EluPlusOne>>;
 template struct FastWeightLayer<Cache, IdentityMap>;
-template struct networks::ReadFully<Delta>;
 template struct networks::MapFeatures<float, L2Normalised<EluPlusOne>>;
 template class Hypernetwork<float>;
 template class FastWeightMemory<double, 4, 3>;

@@ -48,6 +48,16 @@ TEST_CASE("gradients are exact: other options", "[laws][gradients]") {
   }
 }
 
+TEST_CASE("gradients of reads after all writes are exact", "[laws][gradients]") {
+  for (const auto& [dk, dv] : {std::pair<Index, Index>{3, 3}, {5, 2}})
+    for (const Subject& subject : laws::subjects(dk, dv)) {
+      if (!subject.has<laws::Complex>()) continue;
+      INFO(subject.text());
+      laws::gradients_of_reads_are_exact(subject.memory<double>(), subject.memory<laws::Complex>(),
+                                         subject.positive());
+    }
+}
+
 TEST_CASE("a backward pass from the first state is one from checkpoints", "[laws][gradients]") {
   // A key of one entry that is divided by its sum is 1: its gradient is rounding alone.
   for (const auto& [dk, dv] : {std::pair<Index, Index>{2, 1}, {3, 3}, {5, 2}})

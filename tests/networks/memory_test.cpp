@@ -178,6 +178,31 @@ TEST_CASE("threads share the states, and give the same bits", "[networks]") {
   CHECK(gradients(1) == gradients(3));
 }
 
+// Six queries, which share two states or three, and a memory whose slow weights are learned.
+template <class X> X read_after_writes(const X& x) {
+  using S = ScalarOf<X>;
+  const X shared = full_memory(fw::DeltaRule<S>({2, 3}),
+                               {keys(x, 2, "k"), linear(x, "v", 9), sigmoid(linear(x, "b", 3))},
+                               {linear(x, "q", 12)});
+  const X ridge = 0.5 + softplus(parameter(*x.builder, "ridge", 2));
+  return full_memory(fw::MesaMemory<S>({2, 3}),
+                     {keys(shared, 4, "l"), linear(x, "u", 6), sigmoid(linear(x, "c", 2)),
+                      sigmoid(linear(x, "a", 2))},
+                     {linear(shared, "p", 12)}, "mesa", {ridge});
+}
+
+TEST_CASE("reads after all writes: gradients, also of the state", "[networks]") {
+  const Function f = [](const auto& x) { return read_after_writes(x); };
+  const Net network = network_of(4, f);
+  for (const Index steps : {1, 5}) {
+    check_gradients(network, f, steps);
+    check_state_gradient(network, f, steps);
+  }
+  check_batch(network, 3, 4);
+  fw::Random random(4);
+  check_ragged_gradients(network, random);
+}
+
 // Slow weights that all sequences share, of one head or of two, and first states.
 std::vector<Function> layers_that_learn() {
   const auto named = [](const char* name) {
@@ -186,8 +211,11 @@ std::vector<Function> layers_that_learn() {
       return fast_weights(x, "mixer", rule, {.heads = 3});
     };
   };
-  return {named("TttLinear"), named("NormalisedTitans"), named("RecurrentDeltaNet"),
+  return {named("TttLinear"),
+          named("NormalisedTitans"),
+          named("RecurrentDeltaNet"),
           [](const auto& x) { return mesa(x, 4, 2); },
+          [](const auto& x) { return read_after_writes(x); },
           [](const auto& x) { return self_referential(x, "mixer", 3); }};
 }
 

@@ -29,6 +29,7 @@ template <template <class> class Rule> void check_full() {
   const auto f = summed<Rule>(full);
   const Net network = network_of(5, f);
   for (const Index steps : {1, 6}) check_gradients(network, f, steps);
+  check_state_gradient(network, f);
   check_batch(network, 3, 4);
   fw::Random random(4);
   check_ragged_gradients(network, random);

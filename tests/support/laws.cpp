@@ -260,6 +260,56 @@ void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Comple
   CHECK(error.worst <= 1e-10);
 }
 
+void gradients_of_reads_are_exact(const AnyMemory<double>& memory,
+                                  const AnyMemory<Complex>& in_complex, bool positive) {
+  namespace check = fw::testing::detail;
+  using fw::detail::object;
+  AnyState<double> state = first_state(memory);
+  if (!memory.can().reads_after_writes) {
+    AnyState<double> ds = state;
+    CHECK_THROWS_AS(memory.reads_backward(state, {}, {}, ds, {}), std::invalid_argument);
+    return;
+  }
+  constexpr Index steps = 4;
+  fw::Random random(8);
+  Sequences all = fw::testing::random_sequences(memory, steps, random, positive), d = all;
+  fw::testing::scan(memory, state, all);
+  const AnyState<double> dlater = state;  // the gradient of what else is done with the state
+  AnyState<double> ds = dlater;
+  check::fill_normal(object(d.outputs), random);
+  for (auto& each : d.queries.matrices) each.setZero();
+  memory.reads_backward(state, all.queries.views(), d.outputs.views(), ds,
+                        d.queries.views<double>());
+
+  Sequences wrong = d;
+  wrong.outputs.matrices[0].conservativeResize(wrong.outputs.matrices[0].rows() + 1,
+                                               Eigen::NoChange);
+  AnyState<double> same = ds;
+  CHECK_THROWS_AS(memory.reads_backward(state, all.queries.views(), wrong.outputs.views(), same,
+                                        d.queries.views<double>()),
+                  std::invalid_argument);
+  if (!d.queries.matrices.empty())
+    CHECK_THROWS_AS(memory.reads_backward(state, d.queries.views(), d.outputs.views(), same,
+                                          d.queries.views<double>()),
+                    std::invalid_argument);
+  CHECK(same == ds);
+
+  auto complex = all.cast<Complex>();
+  AnyState<Complex> read = in_complex.state_from(state);
+  const auto loss = [&] {
+    for (Index t = 0; t < steps; ++t)
+      in_complex.read(std::as_const(read), complex.queries.part(t, 1),
+                      complex.outputs.part<Complex>(t, 1));
+    return check::weighted_sum(object(complex.outputs), object(d.outputs)) +
+           check::weighted_sum(read.object(), dlater.object());
+  };
+  const auto error = check::worst({{"queries", {object(complex.queries), object(d.queries)}},
+                                   {"state", {read.object(), ds.object()}}},
+                                  loss);
+  INFO("worst in " << error.where);
+  CHECK(error.worst <= 1e-10);
+}
+
 void backward_from_the_first_state(const AnyMemory<double>& memory, bool positive) {
   if (!memory.can().differentiable) return;
   for (const Index steps : {0, 1, 2, 17}) {

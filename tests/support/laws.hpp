@@ -52,6 +52,9 @@ void fixed_is_dynamic(const AnyMemory<double>& fixed, const AnyMemory<double>& d
 /// The gradients of all inputs, queries and the initial state equal the complex step.
 void gradients_are_exact(const AnyMemory<double>& memory, const AnyMemory<Complex>& in_complex,
                          Index steps, bool positive = false);
+/// So are those of reads after all writes, of the queries and of the state.
+void gradients_of_reads_are_exact(const AnyMemory<double>& memory,
+                                  const AnyMemory<Complex>& in_complex, bool positive = false);
 /// A backward pass that is given the first state equals one that is given checkpoints.
 void backward_from_the_first_state(const AnyMemory<double>& memory, bool positive = false);
 /// Checkpoints of a scan and backward pass serve the same rule in another size, to the last bit.

@@ -256,4 +256,29 @@ void backward(const M& m, const StateOf<M>& initial, WriteSequence<M> inputs,
   backward(m, checkpoints, inputs, queries, dy, ds, dinputs, dqueries);
 }
 
+/// The gradients of reads of one state, as many as queries: those of the state and of the queries
+/// accumulate.
+template <ReadsAfterWrites M>
+void reads_backward(const M& m, const StateOf<M>& state, ReadSequence<M> queries,
+                    OutGradSequence<M> dy, StateOf<M>& ds, ReadGradSequence<M> dqueries) {
+  const auto extents = m.signature().read();
+  const auto output_extents = m.signature().out();
+  const Index total = detail::steps_of(dy, output_extents);
+  fw::check_state(m, state);
+  detail::check_state(M::name, ds, m.state_extents());
+  detail::check_sequence(M::name, queries, extents, total);
+  detail::check_output_sizes(m, queries, dy, total);
+  detail::check_sequence(M::name, dqueries, extents, total);
+  detail::Regions given, overwritten;
+  given.add(queries).add(dy, "the gradient of ");
+  overwritten.add(dqueries, "the gradient of ");
+  detail::check_regions_apart(M::name, overwritten, given);
+  detail::check_regions_outside(M::name, "the gradient of the state's ", {}, ds, overwritten,
+                                given);
+  for (Index t = 0; t < total; ++t)
+    m.read_vjp(state, detail::token_at<ReadToken<M>>(queries, extents, t),
+               detail::token_at<OutGradToken<M>>(dy, output_extents, t), ds,
+               detail::token_at<ReadGradToken<M>>(dqueries, extents, t));
+}
+
 }  // namespace fw

@@ -162,6 +162,14 @@ template <class S> class AnyMemory {
     check_gradients(written, queries, dy, dwritten, dqueries);
     rule_->backward_from(initial, written, queries, dy, ds, dwritten, dqueries);
   }
+  /// The gradients of reads of one state, as many as queries: those of the state and of the queries
+  /// accumulate.
+  void reads_backward(const State& state, Inputs queries, Inputs dy, State& ds,
+                      Outputs dqueries) const {
+    require(can().reads_after_writes, "gradients of reads after all writes");
+    check_read_gradients(queries, dy, dqueries);
+    rule_->reads_backward(state, queries, dy, ds, dqueries);
+  }
 
   /// Rolls back the last tokens, at most can().roll_back_limit: of a Deferred memory that keeps
   /// them, or a cache that does not slide.
@@ -211,14 +219,17 @@ template <class S> class AnyMemory {
     check_count("read with", r.size(), rule_->read_with);
     check_count("given", y.size(), rule_->given);
   }
+  void check_read_gradients(const Inputs& r, const Inputs& dy, const Outputs& dr) const {
+    check_count("read with", r.size(), rule_->read_with);
+    check_count("given", dy.size(), rule_->given);
+    check_count("read with", dr.size(), rule_->read_with);
+  }
   void check_gradients(const Inputs& w, const Inputs& r, const Inputs& dy, const Outputs& dw,
                        const Outputs& dr) const {
     require(can().differentiable, "gradients");
     check_count("written", w.size(), rule_->written);
-    check_count("read with", r.size(), rule_->read_with);
-    check_count("given", dy.size(), rule_->given);
     check_count("written", dw.size(), rule_->written);
-    check_count("read with", dr.size(), rule_->read_with);
+    check_read_gradients(r, dy, dr);
   }
 
   std::unique_ptr<detail::ErasedMemory<S>> rule_;

@@ -33,6 +33,7 @@ struct Capabilities {
   bool rolls_back = false;            ///< roll_back
   bool shares_chunks = false;         ///< several queries read one state in chunkwise form
   bool grows = false;                 ///< writes make the arrays of its state larger
+  bool reads_after_writes = false;    ///< reads_backward
   Index roll_back_limit = 0;          ///< tokens that it can roll back, if it says so; else 0
 };
 
@@ -117,6 +118,9 @@ template <class S> class ErasedMemory {
   virtual void extend(AnySegment<S>& g, Inputs<S> w) const = 0;
   virtual void merge(AnySegment<S>& g, const AnySegment<S>& later) const = 0;
   virtual void apply(const AnySegment<S>& g, AnyState<S>& s) const = 0;
+
+  virtual void reads_backward(const AnyState<S>& s, Inputs<S> r, Inputs<S> dy, AnyState<S>& ds,
+                              Outputs<S> dr) const = 0;
 };
 
 template <Memory M> constexpr Capabilities capabilities() {
@@ -129,6 +133,7 @@ template <Memory M> constexpr Capabilities capabilities() {
   can.mergeable = Mergeable<M>;
   can.in_place = output_may_be_value<M>();
   can.pure_read = PureRead<M>;
+  can.reads_after_writes = ReadsAfterWrites<M>;
   can.reads_first = fw::reads_first<M>();
   can.has_roles = requires {
     requires W::roles.size() == W::names.size();
@@ -275,6 +280,11 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     if constexpr (Differentiable<M>)
       fw::backward(memory_, of(initial), writes(w), reads(r), out_gradients(dy), of(ds),
                    write_gradients(dw), read_gradients(dr));
+  }
+  void reads_backward(const AnyState<S>& s, Inputs<S> r, Inputs<S> dy, AnyState<S>& ds,
+                      Outputs<S> dr) const override {
+    if constexpr (ReadsAfterWrites<M>)
+      fw::reads_backward(memory_, of(s), reads(r), out_gradients(dy), of(ds), read_gradients(dr));
   }
   void roll_back([[maybe_unused]] AnyState<S>& s, [[maybe_unused]] Index tokens) const override {
     if constexpr (LimitsRollBack<M>)

@@ -172,6 +172,10 @@ concept StepDifferentiable = Memory<M> &&
   m.read_vjp(s, query, dy, ds, dquery);
 };
 
+/// Can be read with all queries of a sequence after all of its writes, with gradients.
+template <class M>
+concept ReadsAfterWrites = PureRead<M> && StepDifferentiable<M>;
+
 /// Has a scan that stores intermediate results in a Trace.
 template <class M>
 concept TracedScan = Memory<M> &&

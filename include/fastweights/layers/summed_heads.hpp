@@ -30,19 +30,17 @@ Value<S> summed_heads(const Value<S>& in, const std::string& name, M rule,
   const FastWeightsOptions options{
       .heads = o.heads, .bias = o.bias, .sums_heads = true, .allow_unstable = o.allow_unstable};
   if (o.causal) return fast_weights(in, name, std::move(rule), options);
-  if constexpr (ReadsAfterWrites<M>)
-    return module(name, in, [&](const Value<S>& x) {
-      const AnyMemory<S> any(rule);
-      const detail::KeyMap<S> same = detail::key_map<S>(IdentityMap());
-      const Index size = detail::key_size(x.builder->path(), any, options, same);
-      if (!o.allow_unstable) check_stable_keys(x, rule, IdentityMap(), size);
-      const detail::MemoryInputs<S> inputs = detail::memory_inputs(x, any, options, size, same);
-      return detail::fast_weights_output(
-          x, full_memory(std::move(rule), inputs.written, inputs.queries), options);
-    });
-  fw::detail::throw_invalid({in.builder->path(name), ": the full form of ", M::name,
-                             " was requested, expected a memory with write_vjp, read_vjp and a "
-                             "read that does not change the state"});
+  const AnyMemory<S> any(rule);
+  detail::check_reads_after_writes(in.builder->path(name), any);
+  return module(name, in, [&](const Value<S>& x) {
+    const detail::KeyMap<S> same = detail::key_map<S>(IdentityMap());
+    const Index size = detail::key_size(x.builder->path(), any, options, same);
+    if (!o.allow_unstable) check_stable_keys(x, rule, IdentityMap(), size);
+    const detail::MemoryInputs<S> inputs = detail::memory_inputs(x, any, options, size, same);
+    const LearnedState<S> slow = detail::slow_weights(*x.builder, any, o.heads);
+    return detail::fast_weights_output(
+        x, full_memory(any, inputs.written, inputs.queries, "memory", slow), options);
+  });
 }
 
 }  // namespace fw::networks

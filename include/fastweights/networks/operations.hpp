@@ -10,6 +10,7 @@
 #include <fastweights/networks/operations/experts.hpp>
 #include <fastweights/networks/operations/fast_weights_rnn.hpp>
 #include <fastweights/networks/operations/feature_map.hpp>
+#include <fastweights/networks/operations/full_memory.hpp>
 #include <fastweights/networks/operations/head_products.hpp>
 #include <fastweights/networks/operations/memory.hpp>
 #include <fastweights/networks/operations/norms.hpp>
@@ -69,13 +70,16 @@
   prefix template struct AttendRelatively<S>;       \
   prefix template struct StateParameter<S>
 
-#define FASTWEIGHTS_NETWORKS(prefix, S)                                             \
-  prefix template struct RunExperts<S, fw::Silu>;                                   \
-  prefix template struct RunMemory<S>;                                              \
-  prefix template Value<S> memory(AnyMemory<S>, const std::vector<Value<S>>&,       \
-                                  const std::vector<Value<S>>&, const std::string&, \
-                                  const LearnedState<S>&);                          \
-  prefix template struct Network<S>;                                                \
+#define FASTWEIGHTS_NETWORKS(prefix, S)                                                         \
+  prefix template struct RunExperts<S, fw::Silu>;                                               \
+  prefix template struct RunMemory<S>;                                                          \
+  prefix template Value<S> memory(AnyMemory<S>, const std::vector<Value<S>>&,                   \
+                                  const std::vector<Value<S>>&, const std::string&,             \
+                                  const LearnedState<S>&);                                      \
+  prefix template Value<S> detail::run_memory(AnyMemory<S>, const std::vector<Value<S>>&,       \
+                                              const std::vector<Value<S>>&, const std::string&, \
+                                              const LearnedState<S>&, bool);                    \
+  prefix template struct Network<S>;                                                            \
   prefix template class Builder<S>
 
 // Functions that add an operation to a network. Those that only call another one are left out.

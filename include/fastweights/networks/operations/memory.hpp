@@ -75,6 +75,39 @@ template <class S> struct LearnedState {
   LearnedState(std::vector<Value<S>> v, Learned which) : values(std::move(v)), learned(which) {}
 };
 
+namespace detail {
+
+// The operation of memory() and full_memory().
+template <class S>
+Value<S> run_memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
+                    const std::vector<Value<S>>& queries, const std::string& state_name,
+                    const LearnedState<S>& learned, bool reads_after_writes) {
+  Builder<S>& builder = *written.at(0).builder;
+  const std::string path = builder.path(state_name);
+  if (rule.given().size() != 1)
+    fw::detail::throw_mismatch(path, "the memory", Index(rule.given().size()), "outputs", 1,
+                               "a network");
+  std::vector<HeadMember> members;
+  add_head_members(path, rule.written(), written, builder, members);
+  add_head_members(path, rule.read_with(), queries, builder, members);
+  const MemberExtent given = fw::detail::per_token(rule.given()[0].extent());
+  RunMemory<S> operation(std::move(rule), std::move(members));
+  operation.learned = learned.learned;
+  operation.reads_after_writes = reads_after_writes;
+  for (const HeadMember& each : operation.members)
+    if (operation.heads % each.heads != 0 || operation.heads % operation.states != 0)
+      fw::detail::throw_invalid({path, ": ", std::to_string(each.heads), " heads do not divide ",
+                                 std::to_string(operation.heads)});
+  check_learned(path, operation, learned.values, builder);
+  std::vector<Value<S>> in = written;
+  in.insert(in.end(), queries.begin(), queries.end());
+  in.insert(in.end(), learned.values.begin(), learned.values.end());
+  const Index all_rows = operation.heads * given.rows * given.width;
+  return builder.add(std::move(operation), all_rows, std::move(in), {}, state_name);
+}
+
+}  // namespace detail
+
 /// Writes the first values and reads with the second, in the order of Write and Read of the
 /// memory's signature (core/signatures.hpp, core/decay_signatures.hpp), such as k, v, β, α and q.
 /// Gives the outputs of all heads. A first state that is learned starts every sequence at position
@@ -84,27 +117,7 @@ template <class S>
 Value<S> memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
                 const std::vector<Value<S>>& queries, const std::string& state_name = "memory",
                 const LearnedState<S>& learned = {}) {
-  Builder<S>& builder = *written.at(0).builder;
-  const std::string path = builder.path(state_name);
-  if (rule.given().size() != 1)
-    fw::detail::throw_mismatch(path, "the memory", Index(rule.given().size()), "outputs", 1,
-                               "a network");
-  std::vector<HeadMember> members;
-  detail::add_head_members(path, rule.written(), written, builder, members);
-  detail::add_head_members(path, rule.read_with(), queries, builder, members);
-  const MemberExtent given = fw::detail::per_token(rule.given()[0].extent());
-  RunMemory<S> operation(std::move(rule), std::move(members));
-  operation.learned = learned.learned;
-  for (const HeadMember& each : operation.members)
-    if (operation.heads % each.heads != 0 || operation.heads % operation.states != 0)
-      fw::detail::throw_invalid({path, ": ", std::to_string(each.heads), " heads do not divide ",
-                                 std::to_string(operation.heads)});
-  detail::check_learned(path, operation, learned.values, builder);
-  std::vector<Value<S>> in = written;
-  in.insert(in.end(), queries.begin(), queries.end());
-  in.insert(in.end(), learned.values.begin(), learned.values.end());
-  const Index all_rows = operation.heads * given.rows * given.width;
-  return builder.add(std::move(operation), all_rows, std::move(in), {}, state_name);
+  return detail::run_memory(std::move(rule), written, queries, state_name, learned, false);
 }
 
 /// The memory of a rule.

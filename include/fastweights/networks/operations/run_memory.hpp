@@ -22,6 +22,7 @@ template <class S> struct RunMemory final : Operation<S> {
   HeadMember output;                        ///< what a read gives
   Index heads = 1, states = 1;              ///< of the queries, of the writes
   Learned learned = Learned::slow_weights;  ///< by the inputs behind the members
+  bool reads_after_writes = false;          ///< every read sees all writes: see full_memory()
 
   /// The arguments of one call, whose sizes stay if the next pass has as many tokens.
   struct Call {
@@ -36,12 +37,15 @@ template <class S> struct RunMemory final : Operation<S> {
     std::optional<AnyState<S>> after;  ///< of that after all tokens, if anybody asks
     Call call;
     HeadViews<const S> dy;
+    Matrix<S> no_dy;  ///< of the scan's outputs, if the reads come after all writes
+    AnyView<const S> no_dy_view;
     HeadViews<S> dwritten, dqueries;
   };
   struct OwnTrace final : OperationTrace {
     std::vector<Call> calls;                     ///< one a thread
     std::vector<AnyState<S>> copies;             ///< of a state that queries share, one a thread
     std::vector<AnyCheckpoints<S>> checkpoints;  ///< head after head of a sequence, then the next
+    std::vector<AnyState<S>> final_states;       ///< in this order, if reads come after all writes
     std::vector<HeadGradients> gradients;        ///< backward's, one a thread
     LearnedGradients<S> dlearned;                ///< head after head, as checkpoints
     std::vector<Matrix<S>> repeated;             ///< see set_repeated
@@ -79,7 +83,10 @@ template <class S> struct RunMemory final : Operation<S> {
       memory.check_capacity(all[i], run.streams.steps(b) + run.streams.later(b));
     }
   }
-  Index takes_back() const override { return memory.can().roll_back_limit; }
+  bool needs_whole_sequences() const override { return reads_after_writes; }
+  Index takes_back() const override {
+    return reads_after_writes ? 0 : memory.can().roll_back_limit;
+  }
   void take_back(const Forward<S>& run, Index b, Index tokens) const override {
     auto& all = heads_of(run);
     for (Index i = b * states; i < (b + 1) * states; ++i)
@@ -93,6 +100,7 @@ template <class S> struct RunMemory final : Operation<S> {
     auto& state = run.template own_state<HeadStates<AnyState<S>>>();
     auto& trace = run.template own_trace<OwnTrace>();
     if (run.train) trace.checkpoints.resize(std::size_t(heads * run.sequences()));
+    if (run.train && reads_after_writes) trace.final_states.resize(trace.checkpoints.size());
     const Index count = states * run.sequences();
     // A single token a sequence is too little work for threads.
     const Index most = run.streams.most_steps();
@@ -128,6 +136,8 @@ template <class S> struct RunMemory final : Operation<S> {
       start(own.call, run);
       add_inputs(own.dwritten, own.dqueries, run, run.gradients, &repeated);
       add_output(own.dy, run, run.gradients);
+      if (reads_after_writes)
+        own.no_dy.setZero(output.rows, run.streams.most_steps() * output.width);
       const Index end = count * (thread + 1) / threads, each = heads / groups;
       for (Index at = count * thread / threads; at < end; ++at)
         for (Index h = at % groups * each, last = h + each; h < last; ++h)
@@ -154,7 +164,7 @@ template <class S> struct RunMemory final : Operation<S> {
     return memory.can().pure_read && !memory.can().reads_first && !run.train && steps == 1;
   }
   bool chunks(const Forward<S>& run, Index steps) const {
-    return memory.can().shares_chunks && !run.train && steps > 1;
+    return memory.can().shares_chunks && !run.train && steps > 1 && !reads_after_writes;
   }
   bool needs_copies(const Forward<S>& run, Index most_steps) const {
     // A sequence of one token may stand beside longer ones.
@@ -175,11 +185,22 @@ template <class S> struct RunMemory final : Operation<S> {
     const Index at = b * heads + h;
     AnyState<S>* const asked = start_state_gradient(run, h, b, own);
     move(run, h, b, own.call.written, own.call.queries, own.dy, own.dwritten, own.dqueries);
-    memory.backward(trace.checkpoints.at(std::size_t(at)), own.call.written, own.call.queries,
-                    own.dy, own.dstate, own.dwritten, own.dqueries);
+    AnyViews<const S> dy = own.dy;
+    if (reads_after_writes) dy = reads_backward(run, trace.final_states[std::size_t(at)], b, own);
+    memory.backward(trace.checkpoints.at(std::size_t(at)), own.call.written, own.call.queries, dy,
+                    own.dstate, own.dwritten, own.dqueries);
     if (asked != nullptr) add_gradient(*asked, own.dstate);
     if (learns(run)) trace.dlearned.keep(at, own.dstate, learned);
     if (asked != nullptr) clear_learned_inputs(run, *asked, b);
+  }
+
+  // The reads of a head whose views are in place. Gives the gradient of the scan's outputs: none.
+  AnyViews<const S> reads_backward(const Backward<S>& run, const AnyState<S>& state, Index b,
+                                   HeadGradients& own) const {
+    memory.reads_backward(state, own.call.queries, own.dy, own.dstate, own.dqueries);
+    own.no_dy_view = {own.no_dy.data(), output.rows, run.streams.steps(b) * output.width,
+                      output.rows};
+    return std::span<const AnyView<const S>>(&own.no_dy_view, 1);
   }
 
   // In one order, so that the bits do not depend on the number of threads.
@@ -285,6 +306,18 @@ template <class S> struct RunMemory final : Operation<S> {
                   trace.checkpoints[std::size_t(b * heads + h)]);
     else
       memory.scan(state, call.written, call.queries, call.output);
+    if (reads_after_writes) read_all(run, state, h, b, trace, call);
+  }
+  // Overwrites the outputs of head h, after all of its writes.
+  void read_all(const Forward<S>& run, const AnyState<S>& state, Index h, Index b, OwnTrace& trace,
+                Call& call) const {
+    const Index first = run.streams.first(b), steps = run.streams.steps(b);
+    for (Index t = first; t < first + steps; ++t) {
+      call.queries.move_to(h, t, 1);
+      call.output.move_to(h, t, 1);
+      memory.read(state, call.queries, call.output);
+    }
+    if (run.train) trace.final_states[std::size_t(b * heads + h)] = state;
   }
 
   // Calls f(entries, their part of the input) for every array that is learned of state i of
