@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <complex>
 #include <fastweights/any_memory/table.hpp>
 #include <set>
 
@@ -44,6 +45,34 @@ TEST_CASE("an option changes the memory that is made", "[table]") {
   };
   CHECK(W_after_two_writes(0.5) == 1.5);
   CHECK(W_after_two_writes(0.25) == 1.25);
+}
+
+TEST_CASE("a memory in complex numbers only runs forwards, and says so", "[table]") {
+  using Complex = std::complex<double>;
+  const auto m = fw::make_memory<Complex>("DeltaRule", {.key_size = 1});
+  CHECK(fw::make_memory<double>("DeltaRule", {.key_size = 1}).can().differentiable);
+  const auto& can = m.can();
+  CHECK(!(can.differentiable || can.traced_backward || can.chunkable || can.mergeable));
+  std::vector<fw::AnyState<Complex>> states{m.initial_state()};
+  auto& state = states[0];
+  const Complex k(1, 0.5), v(2, 1), beta = 0.5;
+  Complex y = 0;
+  m.step(state, {k, v, beta}, {k}, {y});
+  CHECK(std::abs(y - beta * v * k * k) <= 1e-15);
+  const auto before = state;
+  auto ds = m.zero_gradient();
+  fw::AnyCheckpoints<Complex> checkpoints;
+  Complex dk = 0, dv = 0, dbeta = 0, dq = 0;
+  const std::string no = "DeltaRule has no ", end = " in complex numbers";
+  CHECK_THROWS_WITH(m.scan(state, {k, v, beta}, {k}, {y}, checkpoints), no + "gradients" + end);
+  CHECK_THROWS_WITH(m.backward(state, {k, v, beta}, {k}, {y}, ds, {dk, dv, dbeta}, {dq}),
+                    no + "gradients" + end);
+  CHECK_THROWS_WITH(m.chunked_scan(state, {k, v, beta}, {k}, {y}), no + "chunkwise form" + end);
+  CHECK_THROWS_WITH(m.parallel_scan(state, {k, v, beta}, {k}, {y}, 2),
+                    no + "segments that merge" + end);
+  CHECK_THROWS_WITH(m.step(std::span(states), {k, v, beta}, {k}, {y}),
+                    no + "steps of several streams" + end);
+  CHECK(state == before);
 }
 
 TEST_CASE("unknown names and options are errors that list the known ones", "[table]") {

@@ -14,6 +14,10 @@
 /// It knows the names, roles and sizes of what it writes, reads and gives, and what else it can do.
 /// Its functions are those of algorithms/ with the same checks and errors, and one virtual call
 /// more. make_memory (any_memory/table.hpp) makes one by name.
+///
+/// In complex numbers, which serve the complex step, it only runs forwards: it has no gradients,
+/// no chunkwise form, no segments and no steps of several streams. A rule whose type is known has
+/// them in every scalar.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -203,7 +207,9 @@ template <class S> class AnyMemory {
 
  private:
   void require(bool has, std::string_view what) const {
-    if (!has) detail::throw_invalid({name(), " has no ", what});
+    constexpr bool is_complex = Eigen::NumTraits<S>::IsComplex;
+    if (!has)
+      detail::throw_invalid({name(), " has no ", what, is_complex ? " in complex numbers" : ""});
   }
   void check_count(std::string_view record, std::size_t views,
                    std::span<const SignatureMember> expected) const {

@@ -15,7 +15,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
-/// Abilities of a memory beyond write, read, step and scan.
+/// Abilities of a memory beyond write, read, step and scan. In complex numbers there are no
+/// gradients, no chunkwise form and no segments.
 struct Capabilities {
   bool differentiable = false;        ///< backward
   bool traced_backward = false;       ///< its own backward pass, by the kernels or by the rule
@@ -38,6 +39,19 @@ struct Capabilities {
 };
 
 namespace detail {
+
+// Complex numbers serve the complex step alone, which runs forwards: scan, write, read, step and
+// their checked forms. In them a memory behind these functions has no gradients and none of the
+// forms below: nobody calls them, and they are half of the compile time. A rule whose type is known
+// has them.
+template <class M>
+concept InReals = !Eigen::NumTraits<typename M::Scalar>::IsComplex;
+template <class M>
+concept ErasedGradients = InReals<M> && Differentiable<M>;
+template <class M>
+concept ErasedChunks = InReals<M> && Chunkable<M>;
+template <class M>
+concept ErasedSegments = InReals<M> && Mergeable<M>;
 
 // A memory whose chunkwise form also reads with the queries of several heads that share a state.
 template <class M>
@@ -127,10 +141,10 @@ template <Memory M> constexpr Capabilities capabilities() {
   using W = typename M::Signature::template Write<Extents>;
   using R = typename M::Signature::template Read<Extents>;
   Capabilities can;
-  can.differentiable = Differentiable<M>;
-  can.traced_backward = CustomBackward<M>;
-  can.chunkable = Chunkable<M>;
-  can.mergeable = Mergeable<M>;
+  can.differentiable = ErasedGradients<M>;
+  can.traced_backward = InReals<M> && CustomBackward<M>;
+  can.chunkable = ErasedChunks<M>;
+  can.mergeable = ErasedSegments<M>;
   can.in_place = output_may_be_value<M>();
   can.pure_read = PureRead<M>;
   can.reads_after_writes = ReadsAfterWrites<M>;
@@ -219,10 +233,10 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   }
   void step(std::span<AnyState<S>> s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
             bool parallel) const override {
-    step_streams(
-        memory_, static_cast<Index>(s.size()),
-        [&](Index b) -> State& { return of(s[static_cast<std::size_t>(b)]); }, writes(w), reads(r),
-        outs(y), parallel);
+    const auto state = [&](Index b) -> State& { return of(s[static_cast<std::size_t>(b)]); };
+    if constexpr (InReals<M>)
+      step_streams(memory_, static_cast<Index>(s.size()), state, writes(w), reads(r), outs(y),
+                   parallel);
   }
   void checked_step(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y) const override {
     fw::checked_step(memory_, of(s), token<WriteToken<M>>(w, this->written),
@@ -236,7 +250,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   }
   void chunked_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
                     Index chunk) const override {
-    if constexpr (Chunkable<M>)
+    if constexpr (ErasedChunks<M>)
       fw::chunked_scan(memory_, of(s), writes(w), reads(r), outs(y), chunk);
   }
   void shared_chunk(AnyState<S>& s, Inputs<S> w, std::span<const Inputs<S>> r,
@@ -252,12 +266,12 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   }
   void parallel_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
                      Index segments) const override {
-    if constexpr (Mergeable<M>)
+    if constexpr (ErasedSegments<M>)
       fw::parallel_scan(memory_, of(s), writes(w), reads(r), outs(y), segments);
   }
   void traced_scan(AnyState<S>& s, Inputs<S> w, Inputs<S> r, Outputs<S> y,
                    AnyCheckpoints<S>& to) const override {
-    if constexpr (Differentiable<M>) {
+    if constexpr (ErasedGradients<M>) {
       if (!to.value.template get<Checkpoints<M>>())
         to.value = AnyValue(std::make_unique<ErasedValueOf<Checkpoints<M>>>(Checkpoints<M>()));
       Checkpoints<M>& checkpoints = *to.value.template get<Checkpoints<M>>();
@@ -267,7 +281,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   }
   void backward(AnyCheckpoints<S>& from, Inputs<S> w, Inputs<S> r, Inputs<S> dy, AnyState<S>& ds,
                 Outputs<S> dw, Outputs<S> dr) const override {
-    if constexpr (Differentiable<M>) {
+    if constexpr (ErasedGradients<M>) {
       auto* checkpoints = from.value.template get<Checkpoints<M>>();
       if (!checkpoints)
         throw_invalid({M::name, ": backward: no scan of this memory has filled the checkpoints"});
@@ -277,7 +291,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   }
   void backward_from(const AnyState<S>& initial, Inputs<S> w, Inputs<S> r, Inputs<S> dy,
                      AnyState<S>& ds, Outputs<S> dw, Outputs<S> dr) const override {
-    if constexpr (Differentiable<M>)
+    if constexpr (ErasedGradients<M>)
       fw::backward(memory_, of(initial), writes(w), reads(r), out_gradients(dy), of(ds),
                    write_gradients(dw), read_gradients(dr));
   }
@@ -295,13 +309,13 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
 
   AnySegment<S> empty_segment() const override {
     AnySegment<S> g;
-    if constexpr (Mergeable<M>)
+    if constexpr (ErasedSegments<M>)
       g.value =
           AnyValue(std::make_unique<ErasedValueOf<typename M::Segment>>(memory_.empty_segment()));
     return g;
   }
   void extend(AnySegment<S>& g, Inputs<S> w) const override {
-    if constexpr (Mergeable<M>) {
+    if constexpr (ErasedSegments<M>) {
       const auto inputs = writes(w);
       const auto extents = memory_.signature().write();
       const Index steps = steps_of(inputs, extents);
@@ -310,13 +324,13 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
     }
   }
   void merge(AnySegment<S>& g, const AnySegment<S>& later) const override {
-    if constexpr (Mergeable<M>) {
+    if constexpr (ErasedSegments<M>) {
       if (&g == &later) return merge(g, AnySegment<S>(later));
       memory_.merge(of(g), of(later));
     }
   }
   void apply(const AnySegment<S>& g, AnyState<S>& s) const override {
-    if constexpr (Mergeable<M>) {
+    if constexpr (ErasedSegments<M>) {
       fw::check_state(memory_, of(s));
       memory_.apply(of(g), of(s));
     }

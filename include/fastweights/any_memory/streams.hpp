@@ -80,6 +80,7 @@ void check_heads_outside(std::string_view rule, std::span<const AnyState<S>> hea
 template <class S>
 void AnyMemory<S>::step(std::span<State> states, Inputs written, Inputs queries, Outputs outputs,
                         bool parallel) const {
+  require(!Eigen::NumTraits<S>::IsComplex, "steps of several streams");
   check_records(written, queries, outputs);
   rule_->step(states, written, queries, outputs, parallel);
 }

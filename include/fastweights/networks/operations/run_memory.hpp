@@ -121,7 +121,8 @@ template <class S> struct RunMemory final : Operation<S> {
 
   void backward(const Backward<S>& run) const override {
     if (!memory.can().differentiable)
-      fw::detail::throw_invalid({run.node.path, ": ", memory.name(), " has no gradients"});
+      fw::detail::throw_invalid({run.node.path, ": ", memory.name(), " has no gradients",
+                                 Eigen::NumTraits<S>::IsComplex ? " in complex numbers" : ""});
     auto& trace = run.template own_trace<OwnTrace>();
     std::vector<Matrix<S>>& repeated = trace.repeated;
     set_repeated(run, repeated);
