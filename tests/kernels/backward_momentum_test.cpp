@@ -37,7 +37,7 @@ TEST_CASE("backward of a momentum: numbers of 0 and 1", "[kernels]") {
 TEST_CASE("backward of a momentum: float", "[kernels]") {
   for (const fw::Index d : {3, 17, 64})
     gradients::check(
-        Titans<float>({d, d}), Titans<long double>({d, d}), 70, [](auto&) {}, 5e7);
+        Titans<float>({d, d}), Titans<double>({d, d}), 70, [](auto&) {}, 5e7);
 }
 
 }  // namespace

