@@ -7,7 +7,8 @@
 
 /// \file
 /// Memories whose sizes are fixed at compile time obey the laws, and give the numbers of the same
-/// memories with sizes at run time.
+/// memories with sizes at run time. A source has two or three of them, because each is compiled
+/// with all of its forms.
 
 namespace {
 
