@@ -43,4 +43,8 @@ template <class S> void add_attention(MemoryTable<S>& table) {
             {.square = true});
 }
 
+#define FASTWEIGHTS_ATTENTION(prefix, S) FASTWEIGHTS_ERASED(prefix, CompressiveMemory<S>)
+
+FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_ATTENTION);
+
 }  // namespace fw::detail

@@ -29,7 +29,9 @@ template <class S> void add_deltas(MemoryTable<S>& table) {
       positive);
 }
 
-#define FASTWEIGHTS_DELTAS(prefix, S) FASTWEIGHTS_ERASED(prefix, DeltaRule<S>)
+#define FASTWEIGHTS_DELTAS(prefix, S)       \
+  FASTWEIGHTS_ERASED(prefix, DeltaRule<S>); \
+  FASTWEIGHTS_ERASED(prefix, DeltaRule<S, Dynamic, Dynamic, NoNormaliser, KeyValueVectorBeta>)
 
 FASTWEIGHTS_COMPILED_RULES(FASTWEIGHTS_DELTAS);
 
