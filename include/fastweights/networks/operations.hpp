@@ -71,7 +71,8 @@
   prefix template struct StateParameter<S>
 
 #define FASTWEIGHTS_NETWORKS(prefix, S)                                                         \
-  prefix template struct RunExperts<S, fw::Silu>;                                               \
+  prefix template class QuantisedMatrix<S>;                                                     \
+  prefix template struct RunExperts<S>;                                                         \
   prefix template struct RunMemory<S>;                                                          \
   prefix template Value<S> memory(AnyMemory<S>, const std::vector<Value<S>>&,                   \
                                   const std::vector<Value<S>>&, const std::string&,             \

@@ -23,6 +23,9 @@ enum class WeightType {
 /// in panels, column by column, so a product reads memory in order and sums in registers. The
 /// arithmetic is that of S. With OpenMP, Eigen::nbThreads() threads share the panels.
 template <class S> class QuantisedMatrix {
+  using X = SequenceView<const S, Dynamic>;
+  using Y = SequenceView<S, Dynamic>;
+
  public:
   /// The entries of a matrix or map with columns or rows in memory. Throws std::invalid_argument
   /// for complex numbers, which train a network and never serve.
@@ -48,24 +51,10 @@ template <class S> class QuantisedMatrix {
   }
 
   /// y = M x. Does not allocate for up to 8 columns.
-  template <class X, class Y> void multiply(const X& x, Y&& y) const { multiply_rows(0, x, y); }
+  void multiply(const X& x, Y y) const { multiply_rows(0, x, y); }
 
   /// y = M x for some of M's rows: `first` and the next y.rows() − 1.
-  template <class X, class Y> void multiply_rows(Index first, const X& x, Y&& y) const {
-    std::visit(
-        [&]<class T>(const std::vector<T>& entries) {
-          const Index begin = first / height, end = (first + y.rows() + height - 1) / height;
-          const Index panels = end - begin;
-          const Index threads = std::min<Index>(
-              x.cols() * y.rows() * cols_ < 1 << 16 ? 1 : Index(Eigen::nbThreads()), panels);
-          parallel_for(threads, threads > 1, [&](Index i) {
-            for (Index p = begin + panels * i / threads; p < begin + panels * (i + 1) / threads;
-                 ++p)
-              multiply_panel(Panel<T>::of(entries, p, cols_, first, y.rows()), x, y);
-          });
-        },
-        entries_);
-  }
+  void multiply_rows(Index first, const X& x, Y y) const;
 
   /// to = row i
   template <class To> void copy_row(Index i, To&& to) const {
@@ -122,8 +111,7 @@ template <class S> class QuantisedMatrix {
     }
   };
 
-  template <class T, class X, class Y>
-  void multiply_panel(const Panel<T>& panel, const X& x, Y& y) const {
+  template <class T> void multiply_panel(const Panel<T>& panel, const X& x, Y& y) const {
     Index t = 0;
     if (x.cols() <= most_columns) {
       for (; t + 4 <= x.cols(); t += 4) multiply_columns<4>(panel, x, y, t);
@@ -141,7 +129,7 @@ template <class S> class QuantisedMatrix {
 #endif
   }
 
-  template <int columns, class T, class X, class Y>
+  template <int columns, class T>
   void multiply_columns(const Panel<T>& panel, const X& x, Y& y, Index t) const {
     Column sums[columns];
     for (Column& sum : sums) sum = Column::all(S(0));
@@ -159,8 +147,7 @@ template <class S> class QuantisedMatrix {
   }
 
   // Many columns: the panel as a matrix of S.
-  template <class T, class X, class Y>
-  void multiply_converted(const Panel<T>& panel, const X& x, Y& y) const {
+  template <class T> void multiply_converted(const Panel<T>& panel, const X& x, Y& y) const {
     const Index count = panel.end - panel.begin, row = panel.row + panel.begin;
     S* buffer = fw::detail::thread_buffer<S, QuantisedMatrix>(height * cols_);
     for (Index j = 0; j < cols_; ++j)
@@ -179,6 +166,22 @@ template <class S> class QuantisedMatrix {
   std::variant<std::vector<S>, std::vector<Eigen::bfloat16>, std::vector<std::int8_t>> entries_;
   std::vector<S> scales_;  // of rows, for int8
 };
+
+// Not inline, so that fastweights::compiled has it once.
+template <class S> void QuantisedMatrix<S>::multiply_rows(Index first, const X& x, Y y) const {
+  std::visit(
+      [&]<class T>(const std::vector<T>& entries) {
+        const Index begin = first / height, end = (first + y.rows() + height - 1) / height;
+        const Index panels = end - begin;
+        const Index threads = std::min<Index>(
+            x.cols() * y.rows() * cols_ < 1 << 16 ? 1 : Index(Eigen::nbThreads()), panels);
+        parallel_for(threads, threads > 1, [&](Index i) {
+          for (Index p = begin + panels * i / threads; p < begin + panels * (i + 1) / threads; ++p)
+            multiply_panel(Panel<T>::of(entries, p, cols_, first, y.rows()), x, y);
+        });
+      },
+      entries_);
+}
 
 }  // namespace fw::networks
 

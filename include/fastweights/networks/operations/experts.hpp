@@ -15,25 +15,39 @@ struct ExpertRows {
   Index first = 0, rows = 0;  ///< the first row, and how many
 };
 
+/// The activation f of experts, without its type: the experts are compiled once for all of them.
+template <class S> struct ExpertActivation {
+  void (*value)(const Matrix<S>& x, Matrix<S>& y);       ///< y = f(x)
+  void (*vjp)(const Matrix<S>& x, Matrix<S>& gradient);  ///< of y, becomes that of x
+
+  /// Of F of math/elementwise.hpp, or of your own.
+  template <class F> static ExpertActivation of() {
+    return {[](const Matrix<S>& x, Matrix<S>& y) { F::value(x, y); },
+            [](const Matrix<S>& x, Matrix<S>& gradient) { F::vjp(x, gradient); }};
+  }
+};
+
 /// y = Σ_e r_e W_down (f(W_gate x) ⊙ W_up x), over the experts e with r_e ≠ 0. Without a gate,
 /// f(W_up x). The inputs are x and r.
-template <class S, class F> struct RunExperts final : Operation<S> {
+template <class S> struct RunExperts final : Operation<S> {
   /// The rows of one expert in the three weights.
   struct Expert {
     /// W_gate, W_up and W_down.
     ExpertRows gate, up, down;
   };
+  ExpertActivation<S> f;        ///< of the hidden rows
   std::vector<Expert> experts;  ///< their rows; empty if they are in two stacks
   bool gated;                   ///< whether there is a W_gate
   /// The maps of stacks: W_gate, then W_up of every expert in the first weight, and W_down in the
   /// second.
   Index stacked = 0, hidden_rows = 0, out_rows = 0;
 
-  RunExperts(std::vector<Expert> e, bool g) : experts(std::move(e)), gated(g) {}
+  RunExperts(const ExpertActivation<S>& a, std::vector<Expert> e, bool g)
+      : f(a), experts(std::move(e)), gated(g) {}
   /// The maps of `n` stacked experts. Computes their rows, since a file may have any number of
   /// them.
-  RunExperts(Index n, Index hidden, Index out)
-      : gated(true), stacked(n), hidden_rows(hidden), out_rows(out) {}
+  RunExperts(const ExpertActivation<S>& a, Index n, Index hidden, Index out)
+      : f(a), gated(true), stacked(n), hidden_rows(hidden), out_rows(out) {}
 
   /// The number of experts.
   Index count() const { return stacked > 0 ? stacked : Index(experts.size()); }
@@ -109,7 +123,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
     if (gated) multiply(run, of.gate, hidden.x, hidden.gate);
     const Matrix<S>& before = gated ? hidden.gate : hidden.up;
     hidden.active.resize(before.rows(), before.cols());
-    F::value(before, hidden.active);
+    f.value(before, hidden.active);
     hidden.product = hidden.active;
     if (gated) hidden.product.array() *= hidden.up.array();
     multiply(run, of.down, hidden.product, hidden.out);
@@ -122,7 +136,7 @@ template <class S, class F> struct RunExperts final : Operation<S> {
     drows(run, of.down).noalias() += dout * hidden.product.transpose();
     const Matrix<S> dproduct = rows(run, of.down).transpose() * dout;
     Matrix<S> dactive = gated ? Matrix<S>(dproduct.cwiseProduct(hidden.up)) : dproduct;
-    F::vjp(gated ? hidden.gate : hidden.up, dactive);
+    f.vjp(gated ? hidden.gate : hidden.up, dactive);
     const ExpertRows& first = gated ? of.gate : of.up;
     drows(run, first).noalias() += dactive * hidden.x.transpose();
     Matrix<S> dhidden = rows(run, first).transpose() * dactive;
@@ -146,7 +160,7 @@ struct ExpertNames {
 template <class F = fw::Silu, class S>
 Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
                  const ExpertNames& names = {}) {
-  using Op = RunExperts<S, F>;
+  using Op = RunExperts<S>;
   Builder<S>& builder = *x.builder;
   const bool gated = !names.gate.empty();
   if (routing.rows() > 65536)
@@ -167,7 +181,8 @@ Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
     expert.down = add(e, names.down, x.rows(), hidden);
     parts.push_back(expert);
   }
-  return builder.add(Op(std::move(parts), gated), x.rows(), {x, routing}, std::move(weights));
+  const auto f = ExpertActivation<S>::template of<F>();
+  return builder.add(Op(f, std::move(parts), gated), x.rows(), {x, routing}, std::move(weights));
 }
 
 /// Experts whose weights are two tensors of rank 3, under these names: [experts, gate and up rows,
@@ -176,7 +191,7 @@ Value<S> experts(const Value<S>& x, const Value<S>& routing, Index hidden,
 template <class F = fw::Silu, class S>
 Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidden,
                          const std::string& first, const std::string& second) {
-  using Op = RunExperts<S, F>;
+  using Op = RunExperts<S>;
   Builder<S>& builder = *x.builder;
   const Index n = routing.rows(), d = x.rows();
   if (hidden < 1 || hidden > Index(1) << 31)  // no overflow in the products below
@@ -185,7 +200,8 @@ Value<S> stacked_experts(const Value<S>& x, const Value<S>& routing, Index hidde
       builder.weight(first, {n, 2 * hidden, d}, uniform_initialiser(1 / std::sqrt(double(d))));
   const std::size_t out =
       builder.weight(second, {n, d, hidden}, uniform_initialiser(1 / std::sqrt(double(hidden))));
-  return builder.add(Op(n, hidden, d), d, {x, routing}, {in, out});
+  const auto f = ExpertActivation<S>::template of<F>();
+  return builder.add(Op(f, n, hidden, d), d, {x, routing}, {in, out});
 }
 
 }  // namespace fw::networks
