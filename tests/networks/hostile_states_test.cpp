@@ -5,7 +5,7 @@
 #include <fastweights/any_memory/table/caches.hpp>
 #include <fastweights/layers/summed_heads.hpp>
 
-#include "networks/long_term_layers.hpp"
+#include "networks/long_term_checks.hpp"
 
 namespace {
 
@@ -14,11 +14,6 @@ using fw::io::SafeTensors;
 using Cache = fw::KeyValueCache<double>;
 using Paths = std::vector<std::string>;
 constexpr Index sequences = 2, columns = 9 * sequences;
-
-// In real numbers alone, which saves half of the compile time.
-template <class F> auto real(const F& f) {
-  return [=](const Value<double>& x) { return f(x); };
-}
 
 Cache sliding() { return Cache({.key_size = 2}, {3, fw::WhenFull::slide}); }
 
@@ -96,10 +91,10 @@ TEST_CASE("heads of a cache refuse states that no run of tokens gives", "[networ
 
 TEST_CASE("long-term attention refuses counters that do not go together", "[networks][hostile]") {
   const Paths seeds{"long_term.streams.0.draw_seed", "long_term.streams.1.draw_seed"};
-  refuses_hostile_states(real(joined(pooling)), seeds);
-  refuses_hostile_states(real(joined(sticky)), seeds);
+  refuses_hostile_states(joined(Kind::pooling), seeds);
+  refuses_hostile_states(joined(Kind::sticky), seeds);
 
-  const Net network = network_of(d, real(joined(pooling)));
+  const Net network = network_of(d, joined(Kind::pooling));
   State state = used_state(network);
   const auto all = subject(network, state);
   const std::int64_t many = 1'000'000'000'000, written = many - 4;
@@ -108,17 +103,17 @@ TEST_CASE("long-term attention refuses counters that do not go together", "[netw
       all, {{"long_term.streams.0.memory.tokens", 2}, {"long_term.streams.1.memory.tokens", 2}});
   // A stream of many tokens continues.
   state.positions.setConstant(many);
-  auto& streams = static_cast<StateOfPart<LongTermState<fw::CompressiveMemory<double>>>&>(
-                      *state.members.back().part)
-                      .value.streams;
-  for (auto& stream : streams) stream.memory.tokens = written, stream.tokens = many;
+  for (const std::string stream : {"long_term.streams.0.", "long_term.streams.1."}) {
+    set_number(state, stream + "memory.tokens", written);
+    set_number(state, stream + "tokens", many);
+  }
   Net::Trace trace;
   CHECK_NOTHROW(run(network, state, inputs(sequences), trace));
   CHECK(state.positions == Positions::Constant(sequences, many + 1));
 }
 
 TEST_CASE("weights and a stream of long-term attention are saved and loaded", "[networks]") {
-  const Net network = network_of(d, real(joined(sticky, Join::alpha)));
+  const Net network = network_of(d, joined(Kind::sticky, Join::alpha));
   State state = network.initial_state();
   fw::seed_draws(state, 3);
   Net::Trace trace;

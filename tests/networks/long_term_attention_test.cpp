@@ -1,14 +1,14 @@
-#include "networks/long_term_layers.hpp"
+#include "networks/long_term_checks.hpp"
 
 namespace {
 
 using namespace long_term;
 
-TEST_CASE("long-term attention with a continuous memory", "[networks]") { check(even); }
-TEST_CASE("long-term attention with sticky samples", "[networks]") { check(sticky); }
+TEST_CASE("long-term attention with a continuous memory", "[networks]") { check(Kind::even); }
+TEST_CASE("long-term attention with sticky samples", "[networks]") { check(Kind::sticky); }
 // The output is that of the long-term memory alone.
 TEST_CASE("a chunk is written once it has left the window", "[networks]") {
-  const Net network = network_of(d, alone(even));
+  const Net network = network_of(d, alone(Kind::even));
   fw::Random random(5);
   constexpr Index steps = 15;
   const Matrix<double> x = random_matrix(d, steps, random);
@@ -36,7 +36,7 @@ TEST_CASE("a chunk is written once it has left the window", "[networks]") {
 }
 
 TEST_CASE("joined attention is the sum or the mix of both memories", "[networks]") {
-  Net network = network_of(d, joined(even, Join::alpha));
+  Net network = network_of(d, joined(Kind::even, Join::alpha));
   fw::Random random(6);
   const Matrix<double> x = random_matrix(d, 12, random);
   const auto with_mix = [&](double mix) {
@@ -48,7 +48,7 @@ TEST_CASE("joined attention is the sum or the mix of both memories", "[networks]
   const Matrix<double> far = with_mix(800), near = with_mix(-800);
   check_equal(with_mix(0), 0.5 * (near + far), 1e-14);
   check_equal(with_mix(std::log(3)), 0.25 * near + 0.75 * far, 1e-14);
-  Net sum = network_of(d, joined(even));
+  Net sum = network_of(d, joined(Kind::even));
   for (auto& each : sum.weights) each.value = weight(network, each.name);
   State state = sum.initial_state();
   Net::Trace trace;
@@ -56,7 +56,7 @@ TEST_CASE("joined attention is the sum or the mix of both memories", "[networks]
 }
 
 TEST_CASE("a seed determines the draws of a long-term memory", "[networks]") {
-  const Net network = network_of(d, joined(sticky));
+  const Net network = network_of(d, joined(Kind::sticky));
   fw::Random random(7);
   const Matrix<double> x = random_matrix(d, 20, random);
   const auto with_seed = [&](std::uint64_t seed) {
@@ -72,11 +72,7 @@ TEST_CASE("a seed determines the draws of a long-term memory", "[networks]") {
 // The penalty is in the gradients: by differences of the loss with the penalty.
 TEST_CASE("the penalty of densities has its gradient", "[networks]") {
   const auto f = [](const Value<double>& x) {
-    fw::LongTermOptions o{.heads = heads};
-    o.kl = {.weight = 0.3, .sigma0 = 0.2, .mean = true, .mu0 = 0.4};
-    return long_term_attention(x, linear(x, "query", d), "long_term",
-                               fw::LongTermLayer(o, continuous<double>(), fw::NoGate<double>()),
-                               {window, chunk});
+    return attend(Kind::penalised, x, linear(x, "query", d), "long_term", {window, chunk});
   };
   Net network = network_of(d, f);
   CHECK_THROWS_WITH(network.state_gradient(), ContainsSubstring("takes no gradient of its state"));
@@ -111,7 +107,7 @@ TEST_CASE("the penalty of densities has its gradient", "[networks]") {
 
 TEST_CASE("the means of a mixture start apart", "[networks]") {
   Builder<double> builder;
-  Net mixture = builder.build(alone(even)(builder.input(d)));
+  Net mixture = builder.build(alone(Kind::even)(builder.input(d)));
   fw::Random random(3);
   fw::initialise(mixture, random);
   const Matrix<double>& bias = weight(mixture, "long_term.density.components.mean_bias");
@@ -122,16 +118,15 @@ TEST_CASE("the means of a mixture start apart", "[networks]") {
 TEST_CASE("long-term attention refuses what does not fit", "[networks]") {
   Builder<double> builder;
   const auto x = builder.input(d);
-  CHECK_THROWS_WITH(long_term_attention(linear(x, "five", 5), x, "long", even(1.0), {1, 1}),
+  CHECK_THROWS_WITH(attend(Kind::even, linear(x, "five", 5), x, "long", {1, 1}),
                     ContainsSubstring("long: an input has 5 rows"));
 
-  const Net network = network_of(d, alone(even));
+  const Net network = network_of(d, alone(Kind::even));
   State state = network.initial_state();
   Net::Trace trace;
   Matrix<double> in = Matrix<double>::Ones(d, 9);
   run(network, state, in, trace);
-  auto& stream = record_of<LongTermState<decltype(even(1.0).memory)>>(state).streams[0];
-  stream.tokens = 3;  // before the first write
+  set_number(state, "long_term.streams.0.tokens", 3);  // before the first write
   const Matrix<double> before = numbers_of(state);
   CHECK_THROWS_WITH(run(network, state, in, trace),
                     ContainsSubstring("the number of tokens of the memory is 6 in the state"));

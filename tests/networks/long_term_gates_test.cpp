@@ -1,18 +1,20 @@
-#include "networks/long_term_layers.hpp"
+#include <fastweights/layers/attention/strided_conv.hpp>
+
+#include "networks/long_term_checks.hpp"
 
 namespace {
 
 using namespace long_term;
 
-TEST_CASE("long-term attention behind an affine gate", "[networks]") { check(affine_gate); }
+TEST_CASE("long-term attention behind an affine gate", "[networks]") { check(Kind::affine_gate); }
 TEST_CASE("long-term attention with a compressive memory", "[networks]") {
-  check(compressive);
-  check(pooling);
+  check(Kind::compressive);
+  check(Kind::pooling);
 }
 
 TEST_CASE("a long-term memory starts as its gate and projections do", "[networks]") {
   Builder<double> builder;
-  Net network = builder.build(joined(compressive)(builder.input(d)));
+  Net network = builder.build(joined(Kind::compressive)(builder.input(d)));
   fw::Random random(3);
   fw::initialise(network, random);
   auto gate = fw::StridedConv<double>(d, 2);
@@ -28,7 +30,7 @@ TEST_CASE("long-term attention refuses windows and chunks that do not fit", "[ne
   Builder<double> builder;
   const auto x = builder.input(d);
   const auto attend = [&](const LongTermWindow& when) {
-    return [=] { return long_term_attention(x, x, "long", affine_gate(1.0), when); };
+    return [=] { return long_term::attend(Kind::affine_gate, x, x, "long", when); };
   };
   CHECK_THROWS_WITH(attend({0, chunk})(), "long: window is 0, expected at least 1");
   CHECK_THROWS_WITH(attend({1, 0})(), "long: chunk is 0, expected at least 1");

@@ -212,6 +212,15 @@ void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers
   });
 }
 
+void set_number(State& state, const std::string& path, std::int64_t value) {
+  const fw::detail::Object all = fw::detail::object(state);
+  bool found = false;
+  fw::detail::visit_leaves(&all, 1,
+                           [&](const fw::detail::Leaf* leaf, const fw::detail::LeafPath& at) {
+                             if (at.text() == path) found = leaf->store_integer(0, value);
+                           });
+  REQUIRE(found);
+}
 Matrix<double> numbers_of(State state) {
   std::vector<double> numbers;
   for (const auto& member : state.members) append_numbers(member.part->object(), numbers);

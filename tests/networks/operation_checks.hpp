@@ -192,6 +192,9 @@ void append_numbers(const fw::detail::Object& part, std::vector<double>& numbers
 /// The real numbers of a state, in one column.
 Matrix<double> numbers_of(State state);
 
+/// Sets the integer at this path of a state.
+void set_number(State& state, const std::string& path, std::int64_t value);
+
 /// The gradient of a used state of two sequences is that of the complex step; or it is refused.
 void check_state_gradient(const Net& network, const Function& f, Index steps = 3);
 

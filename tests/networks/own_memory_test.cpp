@@ -1,9 +1,8 @@
 // The layer around a memory that is not in the library, and around one that writes chunks.
 
-#include <fastweights/any_memory/table.hpp>
+#include <fastweights/any_memory/table/attention.hpp>
 #include <fastweights/feature_maps/elu_plus_one.hpp>
 #include <fastweights/layers/summed_heads.hpp>
-#include <fastweights/memories/attention/compressive_memory.hpp>
 
 #include "networks/operation_checks.hpp"
 
@@ -14,7 +13,8 @@ using namespace operation_checks;
 using Catch::Matchers::ContainsSubstring;
 using fw::Dynamic;
 
-// Writes two keys and values per token, with one strength per value row.
+// Writes two keys and values per token, with one strength per value row. Its products are lazy, for
+// which Eigen compiles no blocked ones.
 struct PairSignature {
   Index dk, dv;
   template <class C> struct Write {
@@ -51,24 +51,24 @@ template <class S> struct PairMemory {
   Signature signature() const { return {.dk = dk, .dv = dv}; }
   State<fw::Extents> state_extents() const { return {{dv, dk}}; }
   void write(fw::StateOf<PairMemory>& s, fw::WriteToken<PairMemory> t) const {
-    s.W += t.strength.asDiagonal() * t.value * t.key.transpose();
+    s.W += (t.strength.asDiagonal() * t.value).lazyProduct(t.key.transpose());
   }
   void read(const fw::StateOf<PairMemory>& s, fw::ReadToken<PairMemory> t,
             fw::OutToken<PairMemory> y) const {
-    y.output = s.W * t.query;
+    y.output = s.W.lazyProduct(t.query);
   }
   void write_vjp(const fw::StateOf<PairMemory>&, fw::WriteToken<PairMemory> t,
                  fw::StateOf<PairMemory>& ds, fw::WriteGradToken<PairMemory> dt) const {
-    const Eigen::Matrix<S, Dynamic, Dynamic> dvalue = ds.W * t.key;
+    const Eigen::Matrix<S, Dynamic, Dynamic> dvalue = ds.W.lazyProduct(t.key);
     dt.strength += dvalue.cwiseProduct(t.value).rowwise().sum();
     dt.value += t.strength.asDiagonal() * dvalue;
-    dt.key += ds.W.transpose() * t.strength.asDiagonal() * t.value;
+    dt.key += ds.W.transpose().lazyProduct(t.strength.asDiagonal() * t.value);
   }
   void read_vjp(const fw::StateOf<PairMemory>& s, fw::ReadToken<PairMemory> t,
                 fw::OutGradToken<PairMemory> dy, fw::StateOf<PairMemory>& ds,
                 fw::ReadGradToken<PairMemory> dt) const {
-    ds.W += dy.output * t.query.transpose();
-    dt.query += s.W.transpose() * dy.output;
+    ds.W += dy.output.lazyProduct(t.query.transpose());
+    dt.query += s.W.transpose().lazyProduct(dy.output);
   }
 };
 

@@ -1,0 +1,3 @@
+#include "networks/long_term_layers_of.hpp"
+
+LONG_TERM_LAYERS(double);
