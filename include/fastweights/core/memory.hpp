@@ -381,7 +381,7 @@ template <class M> constexpr bool assert_memory() {
           CustomScan<M>,
       "memory rule: `coefficients` or `correction` exists, but the kernels cannot use it: it does "
       "not take what kernels/rule.hpp says, or `decay_kind`, `has_delta_term` or the state's W is "
-      "missing");
+      "missing, or W decays by value row, which takes a scan of kernels/scan/row_scan.hpp");
   static_assert(
       !requires(const M& m) { &M::chunk; } || Chunkable<M>,
       "memory rule: `chunk` exists, but does not take (StateOf<M>&, WriteSequence<M>, "

@@ -10,8 +10,10 @@
 /// The kernels give a rule in float or double its step and its scan. The rule has a matrix W in its
 /// state, and these members:
 ///
-///     static constexpr DecayKind decay_kind;  // how W decays
+///     static constexpr DecayKind decay_kind;  // none, scalar, per_channel or compensated
 ///     static constexpr bool has_delta_term;   // whether a write subtracts the retrieved value
+///     // With DecayKind::per_channel, `decay` has d_k numbers, one per column of W. A rule with
+///     // one per row of W has a scan of its own (kernels/scan/row_scan.hpp).
 ///     // With DecayKind::compensated, the state has a matrix sum.errors besides W.
 ///     TokenCoefficients<S> coefficients(State&, const WriteToken&, const ReadToken&) const;
 ///

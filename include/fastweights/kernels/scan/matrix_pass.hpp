@@ -66,9 +66,10 @@ template <class S, int R, int U> struct Pending {
   Rows<S, R> row_decays = Rows<S, R>::all(S(1));
 };
 
-/// Decay of W before a write: not at all, by one number, by one number per key row (a
-/// column of W), or by one per value row (only in scans without look-ups of SequenceCorrections).
-/// With `compensated` W does not decay, and its sums are compensated.
+/// Decay of W before a write: not at all, by one number, by d_k numbers, one per entry of a key
+/// (`per_channel`, a column of W), or by d_v numbers, one per entry of a value (`per_value_row`,
+/// only in scans without look-ups of SequenceCorrections: no rule has it as its decay_kind). With
+/// `compensated` W does not decay, and its sums are compensated.
 enum class DecayKind { none, scalar, per_channel, compensated, per_value_row };
 
 /// Write of a pass to W: nothing, updates W += Σ u vᵀ, or updates after a decay W ← decay W,

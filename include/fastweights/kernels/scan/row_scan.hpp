@@ -20,6 +20,15 @@
 ///       void operator()(Column& w, Column& other, S k) const;
 ///     };
 ///
+/// A Column is some rows of a column of W, or an entry for each of these rows (simd/packet.hpp):
+///
+///     load_part<Column>(from + rows.first, 0, rows.rows)   // from: d_v numbers
+///     w.scale(x); w.add(x); w.add(x, y); w.subtract(x);    // w *= x, w += x, w += x ∘ y, w −= x
+///
+/// x of `scale` and y may be a number. `retrieved` is W times the look-up key before the write. If
+/// that key is computed, `prepare` does it, for at most row_scan_batch tokens, and `lookup` is only
+/// called for these.
+///
 /// No row of W depends on another row in most rules: a panel takes many tokens before the next. If
 /// a write depends on all of W k, or on ‖W‖, the rule says `couples_rows`: all panels take a token
 /// before the next one, and in place of `prepare` it has
