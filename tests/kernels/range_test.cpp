@@ -18,15 +18,16 @@ using Eigen::MatrixXf;
 using fw::Dynamic;
 using fw::Index;
 using OneDecay = fw::GatedLinearAttention<float, Dynamic, Dynamic, fw::KeyValueDecay>;
+using PerKey = fw::GatedDeltaRule<float, Dynamic, Dynamic, fw::KeyValueBetaVectorDecay>;
 
 constexpr Index d = 24, steps = 300;
-constexpr Index large = 64;  // backward goes by chunks
+constexpr Index large = 64, large_per_key = 72;  // backward goes by chunks
 
 template <class M, class Decay> auto sequences(const M& m, const Decay& decay) {
   fw::Random random(3);
   auto all = fw::testing::random_sequences(m, steps, random);
   if constexpr (requires { all.inputs.decay; })
-    for (Index t = 0; t < steps; ++t) all.inputs.decay(0, t) = decay();
+    std::generate_n(all.inputs.decay.data(), all.inputs.decay.size(), decay);
   return all;
 }
 
@@ -54,8 +55,9 @@ template <class M> Outputs outputs(const M& m, const fw::testing::Sequences<M>& 
   run("scan", m, [&](auto&, auto& s, const auto& y) { fw::scan(m, s, in, queries, y); });
   run("parallel_scan", m,
       [&](auto&, auto& s, const auto& y) { fw::parallel_scan(m, s, in, queries, y, 5); });
-  run("chunked_scan", m,
-      [&](auto&, auto& s, const auto& y) { fw::chunked_scan(m, s, in, queries, y); });
+  if constexpr (!std::is_same_v<M, PerKey>)
+    run("chunked_scan", m,
+        [&](auto&, auto& s, const auto& y) { fw::chunked_scan(m, s, in, queries, y); });
   run("deferred", fw::Deferred(m), step_all);
   return result;
 }
@@ -89,6 +91,7 @@ template <class M> void check_values(const M& m, float decay) {
 TEST_CASE("kernels: values near the largest and the smallest float", "[kernels]") {
   for (const float decay : {0.99f, 0.9f, 0.5f, 0.1f, -0.5f}) {
     check_values(fw::GatedDeltaRule<float>({.key_size = d}), decay);
+    check_values(PerKey({.key_size = d}), decay);
     check_values(OneDecay({.key_size = d}), decay);
     check_values(fw::HebbianMemory<float>({.key_size = d}, {decay, 0.25f}), decay);
   }
@@ -96,8 +99,7 @@ TEST_CASE("kernels: values near the largest and the smallest float", "[kernels]"
 
 // Against the equations in long double, which has the range for products of such decays; no rule is
 // compiled in it. Decays near 0 leave outputs of which the steps lose digits, too.
-template <class Decay> void check_decays(const Decay& decay) {
-  using M = fw::GatedDeltaRule<float>;
+template <class M, class Decay> void check_decays(const Decay& decay) {
   using Matrix = Eigen::Matrix<long double, Dynamic, Dynamic>;
   const M m({.key_size = d});
   const auto all = sequences(m, decay);
@@ -105,7 +107,10 @@ template <class Decay> void check_decays(const Decay& decay) {
     Matrix W = Matrix::Zero(d, d), y(d, steps);
     for (Index t = 0; t < steps; ++t) {
       const Matrix k = all.inputs.key.col(t).template cast<long double>();
-      W *= all.inputs.decay(0, t);
+      if constexpr (M::one_decay)
+        W *= all.inputs.decay(0, t);
+      else
+        W *= all.inputs.decay.col(t).template cast<long double>().asDiagonal();
       const Matrix e = (scale * all.inputs.value.col(t)).template cast<long double>() - W * k;
       W += all.inputs.beta(0, t) * e * k.transpose();
       y.col(t) = W * all.queries.query.col(t).template cast<long double>();
@@ -120,15 +125,22 @@ template <class Decay> void check_decays(const Decay& decay) {
   }
 }
 
-TEST_CASE("kernels: decays of 0, near 0, negative and alternating", "[kernels]") {
+template <class M> void check_extreme_decays() {
   std::uint32_t seed = 1;
   const auto next = [&] { return (seed = seed * 1664525u + 1013904223u) >> 16; };
-  check_decays([] { return 0.0f; });
-  check_decays([&] { return next() % 2 == 0 ? 0.0f : 1.0f; });
-  check_decays([&] { return next() % 3 == 0 ? 1e-30f : 1.0f; });
-  check_decays([&] { return next() % 3 == 0 ? 1e-45f : 0.5f; });
-  check_decays([&] { return next() % 2 == 0 ? -1.0f : 1.0f; });
-  check_decays([&] { return next() % 2 == 0 ? 1.5f : 0.5f; });
+  check_decays<M>([] { return 0.0f; });
+  check_decays<M>([&] { return next() % 2 == 0 ? 0.0f : 1.0f; });
+  check_decays<M>([&] { return next() % 3 == 0 ? 1e-30f : 1.0f; });
+  check_decays<M>([&] { return next() % 3 == 0 ? 1e-45f : 0.5f; });
+  check_decays<M>([&] { return next() % 2 == 0 ? -1.0f : 1.0f; });
+  // The columns do not grow together if each has its own decays.
+  const float growth = M::one_decay ? 1.5f : 1.1f;
+  check_decays<M>([&] { return next() % 2 == 0 ? growth : 0.5f; });
+}
+
+TEST_CASE("kernels: decays of 0, near 0, negative and alternating", "[kernels]") {
+  check_extreme_decays<fw::GatedDeltaRule<float>>();
+  check_extreme_decays<PerKey>();
 }
 
 template <class M> auto gradients(const M& m, fw::testing::Sequences<M> all, int value, int dy) {
@@ -176,6 +188,7 @@ TEST_CASE("kernels: gradients of large values, and large gradients", "[kernels]"
       check_gradients(fw::HebbianMemory<float>({.key_size = size}, {decay, 0.5f}), decay);
       check_gradients(OneDecay({.key_size = size}), decay);
       check_gradients(fw::GatedDeltaRule<float>({.key_size = size}), decay);
+      check_gradients(PerKey({.key_size = size == large ? large_per_key : size}), decay);
     }
 }
 

@@ -85,10 +85,12 @@ constexpr PassWrites writes_of(DecayKind decay_kind, PassWrites per_channel_writ
   if (decay_kind == DecayKind::per_value_row) return PassWrites::decay_rows;
   return decay_kind == DecayKind::scalar ? PassWrites::decay_all : per_channel_writes;
 }
-/// True if a pass does more than add these pending updates.
-template <DecayKind decay_kind, class S, int R, int U>
+/// True if a pass does more than add these pending updates. `defers` is for decays per channel:
+/// they are null if the matrix stays as it is.
+template <DecayKind decay_kind, bool defers, class S, int R, int U>
 EIGEN_ALWAYS_INLINE bool has_decay(const Pending<S, R, U>& pending) {
   if constexpr (decay_kind == DecayKind::scalar) return pending.decay != S(1);
+  if constexpr (decay_kind == DecayKind::per_channel && defers) return pending.decays != nullptr;
   return decay_kind != DecayKind::none;
 }
 

@@ -17,6 +17,7 @@ inline constexpr bool two_pairs_per_pass =
 ///
 ///     static constexpr int updates, products;     // number per pair
 ///     static constexpr PassWrites writes_after_decay;
+///     static constexpr bool defers;               // decays per channel, as ColumnDecays
 ///     static void prefetch(prefetches, panel);    // for later tokens
 ///     static Vectors<S, products> factors(pair);  // the vectors x of the products W x
 ///     // Computes outputs and pending updates from the products.
@@ -43,12 +44,12 @@ template <class PanelPass, class S, int R, bool HasLookups, DecayKind decay_kind
       visit_two<PassWrites::nothing>(panel, columns, pairs, pending);
       Index i = 2;
       for (; i + 1 < count; i += 2)
-        if (has_decay<decay_kind>(pending))
+        if (has_decay<decay_kind, defers>(pending))
           visit_two<PanelPass::writes_after_decay>(panel, columns, pairs + i, pending);
         else
           visit_two<PassWrites::updates>(panel, columns, pairs + i, pending);
       if (i == count) return write(panel, columns, pending);
-      if (has_decay<decay_kind>(pending))
+      if (has_decay<decay_kind, defers>(pending))
         visit<PanelPass::writes_after_decay>(panel, columns, pairs[i], pending, last);
       else
         visit<PassWrites::updates>(panel, columns, pairs[i], pending, last);
@@ -57,7 +58,7 @@ template <class PanelPass, class S, int R, bool HasLookups, DecayKind decay_kind
       PendingUpdates<updates> pending;
       visit<PassWrites::nothing>(panel, columns, pairs[0], pending, pending);
       for (Index i = 1; i < count; ++i)
-        if (has_decay<decay_kind>(pending))
+        if (has_decay<decay_kind, defers>(pending))
           visit<PanelPass::writes_after_decay>(panel, columns, pairs[i], pending, pending);
         else
           visit<PassWrites::updates>(panel, columns, pairs[i], pending, pending);
@@ -69,6 +70,7 @@ template <class PanelPass, class S, int R, bool HasLookups, DecayKind decay_kind
   using Column = Rows<S, R>;
   template <int U> using PendingUpdates = Pending<S, R, U>;
   static constexpr int updates = PanelPass::updates, products = PanelPass::products;
+  static constexpr bool defers = PanelPass::defers;
 
   template <PassWrites writes, int U, class Pair>
   static EIGEN_ALWAYS_INLINE void visit(const Panel<S>& panel, Index columns, const Pair& p,
@@ -85,7 +87,7 @@ template <class PanelPass, class S, int R, bool HasLookups, DecayKind decay_kind
   template <int U>
   static EIGEN_ALWAYS_INLINE void write(const Panel<S>& panel, Index columns,
                                         const PendingUpdates<U>& pending) {
-    if (has_decay<decay_kind>(pending))
+    if (has_decay<decay_kind, defers>(pending))
       MatrixPass<PanelPass::writes_after_decay, S, R, U, products>::write(panel.data, columns,
                                                                           pending);
     else

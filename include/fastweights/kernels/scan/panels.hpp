@@ -38,21 +38,26 @@ template <class S, class Use, int tallest, int matrices = 1> class Panels {
         buffer_(thread_buffer<S, Panels>((rows + tall - 1) / tall * tall * columns * matrices)) {}
 
   /// Copies from and to a matrix with column stride `stride`, times a factor. `which` is the number
-  /// of the matrix.
-  void copy_in(const S* W, Index stride, S factor = S(1), Index which = 0) {
+  /// of the matrix. `divisors` are those of the stored columns, or null.
+  void copy_in(const S* W, Index stride, S factor = S(1), Index which = 0,
+               const S* divisors = nullptr) {
     for (const Panel& p : *this)
       for (Index j = 0; j < columns_; ++j) {
+        const S by = divisors == nullptr ? factor : factor / divisors[j];
         S* const to = p.data + (which * columns_ + j) * size_of(p);
         const S* const from = W + p.first + j * stride;
-        std::transform(from, from + p.rows, to, [=](S x) { return factor * x; });
+        std::transform(from, from + p.rows, to, [=](S x) { return by * x; });
         std::fill(to + p.rows, to + size_of(p), S(0));
       }
   }
-  void copy_out(S* W, Index stride, S factor = S(1), Index which = 0) const {
+  void copy_out(S* W, Index stride, S factor = S(1), Index which = 0,
+                const S* divisors = nullptr) const {
     for (const Panel& p : *this)
-      for (Index j = 0; j < columns_; ++j)
+      for (Index j = 0; j < columns_; ++j) {
+        const S by = divisors == nullptr ? factor : factor * divisors[j];
         for (Index i = 0; i < p.rows; ++i)
-          W[p.first + i + j * stride] = factor * p.data[i + (which * columns_ + j) * size_of(p)];
+          W[p.first + i + j * stride] = by * p.data[i + (which * columns_ + j) * size_of(p)];
+      }
   }
   /// Copies the transpose of such a matrix.
   void copy_in_transposed(const S* W, Index stride, S factor = S(1)) {

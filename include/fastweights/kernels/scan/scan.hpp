@@ -1,11 +1,14 @@
 #pragma once
 
+#include <fastweights/kernels/scan/column_decays.hpp>
 #include <fastweights/kernels/scan/scan_panel.hpp>
+#include <optional>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Makes pairs of corrections. With one decay per token, the stored matrix is W divided by
-/// `divisor()`. Corrections are a sequence:
+/// `divisor()`; with one per column, `divisors()` has those of the columns. Corrections are a
+/// sequence:
 ///
 ///     static constexpr Index batch;          // the largest number of pairs at a time
 ///     UpdateOrder order() const;
@@ -15,13 +18,10 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 ///     void list_prefetches(Prefetches<S>&, Index i) const;   // for the pair at i, if it exists
 template <class S, DecayKind decay_kind, Products products> class Pairs {
  public:
-  static constexpr Index batch = decay_kind == DecayKind::per_channel ? 8 : 32;
+  static constexpr Index batch = decay_kind == DecayKind::per_channel ? 16 : 32;
 
   explicit Pairs(Index columns) : columns_(columns) {
-    if constexpr (decay_kind == DecayKind::per_channel) {
-      buffer_ = thread_buffer<S, Pairs>((batch * vectors + 1) * columns);
-      std::fill_n(buffer_ + batch * vectors * columns, columns, S(1));
-    }
+    if constexpr (per_channel) column_decays_.emplace(columns, batch);
   }
 
   /// Makes pairs of the corrections from `first` on, and returns their number.
@@ -47,10 +47,12 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
   const Pair<S>* data() const { return pairs_; }
   /// W is the stored matrix times this.
   S divisor() const { return decay_kind == DecayKind::scalar ? deferred_.divisor() : S(1); }
+  /// One per column, or null.
+  const S* divisors() const { return per_channel ? column_decays_->divisors() : nullptr; }
 
  private:
+  static constexpr bool per_channel = decay_kind == DecayKind::per_channel;
   static constexpr bool has_lookups = products != Products::queries;
-  static constexpr Index vectors = 6;
 
   void set_previous_products(const Pair<S>& before, Pair<S>& p) const {
     const S *k1 = before.one.key, *k2 = before.two.key;
@@ -71,8 +73,9 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     };
     p.one = pointers(one);
     p.two = pointers(two);
-    if constexpr (decay_kind == DecayKind::per_channel)
-      decay_vectors(p, one.decays, two.decays, order, i);
+    const S* decayed_key = one.key;  // with the decays of the second token
+    if constexpr (per_channel)
+      decayed_key = column_decays_->apply(p, one.decays, two.decays, order, i);
     if constexpr (decay_kind == DecayKind::per_value_row) {
       p.one.row_decays = one.decays;
       p.two.row_decays = two.decays;
@@ -80,8 +83,8 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     // b_1·a_2, own_1·q_1, b_1·q_2, own_2·q_2, and b_1 with the decay of the second token where a_2
     // or q_2 meets W after it
     S key_products[4] = {};
-    const S* const looked_up = order.lookup_before_decay ? one.key : p.one.key;
-    const S* const read = order.reads_first ? one.key : p.one.key;
+    const S* const looked_up = order.lookup_before_decay ? one.key : decayed_key;
+    const S* const read = order.reads_first ? one.key : decayed_key;
     if constexpr (products == Products::lookups)
       dot_products({looked_up}, {two.lookup}, columns_, key_products);
     else if constexpr (has_lookups)
@@ -118,30 +121,9 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     p.two.write_scale = S(1) / divisor();
   }
 
-  // Multiplies keys and queries by the decays of the columns, which are null for no decay.
-  void decay_vectors(Pair<S>& p, const S* first, const S* second, UpdateOrder order, Index i) {
-    Index next = i * vectors;
-    const auto product = [&](const S* by, const S* x) -> const S* {
-      if (by == nullptr || x == nullptr) return by == nullptr ? x : by;
-      using Vector = Eigen::Map<Eigen::Array<S, Eigen::Dynamic, 1>>;
-      using Given = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>;
-      Vector to(buffer_ + next++ * columns_, columns_);
-      to = Given(by, columns_) * Given(x, columns_);
-      return to.data();
-    };
-    const S* const both = product(second, first);
-    p.decays = both == nullptr ? ones() : both;
-    p.one.lookup_key = product(order.lookup_before_decay ? nullptr : first, p.one.lookup_key);
-    p.two.lookup_key = product(order.lookup_before_decay ? first : both, p.two.lookup_key);
-    p.one.query = product(order.reads_first ? nullptr : first, p.one.query);
-    p.two.query = product(order.reads_first ? first : both, p.two.query);
-    p.one.key = product(second, p.one.key);
-  }
-  const S* ones() const { return buffer_ + batch * vectors * columns_; }
-
   Index columns_;
   DeferredDecay<S> deferred_;
-  S* buffer_ = nullptr;
+  std::optional<ColumnDecays<S>> column_decays_;
   Pair<S> pairs_[batch];
 };
 
@@ -181,7 +163,7 @@ void scan_pairs(Matrix& W, S* errors, const Corrections& corrections) {
   constexpr bool compensated = decay_kind == DecayKind::compensated;
   Panels<S, Use, tallest, compensated ? 2 : 1> panels(W.rows(), W.cols());
   Pairs<S, decay_kind, products> pairs(W.cols());
-  panels.copy_in(W.data(), W.colStride(), S(1) / pairs.divisor());
+  panels.copy_in(W.data(), W.colStride(), S(1) / pairs.divisor(), 0, pairs.divisors());
   if (compensated) panels.copy_in(errors, W.colStride(), S(1), 1);
   for (Index i = 0; i < corrections.size();) {
     const Index count = pairs.make(i, corrections);
@@ -190,7 +172,7 @@ void scan_pairs(Matrix& W, S* errors, const Corrections& corrections) {
           panel, W.cols(), pairs.data(), count);
     i += 2 * count;
   }
-  panels.copy_out(W.data(), W.colStride(), pairs.divisor());
+  panels.copy_out(W.data(), W.colStride(), pairs.divisor(), 0, pairs.divisors());
   if (compensated) panels.copy_out(errors, W.colStride(), S(1), 1);
 }
 

@@ -15,6 +15,7 @@ template <class S, int R, Products needed, DecayKind decay_kind> class PanelScan
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = needed == Products::lookups_and_queries ? 4 : 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_columns);
+  static constexpr bool defers = true;
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);

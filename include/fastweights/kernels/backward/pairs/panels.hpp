@@ -58,6 +58,7 @@ template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelUpda
   using Column = Rows<S, R>;
   static constexpr int updates = HasLookups ? 4 : 2, products = 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_columns);
+  static constexpr bool defers = false;
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.rows.prefetch(panel.first, panel.rows);
@@ -120,6 +121,7 @@ template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelKeys
   using Column = Rows<S, R>;
   static constexpr int updates = HasLookups ? 4 : 2, products = 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
+  static constexpr bool defers = false;
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.columns.prefetch(panel.first, panel.rows);
@@ -174,6 +176,7 @@ template <class S, int R, bool HasLookups, DecayKind decay_kind> class PanelQuer
   using Column = Rows<S, R>;
   static constexpr int updates = 2, products = HasLookups ? 4 : 2;
   static constexpr auto writes_after_decay = writes_of(decay_kind, PassWrites::decay_rows);
+  static constexpr bool defers = false;
 
   static EIGEN_ALWAYS_INLINE void prefetch(const Prefetches<S>& prefetches, const Panel<S>& panel) {
     prefetches.columns.prefetch(panel.first, panel.rows);
