@@ -30,4 +30,15 @@ TEST_CASE("kernels: gradients by chunks of decays near 0 and over intervals", "[
   Rules::check({6, 9}, 600, gradients::decays_near_0);
 }
 
+// Eight decays of 1/64 in a row, and of 64; the last token has one that chunks do not take.
+TEST_CASE("kernels: gradients by chunks of decays from 1/64 to 64", "[kernels]") {
+  const auto change = [](auto& all) {
+    auto& decay = all.inputs.decay;
+    for (Index t = 0; t < 24; ++t) decay(0, t) = 1. / 64;
+    for (Index t = 24; t < 44; ++t) decay(decay.rows() - 1, t) = t % 2 == 0 ? 64 : 1. / 64;
+    decay(0, 44) = 100;
+  };
+  Rules::check({6, 9}, 45, change, 64);
+}
+
 }  // namespace

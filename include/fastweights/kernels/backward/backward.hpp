@@ -13,7 +13,8 @@
 ///     forward:   da = W̄ᵀ f,   W ← W̄ + u bᵀ,   dq = Wᵀ dy
 ///
 /// ρ is the coefficient retrieved_scale. f is the gradient of the look-up W̄ a; the code calls it
-/// the removal. dv and dβ follow from du. The passes divide by no decay.
+/// the removal. dv and dβ follow from du. With one decay per column the keys of a chunk are divided
+/// by products of decays (ChunkKeys), and otherwise nothing is.
 ///
 /// They go chunk by chunk, of at most 8 corrections (ChunkPasses). Let G be the gradient after a
 /// chunk, W the state before it, A_ts the product of the decays from correction t to s, and A the
@@ -75,7 +76,7 @@ FASTWEIGHTS_TALL_BACKWARD_KERNELS(extern, double);
 
 /// True if chunks are faster than pairs.
 template <DecayKind decay_kind> constexpr bool worth_chunks(Index dv, Index dk) {
-  return dv * dk >= (decay_kind == DecayKind::per_channel ? 96 * 96 : 56 * 56);
+  return dv * dk >= (decay_kind == DecayKind::per_channel ? 72 * 72 : 56 * 56);
 }
 
 /// Accumulates the gradients of `tokens` tokens of a rule from `first` on. `W` is the state before

@@ -213,10 +213,11 @@ template <class S> struct Chunk {
                                             // one β per row, to β ∘ du
   ChunkSquare<S> key_queries, key_lookups;  // products of b_t with q_s and a_s, with the factors
   ChunkView<S> keys, queries, looked_up;    // with one entry per column
+  ChunkView<S> seen_keys;                   // as queries and look-ups of the chunk see them
+  const S* until_seen = nullptr;            // decays from M to these, one per column
   ChunkView<S> dy;                          // times the scales of the reads
-  // u_t·dy_s and u_t times the removal of look-up s, with the factors; null with one decay per
-  // column
-  const S *read_weights = nullptr, *lookup_weights = nullptr;
+  const S *read_weights, *lookup_weights;   // u_t·dy_s and u_t times the removal of look-up s,
+                                            // with the factors
 
   Chunk(const CorrectionLayout& all, Index corrections_count, bool begins,
         ChunkBuffers<S>& all_buffers)

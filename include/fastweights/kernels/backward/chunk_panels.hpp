@@ -170,20 +170,22 @@ template <class S, int R, bool HasLookups> class ChunkQueries : ChunkPanel<S, R>
       this->add_updates(columns, c_.keys, c_.update_lanes, j, c_.count);
     });
   }
-  // to_t = until_t M vector_t + Σ_s weights_ts k_s, where t has seen(t) writes; without weights,
-  // just M vector_t. There are four at a time; nobody reads those from `count` on.
+  // to_t = until_t M vector_t + Σ_s weights_ts k_s, where t has seen(t) writes. There are four at a
+  // time; nobody reads those from `count` on.
   template <class F>
   EIGEN_ALWAYS_INLINE void set_gradients(const S* vectors, Index count, const ChunkRows<S>& to,
                                          const S* until, const S* weights, const F& seen) {
     for (Index t = 0; t < count; t += 4) {
       Sums sums;
       this->set_products(sums, vectors, t);
-      if (weights != nullptr) {
-        for_parts(sums, [&](Column& sum, Index i) { scale_or_clear(sum, until[t + i]); });
-        add_product(sums, LeftFactor<S>{c_.keys[0] + first_, c_.keys.stride},
-                    RightFactor<S>{weights + chunk_size * t, 1, chunk_size},
-                    std::min(seen(t + 3), c_.count));
+      for_parts(sums, [&](Column& sum, Index i) { scale_or_clear(sum, until[t + i]); });
+      if (c_.until_seen != nullptr) {
+        const Column decays = Column::load(c_.until_seen + first_);
+        for_parts(sums, [&](Column& sum, Index) { sum.scale(decays); });
       }
+      add_product(sums, LeftFactor<S>{c_.seen_keys[0] + first_, c_.seen_keys.stride},
+                  RightFactor<S>{weights + chunk_size * t, 1, chunk_size},
+                  std::min(seen(t + 3), c_.count));
       for_parts(sums, [&](const Column& sum, Index i) { sum.store(to[t + i] + first_); });
     }
   }

@@ -58,7 +58,7 @@ template <bool HasLookups, DecayKind decay_kind, class Rule> class ChunkPasses {
       }
       keys_.set_rows(c, error_products(i));
       run<ChunkQueries>(transposed, c);
-      if constexpr (per_channel) keys_.add_read_gradients(c, error_products(i));
+      if constexpr (per_channel) keys_.decay_read_gradients(c);
       add_read_gradients(c, i);
     }
   }

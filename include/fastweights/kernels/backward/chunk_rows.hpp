@@ -91,21 +91,6 @@ template <class S> class ChunkRows {
       for (Index t = 0; t < count; ++t) change(t, i, [&](Part& x) { x.scale(factors); });
     });
   }
-  /// x_t += weights_t y for t < count
-  void add_to_all(Index count, const S* y, const S* weights) const {
-    for_each([&](Index i) {
-      const Part part = Part::load(y + i);
-      for (Index t = 0; t < count; ++t) change(t, i, [&](Part& x) { x.add(part, weights[t]); });
-    });
-  }
-  /// to += Σ_t weights_t x_t for t < count
-  void add_sum(Index count, const S* weights, S* to) const {
-    for_each([&](Index i) {
-      Part sum = Part::load(to + i);
-      for (Index t = 0; t < count; ++t) sum.add(Part::load((*this)[t] + i), weights[t]);
-      sum.store(to + i);
-    });
-  }
   /// x_t += Σ_s weights[t + chunk_size s] y_s for all t and s < count. The weights of t are 0 for
   /// s < first(t), which does not fall with t.
   template <class F>
@@ -169,6 +154,15 @@ template <class S> void scale_lanes(const S* x, const S* factors, Index n, S* to
     auto part = InLanes<S>::load(x + chunk_size * i);
     part.scale(by);
     part.store(to + chunk_size * i);
+  }
+}
+
+/// Entry i of all vectors times factors[i], for n entries of x in lanes.
+template <class S> void scale_each_lane(S* x, const S* factors, Index n) {
+  for (Index i = 0; i < n; ++i) {
+    auto part = InLanes<S>::load(x + chunk_size * i);
+    part.scale(factors[i]);
+    part.store(x + chunk_size * i);
   }
 }
 

@@ -18,8 +18,9 @@
 /// The sequence is split into segments. At the end of a segment r is computed from the state and
 /// its gradient. Then the recurrence gives r at earlier tokens, and dα = r / α. One decay per token
 /// uses the sum over columns. A segment has at most 512 tokens, to limit rounding errors. It also
-/// ends before every token with a decay below 1/64 in any column, whose gradient is computed from
-/// the matrices. The forward pass stores the states for this. If every token has such a decay, each
+/// ends before every token with a decay below 1/64 or above 64 in any column, so that a chunk's
+/// products of decays are neither 0 nor infinite. The gradient of such a decay is computed from the
+/// matrices. The forward pass stores the states for this. If every token has such a decay, each
 /// segment is one token: then every token copies the matrices in and out, and up to 512 states are
 /// stored.
 
@@ -102,9 +103,11 @@ template <class M> class DecayBackward {
   WriteToken<M> token(Index t) const {
     return token_at<WriteToken<M>>(inputs_, m_.signature().write(), t);
   }
-  static bool near_zero(const S& decay) { return !(std::abs(decay) >= S(1) / S(64)); }
-  template <class D> static bool near_zero(const Eigen::MatrixBase<D>& decay) {
-    return !(decay.cwiseAbs().minCoeff() >= S(1) / S(64));
+  static bool is_far(const S& decay) {
+    return !(std::abs(decay) >= S(1) / S(64) && std::abs(decay) <= S(64));
+  }
+  template <class D> static bool is_far(const Eigen::MatrixBase<D>& decay) {
+    return is_far(decay.cwiseAbs().minCoeff()) || is_far(decay.cwiseAbs().maxCoeff());
   }
 
   // Finds the segments from `first` to `end`: stores their first states and tokens, and returns
@@ -113,7 +116,7 @@ template <class M> class DecayBackward {
     std::size_t count = 0;
     Index written = first;
     for (Index t = first; t < end; ++t) {
-      if (t > first && !near_zero(token(t).decay)) continue;
+      if (t > first && !is_far(token(t).decay)) continue;
       begin_segment(count, count == 0 ? state : trace_.segment_states[count - 1], t);
       for (; written < t; ++written) m_.write(trace_.segment_states[count], token(written));
       ++count;
