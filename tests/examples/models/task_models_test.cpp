@@ -1,9 +1,11 @@
 #include <fastweights/io/training.hpp>
 #include <filesystem>
 #include <models/algorithmic/task_model.hpp>
+#include <models/language_model.hpp>
 #include <tasks/code_execution_task.hpp>
 #include <training/sequence_trainer.hpp>
 
+#include "data_folder.hpp"
 #include "examples/gradient.hpp"
 #include "support/catch.hpp"
 
@@ -94,4 +96,19 @@ TEST_CASE("Tasks: training continues from a checkpoint to the same bits", "[exam
           CHECK((leaves[0].entries<float>() == leaves[1].entries<float>()).all());
       });
   std::filesystem::remove(file);
+}
+
+TEST_CASE("Tasks: the weights of version 0.2 load, and give the same logits", "[examples]") {
+  const auto file = fw::io::SafeTensors::read(std::filesystem::path(FASTWEIGHTS_REFERENCE_DIR) /
+                                              "version_0_2.safetensors");
+  const auto model = make_task_model(
+      "delta", {.symbols = 3, .layers = 1, .width = 4, .heads = 2, .hidden = 4, .convolution = 2});
+  auto& network = dynamic_cast<LanguageModel<float>&>(*model).network;
+  fw::io::load_parameters(network, file, "model.weights");
+  const auto ids = file.values<int>("model.ids");
+  Eigen::MatrixXf logits(3, std::ssize(ids));
+  auto state = network.initial_state();
+  fw::networks::Network<float>::Trace trace;
+  network.forward(state, ids, logits, trace);
+  CHECK(logits.isApprox(file.matrix<float>("model.logits"), 1e-5f));
 }

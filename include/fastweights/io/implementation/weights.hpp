@@ -36,21 +36,29 @@ inline void check_count(const SafeTensors& file, const std::string& name, const 
                         std::to_string(count));
 }
 
-// Throws if the file has a tensor under the prefix that the record does not have.
-inline void check_unexpected(const Object& record, Scope scope, const SafeTensors& file,
-                             const std::string& prefix) {
+// The first tensor under the prefix that the record does not have; empty if there is none.
+inline std::string first_unexpected(const Object& record, Scope scope, const SafeTensors& file,
+                                    const std::string& prefix) {
   std::set<std::string> expected;
   for_each_saved(record, scope, prefix,
                  [&](std::string name, const Leaf&) { expected.insert(name); });
   const std::string dotted = prefix.empty() ? prefix : prefix + ".";
   for (const auto& name : file.names())
-    if (name.starts_with(dotted) && !expected.contains(name))
-      file.fail(name, "in the file, but not expected");
+    if (name.starts_with(dotted) && !expected.contains(name)) return name;
+  return {};
+}
+
+// Throws, as the file lacks a tensor. It may have the same numbers under another name.
+[[noreturn]] inline void fail_absent(const std::string& name, const Object& record, Scope scope,
+                                     const SafeTensors& file, const std::string& prefix) {
+  const std::string other = first_unexpected(record, scope, file, prefix);
+  file.fail(name,
+            "not in the file" + (other.empty() ? other : ", which has \"" + other + "\" instead"));
 }
 
 // An array that grows has as many columns as in the file, if it has its rows there.
 inline void set_columns(const SafeTensors& file, const std::string& name, Leaf& leaf) {
-  if (!leaf.grows() || !file.contains(name)) return;
+  if (!leaf.grows()) return;
   const auto shape = file.shape(name);
   if (shape.size() == 2 && shape[0] == leaf.rows) leaf.resize(shape[1]);
 }
@@ -58,11 +66,13 @@ inline void set_columns(const SafeTensors& file, const std::string& name, Leaf& 
 FASTWEIGHTS_INLINE void load(const Object& record, Scope scope, const SafeTensors& file,
                              const std::string& prefix) {
   for_each_saved(record, scope, prefix, [&](const std::string& name, Leaf leaf) {
+    if (!file.contains(name)) fail_absent(name, record, scope, file, prefix);
     set_columns(file, name, leaf);
     file.copy_to(name, leaf);
     check_count(file, name, leaf);
   });
-  check_unexpected(record, scope, file, prefix);
+  const std::string other = first_unexpected(record, scope, file, prefix);
+  if (!other.empty()) file.fail(other, "in the file, but not expected");
 }
 
 FASTWEIGHTS_INLINE void add(SafeTensorsWriter& writer, const Object& record, Scope scope,
