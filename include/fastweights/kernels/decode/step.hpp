@@ -124,7 +124,9 @@ template <class S, class Column, DecayKind decay_kind, bool HasLookups> class Pa
       Index stride, rows;
       const S *key, *query;
       EIGEN_ALWAYS_INLINE void operator()(Index j, Sums& sums) const {
-        const Column w = Column::load(W + j * stride, rows);
+        Column w = Column::load(W + j * stride, rows);
+        // GCC would load tall columns for each of the two sums. Small ones are faster without.
+        if constexpr (Column::packets > 2) keep_in_registers(w);
         sums.key.add(w, key[j]);
         sums.query.add(w, query[j]);
       }
