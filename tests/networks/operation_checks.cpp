@@ -443,7 +443,7 @@ class RolledBack {
       CHECK(state_.positions[Index(b)] == texts_[b].cols());
     });
   }
-  /// Takes back as many tokens of every sequence as can be, at most these.
+  /// Rolls back as many tokens of every sequence as can be, at most these.
   void roll_back(const std::vector<Index>& tokens) {
     for (std::size_t b = 0; b < tokens.size(); ++b) {
       const Index count = std::min(tokens[b], state_.most_rolled_back(Index(b)));

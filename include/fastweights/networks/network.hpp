@@ -605,7 +605,7 @@ template <class S> struct Network {
                                      const std::vector<detail::ModuleOutput>& wanted,
                                      Pass pass) const;
 
-  // How prompts are read: see prompt.hpp.
+  // Prompts are read as prompt.hpp says.
   Streams prompt_streams(const State& state, Symbols ids, Index chunk,
                          const PassOptions& options) const;
   void read_prompt(State& state, Symbols ids, const Streams& prompt,

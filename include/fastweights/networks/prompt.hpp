@@ -3,7 +3,7 @@
 #include <fastweights/networks/network.hpp>
 
 /// \file
-/// How a network reads a prompt, for Network::prefill and Network::logits. The operations up to the
+/// The reading of a prompt by Network::prefill and Network::logits. The operations up to the
 /// last one with a state see all tokens, some of each sequence at a time. The operations behind it,
 /// the tail, see the chosen tokens alone.
 

@@ -22,7 +22,7 @@ struct SegmentOptions {
   Index segment = 64;                    ///< tokens of a segment
   Index capacity = 32;                   ///< segments that it keeps, without the open one
   WhenFull when_full = WhenFull::slide;  ///< or refuse; it does not grow
-  /// Whether every segment starts from the first state; else from the last state of the one before.
+  /// Every segment starts from the first state; else from the last state of the one before.
   bool restart = true;
 };
 
@@ -128,7 +128,7 @@ template <class M, int Dp = Dynamic> class CachedSegments {
 
   /// The memory of a segment.
   const M& memory() const { return memory_; }
-  /// What it keeps.
+  /// The options it was made with.
   const SegmentOptions& options() const { return options_; }
 
   Signature signature() const { return {memory_.signature(), pooled_size_}; }

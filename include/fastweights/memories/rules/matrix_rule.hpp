@@ -92,7 +92,7 @@ class MatrixRule : public detail::SegmentWrites<Rule, Segment> {
       requires(keeps_state<Rule>() && detail::has_correction_segments<Rule>()) {
     detail::extend_by_corrections(rule(), g, t);
   }
-  /// What makes a write unstable.
+  /// The condition that makes a write unstable.
   Violation violation(const Written& t) const
       requires(keeps_state<Rule>() && key_bounds_strength<Rule>() &&
                detail::says_corrections<Rule>()) {

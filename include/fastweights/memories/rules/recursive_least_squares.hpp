@@ -41,9 +41,10 @@ struct RlsOptions {
 /// Shapes: W d_v×d_k, F d_k×d_k, k and q d_k, v and y d_v, λ 1. Cost per token: 6 d_v d_k + 9 d_k²
 /// flops, for λ = 1 two d_k² less. λ is in [0, 1]. Stable for any key: a write leaves 1/s² of the
 /// error. But with s above 10⁷ in float (10¹⁶ in double) rounding leaves nothing of P in the
-/// direction of the key, and the rule learns nothing there any more. fw::write also gives the error v − W k. Throws std::invalid_argument when a size or an
-/// option does not fit. Plackett 1950, Biometrika 37; Haykin, Adaptive Filter Theory, RLS
-/// algorithm; Potter 1963, in Battin 1964, Astronautical Guidance.
+/// direction of the key, and the rule learns nothing there any more. fw::write also gives the error
+/// v − W k. Throws std::invalid_argument when a size or an option does not fit. Plackett 1950,
+/// Biometrika 37; Haykin, Adaptive Filter Theory, RLS algorithm; Potter 1963, in Battin 1964,
+/// Astronautical Guidance.
 template <class S, int Dk = Dynamic, int Dv = Dk> class RecursiveLeastSquares {
  public:
   using Scalar = S;

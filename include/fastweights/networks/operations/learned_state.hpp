@@ -3,7 +3,7 @@
 #include <fastweights/any_memory/any_memory.hpp>
 
 /// \file
-/// What a network learns of the states of a memory.
+/// The part of a memory's states that a network learns.
 
 namespace fw::inline FASTWEIGHTS_ABI::networks {
 
