@@ -12,6 +12,10 @@ void check_reads_after_writes(const std::string& path, const AnyMemory<S>& rule)
     fw::detail::throw_invalid({path, ": the full form of ", rule.name(),
                                " was requested, expected a memory with write_vjp, read_vjp and a "
                                "read that does not change the state"});
+  const Index width = rule.given()[0].width;
+  if (width != 1)
+    fw::detail::throw_invalid({path, ": the full form of ", rule.name(), " has outputs of ",
+                               std::to_string(width), " columns a token, expected 1"});
 }
 
 }  // namespace detail
@@ -19,7 +23,7 @@ void check_reads_after_writes(const std::string& path, const AnyMemory<S>& rule)
 /// Writes the first values and reads with the second, as memory() does, but every token reads the
 /// writes of all tokens: those of the pass, which must contain the whole sequence, and those before
 /// it. Reads twice. Throws std::invalid_argument when a size does not fit, and for a memory without
-/// write_vjp and read_vjp, or one that a read changes.
+/// write_vjp and read_vjp, one that a read changes, or one with several columns of outputs a token.
 template <class S>
 Value<S> full_memory(AnyMemory<S> rule, const std::vector<Value<S>>& written,
                      const std::vector<Value<S>>& queries, const std::string& state_name = "memory",
