@@ -109,7 +109,9 @@ TEST_CASE("the Kalma memory of zero keys has no solution, and finite gradients",
   }
 }
 
-// With keys c k the solution is that of k, divided by c². At 2⁻⁴⁰ the squares of G underflow.
+// With keys c k the solution is that of k, divided by c². At 2⁻⁴⁰ the squares of G underflow. The
+// condition of G + λI is up to 51, and rounding of 6e-8 grows with it over 30 steps: 1.0e-5 without
+// contraction of multiply-adds, below that with it. What underflows is wrong by 1.
 TEST_CASE("the Kalma memory takes keys of any size", "[kalma]") {
   const auto m = make_memory<float>("KalmaMemory", {100, 3});
   fw::Random random(3);
@@ -122,7 +124,7 @@ TEST_CASE("the Kalma memory takes keys of any size", "[kalma]") {
     all.inputs["key"] = scale * keys;
     state = m.initial_state();
     fw::testing::scan(m, state, all);
-    CHECK(largest_entry(scale * all.outputs["output"] - plain) <= 1e-5f * largest_entry(plain));
+    CHECK(largest_entry(scale * all.outputs["output"] - plain) <= 3e-5f * largest_entry(plain));
   }
 }
 
