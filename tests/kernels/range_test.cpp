@@ -34,11 +34,12 @@ template <class M, class Decay> auto sequences(const M& m, const Decay& decay) {
 using Outputs = std::vector<std::pair<std::string, MatrixXf>>;
 
 // The outputs of the steps and of every other form.
-template <class M> Outputs outputs(const M& m, const fw::testing::Sequences<M>& all, float scale) {
+template <class M>
+Outputs outputs(const M& m, fw::testing::Sequences<M> all, float scale, float of_queries = 1) {
   Outputs result;
-  auto scaled = all.inputs;
-  scaled.value *= scale;
-  const auto in = fw::view<fw::WriteSequence<M>>(scaled);
+  all.inputs.value *= scale;
+  all.queries.query *= of_queries;
+  const auto in = fw::view<fw::WriteSequence<M>>(all.inputs);
   const auto queries = fw::view<fw::ReadSequence<M>>(all.queries);
   const auto run = [&](const char* form, const auto& memory, const auto& f) {
     auto state = fw::initial_state(memory);
@@ -94,6 +95,29 @@ TEST_CASE("kernels: values near the largest and the smallest float", "[kernels]"
     check_values(PerKey({.key_size = d}), decay);
     check_values(OneDecay({.key_size = d}), decay);
     check_values(fw::HebbianMemory<float>({.key_size = d}, {decay, 0.25f}), decay);
+  }
+}
+
+template <class M> void check_queries(const M& m, float decay) {
+  const auto all = sequences(m, [=] { return decay; });
+  const Outputs plain = outputs(m, all, 1);
+  for (const int exponent : {-60, 100, 115, 120, 124}) {
+    const Outputs scaled = outputs(m, all, std::ldexp(1.0f, -20), std::ldexp(1.0f, exponent));
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      INFO(M::name << " " << plain[i].first << ", decay " << decay << ", queries of 2^"
+                   << exponent);
+      CHECK(difference(scaled[i].second,
+                       plain[i].second.cast<double>() * std::ldexp(1, exponent - 20)) <= 1e-6);
+    }
+  }
+}
+
+TEST_CASE("kernels: queries near the largest float", "[kernels]") {
+  for (const float decay : {0.99f, 0.9f, 0.5f, 0.1f, -0.5f}) {
+    check_queries(fw::GatedDeltaRule<float>({.key_size = d}), decay);
+    check_queries(PerKey({.key_size = d}), decay);
+    check_queries(OneDecay({.key_size = d}), decay);
+    check_queries(fw::HebbianMemory<float>({.key_size = d}, {decay, 0.25f}), decay);
   }
 }
 

@@ -6,17 +6,20 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// What DeferredDecay is for one decay per token, for one per column: column j is stored divided by
-/// `divisors()[j]`, which decays instead. When a divisor leaves [1, 2048], the next pass multiplies
-/// all stored columns, and all divisors start at 1024 again. Look-up keys and queries are
-/// multiplied by the divisors, and keys of writes divided. So most passes have no decay.
+/// `divisor` times `divisors()[j]`, which decays instead. When one of these leaves [1/1024, 2], the
+/// next pass multiplies all stored columns, and all start at 1 again. Look-up keys and queries are
+/// multiplied by `divisors()` alone, so that large ones do not overflow: the products are
+/// multiplied by `divisor`. Keys of writes are divided by both. So most passes have no decay.
 template <class S> class ColumnDecays {
  public:
+  static constexpr S divisor = DeferredDecay<S>::start;
+
   /// For pairs 0 … pairs − 1 of a batch.
   ColumnDecays(Index columns, Index pairs)
       : columns_(columns),
         buffer_(thread_buffer<S, ColumnDecays>((pairs * vectors + shared) * columns)),
         own_(buffer_ + pairs * vectors * columns) {
-    std::fill_n(divisors(), columns, start);
+    std::fill_n(divisors(), columns, S(1));
     std::fill_n(ones(), columns, S(1));
   }
   S* divisors() const { return own_; }
@@ -29,7 +32,7 @@ template <class S> class ColumnDecays {
                  to);
     const S* const key = second == nullptr ? p.one.key : decayed_key();
     const auto size = Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>(after(), columns_).abs();
-    if (size.minCoeff() >= S(1) && size.maxCoeff() <= 2 * start)
+    if (size.template minCoeff<Eigen::PropagateNaN>() >= S(1) / divisor && size.maxCoeff() <= S(2))
       defer(p, key, to + 4 * columns_);
     else
       decay(p, key, to + 4 * columns_);
@@ -37,7 +40,6 @@ template <class S> class ColumnDecays {
   }
 
  private:
-  static constexpr S start = DeferredDecay<S>::start;
   static constexpr Index vectors = 7, shared = 4;
 
   S* ones() const { return own_ + columns_; }
@@ -75,9 +77,9 @@ template <class S> class ColumnDecays {
     namespace internal = Eigen::internal;
     const S* const b2 = p.two.key;
     for_packets<S>(columns_, [=, this]<class P>(Index j) {
-      const P divisor = internal::ploadu<P>(after() + j);
-      const P inverse = internal::pdiv(internal::pset1<P>(S(1)), divisor);
-      internal::pstoreu(divisors() + j, divisor);
+      const P own = internal::ploadu<P>(after() + j);
+      const P inverse = internal::pdiv(internal::pset1<P>(S(1) / divisor), own);
+      internal::pstoreu(divisors() + j, own);
       internal::pstoreu(to + j, internal::pmul(internal::ploadu<P>(key + j), inverse));
       internal::pstoreu(to + columns_ + j, internal::pmul(internal::ploadu<P>(b2 + j), inverse));
     });
@@ -87,16 +89,16 @@ template <class S> class ColumnDecays {
     namespace internal = Eigen::internal;
     const S* const b2 = p.two.key;
     for_packets<S>(columns_, [=, this]<class P>(Index j) {
-      const P inverse = internal::pset1<P>(S(1) / start);
-      const auto put = [=, this](Index i, const S* x) {
+      const P inverse = internal::pset1<P>(S(1) / divisor);
+      const auto put = [=, this](Index i, const S* x, const P& factor) {
         internal::pstoreu(to + i * columns_ + j,
-                          internal::pmul(internal::ploadu<P>(x + j), inverse));
+                          internal::pmul(internal::ploadu<P>(x + j), factor));
       };
-      put(0, key);
-      put(1, b2);
-      put(2, after());
+      put(0, key, inverse);
+      put(1, b2, inverse);
+      put(2, after(), internal::pset1<P>(S(1)));
     });
-    std::fill_n(divisors(), columns_, start);
+    std::fill_n(divisors(), columns_, S(1));
     set_keys(p, to, to + 2 * columns_);
   }
   void set_keys(Pair<S>& p, const S* keys, const S* decays) const {

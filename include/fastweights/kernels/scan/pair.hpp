@@ -50,7 +50,8 @@ template <class S> struct Columns {
 ///     y_2 = read_scale_2 W q_2 + key_query_2 u_2 + cross_key_query u_1
 ///     W ← decay W + write_scale_1 u_1 b_1ᵀ + write_scale_2 u_2 b_2ᵀ
 ///
-/// With one decay per column, keys and queries include the decays.
+/// The scales of writes are for one decay per token. With one decay per column, keys and queries
+/// include the decays.
 template <class S> struct Pair {
   struct One {
     const S *lookup_key, *query, *key;  // a, q, b

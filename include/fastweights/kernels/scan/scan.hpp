@@ -7,7 +7,7 @@
 namespace fw::inline FASTWEIGHTS_ABI::detail {
 
 /// Makes pairs of corrections. With one decay per token, the stored matrix is W divided by
-/// `divisor()`; with one per column, `divisors()` has those of the columns. Corrections are a
+/// `divisor()`; with one per column, also by those of the columns, `divisors()`. Corrections are a
 /// sequence:
 ///
 ///     static constexpr Index batch;          // the largest number of pairs at a time
@@ -45,8 +45,11 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
     return count;
   }
   const Pair<S>* data() const { return pairs_; }
-  /// W is the stored matrix times this.
-  S divisor() const { return decay_kind == DecayKind::scalar ? deferred_.divisor() : S(1); }
+  /// W is the stored matrix times this, and times `divisors()`.
+  S divisor() const {
+    if constexpr (per_channel) return ColumnDecays<S>::divisor;
+    return decay_kind == DecayKind::scalar ? deferred_.divisor() : S(1);
+  }
   /// One per column, or null.
   const S* divisors() const { return per_channel ? column_decays_->divisors() : nullptr; }
 
@@ -116,9 +119,11 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
 
   void set_decay(Pair<S>& p, S first, S second) {
     p.decay = S(1);
-    if constexpr (decay_kind == DecayKind::scalar) p.decay = deferred_.decay(first * second);
-    p.one.write_scale = second / divisor();
-    p.two.write_scale = S(1) / divisor();
+    if constexpr (decay_kind == DecayKind::scalar) {
+      p.decay = deferred_.decay(first * second);
+      p.one.write_scale = second / divisor();
+      p.two.write_scale = S(1) / divisor();
+    }
   }
 
   Index columns_;

@@ -83,8 +83,10 @@ template <class S, int R, Products needed, DecayKind decay_kind> class PanelScan
     }
 
     decay2.apply(u1);
-    if constexpr (decay_kind != DecayKind::none) u1.scale(p.one.write_scale);
-    if constexpr (decay_kind == DecayKind::scalar) u2.scale(p.two.write_scale);
+    if constexpr (decay_kind == DecayKind::scalar) {
+      u1.scale(p.one.write_scale);
+      u2.scale(p.two.write_scale);
+    }
     pending = {{{u1}, {u2}}, {{p.one.key}, {p.two.key}}, p.decays, p.decay};
     decay1.apply(pending.row_decays);
     decay2.apply(pending.row_decays);
