@@ -110,7 +110,8 @@ void move_kept(const TokenMoves& m, Kept&& kept, const More& more, Index first) 
 // Throws unless a pass could have left these numbers.
 inline void check_kept(const KeptTokens& own, Index position, Index roll_back, bool takes_symbols) {
   const Index distance = checkpoint_distance(roll_back);
-  const Index most = own.newer > 0 ? own.newer + distance - 1 : distance;
+  const Index newer = std::min(own.newer, distance);  // more is refused; no sum overflows
+  const Index most = newer > 0 ? newer + distance - 1 : distance;
   const bool fits = 0 <= own.newer && own.newer <= distance && 0 <= own.kept && own.kept <= most &&
                     own.kept <= position && own.newer <= own.at && own.at <= 2 * distance &&
                     (own.at >= own.kept || own.at == own.newer) && 0 <= own.left &&
