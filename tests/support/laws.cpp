@@ -293,6 +293,11 @@ void gradients_of_reads_are_exact(const AnyMemory<double>& memory,
                                           d.queries.views<double>()),
                     std::invalid_argument);
   CHECK(same == ds);
+  AnyState<double> own = state;
+  CHECK_THROWS_AS(memory.reads_backward(own, all.queries.views(), d.outputs.views(), own,
+                                        d.queries.views<double>()),
+                  std::invalid_argument);
+  CHECK(own == state);
 
   auto complex = all.cast<Complex>();
   AnyState<Complex> read = in_complex.state_from(state);

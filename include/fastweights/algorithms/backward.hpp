@@ -269,12 +269,18 @@ void reads_backward(const M& m, const StateOf<M>& state, ReadSequence<M> queries
   detail::check_sequence(M::name, queries, extents, total);
   detail::check_output_sizes(m, queries, dy, total);
   detail::check_sequence(M::name, dqueries, extents, total);
+  detail::check_chunks(M::name, dqueries, extents, detail::check_chunks(M::name, queries, extents));
+  if (&ds == &state)
+    detail::throw_invalid({M::name,
+                           ": the gradient of the state is the state itself, expected one that "
+                           "zero_gradient makes"});
   detail::Regions given, overwritten;
   given.add(queries).add(dy, "the gradient of ");
   overwritten.add(dqueries, "the gradient of ");
   detail::check_regions_apart(M::name, overwritten, given);
   detail::check_regions_outside(M::name, "the gradient of the state's ", {}, ds, overwritten,
                                 given);
+  detail::check_regions_outside(M::name, "the state's ", {}, state, overwritten, {});
   for (Index t = 0; t < total; ++t)
     m.read_vjp(state, detail::token_at<ReadToken<M>>(queries, extents, t),
                detail::token_at<OutGradToken<M>>(dy, output_extents, t), ds,
