@@ -33,48 +33,26 @@ struct CorrectionLayout {
 /// Events of a chunk: the matrix decays, is looked up, written, read.
 enum class Event { decay, lookup, write, read };
 
-/// Calls f(event, i, writes) for what a correction does, in order or backward: i counts the decays,
-/// look-ups, writes or reads, and `writes` the writes before.
-template <CorrectionLayout layout, bool backward, class F>
+/// Calls f(event, i, writes) for what a correction does, in order: i counts the decays, look-ups,
+/// writes or reads, and `writes` the writes before.
+template <CorrectionLayout layout, class F>
 EIGEN_ALWAYS_INLINE void for_events_of(Index s, const F& f) {
   constexpr Index n = layout.per_token;
   const auto lookup = [&](bool before_decay) FASTWEIGHTS_INLINE_LAMBDA {
     if (layout.looks_up(s) && layout.lookup_before_decay == before_decay)
       f(Event::lookup, layout.lookup_of(s), s);
   };
-  const auto begin = [&]() FASTWEIGHTS_INLINE_LAMBDA {
-    if (s % n == 0 && layout.reads_first) f(Event::read, s / n, s);
-  };
-  const auto decay = [&]() FASTWEIGHTS_INLINE_LAMBDA {
-    if (s % n == 0) f(Event::decay, s / n, s);
-  };
-  const auto end = [&]() FASTWEIGHTS_INLINE_LAMBDA {
-    if (s % n == n - 1 && !layout.reads_first) f(Event::read, s / n, s + 1);
-  };
-  if constexpr (backward) {
-    end();
-    f(Event::write, s, s);
-    lookup(false);
-    decay();
-    lookup(true);
-    begin();
-  } else {
-    begin();
-    lookup(true);
-    decay();
-    lookup(false);
-    f(Event::write, s, s);
-    end();
-  }
+  if (s % n == 0 && layout.reads_first) f(Event::read, s / n, s);
+  lookup(true);
+  if (s % n == 0) f(Event::decay, s / n, s);
+  lookup(false);
+  f(Event::write, s, s);
+  if (s % n == n - 1 && !layout.reads_first) f(Event::read, s / n, s + 1);
 }
 /// Calls f for the events of `count` corrections.
 template <CorrectionLayout layout, class F>
 EIGEN_ALWAYS_INLINE void for_events(Index count, const F& f) {
-  for (Index s = 0; s < count; ++s) for_events_of<layout, false>(s, f);
-}
-template <CorrectionLayout layout, class F>
-EIGEN_ALWAYS_INLINE void for_events_backward(Index count, const F& f) {
-  for (Index s = count; s-- > 0;) for_events_of<layout, true>(s, f);
+  for (Index s = 0; s < count; ++s) for_events_of<layout>(s, f);
 }
 
 /// Prefetches the vectors of the next chunk, a few with every call: the number of outstanding

@@ -107,7 +107,8 @@ template <class M> class DecayBackward {
     return !(std::abs(decay) >= S(1) / S(64) && std::abs(decay) <= S(64));
   }
   template <class D> static bool is_far(const Eigen::MatrixBase<D>& decay) {
-    return is_far(decay.cwiseAbs().minCoeff()) || is_far(decay.cwiseAbs().maxCoeff());
+    const auto size = decay.cwiseAbs();
+    return is_far(size.template minCoeff<Eigen::PropagateNaN>()) || is_far(size.maxCoeff());
   }
 
   // Finds the segments from `first` to `end`: stores their first states and tokens, and returns
