@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fastweights/kernels/scan/pair.hpp>
+#include <fastweights/kernels/scan/scan_panel.hpp>
 #include <fastweights/math/products.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -10,7 +10,7 @@ namespace fw::inline FASTWEIGHTS_ABI::detail {
 /// next pass multiplies all stored columns, and all start at 1 again. Look-up keys and queries are
 /// multiplied by `divisors()` alone, so that large ones do not overflow: the products are
 /// multiplied by `divisor`. Keys of writes are divided by both. So most passes have no decay.
-template <class S> class ColumnDecays {
+template <class S, Products needed> class ColumnDecays {
  public:
   static constexpr S divisor = DeferredDecay<S>::start;
 
@@ -40,6 +40,8 @@ template <class S> class ColumnDecays {
   }
 
  private:
+  static constexpr bool looks_up = needed != Products::queries, reads = needed != Products::lookups,
+                        both = needed != Products::removal;
   static constexpr Index vectors = 7, shared = 4;
 
   S* ones() const { return own_ + columns_; }
@@ -60,10 +62,10 @@ template <class S> class ColumnDecays {
       const auto put = [=, this](Index i, const P& x, const P& factor) {
         internal::pstoreu(to + i * columns_ + j, internal::pmul(x, factor));
       };
-      put(0, load(a1), looks_up_first ? before : one);
-      put(1, load(a2), looks_up_first ? one : two);
-      put(2, load(q1), reads_first ? before : one);
-      put(3, load(q2), reads_first ? one : two);
+      if constexpr (looks_up) put(0, load(a1), looks_up_first ? before : one);
+      if constexpr (looks_up && both) put(1, load(a2), looks_up_first ? one : two);
+      if constexpr (reads && both) put(2, load(q1), reads_first ? before : one);
+      if constexpr (reads) put(3, load(q2), reads_first ? one : two);
       internal::pstoreu(after() + j, two);
       internal::pstoreu(decayed_key() + j, internal::pmul(load(b1), by));
     });

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fastweights/kernels/scan/column_decays.hpp>
-#include <fastweights/kernels/scan/scan_panel.hpp>
 #include <optional>
 
 namespace fw::inline FASTWEIGHTS_ABI::detail {
@@ -47,7 +46,7 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
   const Pair<S>* data() const { return pairs_; }
   /// W is the stored matrix times this, and times `divisors()`.
   S divisor() const {
-    if constexpr (per_channel) return ColumnDecays<S>::divisor;
+    if constexpr (per_channel) return ColumnDecays<S, products>::divisor;
     return decay_kind == DecayKind::scalar ? deferred_.divisor() : S(1);
   }
   /// One per column, or null.
@@ -128,7 +127,7 @@ template <class S, DecayKind decay_kind, Products products> class Pairs {
 
   Index columns_;
   DeferredDecay<S> deferred_;
-  std::optional<ColumnDecays<S>> column_decays_;
+  std::optional<ColumnDecays<S, products>> column_decays_;
   Pair<S> pairs_[batch];
 };
 
