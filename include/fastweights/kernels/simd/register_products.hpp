@@ -50,7 +50,7 @@ template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void keep_in_registers(Ro
     auto packet = x.packet;  // GCC would keep x itself in memory
 #if defined __GNUC__ && defined EIGEN_VECTORIZE_AVX512
     asm("" : "+v"(packet));
-#elif defined __GNUC__ && defined EIGEN_VECTORIZE_SSE
+#elif defined __GNUC__ && defined EIGEN_VECTORIZE_SSE && !defined __wasm__
     asm("" : "+x"(packet));
 #endif
     x.packet = packet;
