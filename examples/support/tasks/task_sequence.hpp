@@ -25,7 +25,8 @@ struct TaskSequence {
 
 /// The number of answers that a sequence expects.
 inline long count_answers(const TaskSequence& sequence) {
-  return std::ssize(sequence.targets) - std::ranges::count(sequence.targets, no_answer);
+  return std::ssize(sequence.targets) -
+         std::count(sequence.targets.begin(), sequence.targets.end(), no_answer);
 }
 
 /// The generator of sequence `index` of a seed, so that a batch may be drawn in parallel.

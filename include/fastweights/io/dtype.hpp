@@ -143,12 +143,12 @@ void copy_element(const std::byte* from, std::size_t width, std::byte* to) {
 template <class T, std::endian order = std::endian::native> T load_element(const std::byte* from) {
   std::array<std::byte, sizeof(T)> raw;
   copy_element<order>(from, sizeof(T), raw.data());
-  return std::bit_cast<T>(raw);
+  return Eigen::numext::bit_cast<T>(raw);
 }
 
 template <std::endian order = std::endian::native, class T>
 void store_element(T value, std::byte* to) {
-  const auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
+  const auto raw = Eigen::numext::bit_cast<std::array<std::byte, sizeof(T)>>(value);
   copy_element<order>(raw.data(), sizeof(T), to);
 }
 

@@ -88,7 +88,8 @@ template <class S, class T> EIGEN_ALWAYS_INLINE S converted(const T& x) {
 }
 /// bfloat16 is the upper half of a float. A loop over lanes compiles to one shift of a packet.
 template <class S> EIGEN_ALWAYS_INLINE S converted(const Eigen::bfloat16& x) {
-  return static_cast<S>(std::bit_cast<float>(std::uint32_t{std::bit_cast<std::uint16_t>(x)} << 16));
+  return static_cast<S>(Eigen::numext::bit_cast<float>(
+      std::uint32_t{Eigen::numext::bit_cast<std::uint16_t>(x)} << 16));
 }
 
 /// Column::load and Column::store for memory of type T. Rounds to nearest.
