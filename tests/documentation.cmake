@@ -175,7 +175,7 @@ if(Python3_FOUND)
   add_test(NAME documented_headers
            COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/check_headers.py)
   add_test(NAME documented_table
-           COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/check_table.py)
+           COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/memory_table.py)
   add_test(NAME site_equations
            COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/docs/site/equations_test.py)
   set_tests_properties(documented_headers documented_table site_equations PROPERTIES LABELS documentation)

@@ -67,6 +67,10 @@ inline constexpr auto cached_name = [] {
 
 }  // namespace detail
 
+//| `CachedSegments<M>` | a rule with kernels and no state but W; every L tokens it keeps W⁽ⁱ⁾ =
+//|   W and m⁽ⁱ⁾, the mean of an input p, and W starts anew or goes on | y = Σ γ_i W⁽ⁱ⁾ q over
+//|   the segments kept and the open one, γ = softmax of u·m⁽ⁱ⁾ | as M, and 2 d_v d_k + 2 d_p a
+//|   segment kept |  | Behrouz et al. 2026, 2602.24281
 /// Memory Caching, as gated residual memory: a memory that keeps its state of every L tokens, and
 /// reads all of them. A query u chooses among the segments by the means of a vector p, which the
 /// tokens of a segment write:

@@ -83,6 +83,9 @@ inline constexpr auto deferred_name = [] {
 template <class M>
 concept Deferrable = KernelRule<M> && !reads_first<M>() && detail::has_plain_state<M>();
 
+//| `Deferred<M, N, Stored, R>` | a rule with kernels and no state but W and a normaliser; W is
+//|   updated once in N tokens, P and c_i are decays | y = W P q + Σ c_i u_i (k_i·q) | as M, and
+//|   2 n² (N + 2R) (d_v + d_k) for n writes a token |  | the rule's
 /// A rule that applies its writes to the matrix W only once in N tokens. Until this flush, pending
 /// writes are stored as keys k_i and updates u_i, one or more per token. P is the product of all
 /// decays since the last flush, and c_i the product of all decays since token i:

@@ -8,6 +8,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `CompressiveMemory` | the mean of c tokens becomes a slot | y = Σ softmax(slot·q/√d) slot |
+//|   4 d per slot and query |  | Rae et al. 2019, 1911.05507
 /// The memory of the Compressive Transformer: every `rate` tokens become one vector, and reads are
 /// softmax attention over the last `capacity` vectors.
 ///

@@ -26,6 +26,9 @@ struct StickySampling {
   SamplingScheme scheme = SamplingScheme::stratified;  ///< the places that are drawn
 };
 
+//| `ContinuousMemory` | contracts the signal x̃(t) = B ψ(t) to [0, τ], appends L tokens, fits B
+//|   by ridge regression | y = E_p[x̃(t)], p from the query | 2 d N (L + N) per chunk; 4 d N per
+//|   query |  | Martins et al. 2022, ∞-former, 2109.00301
 /// The ∞-former's memory: the past as a continuous signal x̃(t) on [0, 1]. Its cost does not depend
 /// on the number of tokens written.
 ///

@@ -20,6 +20,8 @@ template <int Dk, int Dv> struct KeyValueBetaQuery : QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {this->dk, 1}}; }
 };
 
+//| `DeltaFormer` | keeps k and u = v − β U softmax(Kᵀq / √d_k) | y = U softmax(Kᵀq / √d_k) | 4
+//|   (d_k + d_v) a token kept |  | Zhong et al. 2025, 2505.19488
 /// DeltaFormer: a delta rule whose memory is softmax attention. It keeps the difference to what the
 /// past already answers.
 ///

@@ -5,6 +5,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `ForgettingAttention` | keeps the last tokens, and Σ log α since each | y = V softmax(Kᵀq /
+//|   √d_k + Σ log α) | 2 (d_k + d_v) a token kept |  | Lin et al. 2025, 2503.02130
 /// Softmax attention with a forget gate (FoX): scores fade as the weights of gated linear attention
 /// do.
 ///

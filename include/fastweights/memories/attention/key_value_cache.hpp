@@ -22,6 +22,8 @@ struct CacheOptions {
   double scale = 0;                     ///< of scores; 0 for 1/√d_k
 };
 
+//| `KeyValueCache` | stores k, v | y = Σ softmax(k·q/√d_k) v | 2 (d_k + d_v) per stored token |
+//|    | Vaswani et al. 2017, 1706.03762
 /// Softmax attention over a cache of past tokens, the baseline of every fast-weight memory. Look-up
 /// is exact, but its cost grows with the number of tokens.
 ///

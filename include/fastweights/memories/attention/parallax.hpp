@@ -18,6 +18,8 @@ template <int Dk, int Dv> struct KeyValueTwoQueries : KeyValue<Dk, Dv> {
   Read<Extents> read() const { return {{this->dk, 1}, {this->dk, 1}}; }
 };
 
+//| `Parallax` | keeps the last tokens | y = Σ p_i (1 + m − k_i·r) v_i, p the softmax, m the
+//|   mean of k_i·r | (4 d_k + 2 d_v) a token kept |  | Zuo et al. 2026, 2605.29157
 /// Parallax: softmax attention whose weights are corrected by a second query r, to first order.
 ///
 ///     y_t = Σ_{i≤t} p_i (1 + m − b_i) v_i,   p = softmax of scale · k_i·q_t

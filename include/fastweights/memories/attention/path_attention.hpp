@@ -26,6 +26,8 @@ template <int Dk, int Dv> struct KeyValueReflection : QueryOutput<Dk, Dv> {
   }
 };
 
+//| `PathAttention` | K = (I − β w wᵀ) K, then keeps k and v | as above | (6 d_k + 2 d_v) a
+//|   token kept |  | Yang et al. 2025, 2505.16381
 /// PaTH attention: every token reflects the keys of the past, so that a position is the product of
 /// what lies between two tokens.
 ///

@@ -58,6 +58,10 @@ void break_stick_vjp(const H& history, const Z& scores, const P& powers, const P
 
 }  // namespace detail
 
+//| `StickBreakingAttention` | keeps the last tokens | y = Σ p_i v_i, p_i = s_i Π (1 − s_l) over
+//|   all l newer than i, s = σ(Kᵀq / √d_k): the newest take first, without an encoding of
+//|   positions; strict, as published, a token does not see itself | 2 (d_k + d_v), 2
+//|   exponentials and a logarithm a token kept |  | Tan et al. 2024, 2410.17980
 /// Stick-breaking attention: from the newest token to the oldest, every token takes a share of what
 /// the newer ones left of a stick of length 1. So it needs no encoding of positions.
 ///

@@ -26,6 +26,8 @@ template <int D> struct NestedKeyValueBeta : RecurrentOutput<D, D> {
   }
 };
 
+//| `DeltaDeltaNet` | the delta rule for W, whose answer W φ(q) is the query, key, value and β
+//|   of a delta rule for R | y = R φ(q′) | 6 (4 d + 1) d |  | Irie et al. 2021, 2106.06295
 /// The Delta-Delta net: a delta net whose fast net is a delta net. The answer of W holds the query,
 /// key, value and write strength for R.
 ///

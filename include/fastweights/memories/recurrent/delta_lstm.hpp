@@ -8,6 +8,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `DeltaLstm` | the same for three nets | an LSTM of their outputs | 18 d_v (d_k + d_v) |  |
+//|   Irie et al. 2021, 2106.06295
 /// The Delta LSTM: a fast LSTM whose six matrices are updated by the delta rule. For each of the
 /// nets g = i (input gate), u (update), o (output gate), each with its own column of the inputs,
 ///

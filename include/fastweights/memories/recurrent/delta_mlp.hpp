@@ -36,6 +36,8 @@ template <int D, int Hidden> struct TwoKeyValueBetas : QueryOutput<D, D> {
   Read<Extents> read() const { return {{this->dk, 1}}; }
 };
 
+//| `DeltaMlp` | the delta rule for both layers of a net | y = q + W_2 φ(W_1 φ(LN(q))) | 12 h d
+//|   |  | Irie et al. 2021, 2106.06295
 /// The Delta MLP: a fast net of two layers, each written by the delta rule.
 ///
 ///     W_1 ← W_1 + σ(β) (v − W_1 φ(k)) φ(k)ᵀ        W_2 ← W_2 + σ(β') (v' − W_2 φ(k')) φ(k')ᵀ

@@ -7,6 +7,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `DeltaRnn` | the delta rule for W and for R | y = W q + R softmax(y_{t−1}) | 6 d_v (d_k +
+//|   d_v) |  | Irie et al. 2021, 2106.06295
 /// The Delta RNN: a fast net with a recurrent connection. The delta rule updates both matrices.
 ///
 ///     W_t = W_{t−1} + β_t (v_t − W_{t−1} k_t) k_tᵀ

@@ -9,6 +9,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `RecurrentDeltaNet` | the delta rule; k, v, β, q from x and tanh(y_{t−1}) | y = W q | d_v
+//|   (10 d_k + 2 d_v) |  | Irie et al. 2021, 2106.06295
 /// The recurrent delta net: the delta rule, with a slow net that uses the fast net's previous
 /// output.
 ///

@@ -8,6 +8,9 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `SelfReferentialMatrix` | W += sigmoid(b) ⊙ (W p − W r) rᵀ with p = softmax(q), r =
+//|   softmax(k) | [y; q; k; b] = W x, read first | 6 (d_v + 2 d_k) d_k |  | Irie et al. 2022,
+//|   2202.05780
 /// The self-referential weight matrix: one matrix that computes the output and updates itself by
 /// the delta rule, with keys, queries and write strengths that it computes itself.
 ///

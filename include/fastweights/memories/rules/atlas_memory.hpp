@@ -29,6 +29,9 @@ struct KeyValueMomentumWindow : KeyValueBetaDecayWindow<Dk, Dv, Window> {
   }
 };
 
+//| `AtlasMemory` | S = θ S − the same sum, W = α W + β NS(S), five Newton–Schulz steps | y = W
+//|   q | (4 c + 6) d_v d_k and 20 m² n + 10 m³, m ≤ n the sizes |  | Behrouz et al. 2025,
+//|   2505.23735
 /// Atlas: the Omega rule with momentum, whose steps are made nearly orthogonal (as in the optimiser
 /// Muon).
 ///

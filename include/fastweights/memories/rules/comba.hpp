@@ -27,6 +27,7 @@ template <int Dk, int Dv> struct KeyValueLookupBetaDecay : QueryOutput<Dk, Dv> {
   }
 };
 
+//| `Comba` | W = α W + β (v − W p) kᵀ | y = W q | 7 d_v d_k | yes | Hu et al. 2025, 2506.02475
 /// Comba: a delta rule whose look-up key p differs from the write key and reads the state before
 /// its decay.
 ///

@@ -32,6 +32,10 @@ template <int Dk, int Dv> struct KeyValueClock : QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}, {1, 1}}; }
 };
 
+//| `CyclicFlowAttention` | λ = λ + δ mod C, a = β f(−λ), K = α K + a kᵀ, V = α V + v aᵀ, with
+//|   the M = C + 1 Fourier coefficients f of a place on a ring of C positions | y = V Rᵀ
+//|   softmax(R K q), R = A F D(λ): softmax attention over the ages of tokens, 0 to C − 1 by a
+//|   clock | 5 M (d_k + d_v) + 8 M² |  | Cyclic Flow Attention 2026, 2609.36259
 /// Cyclic flow attention: softmax attention over the C positions of a ring. Position r has the sum
 /// of all tokens of age r, and every token moves on by δ with the clock λ. The ring is stored by
 /// its Fourier coefficients, so tokens may lie between positions and nothing has to be moved.

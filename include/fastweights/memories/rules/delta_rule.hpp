@@ -8,6 +8,12 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `DeltaRule` | W += β (v − W k) kᵀ | y = W q | 6 d_v d_k | yes | Schlag et al. 2021,
+//|   2102.11174
+//| … with `KeyValueVectorBeta` | one β per value row | y = W q | 6 d_v d_k |  | Schlag et al.
+//|   2021, 2102.11174
+//| … with `AttentionNormaliser` | W += β (v − (W k) / (z·k)) kᵀ, z += k, both compensated | y =
+//|   W q / (z·q + ε) | 9 d_v d_k |  | Schlag et al. 2021, 2102.11174, section 4.2
 /// The delta rule: retrieves the value stored under the key and writes the difference to the new
 /// value.
 ///

@@ -39,6 +39,8 @@ template <class S> S exact_flow_derivative(const S& x) {
 
 }  // namespace detail
 
+//| `Efla` | W += b (v − W k) kᵀ, b = (1 − e^{−β‖k‖²}) / ‖k‖²: stable for any key | y = W q | 6
+//|   d_v d_k | yes | Lei et al. 2025, 2512.12602
 /// Error-free linear attention: a delta rule whose strength is that of the exact flow of its
 /// gradient, so it is stable for any key:
 ///

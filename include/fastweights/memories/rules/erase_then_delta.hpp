@@ -33,6 +33,8 @@ template <int Dk, int Dv, bool PerRow> struct KeyValueErase : QueryOutput<Dk, Dv
   }
 };
 
+//| `EraseThenDelta` | W = W diag(α), W −= γ W e eᵀ, then W += β (v − W k) kᵀ | y = W q | 11 d_v
+//|   d_k | yes | Li et al. 2026, 2606.26560
 /// Erase, then delta: the state decays and forgets what it holds under one key; then the delta rule
 /// writes under another.
 ///

@@ -40,6 +40,8 @@ template <class S> struct UnitBallTokens : RowTokens<S> {
 
 }  // namespace detail
 
+//| `FastWeightMemory` | the delta rule, then W /= max(1, ‖W‖_F) | y = LN(W q) | 9 d_v d_k |  |
+//|   Schlag et al. 2021, 2011.07831
 /// The fast weight memory: a delta rule whose matrix is projected to the unit ball after each
 /// write, read through a layer norm without weights.
 ///

@@ -22,6 +22,8 @@ template <int D> struct ChannelBetaDecay : QueryOutput<D, D> {
   }
 };
 
+//| `FineGrainedDeltaRule` | W = W diag(α), then W += (√β ⊙ v − W (√β ⊙ k)) (√β ⊙ k)ᵀ | y = W q
+//|   | 7 d² | yes | Sun et al. 2026, 2604.19021
 /// The fine-grained gated delta rule (FG²-GDN): Kimi delta attention with a write strength for
 /// every channel, whose root scales keys and values.
 ///

@@ -25,6 +25,8 @@ template <int Dk, int Dv, int N> struct KeyValueBetaProduct : QueryOutput<Dk, Dv
   Write<Extents> write() const { return {{this->dk, N}, {this->dv, N}, {1, N}, {1, 1}}; }
 };
 
+//| `GatedDeltaProduct` | W = α W, then N delta rules | y = W q | (4 N + 3) d_v d_k | yes |
+//|   Siems et al. 2025, 2502.10297
 /// The gated DeltaProduct: the state decays, then N delta rules write one after the other.
 ///
 ///     W_{t,0} = α_t W_{t−1}     u_{t,j} = β_{t,j} (v_{t,j} − W_{t,j−1} k_{t,j})

@@ -7,6 +7,10 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `GatedDeltaRule` | W = α W, then W += β (v − W k) kᵀ | y = W q | 7 d_v d_k | yes | Yang et
+//|   al. 2024, 2412.06464
+//| … with `KeyValueBetaVectorDecay` | one α per key row: Kimi delta attention | y = W q | 7 d_v
+//|   d_k | yes | Kimi Team 2025, 2510.26692
 /// The gated delta rule: the state decays, then the delta rule updates the value under the key.
 ///
 ///     W̄_t = W_{t−1} diag(α_t)     u_t = β_t (v_t − W̄_t k_t)

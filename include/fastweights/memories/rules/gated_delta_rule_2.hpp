@@ -29,6 +29,8 @@ template <int Dk, int Dv> struct KeyValueDecayEraseWrite : QueryOutput<Dk, Dv> {
   }
 };
 
+//| `GatedDeltaRule2` | W = W diag(α), then W += (w ⊙ v − W (b ⊙ k)) kᵀ | y = W q | 7 d_v d_k |
+//|   yes | Hatamizadeh et al. 2026, 2605.22791
 /// The second gated delta rule: what is erased and what is written have strengths of their own.
 ///
 ///     W̄_t = W_{t−1} diag(α_t)     W_t = W̄_t + (w_t ⊙ v_t − W̄_t (b_t ⊙ k_t)) k_tᵀ     y_t = W_t q_t

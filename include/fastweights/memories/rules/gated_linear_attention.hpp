@@ -7,6 +7,10 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `GatedLinearAttention` | W = W diag(α) + v kᵀ | y = W q | 5 d_v d_k | yes | Yang et al.
+//|   2023, 2312.06635
+//| … with `KeyValueDecay` | one α per token, as in Mamba-2 | y = W q | 5 d_v d_k | yes | Dao &
+//|   Gu 2024, 2405.21060
 /// Gated linear attention: the sum rule with an input decay for every token.
 ///
 ///     W_t = W_{t−1} diag(α_t) + v_t k_tᵀ      y_t = W_t q_t

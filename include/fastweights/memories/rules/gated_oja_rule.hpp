@@ -24,6 +24,8 @@ template <int Dk, int Dv> struct KeyValueBetaRowDecay : QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {this->dv, 1}}; }
 };
 
+//| `GatedOjaRule` | W = diag(α) W, then W += β v (k − Wᵀ v)ᵀ | y = W q | 7 d_v d_k |  | Oja
+//|   1982
 /// The gated Oja rule: a delta rule whose values look up keys, while value rows decay.
 ///
 ///     W̄_t = diag(α_t) W_{t−1}     W_t = W̄_t + β_t v_t (k_t − W̄_tᵀ v_t)ᵀ     y_t = W_t q_t

@@ -26,6 +26,8 @@ template <int Dk, int Dv, int Slots> struct KeyValueSlots : QueryOutput<Dk, Dv> 
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {slots, 1}, {slots, 1}}; }
 };
 
+//| `GatedSlotAttention` | K = diag(α) K + s kᵀ, V = V diag(α) + v sᵀ, with M slots | y = V
+//|   softmax(K q) | 5 M (d_k + d_v) |  | Zhang et al. 2024, 2409.07146
 /// Gated slot attention: softmax attention over M slots. Keys and values are written to slots that
 /// decay.
 ///

@@ -6,6 +6,7 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `HebbianMemory` | W = λ W + η v kᵀ | y = W q | 5 d_v d_k | yes | Ba et al. 2016, 1610.06258
 /// Hebbian memory with a constant decay, the fast weights of Ba et al.
 ///
 ///     W_t = λ W_{t−1} + η v_t k_tᵀ      y_t = W_t q_t

@@ -29,6 +29,8 @@ template <int D> struct ValueDecay {
   Out<Extents> out() const { return {{d, 1}}; }
 };
 
+//| `Hgrn` | h = α ⊙ h + x, a vector | y = h, without a query | 2 d | yes | Qin et al. 2023,
+//|   2311.04823
 /// The memory of HGRN, the hierarchically gated recurrent network: a vector that decays by entry.
 ///
 ///     h_t = α_t ⊙ h_{t−1} + x_t      y_t = h_t

@@ -23,6 +23,9 @@ template <int Dk, int Dv> struct KeyValueMix : KeyValueDecay<Dk, Dv> {
   Read<Extents> read() const { return {{this->dk, 1}, {1, 1}}; }
 };
 
+//| `KalmaMemory` | W = α W + v kᵀ, G = α G + k kᵀ | y = W ((1 − μ) q + μ z), z = (G + λI)⁻¹ q
+//|   by n Chebyshev steps, λ = ridge ‖G‖_F | 5 d_v d_k + (2n + 5) d_k² | yes | Peng et al.
+//|   2025, 2511.21016
 /// The memory of Gated KalmaNet: ridge regression from keys to values with a decay, as MesaMemory,
 /// with a ridge in proportion to the keys so far. A read takes n steps of a ChebyshevSolver.
 ///

@@ -6,6 +6,10 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `LinearAttention` | W += v kᵀ | y = W q | 4 d_v d_k | yes | Katharopoulos et al. 2020,
+//|   2006.16236
+//| … with `AttentionNormaliser` | also z += k; W and z are compensated sums | y = W q / (z·q +
+//|   ε) | 7 d_v d_k | yes | Katharopoulos et al. 2020, 2006.16236
 /// Linear attention, the sum rule: adds the outer product of value and key, without any decay.
 ///
 ///     W_t = W_{t−1} + v_t k_tᵀ      y_t = W_t q_t

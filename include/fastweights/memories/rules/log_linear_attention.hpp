@@ -28,6 +28,8 @@ template <int Dk, int Dv> struct KeyValueDecayLevels : KeyValueDecay<Dk, Dv> {
   Read<Extents> read() const { return {{this->dk, 1}, {levels, 1}}; }
 };
 
+//| `LogLinearAttention` | W_l = α W_l, with blocks of 1, 1, 2, 4, … past tokens in the levels l
+//|   | y = Σ λ_l W_l q | 5 L d_v d_k |  | Guo et al. 2025, 2506.04761
 /// Log-linear attention: gated linear attention whose past is cut into blocks of 1, 1, 2, 4, …
 /// tokens, each with a matrix and a weight of its own.
 ///

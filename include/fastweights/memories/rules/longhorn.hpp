@@ -52,6 +52,8 @@ template <class S> struct LonghornTokens : RowTokens<S> {
 
 }  // namespace detail
 
+//| `Longhorn` | W = (1 − δ (k ⊙ k)ᵀ) ⊙ W + (δ ⊙ v) kᵀ, δ = β / (1 + β‖k‖²) | y = W q | 7 d_v
+//|   d_k |  | Liu et al. 2024, 2407.14207
 /// Longhorn: the implicit step of online regression, stable for any key. β is the strength of a
 /// value row.
 ///

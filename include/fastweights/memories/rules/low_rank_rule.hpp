@@ -43,6 +43,8 @@ template <int Dk, int Dv> struct KeyValueRemovalVectorDecay : QueryOutput<Dk, Dv
   }
 };
 
+//| `LowRankRule` | W = W diag(α) + (W a) bᵀ + v kᵀ, as in RWKV-7 and IPLR | y = W q | 9 d_v d_k
+//|   | yes | Peng et al. 2025, 2503.14456
 /// A transition that is diagonal plus low rank: W decays, what it has under a is moved to b, and v
 /// is added under k.
 ///

@@ -40,6 +40,8 @@ template <int Dk, int Dv, int Angles> struct KeyValueRotation : QueryOutput<Dk, 
   Read<Extents> read() const { return {{this->dk, 1}, {this->dv, 1}, {this->dv, 1}}; }
 };
 
+//| `Mamba3` | W = α W + (1 − λ) Δ α v′ k̃′ᵀ + λ Δ v k̃ᵀ, k̃ rotated, v′ and k̃′ of the last token |
+//|   y = (W q̃ + D v) ⊙ silu(z) | 7 d_v d_k |  | Lahoti et al. 2026, 2603.15569
 /// The memory of Mamba-3 with one input and one output (SISO): gated linear attention that rotates
 /// keys and queries by accumulated angles, and writes the last and the new token (trapezoidal
 /// rule).

@@ -49,6 +49,9 @@ template <int Dk, int Dv, int Angles, int Ranks> struct RankedRotation : QueryOu
   Out<Extents> out() const { return {{this->dv, ranks}}; }
 };
 
+//| `Mamba3Mimo` | the same with R keys and values per token, W = α W + (1 − λ) Δ α V′ K̃′ᵀ + λ Δ
+//|   V K̃ᵀ | Y = (W Q̃ + D V) ⊙ silu(Z), R columns | (6 R + 1) d_v d_k |  | Lahoti et al. 2026,
+//|   2603.15569
 /// The memory of Mamba-3 with several inputs and outputs (MIMO): a token writes R keys and values
 /// to one W, and reads it with R queries. The columns of K, V, Q, Z and Y are the ranks.
 ///

@@ -10,6 +10,9 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `MesaMemory` | W = α W + β v kᵀ, G = α G + β k kᵀ | y = W (G + diag(λ))⁻¹ q, exactly or by
+//|   conjugate gradients | 5 d_v d_k + 3 d_k² and the solver |  | von Oswald et al. 2025,
+//|   2506.05233
 /// The memory of MesaNet: ridge regression from keys to values, with a decay. A read solves it.
 ///
 ///     W_t = α_t W_{t−1} + β_t v_t k_tᵀ      G_t = α_t G_{t−1} + β_t k_t k_tᵀ

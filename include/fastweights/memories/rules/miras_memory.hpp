@@ -148,6 +148,12 @@ class MirasMemory {
   Loss loss_;
 };
 
+//| `Yaad` | W = α W − β w e kᵀ, e = W k − v, w = min(1, δ/‖e‖) | y = W q | 7 d_v d_k |  |
+//|   Behrouz et al. 2025, 2504.13173
+//| `Moneta` | A = α A − β g(e) kᵀ, g ≈ 3 e² with the sign of e, W = A/‖A‖₄² | y = W q | 17 d_v
+//|   d_k |  | Behrouz et al. 2025, 2504.13173
+//| `Memora` | W = softmax(α log W − β e kᵀ) of every row | y = W q | 13 d_v d_k and 2 d_v d_k
+//|   exponentials |  | Behrouz et al. 2025, 2504.13173
 /// Outliers do not spoil the memory: its loss grows linearly beyond δ.
 template <class S, int Dk = Dynamic, int Dv = Dk> using Yaad = MirasMemory<S, Dk, Dv, HuberLoss>;
 

@@ -25,6 +25,8 @@ template <int Dk, int Dv> struct KeyValueGates : QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}}; }
 };
 
+//| `Mlstm` | W = σ(f) W + e^i v kᵀ, n = σ(f) n + e^i k, both stored divided by e^m | y = W q /
+//|   max(\|n·q\|, e^−m) | 5 d_v d_k |  | Beck et al. 2024, 2405.04517
 /// mLSTM, the matrix memory of xLSTM: an exponential input gate, a sigmoid forget gate, and a
 /// normaliser. W and n are stored divided by e^m, so that no exponential overflows.
 ///

@@ -28,6 +28,8 @@ template <int Dk, int Dv> struct KeyValueLookupMomentum : QueryOutput<Dk, Dv> {
   }
 };
 
+//| `MomentumDeltaRule` | M = μ M + η (W p − v) kᵀ, W = α W − β M | y = W q | 9 d_v d_k |  |
+//|   Huang et al. 2026, 2605.05838
 /// Momentum DeltaNet: the errors of a look-up go into a momentum M, and W follows it.
 ///
 ///     M_t = μ_t M_{t−1} + η_t (W_{t−1} p_t − v_t) k_tᵀ

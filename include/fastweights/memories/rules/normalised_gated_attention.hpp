@@ -8,6 +8,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `NormalisedGatedAttention` | W = α W + v kᵀ, z = α z + k | y = W q / (z·q + ε) | 5 d_v d_k |
+//|    | Gelada et al. 2025, 2507.04239
 /// Gated linear attention that divides by the sum of its weights. The normaliser decays as W does.
 ///
 ///     W_t = α_t W_{t−1} + v_t k_tᵀ      z_t = α_t z_{t−1} + k_t

@@ -8,6 +8,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `OmegaMemory` | W = α W − β Σ γ_i (W k_i − v_i) k_iᵀ over the last c tokens | y = W q | (4 c
+//|   + 3) d_v d_k |  | Behrouz et al. 2025, 2505.23735
 /// The Omega rule: a gradient step on the errors of the last c tokens, and not of the last one
 /// alone.
 ///

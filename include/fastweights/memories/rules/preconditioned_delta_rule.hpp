@@ -33,6 +33,8 @@ template <int Dk, int Dv, int Decays> struct PreconditionedKeyValue : QueryOutpu
   }
 };
 
+//| `PreconditionedDeltaRule` | the gated delta rule with a smaller write to frequent key rows |
+//|   y = W q | 7 d_v d_k |  | Tumma et al. 2026, 2604.21100
 /// The preconditioned delta rule: key rows that were written often get smaller updates.
 ///
 ///     A_t = α_a A_{t−1} + β_a k_t ⊙ k_t        r = log(A_t + 1e-6) − ρ

@@ -6,6 +6,8 @@
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
+//| `Programmer1991` | W = σ(W + v kᵀ), σ any activation | y = W q | 4 d_v d_k and σ |  |
+//|   Schmidhuber 1991
 /// The fast weight programmer of 1991: a slow net emits two patterns whose outer product is added
 /// to the fast weights inside an activation σ.
 ///

@@ -28,6 +28,8 @@ template <int Dk, int Dv> struct KeyValueProbe : QueryOutput<Dk, Dv> {
   }
 };
 
+//| `QDelta` | W = α W, then W += β (v − W (k + λ p)) kᵀ, p the query | y = W q | 7 d_v d_k |
+//|   yes | Park et al. 2026, 2606.08804
 /// Q-Delta: a gated delta rule whose error is read at a mix of the key and the query.
 ///
 ///     W̄_t = α_t W_{t−1}     x_t = k_t + λ_t p_t     u_t = β_t (v_t − W̄_t x_t)

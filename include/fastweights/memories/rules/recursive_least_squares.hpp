@@ -18,6 +18,9 @@ struct RlsOptions {
   double largest = 1e4;  ///< the trace of P grows to at most this times that of I/δ. At least 1
 };
 
+//| `RecursiveLeastSquares` | g = P k / (λ + kᵀP k), W += (v − W k) gᵀ, P = (P − g kᵀP) / λ,
+//|   from P = I/δ: the RLS adaptive filter | y = W q | 6 d_v d_k + 9 d_k² |  | Plackett 1950;
+//|   Haykin, Adaptive Filter Theory
 /// Recursive least squares with a forgetting factor λ (`decay`), the RLS adaptive filter:
 ///
 ///     g_t = P_{t−1} k_t / (λ_t + k_tᵀ P_{t−1} k_t)     P_t = (P_{t−1} − g_t k_tᵀ P_{t−1}) / λ_t

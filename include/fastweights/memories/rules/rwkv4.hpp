@@ -47,6 +47,9 @@ template <class A, class B> auto larger_of(const A& a, const B& b) {
 
 }  // namespace detail
 
+//| `Rwkv4` | n = e^−w n + e^k ⊙ v, z = e^−w z + e^k, vectors, both stored divided by e^m | y =
+//|   (n + e^(u + k) ⊙ v) / (z + e^(u + k)), read first | 19 d and 4 d exponentials |  | Peng et
+//|   al. 2023, 2305.13048
 /// The WKV memory of RWKV-4: for every channel the mean of all values so far, with weights e^k that
 /// decay by e^{−w} a token, and the token itself with the weight e^{u + k}. By entry:
 ///

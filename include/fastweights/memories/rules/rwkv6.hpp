@@ -23,6 +23,8 @@ template <int Dk, int Dv> struct KeyValueBonus : KeyValueVectorDecay<Dk, Dv> {
   Read<Extents> read() const { return {{this->dk, 1}, {this->dk, 1}, {this->dv, 1}}; }
 };
 
+//| `Rwkv6` | W = W diag(α) + v kᵀ after the read; with the same α for all tokens it is RWKV-5 |
+//|   y = W q + v (u ⊙ k)·q | 5 d_v d_k |  | Peng et al. 2024, 2404.05892
 /// RWKV-6: gated linear attention that reads before it writes. The token itself has the weights u
 /// instead of a decay. With the same α for all tokens it is RWKV-5.
 ///

@@ -63,6 +63,8 @@ template <class S> struct SelectiveTokens : RowTokens<S> {
 
 }  // namespace detail
 
+//| `SelectiveScan` | W = exp(Δ A) ⊙ W + (Δ ⊙ v) kᵀ, Δ = softplus(δ + b), as in Mamba | y = (W q
+//|   + D ⊙ v) ⊙ silu(z) | 6 d_v d_k and as many exponentials |  | Gu & Dao 2023, 2312.00752
 /// The selective scan of Mamba: every entry of W has its own decay, from the step size of its row
 /// and a matrix A of slow weights.
 ///

@@ -154,6 +154,10 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
   Options options_;
 };
 
+//| `TttLinear` | D += η ∇½‖LN(W_0 k + b_0) − (v − k)‖², W = W_0 − τ D in mini-batches from W_0
+//|   | y = q + LN(W q + b) | 8 d² |  | Sun et al. 2024, 2407.04620
+//| `TttMlp` | the same for W_2 GELU(W_1 k + b_1) + b_2 | the same | 18 h d |  | Sun et al.
+//|   2024, 2407.04620
 /// Test-time training of a linear model, with the layer norm and the residual of the published
 /// code. Sun et al. 2024, arXiv 2407.04620, section 2.
 template <class S, int D = Dynamic, class Objective = NormalisedObjective<>>

@@ -121,6 +121,10 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TitansLea
   Options options_;
 };
 
+//| `TitansMlp` | S = η S − 2θ ∇½‖B silu(A k) − v‖², W = (1 − α) W + S for W = A, B | y = B
+//|   silu(A q) | 9 h d_k + 11 h d_v |  | Behrouz et al. 2025, 2501.00663
+//| `NormalisedTitans` | the same for W k, with the layer norm of TttLinear | y = W q + LN(W q)
+//|   | 9 d² |  | flash-linear-attention
 /// The Titans memory for a net with one hidden layer and no biases, y = B silu(A q).
 template <class S, int Dk = Dynamic, int Dv = Dk, int Hidden = Dynamic>
 using TitansMlp = TitansLearner<S, Dk, Dv, MlpModel<InnerSilu, Hidden, false>, SquaredObjective>;

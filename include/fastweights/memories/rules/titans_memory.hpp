@@ -24,6 +24,8 @@ template <int Dk, int Dv> struct KeyValueMomentum : QueryOutput<Dk, Dv> {
   Write<Extents> write() const { return {{this->dk, 1}, {this->dv, 1}, {1, 1}, {1, 1}, {1, 1}}; }
 };
 
+//| `TitansMemory` | S = η S − 2θ (W k − v) kᵀ, W = (1 − α) W + S | y = W q | 9 d_v d_k |  |
+//|   Behrouz et al. 2025, 2501.00663
 /// The linear memory of Titans: gradient descent on ‖W k − v‖² with momentum S and forgetting.
 ///
 ///     S_t = η_t S_{t−1} − 2 θ_t (W_{t−1} k_t − v_t) k_tᵀ     W_t = (1 − α_t) W_{t−1} + S_t
