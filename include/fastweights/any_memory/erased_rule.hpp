@@ -51,8 +51,6 @@ concept ErasedGradients = InReals<M> && Differentiable<M>;
 template <class M>
 concept ErasedChunks = InReals<M> && Chunkable<M>;
 template <class M>
-concept ErasedReadGradients = InReals<M> && ReadsAfterWrites<M>;
-template <class M>
 concept ErasedSegments = InReals<M> && Mergeable<M>;
 
 // A memory whose chunkwise form also reads with the queries of several heads that share a state.
@@ -149,7 +147,7 @@ template <Memory M> constexpr Capabilities capabilities() {
   can.mergeable = ErasedSegments<M>;
   can.in_place = output_may_be_value<M>();
   can.pure_read = PureRead<M>;
-  can.reads_after_writes = ErasedReadGradients<M>;
+  can.reads_after_writes = ReadsAfterWrites<M>;
   can.reads_first = fw::reads_first<M>();
   can.has_roles = requires {
     requires W::roles.size() == W::names.size();
@@ -299,7 +297,7 @@ template <Memory M> class ErasedRule final : public ErasedMemory<typename M::Sca
   }
   void reads_backward(const AnyState<S>& s, Inputs<S> r, Inputs<S> dy, AnyState<S>& ds,
                       Outputs<S> dr) const override {
-    if constexpr (ErasedReadGradients<M>)
+    if constexpr (ReadsAfterWrites<M>)
       fw::reads_backward(memory_, of(s), reads(r), out_gradients(dy), of(ds), read_gradients(dr));
   }
   void roll_back([[maybe_unused]] AnyState<S>& s, [[maybe_unused]] Index tokens) const override {
