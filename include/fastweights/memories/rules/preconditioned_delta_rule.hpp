@@ -7,6 +7,7 @@
 #include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/rule.hpp>
 #include <fastweights/memories/rules/correction.hpp>
+#include <fastweights/memories/rules/preconditioned_backward.hpp>
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -143,8 +144,19 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
     if constexpr (Decays == 1) c.coefficients.decay = t.decay;
   }
 
- private:
+  /// What is added to A in its logarithm.
   static S epsilon() { return S(1e-6); }
+  /// The scales of a key's entries, 1.5^{−r/(1+|r|)}, and their derivatives with respect to r, of
+  /// real arrays.
+  template <class A, class Scales>
+  static void set_scales(const A& moment, const S& log_scale, Scales& scale, Scales& slope) {
+    scale = (moment + epsilon()).log() - log_scale;
+    slope = (S(1) + scale.abs()).inverse();
+    scale = (S(-log_1_5) * scale * slope).exp();
+    slope = S(-log_1_5) * scale * slope.square();
+  }
+
+ private:
   static constexpr double log_1_5 = 0.40546510810816438198;
 
   // k̂
@@ -172,5 +184,15 @@ template <class S, int Dk = Dynamic, int Dv = Dk, int Decays = 1> class Precondi
 
   Signature signature_;
 };
+
+namespace detail {
+
+template <KernelScalar S, int Dk, int Dv, int Decays>
+struct BackwardImplementation<PreconditionedDeltaRule<S, Dk, Dv, Decays>> {
+  using type = PreconditionedBackward<PreconditionedDeltaRule<S, Dk, Dv, Decays>,
+                                      PreconditionedTrace<S, Dk, Dv, Decays>>;
+};
+
+}  // namespace detail
 
 }  // namespace fw
