@@ -73,6 +73,7 @@ Index length_of(const Rule& rule, const Options& o) {
 
 struct Measured {
   std::vector<double> nanoseconds, of_peak;  ///< per round
+  std::vector<double> of_functions;  ///< the time of its functions alone over that of a scan
   std::vector<double> backward_nanoseconds, over_scan;
 };
 
@@ -83,6 +84,9 @@ void measure(const Rule& rule, const Options& o, std::vector<double>& peaks, Mea
       scan_seconds(rule, o.heads, length) / static_cast<double>(o.heads * length);
   to.nanoseconds.push_back(1e9 * seconds);
   to.of_peak.push_back(rule.flops.at(o.d) / seconds / peaks.back());
+  if (rule.functions.kind != Functions::none)
+    to.of_functions.push_back(function_seconds(rule.functions.kind) * rule.functions.at(o.d) /
+                              seconds);
   if (!o.backward) return;
   const double backward =
       backward_seconds(rule, o.heads, length) / static_cast<double>(o.heads * length);
@@ -104,10 +108,15 @@ void print(const Rules& rules, const std::vector<Measured>& measured, const Opti
   if (o.backward) return print_backward(rules, measured);
   std::printf("| rule | flops a token | tokens | ns a token and head | of the FMA peak |\n");
   std::printf("|---|---|---:|---:|---:|\n");
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    std::printf("| %s | %s | %td | %.0f | %.2f |\n", rules[i].name.c_str(),
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    std::printf("| %s | %s | %td | %.0f | %.2f", rules[i].name.c_str(),
                 text_of(rules[i].flops).c_str(), length_of(rules[i], o),
                 machine::median(measured[i].nanoseconds), machine::median(measured[i].of_peak));
+    if (!measured[i].of_functions.empty())
+      std::printf("; its functions alone %.2f of its time",
+                  machine::median(measured[i].of_functions));
+    std::printf(" |\n");
+  }
 }
 
 void run(const Options& o) {

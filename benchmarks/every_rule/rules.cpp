@@ -48,16 +48,16 @@ class Table {
 
   // A name that begins with "…" is that of a variant; it continues that of its memory.
   void add(const std::string& name, Memory memory, const Flops& flops,
-           void (*prepare)(Inputs&, State&) = nullptr) {
+           void (*prepare)(Inputs&, State&) = nullptr, Functions functions = {}) {
     const std::string mark = "…";
     const bool is_variant = name.rfind(mark, 0) == 0;
     if (!is_variant) memory_ = name.substr(0, name.find_first_of(" ,"));
     rules.push_back({is_variant ? memory_ + name.substr(mark.size()) : name, std::move(memory),
-                     flops, prepare});
+                     flops, functions, prepare});
   }
   void add(const std::string& name, const char* memory, const Flops& flops,
-           void (*prepare)(Inputs&, State&) = nullptr) {
-    add(name, fw::make_memory<float>(memory, {.key_size = d_}), flops, prepare);
+           void (*prepare)(Inputs&, State&) = nullptr, Functions functions = {}) {
+    add(name, fw::make_memory<float>(memory, {.key_size = d_}), flops, prepare, functions);
   }
   // Keys of 16 rows, as in the papers of the maps: W is d × features.
   void add_mapped(const std::string& name, const char* memory, Index features,
@@ -124,7 +124,8 @@ void add_learners(Table& table) {
   table.add("RecursiveLeastSquares", "RecursiveLeastSquares", {.squares = 15});
   table.add("Yaad", "Yaad", {.squares = 7});
   table.add("Moneta", "Moneta", {.squares = 17}, take_small_steps);
-  table.add("Memora", "Memora", {.squares = 13, .also = "2 d² exp"});
+  table.add("Memora", "Memora", {.squares = 13, .also = "2 d² exp"}, nullptr,
+            {Functions::exponential, 2});
   table.add("OmegaMemory, c = 4", "OmegaMemory", {.squares = 4 * window + 3}, take_mean);
   // 20 m² n + 10 m³ = 30 d³
   table.add("AtlasMemory, c = 4", "AtlasMemory", {.squares = 4 * window + 6, .cubes = 30},
@@ -151,11 +152,12 @@ void add_state_spaces(Table& table, Index d) {
   // 16 keys, as published: with A_ij = −j for j = 1 … d most decays would be subnormal numbers.
   table.add("SelectiveScan (Mamba), d_k = 16",
             fw::make_memory<float>("SelectiveScan", {.key_size = 16, .value_size = d}),
-            {.lines = 6 * 16, .also = "16 d exp"});
+            {.lines = 6 * 16, .also = "16 d exp"}, nullptr, {Functions::exponential, 0, 16});
   table.add("Mamba3", "Mamba3", {.squares = 7});
   table.add("Mamba3Mimo, R = 4", "Mamba3Mimo", {.squares = 6 * 4 + 1});
   table.add("Hgrn", "Hgrn", {.lines = 2});
-  table.add("Rwkv4", "Rwkv4", {.lines = 19, .also = "4 d exp"});
+  table.add("Rwkv4", "Rwkv4", {.lines = 19, .also = "4 d exp"}, nullptr,
+            {Functions::exponential, 0, 4});
   table.add("FastWeightMemory", "FastWeightMemory", {.squares = 9});
 }
 
@@ -175,7 +177,8 @@ void add_recurrent(Table& table) {
   table.add("DeltaMlp, h = 4 d", "DeltaMlp", {.squares = 12 * 4});
   table.add("RecurrentDeltaNet", "RecurrentDeltaNet", {.squares = 12});
   table.add("SelfReferentialMatrix", "SelfReferentialMatrix", {.squares = 18});
-  table.add("Programmer1991", "Programmer1991", {.squares = 4, .also = "d² tanh"});
+  table.add("Programmer1991", "Programmer1991", {.squares = 4, .also = "d² tanh"}, nullptr,
+            {Functions::tanh, 1});
 }
 
 }  // namespace

@@ -80,4 +80,21 @@ double backward_seconds(const Rule& rule, Index heads, Index length) {
   return machine::processor_clock() - start;
 }
 
+double function_seconds(Functions::Kind kind) {
+  constexpr Index count = 2048, repeats = 4000;
+  const Eigen::ArrayXf x = -4 * Eigen::ArrayXf::Random(count).abs();
+  Eigen::ArrayXf y = x;
+  const double start = machine::processor_clock();
+  for (Index i = 0; i < repeats; ++i) {
+    y[i % count] = x[i % count];  // so that no round is that before
+    if (kind == Functions::tanh)
+      y = (x + 1e-30f * y).tanh();
+    else
+      y = (x + 1e-30f * y).exp();
+  }
+  const double seconds = machine::processor_clock() - start;
+  if (!y.allFinite()) throw std::runtime_error("a function is not finite");
+  return seconds / static_cast<double>(count * repeats);
+}
+
 }  // namespace every_rule

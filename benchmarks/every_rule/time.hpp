@@ -15,4 +15,7 @@ double scan_seconds(const Rule& rule, Index heads, Index length);
 /// The seconds of their backward pass, after a forward pass that stored its trace.
 double backward_seconds(const Rule& rule, Index heads, Index length);
 
+/// The seconds of one such function by Eigen, over 2048 numbers in the first-level cache.
+double function_seconds(Functions::Kind kind);
+
 }  // namespace every_rule

@@ -128,21 +128,6 @@ template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void clamp(Rows<S, R, N>&
   }
 }
 
-/// x ← exp(x)
-template <class S, int R, Index N> EIGEN_ALWAYS_INLINE void exponentiate(Rows<S, R, N>& x) {
-  if constexpr (R > 1) {
-    exponentiate(x.upper);
-    exponentiate(x.lower);
-  } else if constexpr (N > 1 && Eigen::internal::packet_traits<S>::HasExp) {
-    x.packet = Eigen::internal::pexp(x.packet);
-  } else {
-    S entries[N];
-    x.store(entries);
-    for (S& entry : entries) entry = std::exp(entry);
-    x = Rows<S, R, N>::load(entries);
-  }
-}
-
 /// Calls f.template operator()<P>(i) for packets P at entry i, which cover entries first … n − 1
 /// once: first the largest packets, then smaller packets for the rest, then plain numbers.
 template <class S, Index N = lanes<S>, class F>

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <fastweights/kernels/simd/exponential.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/math/products.hpp>
 #include <fastweights/math/softmax.hpp>

@@ -6,6 +6,7 @@
 #include <fastweights/core/leaves.hpp>
 #include <fastweights/core/signatures.hpp>
 #include <fastweights/core/state.hpp>
+#include <fastweights/kernels/simd/exponential.hpp>
 #include <fastweights/math/activations.hpp>
 #include <fastweights/memories/attention/attention_window.hpp>
 #include <fastweights/memories/attention/when_full.hpp>

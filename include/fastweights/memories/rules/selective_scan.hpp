@@ -4,6 +4,7 @@
 #include <fastweights/core/state.hpp>
 #include <fastweights/kernels/decode/read_product.hpp>
 #include <fastweights/kernels/scan/row_scan.hpp>
+#include <fastweights/kernels/simd/exponential.hpp>
 #include <fastweights/memories/rules/correction.hpp>
 #include <utility>
 
