@@ -399,6 +399,7 @@ TEST_CASE("safetensors: copy_to fills a target of the right shape and leaves oth
   writer.add("weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
   writer.add("conv", {2, 1, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
   writer.add("bias", {1, 3}, std::vector<float>{1, 2, 3});
+  writer.add("groups", {2, 2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   writer.add("huge", {3}, std::vector<double>{1, 2, 1e300});
   const auto file = SafeTensors::parse(writer.bytes(), "model");
   const Eigen::MatrixXf weight{{1, 2, 3}, {4, 5, 6}};
@@ -406,6 +407,11 @@ TEST_CASE("safetensors: copy_to fills a target of the right shape and leaves oth
   Eigen::MatrixXf matrix(2, 3);
   file.copy_to("conv", matrix);
   CHECK(matrix == weight);
+  Eigen::MatrixXf rows_of_rows(4, 3), columns(2, 6);
+  file.copy_to("groups", rows_of_rows);
+  CHECK(rows_of_rows == Eigen::MatrixXf{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}});
+  check_error([&] { file.copy_to("groups", columns); },
+              {"expected shape [2, 6], the file has [2, 2, 3]"});
   Eigen::Matrix<double, 2, 3, Eigen::RowMajor> rows;
   file.copy_to("weight", rows);
   CHECK(rows == weight.cast<double>());

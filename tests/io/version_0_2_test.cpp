@@ -54,7 +54,7 @@ TEST_CASE("weights of a layer of version 0.2 load, and give the same outputs", "
   auto loaded = layer.initial_state();
   CHECK(error_of<SafeTensorsError>([&] { fw::io::load_state(layer, loaded, file, "layer.state"); })
             .ends_with("tensor \"layer.state.position\": not in the file, which has "
-                       "\"layer.state.heads.0.W\" instead"));
+                       "\"layer.state.heads.0.W\", and that is not expected"));
   fw::io::load_state(layer, loaded, with_names_of_network(file, 5));
   Matrix last(4, 3);
   layer.forward(loaded, x.rightCols(3), last, trace);

@@ -120,7 +120,8 @@ class SafeTensors {
   /// Fills an Eigen matrix, vector, block or map, which must already have the tensor's shape. If
   /// this throws, the target is unchanged. The comparison of shapes ignores axes of length 1:
   /// PyTorch's depthwise convolution weight [D, 1, K] fits a D×K matrix, and [n], [n, 1] and [1, n]
-  /// all fit a vector. Throws as `values` does.
+  /// all fit a vector. Of three axes the first two may together be the rows: PyTorch's convolution
+  /// weight [R, D, K] fits an R D×K matrix. Throws as `values` does.
   template <WritableDense Target> void copy_to(std::string_view name, Target&& target) const {
     using S = typename std::remove_cvref_t<Target>::Scalar;
     check_shape(name, target.rows(), target.cols());

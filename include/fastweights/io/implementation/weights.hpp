@@ -52,8 +52,9 @@ inline std::string first_unexpected(const Object& record, Scope scope, const Saf
 [[noreturn]] inline void fail_absent(const std::string& name, const Object& record, Scope scope,
                                      const SafeTensors& file, const std::string& prefix) {
   const std::string other = first_unexpected(record, scope, file, prefix);
-  file.fail(name,
-            "not in the file" + (other.empty() ? other : ", which has \"" + other + "\" instead"));
+  file.fail(name, "not in the file" +
+                      (other.empty() ? other
+                                     : ", which has \"" + other + "\", and that is not expected"));
 }
 
 // An array that grows has as many columns as in the file, if it has its rows there.
