@@ -203,3 +203,18 @@ void scan_rows(Rule rule, Index steps, Matrix& W, Other&... other) {
 }
 
 }  // namespace fw::detail
+
+namespace fw::inline FASTWEIGHTS_ABI {
+
+// For rules of your own.
+using detail::Columns;
+using detail::columns_of;
+using detail::DecayAndAdd;
+using detail::load_part;
+using detail::Panel;
+using detail::row_scan_batch;
+using detail::row_tokens;
+using detail::RowTokens;
+using detail::scan_rows;
+
+}  // namespace fw
