@@ -42,9 +42,10 @@ void check_gradients(const Net& network, const Function& f, Index steps) {
   Matrix<double> x = random_matrix(network.inputs(), sequences * steps, random);
   const Matrix<double> dy = random_matrix(network.outputs(), x.cols(), random);
   const Matrix<double> before = random_matrix(network.inputs(), sequences * 2, random);
+  const bool continues = !network.graph->from_start;
   State state = network.initial_state(sequences);
   Net::Trace trace;
-  run(network, state, before, trace);
+  if (continues) run(network, state, before, trace);
   run(network, state, x, trace, fw::Pass::train);
   Matrix<double> dx = Matrix<double>::Constant(x.rows(), x.cols(), not_a_number);
   Net unused = fw::zero_gradient(network), grad = unused;
@@ -56,7 +57,7 @@ void check_gradients(const Net& network, const Function& f, Index steps) {
   ComplexNet twin = complex_network_of(network, f);
   ComplexNet::Trace complex_trace;
   State used = twin.initial_state(sequences);
-  run(twin, used, Matrix<Complex>(before.cast<Complex>()), complex_trace);
+  if (continues) run(twin, used, Matrix<Complex>(before.cast<Complex>()), complex_trace);
   Matrix<Complex> complex_x = x.cast<Complex>();
   const auto loss = [&] {
     State start = used;

@@ -171,6 +171,7 @@ template <class S> class Builder {
     node.weights = std::move(weights);
     node.path = path(state_name);
     node.has_state = node.operation->initial_state(0) != nullptr;  // without its memory
+    graph_.from_start |= node.operation->needs_first_token();
     if (constant && (node.has_state || is.sees_position))
       fw::detail::throw_invalid({node.path, ": a constant has no tokens before it"});
     if (node.has_state && !state_paths_.insert(node.path).second)

@@ -17,6 +17,7 @@ template <class S> struct Graph {
   Plan<S> train, infer;         ///< the operations of a train pass and of an infer pass
   std::vector<Module> modules;  ///< in the order in which they ended
   bool takes_symbols = false;   ///< whether the input are symbols, not vectors
+  bool from_start = false;      ///< whether an operation needs the first token: see Operation
   Index symbols = 0;            ///< that the ids name, if it takes symbols
 };
 
@@ -489,6 +490,13 @@ template <class S> struct Network {
     for_each_member(state, [&](std::size_t i, const State::Member& member) {
       plan(pass).nodes[i].operation->check_state(forward_of(i, member.part.get(), trace, pass));
     });
+    if (graph->from_start) check_starts(trace, pass);
+  }
+  void check_starts(Trace& trace, Pass pass) const {
+    const auto& nodes = plan(pass).nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (!nodes[i].has_state && nodes[i].operation->needs_first_token())
+        nodes[i].operation->check_state(forward_of(i, nullptr, trace, pass));
   }
   void make_operations(Trace& trace) const {
     trace.operations.clear();

@@ -144,6 +144,9 @@ template <class S> struct Operation {
   virtual std::unique_ptr<StatePart> state_gradient(Index /*sequences*/) const { return nullptr; }
   /// True if a pass must have the whole sequence, not a part of one behind a SequenceParallel.
   virtual bool needs_whole_sequences() const { return false; }
+  /// True if it needs every sequence from its first token on. Then check_state is called also
+  /// without a state.
+  virtual bool needs_first_token() const { return false; }
   /// Throws unless run's state is one of these. Called for all operations before the first runs.
   virtual void check_state(const Forward<S>& /*run*/) const {}
   /// Tokens that take_back takes from a state, at any time after that many tokens. A state that is
