@@ -4,6 +4,7 @@
 #include <fastweights/core/member_storage.hpp>
 #include <fastweights/core/scratch.hpp>
 #include <fastweights/math/activations.hpp>
+#include <fastweights/memories/rules/mini_batch.hpp>
 #include <fastweights/memories/rules/normaliser.hpp>
 
 /// \file
@@ -17,6 +18,9 @@
 /// - `along`: Σ ∇_w loss ∘ direction
 /// - `descend_vjp`: the gradients of `descend`, second derivatives of the loss. `loss_vjp(z, d)`
 ///   turns the gradient d of loss(z) into that of z. `dto`, the gradient of `to`, may be `dw`.
+/// - `batch`: the answers for queries of tokens of one mini-batch, whose steps go to `steps`.
+///   `loss(t, z)` replaces z by η_t times the gradient of token t's loss. `batch_rows` are the rows
+///   of its buffers.
 
 namespace fw::inline FASTWEIGHTS_ABI {
 
@@ -92,6 +96,19 @@ template <bool Bias = true> struct LinearModel {
       detail::add_outer(to, n, x);
     });
   }
+  /// See the description of the file.
+  static Index batch_rows(Index dk, Index dv) { return dk + dv; }
+  template <class W, class S, class X, class Y, class Loss>
+  void batch(const W& start, W& steps, detail::MiniBatch<S>& tokens, const X& keys,
+             const X& queries, const Loss& loss, Y& y) const {
+    auto gradients = tokens.matrix(y.rows());
+    detail::batch_affine(start, keys, gradients);
+    for (Index t = 0; t < tokens.size(); ++t) loss(t, gradients.col(t));
+    detail::batch_affine(start, queries, y);
+    detail::subtract_steps(tokens, steps, keys, gradients, queries, tokens.matrix(tokens.size()),
+                           tokens.matrix(keys.rows()), y);
+    detail::advance_steps(tokens, steps, keys, gradients);
+  }
   /// Σ ∇_w loss ∘ direction.
   template <class W, class X, class Loss>
   auto along(const W& w, const X& x, const Loss& loss, const W& direction) const {
@@ -122,6 +139,28 @@ template <bool Bias = true> struct LinearModel {
     });
   }
 };
+
+namespace detail {
+
+// y = φ(x) of matrices; vectorised if the function has a form for arrays.
+template <class Activation, class X, class Y> void inner_values(const X& x, Y& y) {
+  for (Index j = 0; j < x.cols(); ++j)
+    if constexpr (requires { Activation::values(x.col(j).array()); })
+      y.col(j).array() = Activation::values(x.col(j).array());
+    else
+      y.col(j) = x.col(j).unaryExpr([](const auto& each) { return Activation::value(each); });
+}
+// y = y ⊙ φ'(x) of matrices, with the derivative in the inner gradient.
+template <class Activation, class X, class Y> void multiply_by_inner_slopes(const X& x, Y& y) {
+  for (Index j = 0; j < x.cols(); ++j)
+    if constexpr (requires { Activation::slopes(x.col(j).array()); })
+      y.col(j).array() *= Activation::slopes(x.col(j).array());
+    else
+      y.col(j).array() *=
+          x.col(j).array().unaryExpr([](const auto& each) { return Activation::slope(each); });
+}
+
+}  // namespace detail
 
 /// x σ(x), with two derivatives. `slope` is the derivative in the inner gradient.
 struct InnerSilu {
@@ -158,6 +197,19 @@ struct InnerGelu {
     const S inner = S(rounded_root) + S(rounded_product) * x * x;
     const S dy = rest * S(rounded_root) * (S(1) + S(3 * cube) * x * x);
     return S(0.5) * (rest * inner + dy) + x * (rest * S(rounded_product) * x - y * dy * inner);
+  }
+
+  /// The function of a real array.
+  template <class A> static auto values(const A& x) {
+    using S = typename A::Scalar;
+    return S(0.5) * x * (S(1) + (S(root) * x * (S(1) + S(cube) * x.square())).tanh());
+  }
+  /// `slope` of a real array.
+  template <class A> static auto slopes(const A& x) {
+    using S = typename A::Scalar;
+    const auto y = (S(rounded_root) * x * (S(1) + S(cube) * x.square())).tanh();
+    const auto inner = S(rounded_root) + S(rounded_product) * x.square();
+    return S(0.5) * (x * (S(1) - y.square()) * inner + S(1) + y);
   }
 
  private:
@@ -229,6 +281,31 @@ template <class Activation, int Hidden = Dynamic, bool Bias = true> struct MlpMo
       detail::add_outer(to.second, n, a);
       detail::add_outer(to.first, p, x);
     });
+  }
+  /// See the description of the file.
+  Index batch_rows(Index dk, Index dv) const { return dv + 3 * hidden + std::max(dk, hidden); }
+  template <class W, class S, class X, class Y, class Loss>
+  void batch(const W& start, W& steps, detail::MiniBatch<S>& tokens, const X& keys,
+             const X& queries, const Loss& loss, Y& y) const {
+    auto h = tokens.matrix(hidden), a = tokens.matrix(hidden), p = tokens.matrix(hidden),
+         n = tokens.matrix(y.rows()), sums = tokens.matrix(tokens.size());
+    auto scaled = tokens.matrix(std::max(keys.rows(), hidden));
+    const auto scaled_of = [&](Index rows) {
+      return typename detail::MiniBatch<S>::Matrix(scaled.data(), rows, tokens.size());
+    };
+    detail::batch_affine(start.first, keys, h);
+    detail::inner_values<Activation>(h, a);
+    detail::batch_affine(start.second, a, n);
+    for (Index t = 0; t < tokens.size(); ++t) loss(t, n.col(t));
+    detail::set_product(p, start.second.W.transpose(), n);
+    detail::multiply_by_inner_slopes<Activation>(h, p);
+    detail::batch_affine(start.first, queries, h);
+    detail::subtract_steps(tokens, steps.first, keys, p, queries, sums, scaled_of(keys.rows()), h);
+    detail::inner_values<Activation>(h, h);
+    detail::batch_affine(start.second, h, y);
+    detail::subtract_steps(tokens, steps.second, a, n, h, sums, scaled_of(hidden), y);
+    detail::advance_steps(tokens, steps.first, keys, p);
+    detail::advance_steps(tokens, steps.second, a, n);
   }
   /// Σ ∇_w loss ∘ direction.
   template <class W, class X, class Loss>

@@ -115,6 +115,25 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
             OutToken<TestTimeTraining> y) const {
     detail::answer(options_.model, options_.objective, s.weights, s.slow, t.query, y.output);
   }
+  /// Takes the tokens of a mini-batch at once: see mini_batch.hpp.
+  void scan(OwnedState& s, const WriteSequence<TestTimeTraining>& inputs,
+            const ReadSequence<TestTimeTraining>& queries,
+            OutSequence<TestTimeTraining> out) const requires detail::KernelScalar<S> {
+    const Index total = queries.query.cols();
+    for (Index t = 0; t < total;) {
+      const Index n = std::min({options_.batch - s.tokens, total - t, detail::MiniBatch<S>::most});
+      if (n >= 4) {
+        scan_batch(s, inputs, queries, out, t, n);
+      } else {
+        for (Index i = t; i < t + n; ++i) {
+          write(s, detail::token_at<WriteToken<TestTimeTraining>>(inputs, signature_.write(), i));
+          read(s, detail::token_at<ReadToken<TestTimeTraining>>(queries, signature_.read(), i),
+               detail::token_at<OutToken<TestTimeTraining>>(out, signature_.out(), i));
+        }
+      }
+      t += n;
+    }
+  }
   void write_vjp(const OwnedState& s, const WriteToken<TestTimeTraining>& t, OwnedState& ds,
                  WriteGradToken<TestTimeTraining> dt) const {
     const bool first = s.tokens == 0;
@@ -145,6 +164,38 @@ template <class S, int Dk, int Dv, class Model, class Objective> class TestTimeT
   }
 
  private:
+  // Tokens first … first + n − 1, of one mini-batch.
+  void scan_batch(OwnedState& s, const WriteSequence<TestTimeTraining>& inputs,
+                  const ReadSequence<TestTimeTraining>& queries,
+                  const OutSequence<TestTimeTraining>& out, Index first, Index n) const {
+    using detail::columns_of;
+    using Batch = detail::MiniBatch<S>;
+    const Index dk = signature_.dk, dv = signature_.dv;
+    S* const buffer =
+        detail::thread_buffer<S, TestTimeTraining>(n * (options_.model.batch_rows(dk, dv) + n));
+    Batch batch(n, s.tokens == 0, columns_of(inputs.token_rate).from(first), buffer);
+    if (batch.begins()) s.start = s.weights;
+    const auto keys = Batch::view(columns_of(inputs.key).from(first), dk, n),
+               asked = Batch::view(columns_of(queries.query).from(first), dk, n);
+    auto y = Batch::view(columns_of(out.output).from(first), dv, n);
+    options_.model.batch(
+        s.start, s.steps, batch, keys, asked,
+        [&](Index t, auto z) {
+          const auto token =
+              detail::token_at<WriteToken<TestTimeTraining>>(inputs, signature_.write(), first + t);
+          options_.objective.gradient(s.slow, token, z);
+          z *= token.rate;
+        },
+        y);
+    for (Index t = 0; t < n; ++t) {
+      auto answer = y.col(t);
+      options_.objective.output(s.slow, asked.col(t), answer);
+    }
+    const S rate = batch.rate(n - 1);
+    for_each_leaf([&](auto& w, const auto& start, const auto& step) { w = start - rate * step; },
+                  s.weights, s.start, s.steps);
+    s.tokens = (s.tokens + n) % options_.batch;
+  }
   // Replaces z by the gradient of the loss.
   auto loss(const OwnedState& s, const WriteToken<TestTimeTraining>& t) const {
     return [this, &s, &t](auto& z) { options_.objective.gradient(s.slow, t, z); };
