@@ -61,6 +61,15 @@ template <class L, class X, class Z> void batch_affine(const L& layer, const X& 
   if constexpr (requires { layer.b; }) z.colwise() += layer.b;
 }
 
+/// z_t += Σ_{s≤t} g_s sums(s, t), where the other sums are 0. A gradient that is not finite reaches
+/// only what comes behind it, as in steps.
+template <class Z, class G, class Sums>
+void add_causal_product(Z& z, const G& gradients, const Sums& sums) {
+  if (gradients.allFinite()) return add_product(z, gradients, sums);
+  for (Index t = 0; t < z.cols(); ++t)
+    for (Index s = 0; s <= t; ++s) z.col(t) += sums(s, t) * gradients.col(s);
+}
+
 /// z_t −= τ_t (D_t x_t + d_t) for a layer whose inputs and gradients are those of the keys. `sums`
 /// is n×n, and `scaled` has as many rows as x.
 template <class S, class L, class X, class G, class Y, class Z>
@@ -76,7 +85,7 @@ void subtract_steps(const MiniBatch<S>& batch, const L& steps, const X& inputs, 
     seen *= -batch.rate(t);
     sums.col(t).tail(n - t - 1).setZero();
   }
-  add_product(z, gradients, sums);
+  add_causal_product(z, gradients, sums);
   if (batch.begins()) return;
   for (Index t = 0; t < n; ++t) {
     scaled.col(t) = -batch.rate(t) * x.col(t);
